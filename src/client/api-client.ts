@@ -11,7 +11,7 @@ import { isBodyOf, isDataOf } from './api-shapes.ts';
 import { EventReader } from './event-reader.ts';
 import { ProvenAgent, UnprovenApiError, type ApiProof } from './proven-agent.ts';
 
-/** The API could not be reached, or rejected the request; the message is the API's, if any. */
+/** The API could not be reached, or rejected the request; the message is the API's, if it sent one. */
 export class ApiClientError extends WeirError {
   /** The status of the response; `undefined` without one. */
   readonly status: number | undefined;
@@ -32,23 +32,25 @@ export class ApiClientError extends WeirError {
 export type ApiPlace =
   | { readonly kind: 'url'; readonly url: URL }
   | { readonly kind: 'unix'; readonly path: string }
-  /** Nothing is asked; each request fails with the reason. */
+  /** The address is unknown: each request fails with the reason. */
   | { readonly kind: 'unknown'; readonly reason: WeirError };
 
-/** Where the API is, and what a client needs there. */
+/** Address and secret of the API. */
 export interface ApiAccess {
   readonly place: ApiPlace;
   readonly secret: string | undefined;
-  /** What the secret is sent to; `undefined` for whatever is at an address that the user has named. */
+  /**
+   * Verifies the peer before the secret is sent; `undefined` for an address that the user has named, which is trusted.
+   */
   readonly proof?: ApiProof | undefined;
 }
 
 const DEFAULT_PLACE = '127.0.0.1:9090';
-/** Milliseconds that a response may take; a reload can be slow. */
+/** Milliseconds to wait for a response; a reload can be slow. */
 const SILENCE_MS = 60_000;
-/** Milliseconds for the body of a response that is no stream. */
+/** Milliseconds for the body of a response that is not a stream. */
 const BODY_MS = 60_000;
-/** Bytes of such a body: a list of some 400,000 flows. */
+/** Maximum bytes of a body that is not a stream: a list of some 400,000 flows. */
 const MAX_BODY = 128 << 20;
 
 /**
@@ -81,10 +83,10 @@ export interface ApiEvent {
   readonly data: unknown;
 }
 
-/** A client of the API; every failure is a ApiClientError. */
+/** A client of the API; every failure is an ApiClientError. */
 export class ApiClient {
   #access: ApiAccess;
-  /** `undefined`: that of all requests of this process. */
+  /** The agent of the connections; `undefined` for Node's global agent. */
   #agent: Agent | undefined;
 
   constructor(place: ApiPlace, secret: string | undefined, proof?: ApiProof) {
@@ -92,20 +94,23 @@ export class ApiClient {
     this.#agent = agentFor(this.#access);
   }
 
-  /** Sends further requests to another address, with another secret, or to others. */
+  /** Sends further requests to another address, with another secret or proof. */
   moveTo(access: ApiAccess): void {
     const isSame = keyOf(access) === keyOf(this.#access);
     this.#access = access;
-    // Connections of the agent before were proven otherwise, or not at all.
+    // Connections of the previous agent were verified by another proof, or by none.
     if (!isSame) this.#agent = agentFor(access);
   }
 
-  /** The JSON of a successful response; `undefined` when it has no body. */
+  /** Sends a request and returns the JSON of the response; `undefined` when it has no body. */
   async ask(method: string, path: string, parts: RequestParts = {}): Promise<unknown> {
     return (await this.askTagged(method, path, parts)).body;
   }
 
-  /** The same, with the entity tag of the configuration file, quotes included, if the response has one. */
+  /**
+   * Sends a request and returns the JSON of the response with the entity tag of the configuration file, quotes
+   * included, if the response has one.
+   */
   async askTagged(
     method: string,
     path: string,
@@ -119,7 +124,7 @@ export class ApiClient {
     return { body, etag: response.headers.etag };
   }
 
-  /** The events of a stream. */
+  /** Yields the events of a stream. */
   async *events(path: string, parts: Pick<RequestParts, 'signal'> = {}): AsyncGenerator<ApiEvent> {
     const response = await this.#open('GET', path, parts);
     if (response.headers['content-type']?.startsWith('text/event-stream') !== true) {
@@ -204,11 +209,11 @@ export class ApiClient {
         ? 'the API requires its secret: --secret-file names a file with [api].secret'
         : 'the file of --secret-file does not have the secret of [api]';
     }
-    // The body of an error is only the message.
+    // The body of an error has only the message.
     if (path === '/v1/reload' && text !== undefined) {
       return 'the log of Weir has the file and the line, and further hints';
     }
-    // Every request is for a path that the API has, and its errors have a text.
+    // Every request is for a path of the API, whose errors have a text.
     return text === undefined || text.trimStart().startsWith('<') ? this.#otherServer() : undefined;
   }
 
@@ -306,7 +311,10 @@ export async function readSecret(path: string): Promise<string> {
   }
 }
 
-/** @throws {ApiClientError} when it is longer, or takes longer, than any response of the API */
+/**
+ * Reads the body of a response. @throws {ApiClientError} when it is longer, or takes longer, than any response of the
+ * API
+ */
 async function textOf(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;

@@ -2,8 +2,8 @@ import type { FlowJson, SessionJson, TrafficJson } from './api-views.ts';
 import type { RouteView } from '../config/route-view.ts';
 
 /*
- * What the bodies of the API have to be before its clients read them as the types of api-views.ts: an address may
- * belong to another server, and what it sends must be refused here rather than fail somewhere in a page or a table.
+ * Checks of the API's bodies before clients read them as the types of api-views.ts: an address may belong to another
+ * server, and a foreign body must be rejected here rather than fail somewhere in a page or a table.
  */
 
 type Check = (value: unknown) => boolean;
@@ -26,7 +26,7 @@ const recordOf =
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Values with at least these fields. */
+/** A check for objects with at least these fields. */
 function shape<T>(fields: { readonly [Name in keyof Required<T>]: Check }): Check {
   const entries = Object.entries<Check>(fields);
   return (value) => isObject(value) && entries.every(([name, check]) => check(value[name]));
@@ -103,10 +103,10 @@ const EVENTS: Readonly<Record<string, Check>> = {
   traffic: isTraffic,
 };
 
-/** Whether the body of a successful response can be that of the API; others than those above are not looked at. */
+/** Whether the body of a successful response has the shape of the API's; responses without a check above pass. */
 export const isBodyOf = (method: string, path: string, body: unknown): boolean =>
   BODIES[`${method} ${path}`]?.(body) ?? true;
 
-/** The same for the data of an event. */
+/** Whether the data of an event has the shape of the API's; events without a check above pass. */
 export const isDataOf = (event: string, data: unknown): boolean =>
   (Object.hasOwn(EVENTS, event) ? EVENTS[event]?.(data) : undefined) ?? true;

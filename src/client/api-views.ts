@@ -1,6 +1,6 @@
 /*
- * Bodies of the API as its clients read them: docs/openapi.yaml has them whole. Texts in them come from
- * configurations and from the network, and are escaped before they are shown.
+ * Bodies of the API as its clients read them; docs/openapi.yaml has all fields. Texts in them come from configurations
+ * and from the network, and must be escaped before they are shown.
  */
 
 export interface FlowJson {

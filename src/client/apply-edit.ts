@@ -11,7 +11,7 @@ import { editedBy } from './edited-by.ts';
 export interface Edit {
   /** The configuration file. */
   readonly config: string;
-  /** What is edited, as it is logged and shown: `user add "ann" to inbound "vless"`. */
+  /** Description of the edit for logs and users: `user add "ann" to inbound "vless"`. */
   readonly what: string;
   /**
    * Writes the files, usually by `editConfigFile`.
@@ -28,31 +28,31 @@ export interface EditTarget {
     readonly stderr: NodeJS.WritableStream;
     readonly env: Readonly<Record<string, string | undefined>>;
   };
-  /** `findServing`, but in tests. */
+  /** `findServing`; replaced in tests. */
   readonly find?: typeof findServing;
 }
 
-/** The code of errors after which the files have the edit, and the running Weir may have it or not. */
+/** The code of errors after which the files have the edit, and the running Weir may or may not have it. */
 export const EDIT_WRITTEN = 'edit_outcome';
 
 /** Where an edit is in force. */
 export type EditApplied =
-  /** In the files and in the running Weir, which can be asked for more. */
+  /** In the files and in the running Weir, which accepts further requests. */
   | { readonly kind: 'reloaded'; readonly serving: Serving; readonly outcome: ReloadOutcome }
   /** In the files alone: no running Weir serves them. */
   | { readonly kind: 'written' }
-  /** The files had it already. */
+  /** The files already had the edit. */
   | { readonly kind: 'unchanged' };
 
 /**
- * Edits the files of a configuration and reloads the running Weir that serves them. One line on standard error
- * says what was edited, by whom, when, and what became of it; the running Weir logs the same.
+ * Edits the files of a configuration and reloads the running Weir that serves them. A line on standard error names the
+ * edit, its author, the time and the outcome; the running Weir logs the same.
  *
- * The Weir is looked for first, so that an unclear situation prevents the edit. If it refuses the reload, the old
- * files are put back: the edit is then in force neither in the files nor in the process.
+ * The Weir is looked for first, so that an ambiguous situation prevents the edit. If it rejects the reload, the old
+ * files are restored: the edit is then in force neither in the files nor in the process.
  *
- * @throws {WeirError} when the edit is not in force, or that is not known; the message says what the files hold, and
- *   the code is `EDIT_WRITTEN` when they have the edit
+ * @throws {WeirError} when the edit is not in force, or that is not known; the message describes the state of the
+ * files, and the code is `EDIT_WRITTEN` when they have the edit
  */
 export async function applyEdit(
   { config, what, write }: Edit,
@@ -82,7 +82,7 @@ export async function applyEdit(
   return { kind: 'reloaded', serving, outcome };
 }
 
-/** The cause for the log of the running Weir, which takes no longer one. */
+/** The cause that the running Weir logs, truncated to the length that it accepts. */
 function causeOf(what: string, by: string): string {
   const tail = `, by ${by}`;
   let text = printable(what);

@@ -2,8 +2,8 @@ import { servesFile } from '../app/control/serves-file.ts';
 import { findSocket, liveSockets, namedSocket, type SocketSearch } from './find-socket.ts';
 
 /**
- * The control socket of the running Weir whose outbounds are used: `--socket` or `WEIR_SOCKET`; otherwise one of
- * the processes that serve `config`, or the only one if no file is named.
+ * The control socket of the running Weir whose outbounds are used: `--socket` or `WEIR_SOCKET`; otherwise that of a
+ * process that serves `config`, or the only one if no file is named.
  *
  * @returns `undefined` when there is none
  * @throws {WeirError} when there are several to choose from

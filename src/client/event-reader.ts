@@ -6,26 +6,26 @@ export interface ServerEvent {
   readonly data: string;
 }
 
-/** Characters of a line; the longest are samples of the traffic by tag, of some hundred bytes for each. */
+/** Maximum characters of a line; the longest are traffic samples, with some hundred bytes per tag. */
 const MAX_LINE = 16 << 20;
 
 const EVENT = 'event: ';
 const DATA = 'data: ';
 
 /**
- * Parses the server-sent events of the API from arbitrary pieces: each an `event` and a `data`
- * line, then an empty one. Comments and fields that the API does not send are skipped.
+ * Parses the API's server-sent events from arbitrary chunks: each event is an `event` and a `data` line, then an empty
+ * one. Comments and fields that the API does not send are skipped.
  */
 export class EventReader {
-  /** The pieces of an incomplete line, joined once at its end. */
+  /** Chunks of an incomplete line, joined once at its end. */
   #line: string[] = [];
-  /** The characters of `#line`. */
+  /** Number of characters in `#line`. */
   #length = 0;
   #event: string | undefined;
   #data: string | undefined;
 
   /**
-   * Parses the next piece and returns the events that it completes.
+   * Parses the next chunk and returns the events that it completes.
    * @throws {WeirError} when a line is longer than any of the API
    */
   push(text: string): ServerEvent[] {

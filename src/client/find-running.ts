@@ -14,26 +14,26 @@ import { chooseSocket } from './choose-socket.ts';
 import { namedSocket } from './find-socket.ts';
 import type { ApiProof } from './proven-agent.ts';
 
-/** Values of the options of programs that watch a running Weir. */
+/** Options of programs that watch a running Weir. */
 export interface RunningSearch {
-  /** `--api`. */
+  /** The value of `--api`. */
   readonly api?: string | undefined;
-  /** `--config`. */
+  /** The value of `--config`. */
   readonly config?: string | undefined;
-  /** `--socket`. */
+  /** The value of `--socket`. */
   readonly socket?: string | undefined;
-  /** `--secret-file`. */
+  /** The value of `--secret-file`. */
   readonly secretFile?: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** For tests: the folder of sockets of services. */
+  /** The directory of sockets of services; replaced in tests. */
   readonly serviceFolder?: string;
 }
 
-/** A running Weir, or where one should be. Its properties follow it when it is found anew. */
+/** A running Weir, or the places where one is expected. Its properties change when `findAgain` finds it elsewhere. */
 export class RunningWeir {
   readonly #search: RunningSearch;
   #found: Found;
-  /** For the API where it was found the last time. */
+  /** A client of the API at its last known address. */
   readonly api: ApiClient;
 
   /** @internal for `findRunning` */
@@ -57,15 +57,15 @@ export class RunningWeir {
     return this.#found.config;
   }
 
-  /** Why its API, or the secret of that, is not known; `undefined` if both are. */
+  /** Why the API's address or secret is not known; `undefined` if both are. */
   get problem(): WeirError | undefined {
     const { problem, place } = this.#found;
     return problem ?? (place.kind === 'unknown' ? place.reason : undefined);
   }
 
   /**
-   * Looks again: a Weir that was started anew has another control socket, and a reload may have given the API
-   * another address or secret. What is not found now stays as it was.
+   * Repeats the search: a restarted Weir has another control socket, and a reload may have changed the address or the
+   * secret of the API. Whatever is not found keeps its previous value.
    *
    * @throws {WeirError} as `findRunning`
    */
@@ -83,23 +83,24 @@ interface Found extends ApiAccess {
 }
 
 /**
- * Finds the running Weir that a program is to watch. Nothing has to run yet.
+ * Finds the running Weir that a program is to watch. It need not be running yet.
  *
- * - The control socket: `--socket`, `WEIR_SOCKET`, the one of the process that serves `--config`, or the only one.
+ * - The control socket: `--socket`, `WEIR_SOCKET`, that of the process that serves `--config`, or the only one.
  * - The configuration file: `--config`, or the one that the process serves.
- * - The API: `--api`, `WEIR_API`, what the process says, `[api] listen` of the file. The default of `[api]` counts only
- *   if nothing was named and nothing is found: where what was named is not there, the place is unknown.
- * - Its secret: `--secret-file`, or `[api] secret` of the file. An `--api` on another host gets only that of `--config`.
- *   At an address that was not named, it is sent to a process of root, of this user or of the owner of the file or of
- *   the control socket alone.
+ * - The API: `--api`, `WEIR_API`, the address that the process reports, `[api] listen` of the file. The default of
+ *   `[api]` counts only if nothing was named and nothing is found: where a named socket or file is missing, the address
+ *   is unknown.
+ * - The secret: `--secret-file`, or `[api] secret` of the file. An `--api` on another host gets only that of
+ *   `--config`. At an address that was not named, the secret is sent only to a process of root, of this user, or of the
+ *   owner of the file or of the control socket.
  *
- * @throws {UsageError} for an option that is empty or no address
+ * @throws {UsageError} for an option that is empty or not an address
  * @throws {WeirError} when several processes are found, or a named file cannot be read
  */
 export const findRunning = async (search: RunningSearch): Promise<RunningWeir> =>
   new RunningWeir(search, await find(search));
 
-/** @param before what was found the last time */
+/** @param before the result of the previous search */
 async function find(search: RunningSearch, before?: Found): Promise<Found> {
   const { env } = search;
   if (search.config === '') throw new UsageError('--config needs the name of a file');
@@ -117,7 +118,7 @@ async function find(search: RunningSearch, before?: Found): Promise<Found> {
     text === undefined
       ? placeWithout({ search, socket, asked, config, table, problem, before })
       : parsePlace(text);
-  // What nothing but the search has found is no secret for another host.
+  // A secret found only by searching must not be sent to another host.
   const isKnown = named === undefined || search.config !== undefined || isOnThisHost(place);
   const written = isKnown ? table?.secret : undefined;
   const secret = search.secretFile === undefined ? written : await readSecret(search.secretFile);
@@ -134,7 +135,7 @@ async function find(search: RunningSearch, before?: Found): Promise<Found> {
   return { place, secret, proof, socket, config, problem };
 }
 
-/** What is known of a Weir whose API no one has named, and which does not say where it is. */
+/** The facts from which the API of a Weir is derived that was not named and does not report its address. */
 interface Clues {
   readonly search: RunningSearch;
   readonly socket: string | undefined;
@@ -157,7 +158,7 @@ function placeWithout({ search, socket, asked, config, table, problem, before }:
           `the running Weir (pid ${pid}) has no API: its configuration has no [api]: add it, and reload`,
         );
   }
-  // While no process is found, the API is where it was.
+  // While no process is found, the API keeps its previous address.
   if (before && before.place.kind !== 'unknown') return before.place;
   if (namedSocket({ socket: search.socket, env: search.env }) !== undefined) {
     const name = search.socket === undefined ? 'WEIR_SOCKET' : '--socket';
@@ -185,7 +186,7 @@ interface AskedStatus {
   readonly error?: WeirError;
 }
 
-/** Without a status for a process that does not respond, which may be starting. */
+/** Requests the status; it is missing for a process that does not respond, which may be starting. */
 async function statusAt(socket: string): Promise<AskedStatus> {
   try {
     return { status: await requestStatus(socket) };
@@ -196,8 +197,9 @@ async function statusAt(socket: string): Promise<AskedStatus> {
 }
 
 /**
- * Who may be at an address that was not named: root and this user, the owner of the configuration and that of the
- * control socket, which chooseSocket has found trustworthy, or the user has named, and the group of the secret's file.
+ * Proof for an address that was not named. Its socket may belong to root, this user, the owner of the configuration
+ * file, the owner of the control socket (which the user has named, or chooseSocket has found trustworthy), and the
+ * group of the secret's file.
  */
 function proofFor({
   socket,
@@ -243,16 +245,16 @@ interface ApiAsWritten {
 }
 
 interface ReadApi {
-  /** `undefined` without the table, or the file. */
+  /** `undefined` without the table, or without the file. */
   readonly table?: ApiAsWritten;
-  /** The user that the file belongs to. */
+  /** User id of the file's owner. */
   readonly owner?: number;
   readonly problem?: WeirError;
-  /** Whether the file is there and could be read, valid or not. */
+  /** Whether the file exists and could be read, valid or not. */
   readonly isRead: boolean;
 }
 
-/** `[api]` of a configuration file. */
+/** Reads `[api]` of a configuration file. */
 async function readApi(config: string | undefined): Promise<ReadApi> {
   if (config === undefined) return { isRead: false };
   let isRead = false;

@@ -16,15 +16,15 @@ export interface Serving {
   /** The path of its control socket. */
   readonly socket: string;
   /**
-   * Reloads it. @param cause logged before the reload.
+   * Reloads the configuration. @param cause logged before the reload
    * @throws {WeirError} when the outcome is unknown
    */
   reload(cause: string): Promise<ReloadOutcome>;
 }
 
 /**
- * The running Weir that serves the file `config`: that of `--socket` or `WEIR_SOCKET`, or the one of those found
- * that has this file.
+ * The running Weir that serves the file `config`: that of `--socket` or `WEIR_SOCKET`, otherwise the one found that has
+ * this file.
  *
  * @returns `undefined` if there is none
  * @throws {WeirError} when the named one does not respond or serves another file, or several serve this one
@@ -61,10 +61,10 @@ export async function findServing(
 }
 
 /**
- * The control socket for commands that only ask a process: of the one that serves `config`, as `findServing`, or without
- * a file as `needSocket`.
+ * The control socket for commands that only query a process: that of the process that serves `config`, as
+ * `findServing`, or without a file as `needSocket`.
  *
- * @throws {WeirError} also when no process serves the file: another one is not meant
+ * @throws {WeirError} also when no process serves the file: another process would be the wrong one
  */
 export async function needServing({
   config,

@@ -12,12 +12,12 @@ import { UsageError, WeirError } from '../errors.ts';
 import { printable } from '../printable.ts';
 
 export interface SocketSearch {
-  /** `--socket`. */
+  /** The value of `--socket`. */
   readonly socket: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** For tests. */
+  /** The directory of sockets of services; replaced in tests. */
   readonly serviceFolder?: string;
-  /** Milliseconds for a process to respond. */
+  /** Milliseconds to wait for each process to respond. */
   readonly timeoutMs?: number;
 }
 
@@ -27,16 +27,16 @@ export interface LiveSocket {
   readonly status: RunningStatus;
 }
 
-/** Sockets that are asked; a folder may be full of them. */
+/** Maximum number of sockets that are tried; a directory may be full of them. */
 const MAX_SOCKETS = 64;
-/** Files and folders that are looked at. */
+/** Maximum number of files and directories that are examined. */
 const MAX_ENTRIES = 1024;
-/** The usual time limit for a process to respond. */
+/** Default time limit for a process to respond, in milliseconds. */
 const RESPONSE_MS = 2_000;
 
 /**
- * The control socket to use: `--socket`, then `WEIR_SOCKET`, neither of which is tried, then the only one
- * with a process among `liveSockets`.
+ * The control socket to use: `--socket`, then `WEIR_SOCKET`, neither of which is tried, then the only one with a
+ * process among `liveSockets`.
  *
  * @returns `undefined` when there is none
  * @throws {WeirError} `several_sockets`, listing them
@@ -51,8 +51,8 @@ export async function findSocket(search: SocketSearch): Promise<string | undefin
 }
 
 /**
- * The same; for commands that cannot do without one.
- * @throws {WeirError} `no_socket`
+ * The control socket as `findSocket` chooses it, for commands that require one.
+ * @throws {WeirError} `no_socket` when there is none, and the errors of `findSocket`
  */
 export async function needSocket(search: SocketSearch): Promise<string> {
   const found = await findSocket(search);
@@ -68,15 +68,15 @@ export async function needSocket(search: SocketSearch): Promise<string> {
   );
 }
 
-/** `--socket` or `WEIR_SOCKET`. @throws {UsageError} */
+/** The control socket named by `--socket` or `WEIR_SOCKET`. @throws {UsageError} */
 export function namedSocket({ socket, env }: SocketSearch): string | undefined {
   if (socket === '') throw new UsageError('--socket needs the path of a socket');
   return socket ?? (env['WEIR_SOCKET'] || undefined);
 }
 
 /**
- * The running processes with a control socket in `$XDG_RUNTIME_DIR/weir` or `/run/weir`, or one level below,
- * that respond. Folders and sockets that another user could have put there are ignored.
+ * The responding processes with a control socket in `$XDG_RUNTIME_DIR/weir` or `/run/weir`, or one level below.
+ * Directories and sockets that another user could have put there are ignored.
  */
 export async function liveSockets({
   env,
@@ -103,8 +103,8 @@ export async function liveSockets({
 type Trust = (stats: Stats) => boolean;
 
 /**
- * Whose sockets in the folder of services are used: for root also those of its owner, since only root can have
- * given that folder to a service's user.
+ * The trust in owners of sockets in the directory of services: for root this includes the directory's owner, since only
+ * root can have given that directory to a service's user.
  */
 function trustInServices(folder: string): Trust {
   if (process.geteuid?.() !== 0) return isOwn;
@@ -112,7 +112,7 @@ function trustInServices(folder: string): Trust {
   return (stats) => isOwn(stats) || stats.uid === service;
 }
 
-/** The sockets of a folder that may be trusted. @param depth levels of folders below it */
+/** The trusted sockets of a directory. @param depth levels of directories below it */
 function socketsIn(folder: string, depth: number, isTrusted: Trust): readonly string[] {
   const found: string[] = [];
   for (const entry of entriesOf(folder, isTrusted)) {

@@ -14,7 +14,7 @@ export interface RoutePick {
   readonly target: string;
 }
 
-/** The routes as they are before a pick, and what the pick changes. */
+/** The routes before a pick, and the changes that it makes. */
 export interface PickPlan {
   readonly view: RouteView;
   /** The entity tag of the version that `view` describes. */
@@ -25,9 +25,9 @@ export interface PickPlan {
 /**
  * Sets a pick.
  *
- * @param ifMatch only if the file has this entity tag
- * @throws {ApiClientError} with the entity tag of the file if it is another one: by another writer (409), or
- *   by this pick, which was written and could not be loaded
+ * @param ifMatch sets it only if the file has this entity tag
+ * @throws {ApiClientError} with the entity tag of the file if that has changed: by another writer (409), or by this
+ * pick, which was written and could not be loaded
  */
 export async function putPick(
   api: ApiClient,
@@ -43,7 +43,7 @@ export async function putPick(
   }
 }
 
-/** The error of a pick, with the group or the target that was probably meant. */
+/** The error of a pick, with a hint at the group or the target that was probably meant. */
 async function withMeantName(error: unknown, api: ApiClient, pick: RoutePick): Promise<unknown> {
   if (!(error instanceof ApiClientError)) return error;
   const { status, etag, message } = error;
@@ -53,11 +53,11 @@ async function withMeantName(error: unknown, api: ApiClient, pick: RoutePick): P
     if (hint === undefined) return error;
     return new ApiClientError(message, { status, etag, hint, cause: error.cause });
   } catch {
-    return error; // What is to be reported is that of the pick.
+    return error; // report the error of the pick
   }
 }
 
-/** A hint for a group or a target that is in no view; `undefined` if both are, or nothing is similar. */
+/** A hint for a group or a target that is not in the view; `undefined` if both are, or nothing is similar. */
 function meantIn({ groups, targets }: RouteView, { group, target }: RoutePick): string | undefined {
   const known = [DEFAULT_GROUP, ...groups.map(({ name }) => name)];
   if (!known.includes(group)) return meantHint(group, known);
@@ -66,7 +66,7 @@ function meantIn({ groups, targets }: RouteView, { group, target }: RoutePick): 
 }
 
 /**
- * What a pick would change.
+ * Plans a pick without setting it.
  * @throws {ApiClientError} also for an unknown group or target
  */
 export async function planPick(api: ApiClient, { group, target }: RoutePick): Promise<PickPlan> {
@@ -84,7 +84,7 @@ export async function planPick(api: ApiClient, { group, target }: RoutePick): Pr
   }
   const change: RouteSwitch = {
     group: group === DEFAULT_GROUP ? undefined : group,
-    // Without a target nothing is open on it.
+    // A route without a target has no flows to close.
     from: route.target ?? target,
     to: target,
   };
@@ -94,7 +94,7 @@ export async function planPick(api: ApiClient, { group, target }: RoutePick): Pr
 /**
  * The flows that a switch leaves open on the old target.
  *
- * @param socket the control socket: the API does not tell the rules of a group
+ * @param socket the control socket: the API does not report the rules of a group
  * @throws {ApiClientError} also for a group that the running configuration does not have yet
  * @throws {WeirError} when the socket does not respond
  */
@@ -124,7 +124,7 @@ const toRouteFacts = ({ routes, balancers }: RunningStatus): RouteFacts => ({
   ),
 });
 
-/** Requests at a time that close flows. */
+/** Maximum number of concurrent requests that close flows. */
 const CLOSING = 16;
 
 /** Closes flows by id; returns how many were still open. @throws {ApiClientError} */

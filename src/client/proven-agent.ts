@@ -8,51 +8,51 @@ import { asError, WeirError } from '../errors.ts';
 import { mayReadByGroup } from '../platform/process/group-readers.ts';
 import { isAmbiguousUser, peerOwners } from '../platform/process/peer-owners.ts';
 
-/** What the other end of a connection has to be before it gets the secret of the API. */
+/** Conditions on the peer of a connection before it receives the secret of the API. */
 export interface ApiProof {
-  /** Users that may own the socket there: those who can read the secret anyway. */
+  /** Ids of users that may own the peer's socket: those who can read the secret anyway. */
   readonly owners: ReadonlySet<number>;
-  /** The file of the secret: users whom its group lets read it are as good. */
+  /** The file of the secret: users whose group may read it are accepted too. */
   readonly secretFile?: string | undefined;
   /**
-   * Whether the running Weir, asked now, is the one that was found, and has its API at that address: where the
-   * system does not say whose a socket is.
+   * Whether the running Weir, asked now, is the one that was found, and has its API at that address: used where the
+   * system does not report the owner of a socket.
    */
   readonly isConfirmed: () => Promise<boolean>;
 }
 
-/** Nothing shows that the other end is Weir: it gets no request. */
+/** The peer could not be verified to be Weir, and receives no request. */
 export class UnprovenApiError extends WeirError {
   constructor(reason: string) {
     super('unproven_api', reason);
   }
 }
 
-/** Milliseconds for a connection on this host and its proof. */
+/** Milliseconds for a connection on this host and its verification. */
 const PROOF_MS = 10_000;
 
 /**
- * Connections to an address that the user has not named: it comes from a file, or from a Weir that may have ended
- * since, and then any user of this host can listen there. Each new connection is proven before a request is written
- * to it. One that is kept needs no other proof: it ends with the process at its other end.
+ * An agent for addresses that the user has not named: they come from a file, or from a Weir that may have ended since,
+ * and then any user of this host can listen there. Each new connection is verified before a request is written to it. A
+ * kept connection needs no further verification: it ends with the process of its peer.
  */
 export class ProvenAgent extends Agent {
   readonly #proof: ApiProof;
   readonly #tables: string | undefined;
 
-  /** @param tables the folder of the tables of sockets; for tests */
+  /** @param tables the directory of the kernel's socket tables; for tests */
   constructor(proof: ApiProof, tables?: string) {
     super({ keepAlive: true });
     this.#proof = proof;
     this.#tables = tables;
   }
 
-  /** @param callback called once, which Node does not expect after a returned value */
+  /** @param callback called once; Node does not expect a call after a returned value */
   override createConnection(
     options: ClientRequestArgs,
     callback?: (error: Error | null, stream: Duplex) => void,
   ): undefined {
-    // Node passes no stream on with an error.
+    // Node passes no stream along with an error.
     const done = callback as ((error: Error | null, stream?: Duplex) => void) | undefined;
     openProven(options, this.#proof, this.#tables).then(
       (socket) => done?.(null, socket),
@@ -84,7 +84,7 @@ async function openProven(
   }
 }
 
-/** @throws {UnprovenApiError} */
+/** Verifies the peer of a TCP connection. @throws {UnprovenApiError} */
 async function proveTcp(
   socket: Socket,
   proof: ApiProof,
@@ -116,7 +116,7 @@ interface SocketFile {
   readonly folder: Stats;
 }
 
-/** @returns `undefined` without such a file */
+/** The socket file at a path; `undefined` if there is none. */
 function socketFile(path: string): SocketFile | undefined {
   try {
     const real = realpathSync(path);
@@ -129,7 +129,9 @@ function socketFile(path: string): SocketFile | undefined {
 const WRITABLE_BY_OTHERS = 0o022;
 const STICKY = 0o1000;
 
-/** The file that a connection was made through, looked at before and after. @throws {UnprovenApiError} */
+/**
+ * Verifies the socket file that a connection was made through, as it was before and after. @throws {UnprovenApiError}
+ */
 function proveUnix(
   before: SocketFile | undefined,
   after: SocketFile | undefined,

@@ -1,14 +1,14 @@
 import type { FlowJson } from './api-views.ts';
 
-/** What a running Weir knows of its routes beyond the API. */
+/** Facts about the routes of a running Weir that the API does not report. */
 export interface RouteFacts {
-  /** Epoch of the first plane in which a rule index means what `groups` says. */
+  /** Epoch of the first plane for which the rule indexes in `groups` are valid. */
   readonly rulesSince: number;
   readonly groups: readonly {
     readonly name: string;
     /** Index of its first rule. */
     readonly firstRule: number;
-    /** Number of its rules, which follow each other. */
+    /** Number of its rules, which are consecutive. */
     readonly rules: number;
   }[];
   /** Tags of member outbounds, by the tag of their balancer. */
@@ -24,8 +24,8 @@ export interface RouteSwitch {
 }
 
 /**
- * The flows of a route that were opened on its old target and would not be opened there again. Flows that were
- * routed by other rules than those in force belong to no group that is known now, and are left out.
+ * The flows of a route that were opened on its old target and would not be opened there again. Flows that were routed
+ * by other rules than those in force belong to no known group, and are left out.
  *
  * @returns `undefined` if the group is not in `facts`
  */
