@@ -14,30 +14,32 @@ import { environmentOf, environmentText } from './environment-text.ts';
 import { shareable } from './shareable.ts';
 import { versionsText } from './versions-text.ts';
 
-/** What a diagnosis is made of. */
+/** Sources and options of a diagnosis. */
 export interface DiagnosisSources {
   /** Path of the control socket of the running Weir; `undefined` without one. */
   readonly socket: string | undefined;
-  /** Its configuration file; unless given, what it says. */
+  /** The configuration file; by default the one that the running Weir reports. */
   readonly config: string | undefined;
   readonly without: ReadonlySet<PartName>;
-  /** How long the processor is recorded. */
+  /** Seconds for which the processor is profiled. */
   readonly seconds: number;
-  /** Whether also where the start of that stops many flows for a moment. */
+  /** Whether to profile even if starting the profiler stops many flows for a moment. */
   readonly busy: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** The text of `weir tun check` for a configuration; `undefined` without a `tun` inbound. */
+  /** Returns the output of `weir tun check` for a configuration; `undefined` without a `tun` inbound. */
   readonly tunCheck: (config: string | undefined) => Promise<string | undefined>;
-  /** Called before the processor is recorded. */
+  /** Called before profiling begins. */
   readonly onRecording: () => void;
 }
 
-/** Milliseconds for the latest lines of the log. */
+/** Milliseconds for reading the latest lines of the log. */
 const LOG_MS = 5_000;
 
 const NO_SOCKET = 'no running Weir was found by a control socket';
 
-/** Collects what can be had. A part that cannot be is missing, with the reason; nothing is written. */
+/**
+ * Collects the available parts, and writes nothing. A part that is not available is listed as missing, with the reason.
+ */
 export async function collectDiagnosis(sources: DiagnosisSources): Promise<Diagnosis> {
   return new Collector(sources).collect();
 }
@@ -66,11 +68,11 @@ class Collector {
       return JSON.stringify(this.#profile.profile);
     });
     await this.#add('heap', 'heap.json', async () => {
-      // Without the profile, or where another client records one.
+      // Without the profile, or when another client records one.
       this.#profile ??= await requestProfile(needed(socket), 0);
       return `${printableJsonLines(this.#profile.heap)}\n`;
     });
-    // After the profile: what it has come upon may have been logged.
+    // After the profile, whose recording may have logged something.
     await this.#add('log', 'log.txt', () => logText(needed(socket)));
     await this.#add('versions', 'versions.txt', () =>
       versionsText({
@@ -108,7 +110,7 @@ class Collector {
       const text = await make();
       if (text !== undefined) this.#parts.push({ name, file, text });
     } catch (error) {
-      // A diagnosis is for what does not work: the rest is still of use.
+      // A diagnosis is for what does not work: the remaining parts are still useful.
       this.#missing.push({ name, reason: printable(messageOf(error)) });
     }
   }
@@ -120,7 +122,7 @@ function needed(socket: string | undefined): string {
   return socket;
 }
 
-/** The latest lines as the log has them, addresses masked as there. */
+/** The latest lines of the log, with addresses masked as there. */
 async function logText(socket: string): Promise<string> {
   const lines: string[] = [];
   const signal = AbortSignal.timeout(LOG_MS);
@@ -132,7 +134,7 @@ async function logText(socket: string): Promise<string> {
   return lines.join('');
 }
 
-/** What is in force, or why the file cannot be loaded; secrets are starred in both. */
+/** The effective configuration, or why the file cannot be loaded; secrets are starred in both. */
 async function configText(path: string | undefined, isBuiltIn: boolean): Promise<string> {
   if (path === undefined && !isBuiltIn) {
     throw new WeirError('no_config', 'no file was given with --config');

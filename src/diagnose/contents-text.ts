@@ -2,7 +2,7 @@ import { bytes } from '../text/amounts.ts';
 import { textTable } from '../text/text-table.ts';
 import { PART_SUMMARIES, type Diagnosis } from './diagnosis.ts';
 
-/** What a diagnosis has and lacks: shown before it is written, and the README in it. */
+/** The available and missing parts of a diagnosis: shown before it is written, and part of its README. */
 export function contentsText({ parts, missing }: Diagnosis): string {
   const table = textTable(
     ['FILE', 'SIZE', 'CONTENTS'],

@@ -1,4 +1,4 @@
-/** What a diagnosis can have, in the order of the list that is shown. */
+/** Names of all parts, in the order in which they are listed. */
 export const PART_NAMES = [
   'status',
   'versions',
@@ -24,11 +24,11 @@ export interface Diagnosis {
   /** Unix milliseconds. */
   readonly at: number;
   readonly parts: readonly DiagnosisPart[];
-  /** What was wanted and could not be had, with the reason. */
+  /** Parts that were requested and are not available, with the reason. */
   readonly missing: readonly { readonly name: PartName; readonly reason: string }[];
 }
 
-/** What each part says, and what of it may be private. */
+/** The contents of each part, and the private data that it may have. */
 export const PART_SUMMARIES: Readonly<Record<PartName, string>> = {
   status: 'state, limits and figures; tags of inbounds and outbounds, errors of probes',
   versions: 'versions of Weir, Node.js, OpenSSL and libc; the machine, without its name',

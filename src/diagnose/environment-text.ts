@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { printable } from '../printable.ts';
 
-/** Variables whose values are settings without secrets and without places. */
+/** Variables whose values are settings without secrets and addresses. */
 const SHOWN: ReadonlySet<string> = new Set([
   'RUST_LOG',
   'WEIR_LOG',
@@ -9,11 +9,11 @@ const SHOWN: ReadonlySet<string> = new Set([
   'NO_COLOR',
 ]);
 
-/** Variables that change what Weir does. */
+/** Variables that affect Weir. */
 const NAMED =
   /^(?:WEIR_\w+|RUST_LOG|NODE_\w+|UV_\w+|SSL_CERT_\w+|NO_COLOR|JOURNAL_STREAM|NOTIFY_SOCKET|LISTEN_FDS)$/;
 
-/** The settings in an environment, one on each line; values that may be secret are left out. */
+/** The settings of an environment, one per line; values that may be secret are left out. */
 export function environmentText(
   env: Readonly<Record<string, string | undefined>>,
   whose: string,

@@ -5,16 +5,19 @@ import {
   type ShownValue,
 } from '../config/effective/shown-value.ts';
 
-/** What else gives access to a server, or identifies a customer of a resolver; `weir show` prints it, for its user alone. */
+/**
+ * Further keys whose values give access to a server, or identify a customer of a resolver; `weir show` prints them, for
+ * its user alone.
+ */
 const HIDDEN = new Map<string, (value: string) => string>([
-  // A path that only clients know keeps probes away.
+  // A secret path protects the server from probes.
   ['stream.ws.path', (path) => (path === '/' ? path : STARS)],
   ['stream.grpc.service_name', () => STARS],
   // The path of a resolver often names its customer.
   ['dns.url', (url) => `${/^https?:\/\/[^/?#@]*(?=[/?#]|$)/i.exec(url)?.[0] ?? ''}/${STARS}`],
 ]);
 
-/** A configuration as it may be attached to a report: also without the paths that are as good as passwords. */
+/** A configuration that may be attached to a report: paths that work as passwords are starred too. */
 export const shareable = (table: ShownTable): ShownTable => tableOf(table, []);
 
 function tableOf({ entries, ...table }: ShownTable, path: readonly string[]): ShownTable {

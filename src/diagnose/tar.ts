@@ -1,24 +1,24 @@
 /** A file of an archive. */
 export interface TarFile {
-  /** Up to 100 characters of ASCII, with `/` between folders. */
+  /** Up to 100 ASCII characters, with `/` between directories. */
   readonly path: string;
   readonly bytes: Uint8Array;
-  /** Permission bits; 0600 by default: only for the user who unpacks it. */
+  /** Permission bits; 0600 by default, for the user who unpacks it only. */
   readonly mode?: number;
 }
 
 const BLOCK = 512;
 const MAX_PATH = 100;
-/** Eleven octal digits. */
+/** The largest number of eleven octal digits. */
 const MAX_SIZE = 0o77_777_777_777;
 
 const FILE_MODE = 0o600;
 
 /**
- * An archive in the ustar format of POSIX.1-1988 (pax(1), "ustar Interchange Format"): regular files of nobody.
+ * An archive in the ustar format of POSIX.1-1988 (pax(1), "ustar Interchange Format"): regular files without an owner.
  *
- * @param at the time of all files, in Unix milliseconds
- * @throws {RangeError} for a path or a size that the format cannot have
+ * @param at the modification time of all files, in Unix milliseconds
+ * @throws {RangeError} for a path or a size that the format does not support
  */
 export function tarArchive(files: readonly TarFile[], at: number): Buffer {
   const parts = files.flatMap(({ path, bytes, mode = FILE_MODE }) => {
@@ -30,7 +30,7 @@ export function tarArchive(files: readonly TarFile[], at: number): Buffer {
 
 interface Entry {
   readonly path: string;
-  /** In bytes. */
+  /** Size in bytes. */
   readonly size: number;
   readonly mode: number;
 }
@@ -47,7 +47,7 @@ function header({ path, size, mode }: Entry, at: number): Buffer {
   block.write(octal(0, 7), 116); // gid
   block.write(octal(size, 11), 124);
   block.write(octal(Math.floor(at / 1000), 11), 136);
-  block.write(' '.repeat(8), 148); // the checksum, as it counts in its own sum
+  block.write(' '.repeat(8), 148); // the checksum field counts as spaces in its own sum
   block.write('0', 156);
   block.write('ustar\x0000', 257);
   const sum = block.reduce((total, byte) => total + byte, 0);

@@ -7,15 +7,15 @@ import { bytes } from '../text/amounts.ts';
 import { printable } from '../printable.ts';
 import { VERSION } from '../version.ts';
 
-/** What a running Weir says of itself. */
+/** Versions that a running Weir reports. */
 export interface RunningVersions {
   readonly weir: string | undefined;
   readonly build: Build | undefined;
-  /** `process.versions` of that process. */
+  /** `process.versions` of the running Weir. */
   readonly versions: Readonly<Record<string, string>> | undefined;
 }
 
-/** Versions of the programs and of the machine, which is not named. */
+/** Versions of the programs, and of the machine without its name. */
 export async function versionsText({ weir, build, versions }: RunningVersions): Promise<string> {
   const { node, openssl, v8, uv } = versions ?? process.versions;
   const [processor] = cpus();
@@ -36,9 +36,9 @@ export async function versionsText({ weir, build, versions }: RunningVersions): 
 
 const commitOf = (build: Build | undefined): string => (build ? buildText(build) : 'not known');
 
-/** That of this process, which runs on the same machine. */
+/** Version of the C library of this process, which is that of the machine. */
 function libc(): string {
-  // Otherwise every address of the machine is looked up, which may take long.
+  // By default the report resolves every address of the machine, which may take long.
   const report = Object.assign(process.report, { excludeNetwork: true, excludeEnv: true });
   const { header } = report.getReport() as { readonly header?: Readonly<Record<string, unknown>> };
   const version = header?.['glibcVersionRuntime'];

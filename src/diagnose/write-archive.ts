@@ -6,14 +6,14 @@ import { readmeText } from './contents-text.ts';
 import type { Diagnosis } from './diagnosis.ts';
 import { tarArchive } from './tar.ts';
 
-/** Only its owner may read it. */
+/** Readable by its owner only. */
 const MODE = 0o600;
 
-/** `weir-diagnose-20261124T040506Z`, for the archive and the folder in it. */
+/** The name of the archive and of its directory: `weir-diagnose-20261124T040506Z`. */
 export const archiveName = (at: number): string =>
   `weir-diagnose-${new Date(at).toISOString().slice(0, 19).replaceAll(/[-:]/g, '')}Z`;
 
-/** A diagnosis as a .tar.gz. */
+/** A diagnosis as a .tar.gz archive. */
 export function archiveOf(diagnosis: Diagnosis): Promise<Buffer> {
   const { at, parts } = diagnosis;
   const texts = [{ file: 'README.txt', text: readmeText(diagnosis) }, ...parts];
