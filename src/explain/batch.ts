@@ -1,14 +1,14 @@
 import { UsageError, WeirError } from '../errors.ts';
 import { parseFlow, type ExplainedFlow } from './flow.ts';
 
-/** A line with an expectation. */
+/** A line of a file of expectations. */
 export interface BatchLine {
   /** From 1. */
   readonly line: number;
-  /** What precedes the arrow, without spaces around it. */
+  /** The text before the arrow, trimmed. */
   readonly text: string;
   readonly flow: ExplainedFlow;
-  /** `undefined` for a line without an arrow, which `--write` completes. */
+  /** The expected outbound; `undefined` for a line without an arrow, which `--write` completes. */
   readonly expected: string | undefined;
 }
 
@@ -19,18 +19,18 @@ export class BatchError extends WeirError {
   }
 }
 
-/** Bytes of a file of expectations. */
+/** Maximum size in bytes of a file of expectations. */
 export const LARGEST_BATCH = 16 << 20;
 
 const ARROW = '=>';
 const PROPERTIES: ReadonlySet<string> = new Set(['from', 'inbound', 'network', 'sniffed']);
 
 /**
- * Reads expectations: `HOST:PORT [from=IP] [inbound=TAG] [network=udp] [sniffed=NAME] => OUTBOUND`, one on each
- * line. Empty lines and those that begin with `#` are skipped. A tag with spaces is written in double quotes.
+ * Parses expectations: `HOST:PORT [from=IP] [inbound=TAG] [network=udp] [sniffed=NAME] => OUTBOUND`, one per line.
+ * Empty lines and those that begin with `#` are skipped. A tag with spaces is written in double quotes.
  *
- * @param file its name, for errors.
- * @throws {BatchError} for the first invalid line.
+ * @param file name of the file for errors
+ * @throws {BatchError} for the first invalid line
  */
 export function readBatch(text: string, file: string): readonly BatchLine[] {
   const lines: BatchLine[] = [];
@@ -76,7 +76,7 @@ function readLine(bare: string): Omit<BatchLine, 'line'> {
   };
 }
 
-/** Whether the character at an index is within quotes is decided by the quotes before it. */
+/** The characters outside double quotes, in which a backslash escapes the next character. */
 function* outsideQuotes(text: string): Generator<readonly [index: number, char: string]> {
   let isQuoted = false;
   for (let index = 0; index < text.length; index++) {
@@ -88,7 +88,7 @@ function* outsideQuotes(text: string): Generator<readonly [index: number, char: 
   if (isQuoted) throw new UsageError('a quote is not closed');
 }
 
-/** Words between spaces; those within quotes do not count. */
+/** Splits a text at spaces outside quotes. */
 function wordsOf(text: string): readonly string[] {
   const words: string[] = [];
   let start = 0;
@@ -101,7 +101,7 @@ function wordsOf(text: string): readonly string[] {
   return words;
 }
 
-/** Where the arrow of a line begins: a word of its own. */
+/** Index of the arrow in a line, where it is a word of its own; the length of the line without one. */
 function arrowAt(text: string): number {
   let before = ' ';
   for (const [index, char] of outsideQuotes(text)) {
@@ -120,7 +120,7 @@ function unquoted(word: string): string {
     const value: unknown = JSON.parse(word);
     if (typeof value === 'string') return value;
   } catch {
-    // Reported below.
+    // The error is reported below.
   }
   throw new UsageError(`${word} is not a string in double quotes`);
 }
@@ -129,7 +129,7 @@ function unquoted(word: string): string {
 export const writtenTag = (tag: string): string =>
   /^[^\s"#]+$/.test(tag) && tag !== ARROW ? tag : JSON.stringify(tag);
 
-/** The text of the file with these outbounds, by the numbers of their lines; other lines stay as they are. */
+/** The text of the file with these outbounds, keyed by line number; other lines are unchanged. */
 export function withOutbounds(
   text: string,
   lines: readonly BatchLine[],

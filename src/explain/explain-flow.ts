@@ -12,12 +12,15 @@ export interface FlowAnswer {
   readonly notes: readonly ExplainNote[];
 }
 
-/** Takes time linear in the number of rules, and more to be made: keep it for further flows. */
+/**
+ * Creates an explainer. Explaining takes time linear in the number of rules, and creating one takes longer: keep it for
+ * further flows.
+ */
 export const explainerOf = ({ spec, regexes, geo }: LoadedRoutes): RouteExplainer =>
   new RouteExplainer(spec.route, regexes, geo);
 
 /**
- * Explains where a flow would go.
+ * Explains how a flow would be routed.
  *
  * @throws {UsageError} for an unknown inbound
  */

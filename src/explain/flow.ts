@@ -2,9 +2,9 @@ import { ipVersion, unmapIPv4, type Endpoint, type Network } from '../net/addres
 import { normalizeHost } from '../net/addresses/host-name.ts';
 import { UsageError } from '../errors.ts';
 
-/** A flow to explain; absent values are assumed. */
+/** A flow to explain; missing properties are assumed. */
 export interface ExplainedFlow {
-  /** The host in the form of flows: an address, or a name in ASCII. */
+  /** The destination as in flows: an address, or a name in ASCII. */
   readonly destination: Endpoint;
   readonly network: Network;
   readonly from: string | undefined;
@@ -18,8 +18,8 @@ export type FlowOptions = Readonly<
 >;
 
 /**
- * @param dashes before the names of properties in errors.
- * @throws {UsageError} for invalid properties.
+ * Parses a flow. @param dashes prefix of property names in errors
+ * @throws {UsageError} for invalid properties
  */
 export function parseFlow(destination: string, options: FlowOptions, dashes = ''): ExplainedFlow {
   const { from, inbound, network = 'tcp', sniffed } = options;
@@ -42,7 +42,7 @@ export function parseFlow(destination: string, options: FlowOptions, dashes = ''
   };
 }
 
-/** Ports of the schemes that proxies are asked for; a URL of another one has to name its port. */
+/** Default ports of URL schemes; a URL with any other scheme has to name its port. */
 const DEFAULT_PORTS: ReadonlyMap<string, string> = new Map([
   ['http:', '80'],
   ['ws:', '80'],
@@ -51,7 +51,7 @@ const DEFAULT_PORTS: ReadonlyMap<string, string> = new Map([
   ['ftp:', '21'],
 ]);
 
-/** What precedes `//` in a URL: RFC 3986 section 3.1. */
+/** The scheme of a URL up to `//` (RFC 3986 §3.1). */
 const URL_START = /^[a-z][a-z0-9+.-]{0,31}:\/\//i;
 const PORT = /^\d{1,5}$/;
 

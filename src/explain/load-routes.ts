@@ -4,7 +4,7 @@ import type { FileReader } from '../config/sources/input-files.ts';
 import { RegexCache } from '../engine/router/tables/regex-set.ts';
 import { RulePlaces } from './rule-places.ts';
 
-/** A configuration, with what its rules are explained by. */
+/** A configuration, with the data that explaining its rules needs. */
 export interface LoadedRoutes extends Pick<LoadedConfig, 'spec' | 'geo'> {
   readonly regexes: RegexCache;
   readonly places: RulePlaces;
@@ -14,14 +14,14 @@ export interface LoadRoutesOptions extends Partial<
   Pick<LoadConfigOptions, 'onLogLevel' | 'onExamined'>
 > {
   readonly files?: FileReader;
-  /** Used as the contents of the configuration file, which is then not read. */
+  /** Replaces the contents of the configuration file, which is then not read. */
   readonly bytes?: Uint8Array | undefined;
 }
 
 /**
  * Loads a configuration, or the built-in one when none is named.
  *
- * @throws {ConfigError} of kind `io` when a file cannot be read, `invalid` for an error in one.
+ * @throws {ConfigError} of kind `io` when a file cannot be read, `invalid` for an error in one
  */
 export async function loadRoutes(
   path: string | undefined,

@@ -6,7 +6,7 @@ import type { ExplainedFlow, FlowOptions } from './flow.ts';
 import { sniffs } from './query.ts';
 import type { RouteAnswer } from './route-answer.ts';
 
-/** A remark on an answer, and the property of the flow that would change it. */
+/** A remark on a result, and the property of the flow that would change it. */
 export interface ExplainNote {
   readonly text: string;
   readonly option?: keyof FlowOptions;
@@ -30,7 +30,7 @@ export interface Explained {
   readonly answer: RouteAnswer;
 }
 
-/** What an answer depends on besides the properties that were given. */
+/** Remarks on the facts that a result depends on besides the given properties. */
 export const notesOf = (explained: Explained): readonly ExplainNote[] => [
   ...assumptions(explained),
   ...sniffingNotes(explained),
@@ -58,7 +58,7 @@ function assumptions({
   if (asked.from === undefined) assumed.add('source_cidr');
   const decisive = new Set([
     ...matched.map(({ key }) => key),
-    // Rules that fail to match only because of the assumption.
+    // Rules that fail to match only because of an assumption.
     ...passed.flatMap(({ failing }) => (failing.every((key) => assumed.has(key)) ? failing : [])),
   ]);
   const notes: ExplainNote[] = [];

@@ -8,7 +8,7 @@ import type { ExplainedFlow } from './flow.ts';
 /** The default client address: a program on this host. */
 const LOCAL_CLIENT = '127.0.0.1';
 
-/** @throws {UsageError} for an unknown inbound. */
+/** The inbound with a tag; without a tag, the first one. @throws {UsageError} for an unknown inbound */
 export function chooseInbound(
   { inbounds }: Spec,
   tag: string | undefined,

@@ -6,7 +6,7 @@ import { ipVersion } from '../net/addresses/address.ts';
 import type { Spec } from '../spec.ts';
 import type { RulePlaces } from './rule-places.ts';
 
-/** The most entries of a matcher that a reason lists. */
+/** Maximum number of a matcher's entries that a reason lists. */
 const SHOWN_ENTRIES = 3;
 
 /** A balancer as the target: its member is chosen only at run time. */
@@ -27,7 +27,7 @@ export interface PassedAnswer {
 /** The JSON of `weir explain`. */
 export interface RouteAnswer {
   readonly outbound: string | BalancerAnswer;
-  /** Its index, as in the API; null for the default route. */
+  /** Index of the rule, as in the API; null for the default route. */
   readonly rule: number | null;
   /**
    * The line of the rule: in the subscribe file for a group's rule, otherwise in the configuration.
@@ -62,7 +62,7 @@ export function answerOf(
   };
 }
 
-/** A balancer with a single distinct member counts as that outbound. */
+/** The target of a route; a balancer with a single distinct member counts as that outbound. */
 function exitOf({ balancers }: Spec, tag: string): string | BalancerAnswer {
   const balancer = balancers.find((each) => each.tag === tag);
   if (!balancer) return tag;

@@ -22,7 +22,7 @@ export class RulePlaces {
     return span && this.#places.locate(span.start);
   }
 
-  /** The route group of a rule. The rules of groups follow the configuration's own. */
+  /** The route group of a rule, whose rules follow those of the configuration itself. */
   groupOf(rule: number | undefined): string | undefined {
     if (rule === undefined) return undefined;
     const { file, groups } = this.#merged;

@@ -5,15 +5,15 @@ import { WarningList } from '../config/warnings/warning.ts';
 
 /** A likely mistake in a rule. */
 export interface RuleWarning {
-  /** Whether the rule never matches; otherwise only an entry of it. */
+  /** Whether the rule never matches; otherwise only one of its entries does not. */
   readonly isDead: boolean;
-  /** One line. */
+  /** One line of text. */
   readonly message: string;
 }
 
 /**
- * The warnings of rules, by index: of each rule the first, but rather one that it never matches. At most as
- * many as a `WarningList` keeps.
+ * The warnings of rules, by index: of each rule the first, but preferably one that it never matches. At most as many as
+ * a `WarningList` keeps.
  */
 export function ruleWarnings(examined: Examined): ReadonlyMap<number, RuleWarning> {
   const list = new WarningList();
@@ -32,7 +32,7 @@ export function ruleWarnings(examined: Examined): ReadonlyMap<number, RuleWarnin
   return warnings;
 }
 
-/** The last of ascending places that is not behind `limit`. */
+/** The last of ascending places that does not start behind `limit`. */
 function lastAtMost<T extends { readonly start: number }>(
   places: readonly T[],
   limit: number,

@@ -10,7 +10,7 @@ import type { LoadedRoutes } from './load-routes.ts';
 import type { RouteAnswer } from './route-answer.ts';
 import type { RulePlaces } from './rule-places.ts';
 
-/** The most skipped rules that the text explains; JSON has all. */
+/** Maximum number of skipped rules that the text explains; JSON has all. */
 const SHOWN_RULES = 10;
 
 /** The result as text. */
