@@ -1,7 +1,7 @@
 import { CodedError, type WeirErrorOptions } from '../errors.ts';
 import { printable } from '../printable.ts';
 
-/** A GET or HEAD request of a document, with the limits of its response. */
+/** A GET or HEAD request for a document, with the limits of its response. */
 export interface FetchRequest {
   /** `http:` or `https:`. User information becomes basic credentials for this host alone. */
   readonly url: string;
@@ -11,20 +11,20 @@ export interface FetchRequest {
    * that cannot be secret (`User-Agent`, `Accept`, conditions).
    */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Milliseconds for the whole of it, redirections included. */
+  /** Milliseconds for the whole fetch, including redirections. */
   readonly timeoutMs: number;
-  /** Bytes of the decoded body. */
+  /** Maximum bytes of the decoded body. */
   readonly maxBytes: number;
 }
 
-/** A response of any status but a redirection that was followed. */
+/** A response of any status except a redirection that was followed. */
 export interface FetchedDocument {
   readonly status: number;
-  /** By lower-case name; values of repeated fields are joined by `, `. Text of Latin-1, as received. */
+  /** Headers by lower-case name; values of repeated fields are joined by `, `. Latin-1 text, as received. */
   readonly headers: ReadonlyMap<string, string>;
-  /** Decoded; empty for HEAD. */
+  /** The decoded body; empty for HEAD. */
   readonly body: Uint8Array;
-  /** After redirections, without user information. It may contain secrets: not to be printed. */
+  /** The URL after redirections, without user information. It may contain secrets and must not be printed. */
   readonly url: string;
 }
 
@@ -36,7 +36,7 @@ export interface FetchedDocument {
 export type Fetch = (request: FetchRequest, signal?: AbortSignal) => Promise<FetchedDocument>;
 
 /**
- * Why there is no document.
+ * The kind of a failed fetch.
  *
  * - `url`: not an HTTP URL, or a header that cannot be sent
  * - `dial`: the host was not reached: its name, its address or the outbound towards it
@@ -44,7 +44,7 @@ export type Fetch = (request: FetchRequest, signal?: AbortSignal) => Promise<Fet
  * - `timeout`: it took longer than the limit
  * - `too_large`: the body exceeds the limit
  * - `redirect`: too many redirections, or one that is not followed
- * - `protocol`: the response is no valid HTTP, or is truncated
+ * - `protocol`: the response is not valid HTTP, or is truncated
  */
 export type FetchErrorCode =
   | 'url'
@@ -59,11 +59,11 @@ export type FetchErrorCode =
 const LONGEST_REASON = 300;
 
 /**
- * A document that was not fetched. The message is one line, `HOST: reason`, and never has more of the
- * URL than its host, since paths, queries and user information of subscriptions are secrets.
+ * A failed fetch. The message is one line, `HOST: reason`, and never has more of the URL than its host, since paths,
+ * queries and user information of subscriptions are secrets.
  */
 export class FetchError extends CodedError<FetchErrorCode> {
-  /** @param host with its port if it is not the default one; `undefined` when there is none. */
+  /** @param host with its port if it is not the default one; `undefined` when there is none */
   constructor(
     code: FetchErrorCode,
     host: string | undefined,

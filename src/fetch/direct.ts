@@ -3,7 +3,7 @@ import { abortReason } from '../net/time/unless-aborted.ts';
 import type { Fetch } from './contract.ts';
 import { createFetch, type FetchConnect } from './http-fetch.ts';
 
-/** A TCP connection of this host, with its resolver. */
+/** Opens a TCP connection from this host, with its resolver. */
 export const connectDirectly: FetchConnect = async (target, signal) => {
   signal.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<Socket>();
@@ -21,5 +21,5 @@ export const connectDirectly: FetchConnect = async (target, signal) => {
   }
 };
 
-/** Fetches over connections of this host, without a proxy. */
+/** Fetches over direct connections from this host, without a proxy. */
 export const fetchDirectly: Fetch = createFetch(connectDirectly);

@@ -15,14 +15,11 @@ import { ACCEPTED_ENCODINGS, readBody } from './read-body.ts';
 import { firstHop, nextHop, type Hop } from './redirects.ts';
 import { tlsFailure } from './tls-failure.ts';
 
-/**
- * Opens a connection to a host by name or address, which its caller destroys. Any error counts as a
- * failed dial.
- */
+/** Opens a connection to a host by name or address, which the caller destroys. Any error counts as a failed dial. */
 export type FetchConnect = (target: Endpoint, signal: AbortSignal) => Promise<Duplex>;
 
 const MOST_REDIRECTIONS = 5;
-/** Bytes of the header section of a response, and its fields; Node drops further fields. */
+/** Maximum bytes of a response's header section, and of its fields; Node drops further fields. */
 const MOST_HEADER_BYTES = 32 * 1024;
 const MOST_HEADERS = 200;
 
@@ -33,9 +30,9 @@ const DEFAULT_HEADERS: Readonly<Record<string, string>> = {
 };
 
 /**
- * An HTTP client over any connections. HTTP and TLS are Node's; each request has a connection of its own.
+ * Creates an HTTP client over any connections. HTTP and TLS are Node's; each request has a connection of its own.
  *
- * @param ca is trusted in addition to the system's certificates.
+ * @param ca trusted in addition to the system's certificates
  */
 export function createFetch(connect: FetchConnect, ca?: CaSpec): Fetch {
   return async ({ url, method = 'GET', headers = {}, timeoutMs, maxBytes }, signal) => {
@@ -67,7 +64,7 @@ interface Exchange {
   readonly signal: AbortSignal;
 }
 
-/** One request and its response. */
+/** Sends one request and reads its response. */
 async function exchangeWith(
   hop: Hop,
   exchange: Exchange,
@@ -94,13 +91,13 @@ async function exchangeWith(
   }
 }
 
-/** The host and the port that an HTTP URL is fetched from. */
+/** The host and the port of an HTTP URL. */
 export function targetOf({ hostname, port, protocol }: URL): Endpoint {
   const host = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
   return { host, port: port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port) };
 }
 
-/** @throws {FetchError} `dial` or `tls` */
+/** Opens the connection of a request, with TLS for `https:`. @throws {FetchError} `dial` or `tls` */
 async function openConnection(url: URL, { connect, ca, signal }: Exchange): Promise<Duplex> {
   const isSecure = url.protocol === 'https:';
   const target = targetOf(url);
@@ -123,17 +120,17 @@ async function openConnection(url: URL, { connect, ca, signal }: Exchange): Prom
   }
 }
 
-/** The reason of a failed dial, without the target if it names that. */
+/** The reason of a failed dial, without the target if the reason begins with it. */
 function dialReason(error: unknown, target: Endpoint): string {
-  // A FlowError has the outbound's reason.
+  // The message of a FlowError is the outbound's reason.
   const { message } = error instanceof FlowError ? error : toDialError(error, target);
   const named = `${formatEndpoint(target)}: `;
   return message.startsWith(named) ? message.slice(named.length) : message;
 }
 
 /**
- * @returns the response, once its header section is complete; and what rejects with the failure of either, as
- *   Node's parser reports an invalid body to the request alone.
+ * @returns the response, once its header section is complete; and a promise that rejects with the failure of request or
+ * response, as Node's parser reports an invalid body to the request alone
  */
 function requestOn(
   connection: Duplex,
@@ -149,13 +146,13 @@ function requestOn(
     path: `${url.pathname}${url.search}`,
     headers: { Host: url.host, ...Object.fromEntries(headers) },
     maxHeaderSize: MOST_HEADER_BYTES,
-    // Whatever NODE_OPTIONS says.
+    // Overrides NODE_OPTIONS.
     insecureHTTPParser: false,
   });
   request.maxHeadersCount = MOST_HEADERS;
   request
     .on('response', resolve)
-    // 101 without having been asked for it.
+    // 101 without an upgrade request.
     .on('upgrade', () => reject(new Error('the server switches to another protocol')))
     .on('error', (error) => {
       reject(error);
@@ -170,7 +167,7 @@ const headersOf = ({ headersDistinct }: IncomingMessage): ReadonlyMap<string, st
     Object.entries(headersDistinct).map(([name, values]) => [name, (values ?? []).join(', ')]),
   );
 
-/** Clearer texts for codes of Node's parser and of sockets. */
+/** Clearer texts for error codes of Node's parser and of sockets. */
 const REASONS: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: `the response has more than ${MOST_HEADER_BYTES} bytes of headers`,
   HPE_INVALID_EOF_STATE: 'the connection ended before the response was complete',

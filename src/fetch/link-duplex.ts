@@ -3,10 +3,10 @@ import { asError } from '../errors.ts';
 import type { ByteLink } from '../net/links/link.ts';
 
 /**
- * A link as a stream of Node, for Node's HTTP and TLS. The link belongs to it from then on.
+ * Adapts a link to a Node stream, for Node's HTTP and TLS, and takes ownership of the link.
  *
- * A stream of Node loses what was not read when a write fails, or when it is destroyed. Here a failure comes with a
- * read, after what the peer had sent before.
+ * A Node stream loses unread data when a write fails, or when it is destroyed. Here a failure is reported by a read,
+ * after the data that the peer had sent before.
  */
 export class LinkDuplex extends Duplex {
   readonly #link: ByteLink;
@@ -51,13 +51,13 @@ export class LinkDuplex extends Duplex {
     done(error);
   }
 
-  /** Nothing can be sent any more. */
+  /** Records a failed write, after which nothing can be sent. */
   #fail(error: Error): void {
     this.#failure ??= error;
     if (this.#hasEnded) this.destroy(this.#failure);
   }
 
-  /** Calls `done` when the work is over, and not with the failure of a link. */
+  /** Calls `done` when the work has settled, without an error even if the link has failed. */
   #after(work: () => Promise<void> | undefined, done: () => void): void {
     const pending = work();
     if (!pending) {

@@ -4,7 +4,7 @@ import { createFetch } from './http-fetch.ts';
 import { LinkDuplex } from './link-duplex.ts';
 import { openFlows, type FlowSource } from './open-flows.ts';
 
-/** Fetches by one outbound, or directly. */
+/** A client that fetches through one outbound, or directly. */
 export interface OpenedFetch extends AsyncDisposable {
   readonly fetch: Fetch;
   /** See `OpenedFlows`. */
@@ -12,8 +12,8 @@ export interface OpenedFetch extends AsyncDisposable {
 }
 
 /**
- * Opens a client: directly when no outbound is named, otherwise through the running Weir of `socket` or by an own
- * short-lived engine: see `openFlows`. Names of URLs are resolved as the outbound does it.
+ * Opens a client: directly when no outbound is named, otherwise through the running Weir of `socket` or a short-lived
+ * engine in this process: see `openFlows`. The outbound resolves the names of URLs.
  *
  * @param source its `socket` is the path that `findSocket` has found
  * @throws {WeirError} see `openFlows`

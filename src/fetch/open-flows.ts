@@ -7,7 +7,7 @@ import type { OutboundFlows } from './outbound-flows.ts';
 import { hasExit, OwnEngine, readSpec } from './own-engine.ts';
 import { RunningOutbounds } from './running-outbounds.ts';
 
-/** Where outbounds are looked for. */
+/** The source of outbounds. */
 export interface FlowSource {
   /** A configuration file. */
   readonly config?: string | undefined;
@@ -17,22 +17,22 @@ export interface FlowSource {
 
 /** Flows through the outbounds of a configuration. */
 export interface OpenedFlows extends AsyncDisposable {
-  /** `running`: by the Weir of the socket; `own`: by this process. */
+  /** `running`: through the Weir of the socket; `own`: by this process. */
   readonly via: 'running' | 'own';
   readonly flows: OutboundFlows;
-  /** The configuration, as its file has it now. */
+  /** The configuration, as currently in its file. */
   readonly spec: Spec;
-  /** What the flows go through, and what to know about that: a line each, for standard error. */
+  /** Remarks on how flows are opened: a line each, for standard error. */
   readonly notes: readonly string[];
 }
 
 /**
  * Opens flows through the running Weir of `socket` if it serves `config`, or if no file is named; otherwise by an
- * own engine from the file, which ends with it.
+ * engine in this process, which ends when the result is disposed.
  *
- * @param tags of the outbounds that will be used, for the notes
- * @throws {WeirError} for an invalid configuration, when there is neither a file nor a socket, when the running Weir does not respond, or when
- *   an outbound does not exist
+ * @param tags the outbounds that will be used, for the notes
+ * @throws {WeirError} for an invalid configuration, when there is neither a file nor a socket, when the running Weir
+ * does not respond, or when an outbound does not exist
  */
 export async function openFlows(
   { config, socket }: FlowSource,

@@ -4,19 +4,19 @@ import type { Endpoint } from '../net/addresses/address.ts';
 import type { DialTimes } from '../net/dial-steps.ts';
 import type { ByteLink } from '../net/links/link.ts';
 
-/** A flow that was opened on request, by no rule. Its owner destroys the link. */
+/** A flow opened through a named outbound, bypassing the rules. Its owner destroys the link. */
 export interface OpenedFlow {
   readonly link: ByteLink;
-  /** Tag of the outbound: of the member that a balancer has picked. */
+  /** Tag of the outbound; for a balancer, that of the member it has picked. */
   readonly outbound: string;
   readonly times: DialTimes;
-  /** See `Outbound.suspect`; `undefined` also where that is not known here. */
+  /** See `Outbound.suspect`; `undefined` also where it is not known here. */
   readonly suspect: string | undefined;
 }
 
-/** An outbound has not opened a flow; the message is the reason. */
+/** An outbound failed to open a flow; the message is the reason. */
 export class FlowError extends WeirError {
-  /** The steps that were completed. */
+  /** Times of the steps that were completed. */
   readonly times: DialTimes;
 
   constructor(message: string, times: DialTimes, options?: WeirErrorOptions) {
@@ -25,11 +25,11 @@ export class FlowError extends WeirError {
   }
 }
 
-/** Opens flows through the outbounds of one configuration, and nothing else of it. */
+/** Opens flows through the outbounds of one configuration. */
 export interface OutboundFlows extends AsyncDisposable {
   /**
    * @param outbound tag of an outbound, or of a balancer
-   * @throws {FlowError} when it has not opened one; the wait for it ends with `signal`
+   * @throws {FlowError} when opening has failed; waiting for it ends with `signal`
    */
   open(outbound: string, target: Endpoint, signal: AbortSignal): Promise<OpenedFlow>;
 }

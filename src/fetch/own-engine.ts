@@ -20,9 +20,8 @@ import { buildOutbound, loadForOutbounds, type OutboundMakers } from '../supervi
 import { FlowError, type OpenedFlow, type OutboundFlows } from './outbound-flows.ts';
 
 /**
- * The outbounds of a configuration, in this process and without the rest of it: no inbound is bound, no API
- * served, no member of a balancer probed. Each flow has an outbound of its own, which ends with it, so that
- * nothing is reused.
+ * Runs the outbounds of a configuration in this process, and nothing else of it: no inbound is bound, no API served, no
+ * member of a balancer probed. Each flow has an outbound of its own, which ends with it, so that nothing is reused.
  */
 export class OwnEngine implements OutboundFlows {
   readonly #spec: Spec;
@@ -31,7 +30,7 @@ export class OwnEngine implements OutboundFlows {
   readonly #ownListeners = new OwnListeners();
   readonly #stopped = new AbortController();
   readonly #open = new Set<ByteLink>();
-  /** Timers of the engine do not keep the process alive. */
+  /** Keeps the process alive, which timers of the engine do not. */
   readonly #alive = setInterval(() => undefined, 2 ** 30);
   #versions = 0;
 
@@ -47,7 +46,7 @@ export class OwnEngine implements OutboundFlows {
     return new OwnEngine(spec, createResolver(spec.dns, deps));
   }
 
-  /** Flows of a balancer take the first member that opens one. */
+  /** Opens a flow. Flows of a balancer take the first member that opens one. */
   async open(tag: string, target: Endpoint, signal: AbortSignal): Promise<OpenedFlow> {
     const { balancers } = this.#spec;
     const members = balancers.find((balancer) => balancer.tag === tag)?.outbounds ?? [tag];
@@ -95,7 +94,7 @@ export class OwnEngine implements OutboundFlows {
     }
   }
 
-  /** Loads what an outbound is built with: not a part of its dial. */
+  /** Loads the modules of an outbound, before its dial is measured. */
   async #load(spec: OutboundSpec): Promise<OutboundMakers> {
     await loadProtocols([spec.protocol]);
     systemSockets();
@@ -131,11 +130,11 @@ export async function readSpec(path: string | undefined): Promise<Spec> {
   }
 }
 
-/** Whether flows may go through this tag: an outbound, also a built-in one, or a balancer. */
+/** Whether flows can be opened by this tag: an outbound, including a built-in one, or a balancer. */
 export const hasExit = (spec: Spec, tag: string): boolean =>
   outboundNamed(spec, tag) !== undefined || spec.balancers.some((each) => each.tag === tag);
 
-/** The outbound with this tag, also a built-in one that no route names. */
+/** The outbound with this tag, including a built-in one that no route names. */
 export const outboundNamed = ({ outbounds }: Spec, tag: string): OutboundSpec | undefined =>
   outbounds.find((outbound) => outbound.tag === tag) ??
   builtinOutbounds(new Set([tag]), new Set()).at(0);

@@ -4,21 +4,21 @@ import { createGunzip, createInflate } from 'node:zlib';
 import { FetchError } from './contract.ts';
 
 /**
- * The content codings that are asked for (RFC 9110 §8.4.1). No Brotli: its decoder in Node had a hole that the body of
- * any server reached (CVE-2026-111497), and documents of a few hundred kilobytes gain little by it.
+ * The accepted content codings (RFC 9110 §8.4.1). Not Brotli: its decoder in Node had a vulnerability that any server's
+ * body could trigger (CVE-2026-111497), and documents of a few hundred kilobytes gain little by it.
  */
 export const ACCEPTED_ENCODINGS = 'gzip, deflate';
 
-/** What an encoded body may have more than the decoded one; a stream that never decodes to anything ends here. */
+/** Maximum bytes by which an encoded body may exceed the limit; this ends a stream that decodes to nothing. */
 const ENCODING_OVERHEAD = 64 * 1024;
 
 /**
- * The decoded body of a response. Decoding stops at the limit, so that a small body that decodes to a
- * large one takes no more memory than that.
+ * Reads and decodes the body of a response. Decoding stops at the limit, so that a small body that decodes to a large
+ * one takes no more memory.
  *
- * @param host for messages.
- * @throws {FetchError} `too_large`, or `protocol` for a coding that is unknown or a body that breaks it; and
- *   the errors of the response.
+ * @param host for messages
+ * @throws {FetchError} `too_large`, or `protocol` for an unknown coding or a body that is invalid in it; and the errors
+ * of the response
  */
 export async function readBody(
   response: IncomingMessage,
@@ -59,12 +59,12 @@ function decodedBy(
   decoder: Transform,
   encoded: AsyncIterable<Uint8Array>,
 ): AsyncIterable<Uint8Array> {
-  // Errors of either end reach the reader of the decoder.
+  // The reader of the decoder receives errors of both streams.
   pipeline(encoded, decoder, () => undefined);
   return decoder as AsyncIterable<Uint8Array>;
 }
 
-/** @throws {FetchError} `protocol` */
+/** The decoder of a content coding; `undefined` for none. @throws {FetchError} `protocol` */
 function decoderOf(coding: string | undefined, host: string): Transform | undefined {
   switch (coding?.trim().toLowerCase()) {
     case undefined:
@@ -85,7 +85,10 @@ function decoderOf(coding: string | undefined, host: string): Transform | undefi
   }
 }
 
-/** Codes of zlib begin with `Z_`, those of a decoder that Node has closed with `ERR_`; both lack a system call. */
+/**
+ * Whether an error is the decoder's: codes of zlib begin with `Z_`, those of a closed Node decoder with `ERR_`; both
+ * lack a system call.
+ */
 const isDecoderError = (error: unknown): error is Error =>
   error instanceof Error &&
   'errno' in error &&

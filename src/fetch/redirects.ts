@@ -2,17 +2,17 @@ import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { messageOf } from '../errors.ts';
 import { FetchError } from './contract.ts';
 
-/** A request of one host: redirections make the next one of it. */
+/** A request to one host; a redirection turns it into the next one. */
 export interface Hop {
-  /** Without user information. */
+  /** The URL without user information. */
   readonly url: URL;
-  /** By lower-case name. */
+  /** Headers by lower-case name. */
   readonly headers: ReadonlyMap<string, string>;
 }
 
 const REDIRECTIONS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/** What another host may get: nothing that could be a secret. */
+/** Headers that another host may receive after a redirection: none that could be a secret. */
 const HARMLESS_HEADERS: ReadonlySet<string> = new Set([
   'user-agent',
   'accept',
@@ -23,7 +23,7 @@ const HARMLESS_HEADERS: ReadonlySet<string> = new Set([
   'range',
 ]);
 
-/** Headers that the client sets by itself, since they describe the connection or a body. */
+/** Headers that only the client sets, since they describe the connection or a body. */
 const OWN_HEADERS: ReadonlySet<string> = new Set([
   'connection',
   'content-length',
@@ -38,8 +38,8 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The first request of a URL; its user information becomes a header.
- * @param defaults by lower-case name, which `headers` replace.
+ * The first request for a URL, whose user information becomes a header.
+ * @param defaults by lower-case name; `headers` replace them
  * @throws {FetchError} `url`
  */
 export function firstHop(
@@ -63,7 +63,7 @@ export function firstHop(
       validateHeaderName(name);
       validateHeaderValue(name, value);
     } catch (error) {
-      // It quotes the name alone.
+      // The message quotes only the name of the header.
       throw new FetchError('url', url.host, messageOf(error));
     }
     all.set(lower, value);
@@ -72,8 +72,8 @@ export function firstHop(
 }
 
 /**
- * The request that a response redirects to, `undefined` if it is no redirection.
- * @throws {FetchError} `redirect` for one that is not followed.
+ * The next request of a redirection; `undefined` if the response is not one.
+ * @throws {FetchError} `redirect` for one that is not followed
  */
 export function nextHop(
   { url, headers }: Hop,
@@ -95,7 +95,7 @@ export function nextHop(
 
 const isHttp = ({ protocol }: URL): boolean => protocol === 'http:' || protocol === 'https:';
 
-/** The same origin, or the change from http to https on the default ports. */
+/** Whether both URLs have the same origin, or change from http to https on the default ports. */
 const isSameHost = (from: URL, to: URL): boolean =>
   from.origin === to.origin ||
   (from.hostname === to.hostname && from.port === '' && to.port === '');
@@ -114,7 +114,7 @@ function basicOf(url: URL): string {
     const pair = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
     return `Basic ${Buffer.from(pair).toString('base64')}`;
   } catch {
-    // The error itself would quote what it could not decode.
+    // The original error would quote the undecodable text.
     throw new FetchError('url', url.host, 'the user information of the URL is not UTF-8');
   }
 }

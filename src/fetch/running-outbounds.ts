@@ -3,10 +3,13 @@ import { formatEndpoint, type Endpoint } from '../net/addresses/address.ts';
 import { SocketLink } from '../net/sockets/node/socket-link.ts';
 import { FlowError, type OpenedFlow, type OutboundFlows } from './outbound-flows.ts';
 
-/** The outbounds of a running Weir, through its control socket. Nothing else of it is touched. */
+/** Opens flows through the outbounds of a running Weir, by its control socket. */
 export class RunningOutbounds implements OutboundFlows {
   readonly #socket: string;
-  /** The control socket closes with a last flow that is not read; nothing else would keep the process alive. */
+  /**
+   * Links of open flows. The control socket closes together with its last unread flow; nothing else would keep the
+   * process alive.
+   */
   readonly #open = new Set<SocketLink>();
 
   /** @param socket the path of the control socket */
@@ -14,7 +17,7 @@ export class RunningOutbounds implements OutboundFlows {
     this.#socket = socket;
   }
 
-  /** @throws {ControlRequestError} when the running Weir is gone */
+  /** @throws {ControlRequestError} when the running Weir has ended */
   async open(outbound: string, target: Endpoint, signal: AbortSignal): Promise<OpenedFlow> {
     try {
       const { stream, opened } = await openTunnel(this.#socket, { outbound, ...target }, signal);
@@ -25,7 +28,7 @@ export class RunningOutbounds implements OutboundFlows {
       return { link, outbound: opened.outbound, times, suspect: suspect ?? undefined };
     } catch (error) {
       if (!(error instanceof TunnelError)) throw error;
-      // The caller knows both; of a balancer the member is news.
+      // The caller knows target and outbound; only a balancer's member is new.
       const known = `${formatEndpoint(target)} by ${outbound}: `;
       const { message, times } = error;
       const reason = message.startsWith(known) ? message.slice(known.length) : message;
