@@ -3,12 +3,12 @@ import type { FlowNotice, FlowSubscription } from '../tracker/flow-events.ts';
 import type { TrafficSampler } from '../tracker/traffic.ts';
 import { flowView, trafficView, type FlowEventView, type TrafficView } from './views.ts';
 
-/** Events in order. `close`, or leaving a `for await`, ends the stream. */
+/** A stream of events in order. `close`, or leaving a `for await`, ends it. */
 export interface EventStream<T> extends AsyncIterableIterator<T, undefined>, AsyncDisposable {
   close(): void;
 }
 
-/** Every flow that opens or closes from this call on, until the stream is closed or `end` aborts. */
+/** A stream of every flow that opens or closes from this call on, until the stream is closed or `end` aborts. */
 export function flowEvents(
   subscription: FlowSubscription,
   times: StartTimes,
@@ -24,7 +24,7 @@ export function flowEvents(
   });
 }
 
-/** Every traffic sample after the current one; a slow reader skips some. */
+/** A stream of every traffic sample after the current one; a slow reader skips some. */
 export function trafficSamples(
   sampler: TrafficSampler,
   end: AbortSignal,
@@ -43,8 +43,8 @@ function eventView(notice: FlowNotice, times: StartTimes): FlowEventView {
 }
 
 /**
- * A stream over a source that returns one item at a time, and `undefined` after its signal has aborted.
- * It begins at once, whereas an async generator begins with the first `next`.
+ * A stream over a source that returns one item at a time, and `undefined` after its signal has aborted. It starts
+ * immediately, whereas an async generator starts with the first `next`.
  */
 function untilEnd<T extends object>(
   end: AbortSignal,
@@ -58,7 +58,7 @@ function untilEnd<T extends object>(
   end.addEventListener('abort', close, { once: true });
   if (end.aborted) close();
   const take = open(closing.signal);
-  /** Calls of `next` are resolved in their order. */
+  /** The last call of `next`: calls are resolved in order. */
   let last: Promise<unknown> = Promise.resolve();
   const takeNext = async (): Promise<IteratorResult<T, undefined>> => {
     const value = closing.signal.aborted ? undefined : await take();
@@ -69,7 +69,7 @@ function untilEnd<T extends object>(
   return {
     next: () => {
       const result = last.then(takeNext);
-      last = result.catch(() => undefined); // the caller of `next` gets the failure
+      last = result.catch(() => undefined); // the caller of `next` receives the failure
       return result;
     },
     return: async () => {

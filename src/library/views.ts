@@ -2,9 +2,7 @@ import type { Flow } from '../tracker/flow.ts';
 import type { TrafficFigures, TrafficSnapshot } from '../tracker/traffic.ts';
 import type { LiveSession } from '../tracker/tracker.ts';
 
-/*
- * The same shapes as the JSON of the API, so that a user interface can use either.
- */
+/* Views with the field names of the API's JSON, so that a user interface can use either. */
 
 /** One accepted connection of a client. Counts are wire bytes, protocol overhead included. */
 export interface SessionView {
@@ -13,7 +11,7 @@ export interface SessionView {
   readonly inbound: string;
   /** The client's IP address; `null` on a unix socket. */
   readonly source: string | null;
-  /** `null` without a user, and before the first flow. */
+  /** The user's label; `null` without a user, and before the first flow. */
   readonly user: string | null;
   /** Bytes from the client. */
   readonly up: number;
@@ -25,7 +23,7 @@ export interface SessionView {
 
 /** One stream or UDP sub-link. Counts are payload bytes. */
 export interface FlowView {
-  /** Increases in the order of registration and is never reused. */
+  /** Increases in the order of registration, and is never reused. */
   readonly id: number;
   readonly session: number | null;
   readonly network: 'tcp' | 'udp' | 'unknown';
@@ -36,7 +34,7 @@ export interface FlowView {
   readonly host: string;
   readonly port: number;
   readonly sniffed: string | null;
-  /** Tag of the outbound that carries it; with a balancer, of the member. */
+  /** Tag of the outbound that carries the flow; for a balancer, of the member. */
   readonly outbound: string;
   readonly outbound_version: number;
   /** Index of the rule that matched; `null` for the default route. */
@@ -51,19 +49,19 @@ export interface FlowView {
 }
 
 export interface ConnectionsView {
-  /** By id. */
+  /** Sorted by id. */
   readonly sessions: readonly SessionView[];
-  /** By id. */
+  /** Sorted by id. */
   readonly flows: readonly FlowView[];
 }
 
-/** A flow has opened or closed, or the reader was too slow and has missed this many events. */
+/** A flow that has opened or closed, or the number of events that a slow reader has missed. */
 export type FlowEventView =
   | { readonly event: 'opened'; readonly flow: FlowView }
   | { readonly event: 'closed'; readonly flow: FlowView }
   | { readonly event: 'lagged'; readonly missed: number };
 
-/** Bytes since start, bytes a second over the tick, and flows that are live at the tick. */
+/** Bytes since the start, bytes per second over the tick, and the number of live flows at the tick. */
 export interface TrafficFiguresView {
   readonly up: number;
   readonly down: number;
@@ -73,11 +71,11 @@ export interface TrafficFiguresView {
 }
 
 export interface TrafficView extends TrafficFiguresView {
-  /** Ticks since the start. */
+  /** Number of ticks since the start. */
   readonly tick: number;
-  /** The interval that the rates are measured over. */
+  /** The interval in milliseconds over which rates are measured. */
   readonly interval_ms: number;
-  /** By tag. */
+  /** Figures by tag. */
   readonly inbounds: Readonly<Record<string, TrafficFiguresView>>;
   readonly outbounds: Readonly<Record<string, TrafficFiguresView>>;
 }
@@ -139,5 +137,5 @@ const figuresView = ({
 const byTag = (tags: ReadonlyMap<string, TrafficFigures>): Record<string, TrafficFiguresView> =>
   Object.fromEntries(Array.from(tags, ([tag, figures]) => [tag, figuresView(figures)]));
 
-/** Whole milliseconds; a time before the epoch is 0. */
+/** Rounds down to milliseconds; a time before the epoch is 0. */
 const wallTime = (time: number): number => Math.max(0, Math.floor(time));

@@ -24,7 +24,7 @@ import {
 export interface StartOptions {
   /** The configuration file; paths in it are resolved as by the command. */
   readonly config: string;
-  /** Gets every line of the log that passes the filter; without it nothing is logged. */
+  /** Receives every log line that passes the filter; nothing is logged without it. */
   readonly onLog?: LogCallback | undefined;
   /** Replaces `[log].level`, in the same syntax. The environment is not used. */
   readonly logLevel?: string | undefined;
@@ -38,17 +38,17 @@ export interface PickOptions {
 }
 
 export interface StopOptions {
-  /** How long live connections may continue; 5 seconds by default. */
+  /** Milliseconds that live connections may continue; 5,000 by default. */
   readonly graceMs?: number | undefined;
 }
 
 const STOP_GRACE_MS = 5_000;
 
 /**
- * One running proxy inside a host program. Several may run side by side.
+ * A running proxy inside a host program. Several may run side by side.
  *
- * It does what the command does, except that `[api]` is neither served nor read: the calls of the API
- * are methods here. Every method that can fail rejects with a `ControlError`.
+ * It behaves like the command, except that `[api]` is neither served nor read: the calls of the API are methods here.
+ * Every method that can fail rejects with a `ControlError`.
  */
 export class Weir implements AsyncDisposable {
   /** The version of the program, as in `GET /v1/version`. */
@@ -66,8 +66,8 @@ export class Weir implements AsyncDisposable {
 
   /**
    * Reads the configuration, builds its parts, binds its listeners and serves.
-   * @throws {ControlError} `invalid` for a configuration that cannot be used, `failed` for a file that
-   *   cannot be read or an address that cannot be bound; everything has been released
+   * @throws {ControlError} `invalid` for an invalid configuration, `failed` for a file that cannot be read or an
+   * address that cannot be bound; all resources have then been released
    */
   static async start({ config, onLog, logLevel }: StartOptions): Promise<Weir> {
     const regexes = new RegexCache();
@@ -100,11 +100,10 @@ export class Weir implements AsyncDisposable {
   }
 
   /**
-   * Writes the pick of a group, or of `default`, into the configuration file and reloads. Picks apply
-   * one at a time.
-   * @throws {ControlError} of any code; with the file's `etag` when it is `stale`, and when the pick
-   *   has been written and the reload after it failed
-   * @throws the reason of `signal` when that aborts in time
+   * Writes the pick of a group, or of `default`, into the configuration file and reloads. Picks are serialised.
+   * @throws {ControlError} of any code; with the file's `etag` when it is `stale`, and when the pick has been written
+   * and the reload after it failed
+   * @throws the reason of `signal` if it aborts before the pick is written
    */
   async pick(group: string, target: string, options: PickOptions = {}): Promise<PickResult> {
     this.#refuseStopped();
@@ -138,13 +137,13 @@ export class Weir implements AsyncDisposable {
     return flow !== undefined;
   }
 
-  /** Closes the flows that match every given field, all flows if none is given; returns how many. */
+  /** Closes the flows that match every given field, or all flows if none is given; returns how many. */
   closeFlows({ outbound, inbound, session, user }: FlowSelector = {}): number {
     return this.#instance.tracker.killMatching({ outbound, inbound, session, user }).count;
   }
 
   /**
-   * Every flow that opens or closes after this call. The last 1024 events are buffered; a reader that is
+   * A stream of every flow that opens or closes after this call. The last 1024 events are buffered; a reader that is
    * further behind gets `lagged` and continues with the oldest that is left. A stop ends the stream.
    */
   flowEvents(): EventStream<FlowEventView> {
@@ -152,7 +151,7 @@ export class Weir implements AsyncDisposable {
     return flowEvents(subscription, this.#times, this.#ending.signal);
   }
 
-  /** One sample per second from this call on; a slow reader skips some. A stop ends the stream. */
+  /** A stream of one sample per second from this call on; a slow reader skips some. A stop ends the stream. */
   traffic(): EventStream<TrafficView> {
     return trafficSamples(this.#instance.tracker.traffic, this.#ending.signal);
   }
