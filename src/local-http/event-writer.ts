@@ -2,19 +2,19 @@ import type { ServerResponse } from 'node:http';
 
 /** Milliseconds without an event after which a comment is sent. */
 const KEEP_ALIVE_MS = 15_000;
-/** A client that has taken nothing for this long is disconnected. */
+/** Milliseconds after which a client that accepts no data is disconnected. */
 const STALLED_MS = 30_000;
-/** Bytes that may wait for a client. */
+/** Maximum bytes that may wait for a client. */
 const MAX_BACKLOG = 1 << 20;
 
 const HEADERS = { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' };
 
 /**
- * One client of server-sent events. What waits for a slow client is bounded: beyond the bound, and when it takes
- * nothing for some time, it is disconnected. A browser then connects again and asks for whole values.
+ * A stream of server-sent events to one client. The backlog of a slow client is bounded: beyond the bound, and when it
+ * accepts no data for some time, the client is disconnected. A browser then reconnects and requests whole values.
  */
 export class EventWriter {
-  /** Called when the client has taken everything. */
+  /** Called when the client has accepted all data. */
   onReady: (() => void) | undefined;
   /** Called once, after the client has disconnected or was disconnected. */
   onClose: (() => void) | undefined;
@@ -32,7 +32,7 @@ export class EventWriter {
     this.#timer.unref();
   }
 
-  /** Whether the client has taken everything: a feed of states can wait for it and leave out those between. */
+  /** Whether the client has accepted all data: a feed of states can wait for it, and skip intermediate states. */
   get ready(): boolean {
     return !this.#isClosed && this.#backlog === 0;
   }
@@ -50,7 +50,7 @@ export class EventWriter {
     return this.#write(`${name}data: ${data}\n\n`);
   }
 
-  /** Ends the stream after what has been sent. */
+  /** Ends the stream after the data already sent. */
   end(): void {
     if (!this.#isClosed) this.#response.end();
     this.#closed();

@@ -3,7 +3,7 @@ import { isOwnSite } from '../http/fields/fetch-site.ts';
 import { LocalHttpError } from './local-http-error.ts';
 import { isLoopbackHost } from '../ip/loopback-host.ts';
 
-/** What a server accepts requests for, after it has been bound. */
+/** The place that a bound server accepts requests for. */
 export interface GuardedPlace {
   readonly scheme: 'http' | 'https';
   /** The bound port; `undefined` for a unix socket, which clients reach through any port. */
@@ -14,8 +14,8 @@ export interface GuardedPlace {
 
 export interface GuardPolicy {
   /**
-   * A header that requests of all methods but GET, HEAD and OPTIONS need: a page of another origin cannot send it
-   * without a preflight request, and those are refused.
+   * A header that all methods but GET, HEAD and OPTIONS require: a page of another origin cannot send it without a
+   * preflight request, and those are rejected.
    */
   readonly changeHeader?: string | undefined;
   /** Origins of other pages that are accepted too, such as `https://board.example`. */
@@ -27,12 +27,12 @@ const DEFAULT_PORTS = { http: 80, https: 443 } as const;
 const READING: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
- * Refuses what a page of another origin makes a browser send.
- * - `Host` that is not a loopback address with the port, or a name of the certificate: a page whose domain
- *   resolves to this host (DNS rebinding) sends its domain.
- * - `Origin` of another page, `null` included.
- * - `Sec-Fetch-Site` other than `same-origin` and `none`, but for links that a user follows: their response is
- *   not readable by the page that has the link.
+ * Rejects requests that a page of another origin makes a browser send.
+ * - `Host` that is not a loopback address with the port, or a name of the certificate: a page whose domain resolves to
+ *   this host (DNS rebinding) sends its domain.
+ * - `Origin` of another page, including `null`.
+ * - `Sec-Fetch-Site` other than `same-origin` and `none`, except for links that a user follows: the linking page cannot
+ *   read their response.
  *
  * @throws {LocalHttpError} with status 403
  */
@@ -62,7 +62,10 @@ export function guardRequest(
 const refusal = (code: string, message: string): LocalHttpError =>
   new LocalHttpError(403, code, message);
 
-/** A request without a host is not from a browser: HTTP/1.0, or a client of a unix socket. */
+/**
+ * Whether a `Host` names this server. A request without one is not from a browser: HTTP/1.0, or a client of a unix
+ * socket.
+ */
 function isOwnHost(authority: string | undefined, place: GuardedPlace): boolean {
   if (authority === undefined || authority === '') return true;
   const { host, port } = AUTHORITY.exec(authority)?.groups ?? {};
@@ -81,7 +84,7 @@ function isOwnOrigin(
   if (authority === undefined) return false;
   const own = authority.toLowerCase();
   const given = origin.toLowerCase();
-  // What forwards to a unix socket may terminate TLS.
+  // A proxy in front of a unix socket may terminate TLS.
   return given === `${scheme}://${own}` || (port === undefined && given === `https://${own}`);
 }
 

@@ -6,9 +6,9 @@ import { ipVersion } from '../ip/ip-version.ts';
 import { isLoopbackHost } from '../ip/loopback-host.ts';
 import { openRegularFile } from '../platform/regular-file.ts';
 
-/** Where a local server listens. */
+/** The place where a local server listens. */
 export type LocalListen =
-  /** `tls` is there whenever other hosts can connect. */
+  /** `tls` is present whenever other hosts can connect. */
   | {
       readonly kind: 'tcp';
       readonly host: string;
@@ -19,10 +19,10 @@ export type LocalListen =
   | { readonly kind: 'unix'; readonly path: string };
 
 export interface LocalTls {
-  /** A chain, in PEM. */
+  /** The certificate chain, in PEM. */
   readonly certificate: Buffer;
   readonly key: Buffer;
-  /** The first of the chain, which names the hosts that requests may be for. */
+  /** The leaf certificate, which names the hosts that requests may be for. */
   readonly names: X509Certificate;
 }
 
@@ -35,16 +35,15 @@ export interface ListenText {
 
 const ADDRESS = /^(?<host>localhost|[\d.]+|\[[^\]]+\]):(?<port>\d{1,5})$/i;
 const MAX_PORT = 0xffff;
-/** Bytes of a file in PEM; a chain has some ten thousand. */
+/** Maximum bytes of a PEM file; a chain has some ten thousand. */
 const MAX_PEM = 1 << 20;
 
 /**
- * Where `--listen` says to listen: `HOST:PORT` with an address, or the path of a unix socket. Without TLS only
- * this host may connect.
+ * Parses `--listen`: `HOST:PORT` with an address, or the path of a unix socket. Without TLS only this host may connect.
  *
- * @param standard what is used without `--listen`
- * @throws {UsageError} for anything else
- * @throws {WeirError} for files of TLS that cannot be used
+ * @param standard the default for `--listen`
+ * @throws {UsageError} for any other text
+ * @throws {WeirError} for unusable TLS files
  */
 export async function parseLocalListen(
   { listen, certificate, key }: ListenText,
@@ -84,7 +83,7 @@ function parseTcp(text: string): { readonly host: string; readonly port: number 
   const version = ipVersion(bare);
   const valid = host.toLowerCase() === 'localhost' || version === (host.startsWith('[') ? 6 : 4);
   if (!valid || Number(port) > MAX_PORT) throw invalid(text);
-  // The name may have an address on any interface in /etc/hosts.
+  // /etc/hosts may give the name an address on any interface.
   return { host: version === 0 ? '127.0.0.1' : bare, port: Number(port) };
 }
 

@@ -2,25 +2,25 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
 interface Connection {
-  /** Its address, which a connection has in common with TLS on it; '' on a unix socket. */
+  /** The client's address and port, which TLS and the connection below it have in common; '' on a unix socket. */
   readonly peer: string;
   isTrusted: boolean;
 }
 
 /**
- * The connections of a server, of which there are at most a number. Any process of this host can open connections: at
- * the bound the oldest that has shown no secret gives way, so that others cannot keep out who has one.
+ * The connections of a server, limited in number. Any process of this host can open connections: at the limit the
+ * oldest one that has shown no secret is closed, so that others cannot lock out clients that have a secret.
  */
 export class LocalConnections {
   readonly #most: number;
-  /** From the oldest to the newest. */
+  /** In order of arrival, the oldest first. */
   readonly #connections = new Map<Duplex, Connection>();
 
   constructor(most: number) {
     this.#most = most;
   }
 
-  /** Takes a connection, or closes it where all others are trusted. */
+  /** Adds a connection; at the limit it replaces the oldest untrusted one, or is closed if all are trusted. */
   take(socket: Duplex): void {
     if (this.#connections.size >= this.#most) {
       const [oldest] = [...this.#connections].find(([, { isTrusted }]) => !isTrusted) ?? [];
@@ -32,7 +32,7 @@ export class LocalConnections {
     socket.on('error', () => undefined).once('close', () => this.#connections.delete(socket));
   }
 
-  /** A client has shown that it may be here. @param socket the connection, or TLS on it */
+  /** Marks a connection whose client has shown a secret. @param socket the connection, or TLS on it */
   trust(socket: Duplex): void {
     const peer = peerOf(socket);
     const found =
@@ -43,7 +43,7 @@ export class LocalConnections {
     if (found) found.isTrusted = true;
   }
 
-  /** Closes all. */
+  /** Closes all connections. */
   close(): void {
     for (const socket of this.#connections.keys()) socket.destroy();
   }

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { EventWriter } from './event-writer.ts';
 import { LocalHttpError } from './local-http-error.ts';
 
-/** Bytes of a body. */
+/** Default maximum bytes of a body. */
 const MAX_BODY = 256 << 10;
 
 type Headers = Readonly<Record<string, string>>;
@@ -14,7 +14,7 @@ export class LocalExchange {
   readonly path: string;
   readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
-  /** Aborted when the client has gone. */
+  /** Aborted when the client has disconnected. */
   readonly signal: AbortSignal;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -22,7 +22,7 @@ export class LocalExchange {
   readonly #common: Headers;
   readonly #trust: () => void;
 
-  /** @param trust see `trust` */
+  /** @param trust marks the connection as trusted */
   constructor(
     request: IncomingMessage,
     response: ServerResponse,
@@ -44,12 +44,15 @@ export class LocalExchange {
     this.#trust = trust;
   }
 
-  /** Its client has shown a secret of this server: its connection does not give way to others. */
+  /**
+   * Marks the connection as trusted, because its client has shown a secret of this server: it is not evicted for
+   * others.
+   */
   trust(): void {
     this.#trust();
   }
 
-  /** @throws {LocalHttpError} 413 when it is longer than `most` bytes */
+  /** Reads the body. @throws {LocalHttpError} 413 when it is longer than `most` bytes */
   async readBody(most = MAX_BODY): Promise<Buffer> {
     const tooLong = (): LocalHttpError =>
       new LocalHttpError(413, 'too-long', `the body is longer than ${most} bytes`, {
@@ -66,7 +69,7 @@ export class LocalExchange {
     return Buffer.concat(chunks, length);
   }
 
-  /** @throws {LocalHttpError} 413, 415 for another type, 400 when it is not JSON */
+  /** Reads the body as JSON. @throws {LocalHttpError} 413, 415 for another type, 400 when it is not JSON */
   async readJson(most = MAX_BODY): Promise<unknown> {
     if (!/^application\/json[ \t]*(?:;|$)/i.test(this.headers['content-type'] ?? '')) {
       throw new LocalHttpError(415, 'not-json', 'expected Content-Type: application/json');
@@ -92,7 +95,7 @@ export class LocalExchange {
     this.send(status, JSON.stringify(value), { ...type, ...headers });
   }
 
-  /** Responds with a stream of events. */
+  /** Starts a response with a stream of events. */
   openEvents(): EventWriter {
     return new EventWriter(this.response, this.#common);
   }

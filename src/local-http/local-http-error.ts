@@ -1,8 +1,8 @@
 import { WeirError, type WeirErrorOptions } from '../errors.ts';
 
-/** A request that is answered with an error: `code` and `message` are sent to the client. */
+/** A request that fails with an error response: `code` and `message` are sent to the client. */
 export class LocalHttpError extends WeirError {
-  /** 4xx or 5xx. */
+  /** HTTP status, 4xx or 5xx. */
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
 

@@ -20,13 +20,13 @@ export interface LocalServerOptions {
   readonly policy?: GuardPolicy;
   /** Headers of every response. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Connections at a time; `LocalConnections` has which are closed beyond it. */
+  /** Maximum number of connections; `LocalConnections` decides which are closed beyond it. */
   readonly maxConnections?: number;
   readonly times?: LocalTimes;
-  /** Serves a request that has passed the guard. What it throws is sent as `errorBody`. */
+  /** Serves a request that has passed the guard. A thrown error is sent as `errorBody`. */
   readonly serve: (exchange: LocalExchange) => Promise<void> | void;
   /**
-   * Takes over a connection for another protocol, such as WebSocket; without it, none is.
+   * Takes over a connection for another protocol, such as WebSocket; without it, upgrades are ignored.
    * @param trust as `LocalExchange.trust`
    */
   readonly upgrade?: (
@@ -41,35 +41,35 @@ export interface LocalServerOptions {
   readonly onDefect: (error: unknown) => void;
 }
 
-/** Milliseconds that a client has. */
+/** Time limits of a client, in milliseconds. */
 export interface LocalTimes {
-  /** For the head of a request, from the start of the connection or of the request; for the handshake of TLS too. */
+  /** For the head of a request, from the start of the connection or of the request; also for the TLS handshake. */
   readonly head: number;
   /** For a whole request. */
   readonly request: number;
-  /** Without a byte, and between requests. */
+  /** Without a byte received or sent, and between requests. */
   readonly idle: number;
 }
 
 const TIMES: LocalTimes = {
   head: 10_000,
   request: 30_000,
-  // Longer than the interval of comments in a stream of events, and than an action takes.
+  // Longer than the interval of comments in a stream of events, and than the time limit of an action.
   idle: 120_000,
 };
 const MAX_HEAD_BYTES = 16 << 10;
 const MAX_CONNECTIONS = 128;
 /**
- * Requests of one connection that wait for their responses; beyond it the connection is closed. Browsers and the
- * programs that are served here wait for each response, whereas one read may bring thousands of requests.
+ * Maximum number of pipelined requests of one connection; beyond it the connection is closed. Browsers and the programs
+ * served here wait for each response, whereas one read may deliver thousands of requests.
  */
 const MAX_PIPELINED = 16;
-/** Only the user of the process and root can connect. */
+/** Only the user of the process, and root, can connect. */
 const SOCKET_MODE = 0o600;
 
 /**
- * An HTTP server for programs and browsers on this host, with bounds for everything that a client can hold on to.
- * Each request passes the guard before anything else sees it.
+ * An HTTP server for programs and browsers on this host, with limits on every resource that a client can occupy. Each
+ * request passes the guard before it reaches a handler.
  */
 export class LocalServer implements AsyncDisposable {
   /** `http://127.0.0.1:8080`; `undefined` for a unix socket. */
@@ -82,7 +82,7 @@ export class LocalServer implements AsyncDisposable {
   readonly #options: LocalServerOptions;
   readonly #place: GuardedPlace;
   readonly #connections: LocalConnections;
-  /** Requests without a response, of connections that have any; Infinity where no further one is served. */
+  /** Number of unanswered requests of connections that have any; Infinity once no further one is served. */
   readonly #waiting = new WeakMap<Socket, number>();
 
   /** @throws {BindError} */
@@ -124,10 +124,10 @@ export class LocalServer implements AsyncDisposable {
     server
       .on('request', (request, response) => void this.#serve(request, response))
       .on('clientError', (_error: Error, socket: Duplex) => refuse(socket, 400))
-      // A failed accept is one connection lost.
+      // A failed accept loses one connection.
       .on('error', () => undefined);
     const { upgrade } = options;
-    // Without a listener such a request is one like others, as RFC 9110 §7.8 has it.
+    // Without a listener the upgrade is ignored, as RFC 9110 §7.8 allows.
     if (upgrade) {
       server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) =>
         this.#upgrade(request, socket, head, upgrade),
@@ -156,7 +156,7 @@ export class LocalServer implements AsyncDisposable {
     }
   }
 
-  /** Whether a request is served: its connection is not to be closed, and has few others. */
+  /** Counts a request, and returns whether it is served: its connection is not being closed, and has few others. */
   #countRequest(socket: Socket, response: ServerResponse): boolean {
     const waiting = this.#waiting.get(socket) ?? 0;
     if (waiting === Infinity) return false;
@@ -174,7 +174,7 @@ export class LocalServer implements AsyncDisposable {
   }
 
   #fail(exchange: LocalExchange, thrown: unknown): void {
-    // Its client has gone, with what the handler waited for.
+    // The client has disconnected.
     if (exchange.response.destroyed) return;
     const error = thrown instanceof LocalHttpError ? thrown : this.#defect(thrown);
     if (exchange.response.headersSent) {
@@ -182,7 +182,7 @@ export class LocalServer implements AsyncDisposable {
       return;
     }
     const body = (this.#options.errorBody ?? standardBody)(error);
-    // The rest of a body is not read.
+    // The rest of the body is not read.
     const close = exchange.request.complete ? {} : { Connection: 'close' };
     exchange.sendJson(error.status, body, { ...close, ...error.headers });
   }
@@ -257,7 +257,7 @@ async function bind(server: Server, listen: LocalListen): Promise<void> {
   await (listen.kind === 'tcp' ? attempt() : bindUnixSocket(listen.path, attempt, SOCKET_MODE));
 }
 
-/** The names of the certificate; a rebound name is not among them, and browsers check those that are. */
+/** Checks host names against the certificate; a rebound name is not in it, and browsers verify the names that are. */
 function ownNames(listen: LocalListen): (host: string) => boolean {
   if (listen.kind === 'unix' || !listen.tls) return () => false;
   const { names } = listen.tls;
@@ -265,6 +265,6 @@ function ownNames(listen: LocalListen): (host: string) => boolean {
     (ipVersion(host) === 0 ? names.checkHost(host) : names.checkIP(host)) !== undefined;
 }
 
-/** The text of an error that is a defect, for standard error. */
+/** The text of a defect, for standard error. */
 export const defectText = (error: unknown): string =>
   error instanceof Error ? (error.stack ?? messageOf(error)) : String(error);

@@ -9,7 +9,7 @@ export const newToken = (): string => randomBytes(TOKEN_BYTES).toString('base64u
 
 const digestOf = (text: string): Uint8Array => sha256(Buffer.from(text));
 
-/** A check for a secret in constant time: it compares digests, and does not keep the secret. */
+/** Creates a check for a secret in constant time. It compares digests, and does not keep the secret. */
 export function secretCheck(secret: string): (given: string) => boolean {
   const wanted = digestOf(secret);
   return (given) => equalInConstantTime(digestOf(given), wanted);
