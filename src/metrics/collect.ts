@@ -10,12 +10,12 @@ import { labelValue } from './label-value.ts';
 import type { MetricSnapshot } from './snapshot.ts';
 
 /**
- * Series of one family: beyond it, those that have moved the fewest bytes are left out and counted. That order changes
- * slowly, so that series do not come and go.
+ * Maximum number of series of a family: beyond it, those that have moved the fewest bytes are left out and counted.
+ * That order changes slowly, so that series do not come and go.
  */
 export const MAX_SERIES = 500;
 
-/** The metrics of a snapshot. What it does not know has no series. */
+/** The metrics of a snapshot. Unknown values have no series. */
 export function collect(snapshot: MetricSnapshot): MetricSet {
   const { status, traffic, reached, seconds } = snapshot;
   const samples = new Samples();
@@ -35,7 +35,10 @@ export function collect(snapshot: MetricSnapshot): MetricSet {
   };
 }
 
-/** The event loop is measured from the first request for the status on. */
+/**
+ * Start times of families that count from later than Weir's start: the event loop is measured from the first request
+ * for the status on.
+ */
 function createdLater(
   status: Partial<RunningStatus> | undefined,
 ): ReadonlyMap<MetricFamily, number> {
@@ -43,7 +46,7 @@ function createdLater(
   return new Map(since === undefined ? [] : [[FAMILIES.loopDelay, since]]);
 }
 
-/** An older Weir reports less. */
+/** Adds the samples of a status; an older Weir reports fewer fields. */
 function addStatus(samples: Samples, status: Partial<RunningStatus>): void {
   const { version, node, traffic, memory, processor, event_loop: loop, missed } = status;
   const { commit, date } = status.build ?? {};
@@ -183,7 +186,7 @@ class Samples {
     this.add(family, [], value);
   }
 
-  /** A family with one label, by its values. */
+  /** Adds the samples of a family with one label, keyed by label value. */
   labelled(family: MetricFamily, values: Readonly<Record<string, number | undefined>>): void {
     for (const [label, value] of Object.entries(values)) this.add(family, [label], value);
   }
@@ -200,12 +203,12 @@ class Samples {
     );
   }
 
-  /** @param series negative for none */
+  /** Counts series that were left out. @param series negative for none */
   countLeftOut(series: number): void {
     this.leftOut += Math.max(0, series);
   }
 
-  /** Samples of a family follow each other. */
+  /** The samples in the order of `FAMILIES`, so that those of a family are adjacent. */
   sorted(): readonly MetricSample[] {
     const place = ({ family }: MetricSample): number => ORDER.get(family) ?? 0;
     return this.#all.toSorted((a, b) => place(a) - place(b));

@@ -3,19 +3,19 @@ import type { MetricFamily } from './families.ts';
 /** One value of a family. */
 export interface MetricSample {
   readonly family: MetricFamily;
-  /** As many as the family has labels. */
+  /** Values of the family's labels, in the same order. */
   readonly labels: readonly string[];
   readonly value: number;
-  /** Which part of a summary: a quantile, or its sum or count. */
+  /** The part of a summary: a quantile, or its sum or count. */
   readonly part?: { readonly quantile: string } | 'sum' | 'count';
 }
 
-/** Values of one moment. */
+/** Samples taken at one moment. */
 export interface MetricSet {
   readonly samples: readonly MetricSample[];
-  /** Unix seconds from which counters count; `undefined` without a running Weir. */
+  /** Start of the counters in Unix seconds; `undefined` without a running Weir. */
   readonly created: number | undefined;
-  /** The same for families that began later. */
+  /** Start of the counters in Unix seconds, for families that began later. */
   readonly createdLater?: ReadonlyMap<MetricFamily, number>;
 }
 
@@ -26,10 +26,10 @@ export const CONTENT_TYPES: Readonly<Record<ExpositionFormat, string>> = {
   openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
 };
 
-/** Ranges of an `Accept` header that are read; Prometheus sends four. */
+/** Maximum number of ranges of an `Accept` header that are read; Prometheus sends four. */
 const MAX_RANGES = 32;
 
-/** OpenMetrics if the client prefers it to text; the Prometheus format otherwise. @param accept the header */
+/** Chooses OpenMetrics if the client prefers it to text; otherwise the Prometheus format. @param accept the header */
 export function chooseExposition(accept: string | undefined): ExpositionFormat {
   let open = 0;
   let text = 0;
@@ -51,7 +51,7 @@ function weightOf(parameters: readonly string[]): number {
   return weight >= 0 && weight <= 1 ? weight : 0;
 }
 
-/** The response to a scrape. */
+/** The body of the response to a scrape. */
 export function expositionText(set: MetricSet, format: ExpositionFormat): string {
   const byFamily = Map.groupBy(set.samples, ({ family }) => family);
   const lines: string[] = [];
@@ -74,7 +74,7 @@ function familyLines(
   const type = !isOpen && family.type === 'info' ? 'gauge' : family.type;
   const lines = [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`];
   if (isOpen && unit !== undefined) lines.push(`# UNIT ${name} ${unit}`);
-  // Samples of one series follow each other.
+  // Samples of one series are adjacent.
   const counts = family.type === 'counter' || family.type === 'summary';
   for (const [index, sample] of samples.entries()) {
     lines.push(

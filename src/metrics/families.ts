@@ -1,16 +1,16 @@
-/** A metric family (OpenMetrics 1.0 §4.3), by a name without the suffixes of its samples. */
+/** A metric family (OpenMetrics 1.0 §4.3), named without the suffixes of its samples. */
 export interface MetricFamily {
   readonly name: string;
   readonly type: 'counter' | 'gauge' | 'info' | 'summary';
-  /** Ends the name; absent for a number of things. */
+  /** Suffix of the name; absent for a plain number. */
   readonly unit?: 'bytes' | 'seconds';
   readonly help: string;
   readonly labels: readonly string[];
 }
 
 /**
- * All families, in the order in which they are written. Counters are totals of the running Weir since its start: no
- * reader resets them. docs/metrics.md describes each.
+ * All families, in output order. Counters are totals of the running Weir since its start: no reader resets them.
+ * docs/metrics.md describes each.
  */
 export const FAMILIES = {
   up: gauge('weir_up', 'Whether a running Weir responds, on its control socket or its API.'),

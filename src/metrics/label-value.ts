@@ -1,14 +1,16 @@
 import { sha256 } from '../crypto/hash/keyed-hash.ts';
 import { printable } from '../printable.ts';
 
-/** Characters of a label value; Prometheus has no limit by default, its stores often have 512 or more. */
+/**
+ * Maximum characters of a label value; Prometheus has no limit by default, its storage backends often have 512 or more.
+ */
 const MAX_LENGTH = 128;
 
 const HASH_DIGITS = 8;
 
 /**
- * A name from a configuration as a label value: printable and not too long. Different names stay different: one that
- * had to be changed ends with a part of its hash.
+ * A name from a configuration as a label value, printable and of limited length. Different names remain different: a
+ * changed one ends with a part of its hash.
  */
 export function labelValue(name: string): string {
   const text = printable(name.slice(0, MAX_LENGTH + 1));

@@ -8,8 +8,8 @@ import { chooseExposition, CONTENT_TYPES, expositionText } from './exposition.ts
 import type { SnapshotTaker } from './snapshot.ts';
 
 /**
- * The port without `--listen`: "Weir" on the keys of a telephone, 9347, out of the range of Prometheus' exporters,
- * which is given out completely.
+ * The default of `--listen`. The port is "Weir" on a telephone keypad, 9347, moved out of the range of Prometheus
+ * exporters, which is fully allocated.
  */
 export const STANDARD_LISTEN = '127.0.0.1:19347';
 
@@ -29,7 +29,7 @@ const MAX_CONNECTIONS = 32;
 export interface MetricsServerOptions {
   readonly listen: LocalListen;
   readonly taker: SnapshotTaker;
-  /** Scrapes need it as a bearer token; `undefined` for none. */
+  /** Bearer token that scrapes must send; `undefined` for none. */
   readonly token: string | undefined;
   readonly onDefect: (error: unknown) => void;
 }
@@ -62,7 +62,7 @@ async function sendMetrics(exchange: LocalExchange, taker: SnapshotTaker): Promi
   exchange.send(200, text, { ...TEXT, 'Content-Type': CONTENT_TYPES[format], Vary: 'Accept' });
 }
 
-/** @throws {LocalHttpError} 401 */
+/** Checks the bearer token. @throws {LocalHttpError} 401 */
 function authorize(
   exchange: LocalExchange,
   isToken: ((given: string) => boolean) | undefined,

@@ -4,26 +4,26 @@ import type { RunningStatus, TagTraffic, TrafficStatus } from '../app/control/ru
 import { asError } from '../errors.ts';
 import type { ApiClient } from '../client/api-client.ts';
 
-/** Time limit for a source. */
+/** Time limit for a source, in milliseconds. */
 const SOURCE_MS = 3_000;
-/** The same for finding Weir again; what is found later is for the next snapshot. */
+/** Time limit for finding Weir again, in milliseconds; a later result is used by the next snapshot. */
 const FIND_MS = 2_000;
-/** All of it: Prometheus waits for 10 s by default. */
+/** Time limit for a snapshot, in milliseconds: Prometheus waits for 10 s by default. */
 const SNAPSHOT_MS = 8_000;
 
-/** What was learned so long ago at most is shared, so that the pace of scrapes does not decide what Weir spends. */
+/** Milliseconds for which a snapshot is shared, so that the rate of scrapes does not determine Weir's load. */
 const SHARED_MS = 200;
 
-/** Where the figures of a running Weir come from. */
+/** The sources of a running Weir's figures. */
 export interface MetricSources {
   /** Path of the control socket; `undefined` when it is not known. */
   readonly socket: string | undefined;
   readonly api: ApiClient;
-  /** Whether it was named; otherwise it may be that Weir has none. */
+  /** Whether the API was named; if not, Weir may have none. */
   readonly isApiNamed: boolean;
 }
 
-/** What was learned of a running Weir at one time. */
+/** Figures of a running Weir at one time. */
 export interface MetricSnapshot {
   /** From the control socket. */
   readonly status: RunningStatus | undefined;
@@ -36,15 +36,15 @@ export interface MetricSnapshot {
   readonly problem: Error | undefined;
 }
 
-/** A snapshot that is being taken, or was. */
+/** A snapshot that is complete or being taken. */
 interface Taken {
-  /** When it began, by `performance.now`. */
+  /** When taking it began, by `performance.now`. */
   readonly at: number;
   readonly snapshot: Promise<MetricSnapshot>;
   isComplete: boolean;
 }
 
-/** Takes snapshots; scrapes at the same time share one. */
+/** Takes snapshots; concurrent scrapes share one. */
 export class SnapshotTaker {
   readonly #find: () => Promise<MetricSources>;
   #sources: MetricSources;
@@ -52,8 +52,7 @@ export class SnapshotTaker {
   #last: Taken | undefined;
 
   /**
-   * @param find called once the control socket does not respond: a Weir that was started again may have another. Must
-   * not reject.
+   * @param find called when the control socket does not respond: a restarted Weir may have another. Must not reject.
    */
   constructor(sources: MetricSources, find: () => Promise<MetricSources>) {
     this.#sources = sources;
@@ -95,7 +94,7 @@ export class SnapshotTaker {
   }
 }
 
-/** @param limit milliseconds that a request may take */
+/** Requests the figures. @param limit returns the milliseconds that a request may take */
 async function readFigures(
   { socket, api, isApiNamed }: MetricSources,
   limit: () => number,
@@ -130,7 +129,7 @@ async function readTraffic(api: ApiClient, limitMs: number): Promise<MetricSnaps
     const parts = { signal: AbortSignal.timeout(limitMs) };
     for await (const { data } of api.events('/v1/traffic', parts)) return toTraffic(data);
   } catch {
-    // As unreachable as it was a moment later.
+    // The API has become unreachable, so there are no figures.
   }
   return undefined;
 }
