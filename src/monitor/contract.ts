@@ -4,36 +4,36 @@ import type { RunningStatus } from '../app/control/running-status.ts';
 import type { WeirError } from '../errors.ts';
 
 /**
- * What a program knows of a running Weir, kept current by one event stream, one traffic stream, and requests at
- * a bounded pace while it is held. All times are Unix milliseconds of this process.
+ * The state of a running Weir, kept current by one event stream, one traffic stream, and requests at a bounded rate
+ * while it is held. All times are Unix milliseconds of this process.
  */
 export interface Monitor {
-  /** Flows by id, in the order of their ids; those that have closed stay for `CLOSED_MS`. */
+  /** Flows by id, in the order of their ids; closed flows stay for `CLOSED_MS`. */
   readonly flows: ReadonlyMap<number, MonitoredFlow>;
-  /** Sessions by id, of the last list. */
+  /** Sessions of the last list, by id. */
   readonly sessions: ReadonlyMap<number, SessionJson>;
-  /** The last sample; `undefined` before the first and while the API is lost. */
+  /** The last sample; `undefined` before the first, and while the API is lost. */
   readonly traffic: TrafficSample | undefined;
-  /** Two minutes by the second and an hour by half minutes, oldest first. */
+  /** Rates of the last two minutes by the second and of the last hour by half minutes, oldest first. */
   readonly history: TrafficHistory;
-  /** The last answer of `GET /v1/routes`. */
+  /** The last response to `GET /v1/routes`. */
   readonly routes: Dated<{ readonly view: RouteView; readonly etag: string }> | undefined;
-  /** Why the files on disk could not be described the last time; `routes` are then older. */
+  /** Why the last request for the routes failed on the files on disk; `routes` is then older. */
   readonly routesError: WeirError | undefined;
   /** The version of the running Weir. */
   readonly version: string | undefined;
-  /** The last answer to `status` of the control socket. */
+  /** The last response to `status` of the control socket. */
   readonly status: Dated<RunningStatus> | undefined;
   readonly api: Reachability;
   readonly socket: Reachability;
-  /** Flow events that were missed since this process began to watch: sums over flows fall short by those. */
+  /** Number of flow events missed since this process started watching: sums over flows lack them. */
   readonly missed: number;
-  /** When the list of flows was complete the last time; `undefined` before the first list. */
+  /** When the last complete list of flows was requested; `undefined` before the first. */
   readonly listedAt: number | undefined;
 
-  /** Keeps everything current until disposed; without such a hold nothing is requested. */
+  /** Keeps everything current until disposed; without a hold nothing is requested. */
   hold(): Disposable;
-  /** Called after changes, at most once in `TURN_MS`. */
+  /** Calls `listener` after changes, at most once in `TURN_MS`, until disposed. */
   onChange(listener: () => void): Disposable;
   /** Requests routes and status again, after an action that has changed them. */
   refresh(): Promise<void>;
@@ -41,7 +41,7 @@ export interface Monitor {
 
 export interface MonitoredFlow {
   readonly view: FlowJson;
-  /** Bytes per second, between the last two lists. */
+  /** Bytes per second, averaged between the last two lists. */
   readonly upRate: number;
   readonly downRate: number;
   /** `undefined` while it is open. */
@@ -53,12 +53,12 @@ export interface Dated<T> {
   readonly at: number;
 }
 
-/** Whether a source of data can be reached. */
+/** Reachability of a source of data. */
 export type Reachability =
-  /** Not asked yet. */
+  /** Not requested yet. */
   | { readonly kind: 'connecting' }
   | { readonly kind: 'reached' }
-  /** Not given and not found: no `[api]`, no control socket. */
+  /** Neither named nor found: there is no `[api]`, or no control socket. */
   | { readonly kind: 'absent' }
   | {
       readonly kind: 'lost';
@@ -67,15 +67,15 @@ export type Reachability =
       readonly since: number;
     };
 
-/** Each has a text and a next step of its own wherever it is shown. */
+/** The cause of a loss. Each has its own text and next step wherever it is shown. */
 export type LostCause =
   /** Nothing listens there. */
   | 'refused'
-  /** Something else than Weir answers. */
+  /** Another server than Weir responds. */
   | 'other-server'
   /** The secret is missing or wrong. */
   | 'unauthorized'
-  /** The permissions of the socket. */
+  /** The permissions of the socket deny access. */
   | 'forbidden'
   /** It was reached before and has ended; it may be restarting. */
   | 'ended'

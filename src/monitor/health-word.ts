@@ -1,6 +1,6 @@
-/** One word for how a running Weir does; pages load this file too. */
+/** The health of a running Weir in a word; pages load this file too. */
 export type HealthWord =
-  /** The API has not answered yet. */
+  /** The API has not responded yet. */
   | 'Connecting'
   | 'Serving'
   /** The last reload failed: an older configuration is in force. */
@@ -8,5 +8,5 @@ export type HealthWord =
   | 'API lost'
   /** The configuration has no `[api]`. */
   | 'No API'
-  /** Flow events were missed, and the flows have not been listed since. */
+  /** Flow events were missed, and flows have not been listed since. */
   | 'Behind';

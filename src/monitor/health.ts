@@ -3,14 +3,14 @@ import type { HealthWord } from './health-word.ts';
 
 export interface HealthReport {
   readonly word: HealthWord;
-  /** Why, in one sentence; '' for `Serving`. */
+  /** Reason in one sentence; '' for `Serving`. */
   readonly why: string;
 }
 
-/** Missed events are in the word for at least this long. */
+/** Minimum milliseconds for which missed events determine the word. */
 const BEHIND_MS = 10_000;
 
-/** Judges the health of what a monitor watches. */
+/** Derives the health of a Weir from its monitor. */
 export class HealthWatch {
   readonly #monitor: Monitor;
   #missed: number;
@@ -21,7 +21,7 @@ export class HealthWatch {
     this.#missed = monitor.missed;
   }
 
-  /** @param now Unix milliseconds */
+  /** The health at a time. @param now Unix milliseconds */
   at(now: number): HealthReport {
     const { api, status, missed, listedAt } = this.#monitor;
     if (missed > this.#missed) this.#missedAt = now;

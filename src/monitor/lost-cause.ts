@@ -4,9 +4,9 @@ import { codeOf } from '../errors.ts';
 import type { LostCause } from './contract.ts';
 
 /**
- * Why a request to the API or to the control socket failed.
+ * The cause of a failed request to the API or to the control socket.
  *
- * @param wasReached whether an earlier one had succeeded: what ends then may come back
+ * @param wasReached whether an earlier request succeeded: a source that ends then may come back
  */
 export function lostCause(error: unknown, wasReached: boolean): LostCause {
   const code = systemCode(error);
@@ -19,7 +19,7 @@ export function lostCause(error: unknown, wasReached: boolean): LostCause {
   return status !== undefined || code?.startsWith('HPE_') === true ? 'other-server' : 'other';
 }
 
-/** Whether a response was successful and is none of the API: a Weir that ends sends no such. */
+/** Whether a response was successful and is not the API's: a Weir that ends sends no such response. */
 const isForeign = (error: unknown): boolean =>
   error instanceof SyntaxError ||
   hasCause(error, SyntaxError) ||

@@ -2,13 +2,13 @@ import type { FlowJson, SessionJson } from '../client/api-views.ts';
 import type { MonitoredFlow } from './contract.ts';
 import { CLOSED_MS, MOST_CLOSED } from './limits.ts';
 
-/** The flows of a running Weir: lists say which are open, events what has changed since. */
+/** The flows of a running Weir: lists have the open ones, events the changes since. */
 export class MonitoredFlows {
   #flows = new Map<number, MonitoredFlow>();
   #sessions = new Map<number, SessionJson>();
-  /** Ids of flows that have closed, in the order of their ends. */
+  /** Ids of closed flows, in the order of their ends. */
   readonly #closed = new Set<number>();
-  /** The largest id, unless a flow came out of order. */
+  /** The largest id; infinite once a flow has arrived out of order. */
   #last = -Infinity;
   #listedAt: number | undefined;
 
@@ -31,12 +31,12 @@ export class MonitoredFlows {
 
   opened(view: FlowJson): void {
     const known = this.#flows.get(view.id);
-    if (known && isSameFlow(known.view, view)) return; // a list had it before its event
+    if (known && isSameFlow(known.view, view)) return; // a list had the flow before its event arrived
     this.#closed.delete(view.id);
     this.#set({ view, upRate: 0, downRate: 0, closedAt: undefined });
   }
 
-  /** @param at when it closed */
+  /** @param at the time of the end */
   closed(view: FlowJson, at: number): void {
     const known = this.#flows.get(view.id);
     if (known?.closedAt !== undefined && isSameFlow(known.view, view)) return;
@@ -47,8 +47,8 @@ export class MonitoredFlows {
   }
 
   /**
-   * Takes a list of all flows that are open.
-   * @param requestedAt when it was requested: what has changed since is newer than the list
+   * Replaces the open flows with a list of all.
+   * @param requestedAt when the list was requested: changes since are newer than it
    */
   list(
     {
@@ -66,7 +66,7 @@ export class MonitoredFlows {
     }
     for (const [id, flow] of this.#flows) {
       if (flow.closedAt !== undefined || listed.has(id) || openedSince.has(id)) continue;
-      // Its event was missed.
+      // The event of its end was missed.
       this.#flows.set(id, { ...flow, upRate: 0, downRate: 0, closedAt: requestedAt });
       this.#closed.add(id);
     }
@@ -121,5 +121,7 @@ export class MonitoredFlows {
   }
 }
 
-/** Ids of another process begin anew: a flow with the same one has begun at another time. */
+/**
+ * Whether two flows with the same id are one: another process starts again with the same ids, but not at the same time.
+ */
 const isSameFlow = (a: FlowJson, b: FlowJson): boolean => a.started_at === b.started_at;

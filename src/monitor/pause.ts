@@ -1,6 +1,6 @@
 import type { Clock } from '../net/time/clock.ts';
 
-/** Waits; ends early, without an error, when `signal` aborts. */
+/** Waits; returns early, without an error, when `signal` aborts. */
 export function pause(clock: Clock, milliseconds: number, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   if (signal.aborted) return Promise.resolve();

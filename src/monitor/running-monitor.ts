@@ -36,12 +36,12 @@ export interface MonitorSources {
   readonly api: Pick<ApiClient, 'ask' | 'askTagged' | 'events'>;
   /** Requests `status` of the control socket; resolves with `undefined` while there is none. */
   readonly status: () => Promise<RunningStatus | undefined>;
-  /** Called after a loss, before the next attempt: Weir may be elsewhere then. */
+  /** Called after a loss, before the next attempt: a restarted Weir may have other addresses. */
   readonly findAgain?: () => Promise<void>;
   readonly clock: Clock;
 }
 
-/** A monitor of a running Weir. */
+/** A monitor over the API and the control socket of a running Weir. */
 export class RunningMonitor implements Monitor {
   readonly #sources: MonitorSources;
   readonly #table = new MonitoredFlows();
@@ -59,17 +59,17 @@ export class RunningMonitor implements Monitor {
   #api: Reachability = { kind: 'connecting' };
   #socket: Reachability = { kind: 'connecting' };
   #missed = 0;
-  /** Aborted when the last hold ends. */
+  /** Aborted when the last hold is disposed. */
   #watch: AbortController | undefined;
   #turn: Timer | undefined;
   /** Ids of flows that opened since the last list was requested. */
   readonly #openedSince = new Set<number>();
   #epoch: number | undefined;
-  /** Aborted when the routes, or the flows, are to be requested before their time. */
+  /** Aborted to request the routes, or the flows, before their next regular time. */
   #routesDue = new AbortController();
   #listDue = new AbortController();
 
-  /** A monitor of what `findRunning` has found. */
+  /** A monitor of the Weir that `findRunning` has found. */
   static of(running: RunningWeir, clock: Clock = systemClock): RunningMonitor {
     return new RunningMonitor({
       api: running.api,
@@ -158,11 +158,11 @@ export class RunningMonitor implements Monitor {
     this.#watch = undefined;
     this.#turn?.cancel();
     this.#turn = undefined;
-    // What is not watched is not known.
+    // Without a hold the traffic is not known.
     this.#traffic = undefined;
   }
 
-  /** Reaches the API again and again until `signal` aborts. */
+  /** Connects to the API, and reconnects after each loss, until `signal` aborts. */
   async #watchApi(signal: AbortSignal): Promise<void> {
     const { clock } = this.#sources;
     let delay: number = RETRY_MS.first;
@@ -176,7 +176,7 @@ export class RunningMonitor implements Monitor {
         this.#followRoutes(both),
       ];
       try {
-        await Promise.race(works); // none ends by itself but with an error
+        await Promise.race(works); // all of them end only with an error
       } catch (error) {
         if (!signal.aborted) this.#lose(error);
       } finally {
@@ -190,7 +190,8 @@ export class RunningMonitor implements Monitor {
   }
 
   async #findAgain(signal: AbortSignal): Promise<void> {
-    // It fails as at the start, such as for several processes: that the source is lost is known already.
+    // It fails for the reasons of the first search, such as several processes; the loss of the source is known
+    // already.
     if (!signal.aborted) await this.#sources.findAgain?.().catch(() => undefined);
   }
 
@@ -222,7 +223,7 @@ export class RunningMonitor implements Monitor {
     }
   }
 
-  /** Routes may have changed with the plane. */
+  /** Records the plane's epoch; routes may have changed with it. */
   #takeEpoch(epoch: number): void {
     if (this.#epoch !== undefined && epoch > this.#epoch) this.#routesDue.abort();
     this.#epoch = Math.max(epoch, this.#epoch ?? 0);
@@ -243,7 +244,7 @@ export class RunningMonitor implements Monitor {
     throw new ApiClientError('the API ended the stream');
   }
 
-  /** @param reached called after each list */
+  /** Lists the flows regularly. @param reached called after each list */
   async #listFlows(signal: AbortSignal, reached: () => void): Promise<void> {
     const { api, clock } = this.#sources;
     const version = (await api.ask('GET', '/v1/version', { signal })) as {
@@ -257,14 +258,17 @@ export class RunningMonitor implements Monitor {
       reached();
       this.#changed();
       const period = listPeriod(this.#table.openCount);
-      // At most one list a second, also when every one is followed by a loss.
+      // At most one list per second, even if a loss follows each.
       await pause(clock, Math.min(period, LIST_MS), signal);
       await pause(clock, period - LIST_MS, AbortSignal.any([signal, this.#listDue.signal]));
       if (this.#listDue.signal.aborted) this.#listDue = new AbortController();
     }
   }
 
-  /** In a function of its own: a variable of one that waits would keep a list, of megabytes, until the next. */
+  /**
+   * Lists the flows once. In a function of its own: a suspended caller would keep a list of several megabytes alive
+   * until the next one.
+   */
   async #listOnce(signal: AbortSignal): Promise<void> {
     const requestedAt = this.#now;
     this.#openedSince.clear();
@@ -284,7 +288,7 @@ export class RunningMonitor implements Monitor {
     }
   }
 
-  /** The entity tag of the configuration file; `undefined` for an answer without it. */
+  /** The entity tag of the configuration file; `undefined` for a response without one. */
   async #currentTag(signal: AbortSignal): Promise<string | undefined> {
     try {
       return (await this.#sources.api.askTagged('HEAD', '/v1/routes', { signal })).etag;
@@ -294,7 +298,7 @@ export class RunningMonitor implements Monitor {
     }
   }
 
-  /** @throws {ApiClientError} unless it is about the files on disk */
+  /** Requests the routes. @throws {ApiClientError} unless the error is about the files on disk */
   async #askRoutes(signal?: AbortSignal): Promise<void> {
     try {
       const { api } = this.#sources;
@@ -334,7 +338,7 @@ export class RunningMonitor implements Monitor {
       this.#version = value.version;
       this.#socket = { kind: 'reached' };
       this.#takeEpoch(value.plane_epoch);
-      // The API was tried at its usual address before this was known.
+      // The API was tried at its default address before this was known.
       if (value.api === null && this.#api.kind === 'lost') this.#api = { kind: 'absent' };
     } catch (error) {
       this.#socket = this.#lost(this.#socket, error, this.#status !== undefined);
@@ -349,7 +353,7 @@ export class RunningMonitor implements Monitor {
         ? { kind: 'absent' }
         : this.#lost(this.#api, error, wasReached);
     this.#traffic = undefined;
-    // What comes back may be another process, whose planes are counted from the start.
+    // After a loss another process may respond, whose epochs start again.
     this.#epoch = undefined;
     this.#changed();
   }

@@ -1,18 +1,18 @@
 import type { RatePoint, TrafficHistory, TrafficSample } from './contract.ts';
 
-/** Two minutes, of which there is a point a second. */
+/** The span of the points per second: two minutes. */
 const SECONDS_SPAN_MS = 120_000;
-/** An hour, of which there is a point each half minute. */
+/** The span of the points per half minute: an hour. */
 const HALF_MINUTES_SPAN_MS = 3_600_000;
 const HALF_MINUTE_MS = 30_000;
-/** Points of either, also where a clock has been set back. */
+/** Maximum number of points in each series, even if a clock has been set back. */
 const MAX_POINTS = 120;
 
 /** Rates of the last two minutes and of the last hour, as far as they were measured. */
 export class RateHistory implements TrafficHistory {
   #seconds: readonly RatePoint[] = [];
   #halfMinutes: readonly RatePoint[] = [];
-  /** Points of the half minute that is not over. */
+  /** Points of the current half minute. */
   #current: RatePoint[] = [];
 
   get seconds(): readonly RatePoint[] {
@@ -31,12 +31,12 @@ export class RateHistory implements TrafficHistory {
       this.#halfMinutes = appended(this.#halfMinutes, mean(this.#current), HALF_MINUTES_SPAN_MS);
       this.#current = [];
     }
-    // A sample a second at most, but a clock may be set back.
+    // At most one sample per second, unless a clock was set back.
     if (this.#current.length < MAX_POINTS) this.#current.push(point);
   }
 }
 
-/** With a point more, and without those that are older than `span` milliseconds then. */
+/** The points with another one appended, without those that are then older than `span` milliseconds. */
 const appended = (points: readonly RatePoint[], point: RatePoint, span: number) =>
   [...points.filter(({ at }) => at > point.at - span), point].slice(-MAX_POINTS);
 

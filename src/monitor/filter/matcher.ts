@@ -1,10 +1,10 @@
 import type { MonitoredFlow } from '../contract.ts';
 import type { AmountFacet, Term, TextFacet } from './terms.ts';
 
-/** Whether a flow matches, at a time. */
+/** Whether a flow matches a filter at a time. */
 export type FlowMatcher = (flow: MonitoredFlow, now: number) => boolean;
 
-/** Whether a flow matches all terms. */
+/** A matcher for flows that match all terms. */
 export function matcherOf(terms: readonly Term[]): FlowMatcher {
   const matchers = terms.map((term) => {
     const matches = termMatcher(term);
@@ -86,8 +86,8 @@ const has = (text: string | null, part: string): boolean =>
   text !== null && text.toLowerCase().includes(part);
 
 /**
- * Whether a text in any case matches `pattern`, in lower case, where each `*` stands for any characters. The parts
- * between are found from left to right, so that the work is bounded by the product of the lengths.
+ * A matcher for texts in any case; `pattern` is in lower case, and each `*` in it matches any characters. The parts
+ * between are searched from left to right, so that the work is bounded by the product of the lengths.
  */
 export function wildcardMatcher(pattern: string): (text: string) => boolean {
   const parts = pattern.split('*');

@@ -1,6 +1,6 @@
 /** One condition of a filter; a flow matches when it matches all. */
 export type Term = {
-  /** With a leading minus: flows that do not match. */
+  /** Whether the term, written with a leading minus, selects flows that do not match. */
   readonly negated: boolean;
 } & TermKind;
 
@@ -18,16 +18,16 @@ type TermKind =
       readonly amount: number;
     };
 
-/** Facets whose value is a text, where `*` stands for any part of it. */
+/** Facets with a text value, in which `*` matches any characters. */
 export type TextFacet = 'user' | 'out' | 'in' | 'host' | 'src' | 'net';
 
 export type AmountFacet = 'age' | 'up' | 'down' | 'rate';
 
-/** A filter that cannot be read. */
+/** Why a filter is invalid. */
 export type FilterProblem = {
   /** A sentence without a full stop. */
   readonly message: string;
-  /** Offset of the part that it is about. */
+  /** Offset of the invalid part. */
   readonly at: number;
 };
 
@@ -35,7 +35,7 @@ export type ParsedFilter =
   | { readonly terms: readonly Term[]; readonly problem?: undefined }
   | { readonly problem: FilterProblem };
 
-/** Characters of a filter, at most. */
+/** Maximum characters of a filter. */
 export const LONGEST_FILTER = 500;
 const MAX_TERMS = 20;
 
@@ -52,7 +52,7 @@ const TEXT_FACETS: Readonly<Record<string, TextFacet>> = {
   network: 'net',
 };
 
-/** Milliseconds. */
+/** Units of durations, in milliseconds. */
 const DURATIONS: Readonly<Record<string, number>> = {
   s: 1000,
   m: 60_000,
@@ -65,13 +65,13 @@ const SIZES: Readonly<Record<string, number>> = { '': 1, k: 1e3, m: 1e6, g: 1e9,
 const FACET_LIST =
   'user, out, in, host, port, src, net, rule, session, id, closed, age, up, down, rate';
 
-/** What a reader of the filter returns or throws internally: bounded, so nothing of it escapes. */
+/** Thrown internally for a filter that cannot be parsed, and caught by `parseFilter`. */
 class Unreadable extends Error {}
 
 /**
- * Parses a filter such as `user:ann out:tokyo host:*.video rule:4 age>1h up>1M closed:yes example`: facets, and
- * free text, which a flow has in its host, user, source, outbound or inbound. Values with spaces stand in double
- * quotes; `user:""` stands for no user. Linear in the length, which is bounded.
+ * Parses a filter such as `user:ann out:tokyo host:*.video rule:4 age>1h up>1M closed:yes example`: facets, and free
+ * text, which a flow must have in its host, user, source, outbound or inbound. Values with spaces are in double quotes;
+ * `user:""` matches flows without a user. Takes time linear in the length, which is bounded.
  */
 export function parseFilter(filter: string): ParsedFilter {
   if (filter.length > LONGEST_FILTER) {
@@ -127,7 +127,7 @@ function readWord(filter: string, start: number): Word {
   return { negated, facet: undefined, operator: '', value, end };
 }
 
-/** Up to the next space; or what stands in quotes, in which a backslash takes the next character as it is. */
+/** Reads a value up to the next space, or within quotes, in which a backslash escapes the next character. */
 function readValue(
   filter: string,
   start: number,
@@ -229,7 +229,7 @@ const isSpace = (char: string | undefined): boolean =>
 const isFacetLetter = (char: string | undefined): boolean =>
   char !== undefined && ((char >= 'a' && char <= 'z') || (char >= 'A' && char <= 'Z'));
 
-/** An IPv6 address in free text, such as `fe80::1`, is no facet. */
+/** Whether free text begins with an IPv6 address, such as `fe80::1`, which is not a facet. */
 function isAddress(filter: string, start: number): boolean {
   let colons = 0;
   for (let at = start; at < filter.length && !isSpace(filter[at]); at++) {
@@ -240,7 +240,7 @@ function isAddress(filter: string, start: number): boolean {
   return colons > 1;
 }
 
-/** A value for a filter, in quotes where it needs them. */
+/** Formats a value for a filter, in quotes where needed. */
 export const filterValue = (value: string): string =>
   value === '' || /[\s"\\]/.test(value)
     ? `"${value.replaceAll(/["\\]/g, String.raw`\$&`)}"`

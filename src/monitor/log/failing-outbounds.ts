@@ -1,29 +1,31 @@
 import type { LogEntry } from './log-line.ts';
 
-/** An outbound by which flows have failed, in the log lines of failed flows. */
+/** An outbound on which flows have failed, according to the log. */
 export interface FailingOutbound {
   readonly outbound: string;
-  /** Why the last one failed. */
+  /** Error of the last failure. */
   readonly cause: string;
-  /** The destination of the last one; `undefined` where the line has none. */
+  /** Destination of the last failure; `undefined` where the line has none. */
   readonly to: string | undefined;
-  /** Index of the route rule of the last one; `undefined` for the default route. */
+  /** Index of the last failure's route rule; `undefined` for the default route. */
   readonly rule: number | undefined;
-  /** Failed flows since `since`. */
+  /** Number of failed flows since `since`. */
   readonly count: number;
   readonly since: number;
   readonly last: number;
 }
 
-/** Outbounds that are remembered. */
+/** Maximum number of outbounds that are remembered. */
 const MAX_OUTBOUNDS = 64;
 
-/** An outbound without a failure for this long is not failing now. Repetitions are logged once a minute. */
+/**
+ * Milliseconds without a failure after which an outbound is not failing any more. Repetitions are logged once a minute.
+ */
 export const FAILING_MS = 120_000;
 
-/** Counts failures of outbounds by the log's lines, which are at `info`: see FailureLog of the engine. */
+/** Counts failures of outbounds by the lines of the log, which are at `info`: see FailureLog of the engine. */
 export class FailingOutbounds {
-  /** The one with the latest failure comes last. */
+  /** Outbounds by tag; the one with the latest failure is last. */
   readonly #outbounds = new Map<string, FailingOutbound>();
   #others: { readonly count: number; readonly at: number } | undefined;
 
@@ -37,7 +39,7 @@ export class FailingOutbounds {
       this.#others = { count: before + repeated, at };
       return;
     }
-    // A rule has sent the flow there to be blocked: nothing failed.
+    // A rule has sent the flow there to be blocked, which is not a failure.
     if (error === undefined || error.endsWith(`blocked by outbound ${outbound}`)) return;
     const known = this.#outbounds.get(outbound);
     const before = known && at - known.last < FAILING_MS ? known : undefined;
@@ -57,12 +59,12 @@ export class FailingOutbounds {
     }
   }
 
-  /** Those that fail at this time, the latest first. */
+  /** Outbounds that are failing at this time, the latest failure first. */
   at(now: number): readonly FailingOutbound[] {
     return [...this.#outbounds.values()].filter(({ last }) => now - last < FAILING_MS).toReversed();
   }
 
-  /** Failures of which the log has only the number. */
+  /** Number of failures that the log only counts. */
   othersAt(now: number): number {
     return this.#others && now - this.#others.at < FAILING_MS ? this.#others.count : 0;
   }

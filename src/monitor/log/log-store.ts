@@ -3,18 +3,18 @@ import type { LogEntry } from './log-line.ts';
 
 export interface LogStoreLimits {
   readonly entries: number;
-  /** Characters of all lines. */
+  /** Maximum characters of all lines. */
   readonly characters: number;
 }
 
-/** What the dashboard keeps of the log. */
+/** Limits of the dashboard's log. */
 const LIMITS: LogStoreLimits = { entries: 5_000, characters: 8 << 20 };
 
-/** The last lines of a log, in their order, with the places of lost ones. */
+/** The last lines of a log, in order, with the gaps of lost lines. */
 export class LogStore {
   readonly #limits: LogStoreLimits;
   #entries: LogEntry[] = [];
-  /** Entries at the start of the array that are dropped: removing each would move the others. */
+  /** Number of dropped entries at the start of the array: removing each would move the others. */
   #gone = 0;
   #characters = 0;
   #nextId = 1;
@@ -24,7 +24,7 @@ export class LogStore {
     this.#limits = limits;
   }
 
-  /** Lines that were lost since the start, as far as their number is known. */
+  /** Number of lines lost since the start, as far as it is known. */
   get lost(): number {
     return this.#lost;
   }
@@ -42,13 +42,13 @@ export class LogStore {
     return this.#add({ ...line, id: this.#nextId++ });
   }
 
-  /** Adds that lines are missing here. @param lost `undefined` if their number is unknown */
+  /** Adds a gap of lost lines. @param lost `undefined` if their number is unknown */
   pushLost(at: number, lost: number | undefined): LogEntry {
     this.#lost += lost ?? 0;
     return this.#add({ kind: 'lost', id: this.#nextId++, at, lost });
   }
 
-  /** The entries from an id on, oldest first. */
+  /** The entries from an id, oldest first. */
   *from(id: number): Generator<LogEntry> {
     for (let at = Math.max(this.#gone, this.#indexOf(id)); at < this.#entries.length; at++) {
       const entry = this.#entries[at];
@@ -56,7 +56,7 @@ export class LogStore {
     }
   }
 
-  /** The first entry with this id or a later one. */
+  /** Index of the first entry with this id or a later one. */
   #indexOf(id: number): number {
     let [low, high] = [this.#gone, this.#entries.length];
     while (low < high) {

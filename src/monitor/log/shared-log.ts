@@ -7,28 +7,28 @@ import type { LogEntry } from './log-line.ts';
 import { pause } from '../pause.ts';
 import { LogStore } from './log-store.ts';
 
-/** Whether the log is followed. Times are Unix milliseconds. */
+/** The state of following the log. Times are Unix milliseconds. */
 export type LogState =
-  /** No page needs it. */
+  /** No page watches the log. */
   | { readonly kind: 'idle' }
   | { readonly kind: 'connecting' }
   | { readonly kind: 'following'; readonly since: number }
-  /** It is tried again. */
+  /** The connection was lost and is retried. */
   | { readonly kind: 'lost'; readonly error: string; readonly since: number };
 
 /**
- * Follows the log, from the latest lines on, until the process ends.
+ * Follows the log, starting with its latest lines, until the process ends.
  * @throws when it cannot be followed, or the signal is aborted
  */
 export type FollowLog = (signal: AbortSignal) => AsyncIterable<LogEvent>;
 
-/** Milliseconds until the log is requested again after an end or an error. */
+/** Milliseconds until the log is requested again after its end or an error. */
 const RETRY_MS = 2_000;
 
-/** Milliseconds from the first change to the call of listeners. */
+/** Milliseconds from the first change until listeners are called. */
 const TURN_MS = 100;
 
-/** The log of the running Weir, followed once for all pages and only while one of them needs it. */
+/** The log of the running Weir, followed once for all pages, and only while one of them watches it. */
 export class SharedLog {
   readonly store = new LogStore();
   readonly #follow: FollowLog;
@@ -41,11 +41,11 @@ export class SharedLog {
   );
   #running: AbortController | undefined;
   #state: LogState = { kind: 'idle' };
-  /** The time of the last line. */
+  /** Time of the last line. */
   #last: number | undefined;
   #turn: Timer | undefined;
 
-  /** @param onEntry gets each entry once */
+  /** @param onEntry called once with each entry */
   constructor(follow: FollowLog, clock: Clock, onEntry: (entry: LogEntry) => void) {
     this.#follow = follow;
     this.#clock = clock;
@@ -60,7 +60,7 @@ export class SharedLog {
     return this.#holds.hold();
   }
 
-  /** Called after changes of the state or the store, not more often than each `TURN_MS`. */
+  /** Calls `listener` after changes of the state or the store, at most once in `TURN_MS`, until disposed. */
   onChange(listener: () => void): Disposable {
     return this.#listeners.add(listener);
   }
@@ -77,7 +77,7 @@ export class SharedLog {
     this.#set({ kind: 'idle' });
   }
 
-  /** Must not reject. */
+  /** Follows the log until `signal` aborts. Never rejects. */
   async #run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const error = await this.#followOnce(signal);
@@ -87,9 +87,9 @@ export class SharedLog {
     }
   }
 
-  /** @returns why it has ended */
+  /** Follows the log once. @returns why it has ended */
   async #followOnce(signal: AbortSignal): Promise<string> {
-    // The latest lines come first: those that are here already join the new ones to them.
+    // The latest lines come first; known ones among them connect the new lines to those stored.
     const known = this.#last;
     let isJoined = known === undefined;
     let isLive = false;

@@ -1,13 +1,13 @@
 import type { MonitoredFlow } from '../contract.ts';
 
-/** What flows of one key have in common. */
+/** Sums over the flows of one key. */
 export interface FlowSum {
   readonly key: string;
-  /** Bytes of both directions since the sums began, of closed flows too. */
+  /** Bytes in both directions since the sums began, including closed flows. */
   readonly bytes: number;
-  /** Bytes per second of both directions. */
+  /** Bytes per second in both directions. */
   readonly rate: number;
-  /** Flows that are open. */
+  /** Number of open flows. */
   readonly flows: number;
 }
 
@@ -19,19 +19,19 @@ interface MutableSum {
 
 const nothing = (): MutableSum => ({ bytes: 0, rate: 0, flows: 0 });
 
-/** Keys that are remembered: those of 10,000 open flows, and as many again. */
+/** Maximum number of keys: those of 10,000 open flows, and as many again. */
 const MAX_KEYS = 20_000;
 
-/** Sums of flows by a key, such as their host. */
+/** Sums over flows by a key, such as their host. */
 export class SumsByKey {
   readonly #keyOf: (flow: MonitoredFlow) => string | undefined;
   readonly #limit: number;
   readonly #sums = new Map<string, MutableSum>();
   readonly #total = nothing();
-  /** The sums of flows without a key. */
+  /** Sums over flows without a key. */
   readonly #without = nothing();
 
-  /** @param keyOf `undefined` for a flow that has none */
+  /** @param keyOf returns `undefined` for a flow without a key */
   constructor(keyOf: (flow: MonitoredFlow) => string | undefined, limit = MAX_KEYS) {
     this.#keyOf = keyOf;
     this.#limit = limit;
@@ -46,17 +46,17 @@ export class SumsByKey {
     return sum && { key, ...sum };
   }
 
-  /** The sums of all keys, forgotten ones too. */
+  /** The sum over all keys, including evicted ones. */
   total(of: 'rate' | 'bytes'): number {
     return this.#total[of];
   }
 
-  /** The sums of flows that have no key. */
+  /** The sum over flows without a key. */
   without(of: 'rate' | 'bytes'): number {
     return this.#without[of];
   }
 
-  /** Begins a look at all flows. */
+  /** Begins an update from all flows. */
   begin(): void {
     for (const sum of [...this.#sums.values(), this.#total, this.#without]) {
       sum.rate = sum.flows = 0;
@@ -72,17 +72,17 @@ export class SumsByKey {
     addTo(this.#total, flow, bytes);
   }
 
-  /** Ends it: forgets those with the fewest bytes that have no open flow. */
+  /** Ends an update: evicts the keys with the fewest bytes and no open flow. */
   end(): void {
     if (this.#sums.size <= this.#limit) return;
     const idle = [...this.#sums].filter(([, { flows }]) => flows === 0);
     idle.sort(([, a], [, b]) => a.bytes - b.bytes);
-    // A tenth more than needed, so that this is not done for each new key.
+    // Evicts a tenth more than needed, so that not each new key causes an eviction.
     const surplus = this.#sums.size - this.#limit + Math.floor(this.#limit / 10);
     for (const [key] of idle.slice(0, surplus)) this.#sums.delete(key);
   }
 
-  /** The largest. Takes linear time. */
+  /** The keys with the largest sums. Takes linear time. */
   largest(by: 'rate' | 'bytes', count: number): readonly FlowSum[] {
     const found: FlowSum[] = [];
     for (const [key, sum] of this.#sums) {
@@ -94,7 +94,7 @@ export class SumsByKey {
     return found;
   }
 
-  /** All of them, in no order. */
+  /** All sums, in no particular order. */
   *all(): Generator<FlowSum> {
     for (const [key, sum] of this.#sums) yield { key, ...sum };
   }

@@ -1,15 +1,15 @@
-/** The user of a flow: labels of different inbounds may be equal. */
+/** The identity of a flow's user; users of different inbounds may have the same label. */
 export interface FlowUser {
   readonly inbound: string;
   /** `null` for a user without a label. */
   readonly user: string | null;
 }
 
-/** A key of a user for maps; different users have different keys. */
+/** A key for maps, unique per user. */
 export const userKey = ({ inbound, user }: FlowUser): string =>
   `${inbound.length}:${inbound}${user === null ? '' : `:${user}`}`;
 
-/** The user of a key that `userKey` has made. */
+/** The user of a key from `userKey`. */
 export function userOfKey(key: string): FlowUser {
   const start = key.indexOf(':') + 1;
   const end = start + Number.parseInt(key, 10);

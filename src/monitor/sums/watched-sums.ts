@@ -3,26 +3,26 @@ import type { Monitor, TrafficSample } from '../contract.ts';
 import { userKey } from './user-key.ts';
 import { SumsByKey } from './sums-by-key.ts';
 
-/** How much of the totals the sums of flows have. */
+/** How much of Weir's totals the sums over flows account for. */
 export interface SumsCoverage {
   /** When the sums began; `undefined` before the first list of flows. */
   readonly since: number | undefined;
   /** Bytes that Weir has counted since then. */
   readonly total: number;
   /**
-   * Those that were seen with no flow: events were missed, or it was opened before and closed unseen. Never less than
-   * it was, and at no time more than is missing.
+   * Bytes that belong to no known flow: events were missed, or the flow was opened before and closed unseen. Never
+   * decreases, and never exceeds what is missing.
    */
   readonly unattributed: number;
-  /** By how many bytes per second that has grown of late. */
+  /** Recent growth of `unattributed`, in bytes per second. */
   readonly unattributedRate: number;
-  /** Flow events that were missed since then. */
+  /** Number of flow events missed since then. */
   readonly missed: number;
 }
 
 type SummedMonitor = Pick<Monitor, 'flows' | 'traffic' | 'missed' | 'listedAt' | 'status'>;
 
-/** Milliseconds by which the growth of what is unattributed is a rate. */
+/** Milliseconds over which the growth of unattributed bytes is averaged. */
 const WINDOW_MS = 10_000;
 
 interface Comparison {
@@ -31,34 +31,33 @@ interface Comparison {
 }
 
 /**
- * Bytes of flows by host, source and user, since this process began to watch. Counters of Weir are only read: each
- * program that sums has a start of its own.
+ * Bytes of flows by host, source and user, since this process started watching. Weir's counters are only read, never
+ * reset: each program that sums has its own start.
  *
- * Lists of flows and samples of Weir's counters are not of the same moment. So that traffic between the two is not
- * taken for missing, the counters begin with a sample after the first list, and each list is compared with a sample
- * before it.
+ * Lists of flows and samples of Weir's counters are taken at different times. So that traffic in between does not count
+ * as missing, the counters begin with a sample after the first list, and each list is compared with a sample before it.
  */
 export class WatchedSums {
-  /** By the name that was requested or sniffed, otherwise the address. */
+  /** By the requested or sniffed name, otherwise the address. */
   readonly hosts = new SumsByKey(({ view }) => view.sniffed ?? view.host);
   readonly sources = new SumsByKey(({ view }) => view.source ?? undefined);
   /** By `userKey`. */
   readonly users = new SumsByKey(({ view }) => userKey(view));
   readonly #parts = [this.hosts, this.sources, this.users];
-  /** Each flow as it had the most bytes so far. */
+  /** The view of each flow with the most bytes so far. */
   #seen = new Map<number, FlowJson>();
   #listedAt: number | undefined;
   #since: number | undefined;
-  /** The last samples, the later one first. */
+  /** The last two samples, the later one first. */
   #samples: readonly TrafficSample[] = [];
   /** Bytes of Weir's counters when the sums began; `undefined` before that. */
   #start: number | undefined;
-  /** When the process began that is watched, if it has said so. */
+  /** Start time of the watched process, if it has reported one. */
   #process: number | undefined;
   #sum = 0;
   #missedBefore = 0;
   #missed = 0;
-  /** Comparisons of the last time, oldest first. */
+  /** Recent comparisons, oldest first. */
   #looks: Comparison[] = [];
 
   get coverage(): SumsCoverage {
@@ -75,7 +74,7 @@ export class WatchedSums {
     };
   }
 
-  /** Looks at all flows if they have been listed again: linear in their number. */
+  /** Updates the sums if flows have been listed again: linear in their number. */
   update({ flows, traffic, missed, listedAt, status }: SummedMonitor): void {
     if (!traffic || listedAt === undefined) return;
     const startedAt = status?.value.started_at ?? this.#process;
@@ -116,14 +115,17 @@ export class WatchedSums {
       const bytes = Math.max(0, grown);
       this.#sum += bytes;
       for (const part of this.#parts) part.add(flow, bytes);
-      // The object of the monitor wherever it will do, so that no other one is kept beside it.
+      // Keeps the monitor's object where possible, so that no second one is kept beside it.
       seen.set(id, before && grown < 0 ? before : view);
     }
     for (const part of this.#parts) part.end();
     this.#seen = seen;
   }
 
-  /** @param listedAt when the list was requested: what a sample before that has counted should be in it */
+  /**
+   * Compares the sums with Weir's counters. @param listedAt when the list was requested: it should contain everything
+   * that earlier samples have counted
+   */
   #compare(listedAt: number): void {
     const sample = this.#samples.find(({ at }) => at <= listedAt);
     if (!sample || this.#start === undefined) return;
@@ -133,7 +135,7 @@ export class WatchedSums {
     this.#looks.push({ at: listedAt, unattributed: Math.max(before, missing) });
   }
 
-  /** Whether flows have the ids of other ones: ids begin anew with a process. */
+  /** Whether the ids of known flows belong to others now: ids start again with each process. */
   #areOfAnother(flows: Monitor['flows']): boolean {
     for (const [id, before] of this.#seen) {
       const flow = flows.get(id);
@@ -142,7 +144,7 @@ export class WatchedSums {
     return false;
   }
 
-  /** Another process serves now: its counters begin at 0. */
+  /** Restarts the sums for another process, whose counters begin at 0. */
   #restart(): void {
     for (const part of this.#parts) part.clear();
     this.#seen.clear();
@@ -153,7 +155,7 @@ export class WatchedSums {
   }
 }
 
-/** Start times are no identity: they change with steps of the wall clock. */
+/** Whether two flows with the same id differ. Start times are no identity: they change with steps of the wall clock. */
 const isOther = (a: FlowJson, b: FlowJson): boolean =>
   a.session !== b.session || a.inbound !== b.inbound || a.port !== b.port;
 
