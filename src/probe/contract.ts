@@ -1,39 +1,39 @@
 import type { OutboundSpec } from '../spec.ts';
 
-/** What a probe needs to know of an outbound. */
+/** The properties of an outbound that a probe depends on. */
 export type ProbedSpec = Pick<OutboundSpec, 'tag' | 'protocol' | 'stream'>;
 
 /**
- * A part of a try, in this order. The first three are missing where an outbound has none of it, and where a
+ * A phase of a try, in this order. The first three are missing where an outbound has no such phase, and where a
  * connection to the server is reused.
  *
  * - `resolve`: the name of the server; of a direct outbound, the name of the URL
  * - `dial`: the TCP connection to the server
  * - `handshake`: TLS, QUIC or WireGuard, and the carrier on it
- * - `first_byte`: from then until the first byte of the response: what the protocol asks its server, the
- *   connection that this makes, TLS with the URL's host if the URL is https, and the request
+ * - `first_byte`: from then until the first byte of the response: the protocol's request to its server, the connection
+ *   that this makes, TLS with the URL's host if the URL is https, and the HTTP request
  * - `second`: another request on the same connection: the latency of the path alone
  */
 export type ProbePhase = 'resolve' | 'dial' | 'handshake' | 'first_byte' | 'second';
 
 export type PhaseTimes = Readonly<Record<`${ProbePhase}_ms`, number | null>>;
 
-/** One try. Times are in milliseconds; `null` for what it does not have. */
+/** A try. Times are in milliseconds; `null` for phases that it does not have. */
 export interface ProbeTry extends PhaseTimes {
   readonly ok: boolean;
-  /** Whether a connection or tunnel was used that was there before. */
+  /** Whether an existing connection or tunnel was reused. */
   readonly reused: boolean;
   /** HTTP status of the first response. */
   readonly status: number | null;
-  /** Where and why it has failed. */
+  /** The phase in which the try failed; `null` if it succeeded. */
   readonly phase: ProbePhase | null;
   readonly error: string | null;
 }
 
-/** How fast one document arrived. */
+/** Throughput of one document. */
 export interface Throughput {
   readonly bytes: number;
-  /** From the first byte to the last. */
+  /** Milliseconds from the first byte to the last. */
   readonly ms: number;
   readonly bytes_per_second: number;
 }
@@ -42,27 +42,27 @@ export interface Throughput {
 export interface ProbedOutbound {
   readonly outbound: string;
   readonly protocol: string;
-  /** Whether a try has succeeded, and the throughput was measured if that was asked for. */
+  /** Whether a try has succeeded, and the throughput was measured if requested. */
   readonly ok: boolean;
   readonly succeeded: number;
   readonly tries: readonly ProbeTry[];
-  /** Each time on its own, over the tries that have succeeded. */
+  /** The median of each phase on its own, over the successful tries. */
   readonly median: PhaseTimes;
   readonly throughput: Throughput | null;
   readonly throughput_error: string | null;
 }
 
-/** What is measured. */
+/** Parameters of a probe. */
 export interface ProbePlan {
   readonly url: URL;
-  /** Tries of each outbound, one after the other. */
+  /** Number of consecutive tries of each outbound. */
   readonly tries: number;
-  /** Bytes of the document that the throughput is measured with; 0 for none. */
+  /** Bytes of the document for measuring throughput; 0 for no measurement. */
   readonly bytes: number;
-  /** The URL of that document. */
+  /** URL of the document for measuring throughput. */
   readonly bytesUrl: URL;
-  /** Milliseconds for one try, and for the document beyond its first byte. */
+  /** Milliseconds for one try, and for the document after its first byte. */
   readonly timeoutMs: number;
-  /** Milliseconds for all of it. */
+  /** Milliseconds for the whole probe. */
   readonly totalMs: number;
 }

@@ -1,11 +1,11 @@
-/** What is asked for: small, without a body, at many places; what other clients ask as well. */
+/** The default URL: a small response without a body, served from many places, which other clients request too. */
 export const DEFAULT_PROBE_URL = 'http://cp.cloudflare.com/generate_204';
 
-/** Tries of each outbound. */
+/** Default number of tries of each outbound. */
 export const DEFAULT_TRIES = 3;
 
-/** Seconds for one try. */
+/** Default time limit of one try, in seconds. */
 export const DEFAULT_TRY_SECONDS = 10;
 
-/** Seconds for all of it. */
+/** Default time limit of the whole probe, in seconds. */
 export const DEFAULT_TOTAL_SECONDS = 300;

@@ -13,18 +13,20 @@ import type { Clock } from '../net/time/clock.ts';
 import { NodeClient } from '../transports/tls/node-client.ts';
 import { VERSION } from '../version.ts';
 
-/** The host of the URL has not answered as it should; the message is one line. */
+/** An invalid response from the URL's host; the message is one line. */
 export class ExchangeError extends WeirError {
   constructor(message: string, options?: ErrorOptions) {
     super('exchange', message, options);
   }
 }
 
-/** Makes what requests of one URL are written to: TLS on flows for https, the flows themselves otherwise. */
+/**
+ * Creates the links that requests for one URL are written to: TLS on flows for https, otherwise the flows themselves.
+ */
 export class UrlLinks {
   readonly url: URL;
   readonly target: Endpoint;
-  /** One for all flows: loading the trusted certificates takes longer than a handshake. */
+  /** Shared by all flows: loading the trusted certificates takes longer than a handshake. */
   readonly #client: NodeClient | undefined;
 
   constructor(url: URL, clock: Clock) {
@@ -35,7 +37,10 @@ export class UrlLinks {
     this.#client = new NodeClient(spec, ['http/1.1'], clock);
   }
 
-  /** @throws {ExchangeError} for a failed handshake. @throws the reason of `signal` */
+  /**
+   * Returns the link for requests over a flow. @throws {ExchangeError} for a failed handshake. @throws the reason of
+   * `signal`
+   */
   async over(flow: ByteLink, signal: AbortSignal): Promise<ByteLink> {
     if (!this.#client) return flow;
     try {
@@ -51,7 +56,7 @@ export class UrlLinks {
 /** The response to one request. */
 export interface ProbeResponse {
   readonly head: ResponseHead;
-  /** Whether the server accepts another request, if this one had no body. */
+  /** Whether the server accepts another request, provided that this one had no body. */
   readonly isReusable: boolean;
 }
 
@@ -59,9 +64,9 @@ export interface ProbeResponse {
  * Sends a request and reads the head of the response.
  *
  * @param method HEAD keeps the connection, GET has the server close it after the body
- * @param onFirstByte called when the first bytes of the response are there
+ * @param onFirstByte called when the first bytes of the response arrive
  * @param suspect see `Outbound.suspect`
- * @param accepts whether a status is a response; by default all below 400 are
+ * @param accepts whether a status counts as success; by default all below 400 do
  * @throws {ExchangeError}
  * @throws the reason of `signal`
  */
@@ -92,7 +97,7 @@ export async function exchange(
     onFirstByte();
     link.unread(first);
     const head = await finalHead(link, signal);
-    // A server that takes the request of a proxy protocol for HTTP answers 400.
+    // A server that takes the request of a proxy protocol for HTTP responds with 400.
     if (!accepts(head.status)) {
       throw new ExchangeError(`the response has the status ${head.status}${hint}`);
     }
@@ -122,7 +127,7 @@ function requestOf(method: 'HEAD' | 'GET', url: URL): Uint8Array {
   return headBytes(`${method} ${url.pathname}${url.search} HTTP/1.1`, fields);
 }
 
-/** The head of the response; interim ones before it are skipped. */
+/** Reads the head of the final response, skipping interim ones. */
 async function finalHead(link: ByteLink, signal: AbortSignal): Promise<ResponseHead> {
   for (let skipped = 0; skipped <= INTERIM_LIMIT; skipped++) {
     const read = await readHead(link, startsResponse, signal);

@@ -1,20 +1,20 @@
 import type { DialStep, DialTimes } from '../net/dial-steps.ts';
 import type { PhaseTimes, ProbedSpec, ProbePhase, ProbeTry } from './contract.ts';
 
-/** The steps before the protocol's own request, for one outbound. */
+/** The steps of an outbound's dial that precede the protocol's own request. */
 export interface ExpectedSteps {
-  /** Whether its server is reached by TCP. */
+  /** Whether its server is reached over TCP. */
   readonly connects: boolean;
-  /** The last step; `opened` where only an open flow shows it, as with WireGuard. */
+  /** The last step; `opened` where only an open flow reveals it, as with WireGuard. */
   readonly last: DialStep | 'opened';
 }
 
-/** @throws never; unknown protocols count as bare TCP with the stream settings they have. */
+/** The steps of an outbound; an unknown protocol counts as bare TCP with the stream settings it has. Never throws. */
 export function expectedSteps({ protocol, stream }: ProbedSpec): ExpectedSteps {
   if (protocol === 'hysteria2') return { connects: false, last: 'carried' };
   if (protocol === 'wireguard') return { connects: false, last: 'opened' };
   const carrier = stream?.carrier;
-  // With early data the upgrade waits for the request.
+  // With early data, the upgrade waits for the request.
   const isCarried = carrier?.kind === 'grpc' || (carrier?.kind === 'ws' && carrier.earlyData === 0);
   const last = isCarried ? 'carried' : stream?.tls ? 'secured' : 'connected';
   return { connects: true, last };
@@ -24,7 +24,7 @@ export function expectedSteps({ protocol, stream }: ProbedSpec): ExpectedSteps {
 export const readyAt = (times: DialTimes, { last }: ExpectedSteps): number | undefined =>
   times.reused ?? times[last];
 
-/** The part of a dial that has not ended. */
+/** The phase in which a dial has failed or timed out. */
 export function failedPhase(times: DialTimes, expected: ExpectedSteps): ProbePhase {
   if (readyAt(times, expected) !== undefined) return 'first_byte';
   if (times.connected !== undefined || times.secured !== undefined) return 'handshake';
@@ -32,7 +32,7 @@ export function failedPhase(times: DialTimes, expected: ExpectedSteps): ProbePha
   return expected.connects ? 'dial' : 'handshake';
 }
 
-/** What the steps of a dial have taken, as far as it came. */
+/** Durations of a dial's phases, as far as it got. */
 export function dialPhases(
   times: DialTimes,
   expected: ExpectedSteps,
@@ -51,7 +51,7 @@ export function dialPhases(
 
 const PHASES: readonly ProbePhase[] = ['resolve', 'dial', 'handshake', 'first_byte', 'second'];
 
-/** The median of each phase, over the tries that have succeeded and have it. */
+/** The median of each phase, over the successful tries that have it. */
 export function medians(tries: readonly ProbeTry[]): PhaseTimes {
   const good = tries.filter(({ ok }) => ok);
   const entries = PHASES.map((phase) => {
@@ -71,14 +71,14 @@ function median(values: readonly number[]): number | null {
   return rounded((low + high) / 2);
 }
 
-/** Microseconds are the last digit that means something. */
+/** Rounds to microseconds, the last meaningful digit. */
 export function rounded(milliseconds: number): number;
 export function rounded(milliseconds: number | undefined): number | null;
 export function rounded(milliseconds: number | undefined): number | null {
   return milliseconds === undefined ? null : Math.round(milliseconds * 1000) / 1000;
 }
 
-/** Phases in the terms of users. */
+/** Names of phases for users. */
 export const PHASE_NAMES: Readonly<Record<ProbePhase, string>> = {
   resolve: 'the name',
   dial: 'dial',

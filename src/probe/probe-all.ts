@@ -5,15 +5,15 @@ import type { ProbedSpec, ProbePlan, ProbedOutbound } from './contract.ts';
 import { UrlLinks } from './exchange.ts';
 import { probeOutbound, tryOnce, type ProbeMeans } from './probe-outbound.ts';
 
-/** Outbounds that are probed at a time: more would measure each other. */
+/** Maximum number of outbounds probed concurrently: more would measure each other. */
 export const AT_ONCE = 8;
 
-/** Limit of a rehearsal in milliseconds. */
+/** Time limit of a rehearsal, in milliseconds. */
 const REHEARSAL_MS = 2_000;
 
 /**
- * Tries one outbound of each kind without measuring it: a new process loads, compiles and reads certificates with
- * its first flows, which takes longer than most dials.
+ * Tries one outbound of each kind without measuring it: a new process loads and compiles code and reads certificates
+ * with its first flows, which takes longer than most dials.
  */
 async function rehearse(
   specs: readonly ProbedSpec[],
@@ -32,15 +32,15 @@ async function rehearse(
 export interface ProbeAllMeans {
   readonly flows: OutboundFlows;
   readonly clock: Clock;
-  /** Whether the flows are opened by this process, and no such flow was before. */
+  /** Whether this process opens the flows, and has opened none before. */
   readonly isNew?: boolean;
 }
 
 /**
- * Probes outbounds, a few at a time, and yields the results in the order of `specs`, each as soon as all before
- * it are known.
+ * Probes outbounds, a few concurrently, and yields the results in the order of `specs`, each as soon as all before it
+ * are known.
  *
- * @param stop ends it early; tries then fail with its reason
+ * @param stop ends the probe early; tries then fail with its reason
  */
 export async function* probeAll(
   specs: readonly ProbedSpec[],
@@ -58,10 +58,10 @@ export async function* probeAll(
 }
 
 /**
- * Probes outbounds, a few at a time.
+ * Probes outbounds, a few concurrently.
  *
- * @param events `onStart` and `onResult` are called as each begins and ends, in any order; `stop` ends it early: tries
- *   then fail with its reason
+ * @param events `onStart` and `onResult` are called as each begins and ends, in any order; `stop` ends the probe early:
+ * tries then fail with its reason
  */
 export async function probeEach(
   specs: readonly ProbedSpec[],

@@ -17,13 +17,13 @@ import type {
 import { exchange, ExchangeError, type UrlLinks } from './exchange.ts';
 import { dialPhases, expectedSteps, failedPhase, medians, readyAt, rounded } from './phases.ts';
 
-/** What a probe needs. */
+/** Dependencies of a probe. */
 export interface ProbeMeans {
   readonly flows: OutboundFlows;
   readonly clock: Clock;
   readonly url: UrlLinks;
   readonly bytesUrl: UrlLinks;
-  /** Aborts when the time for all of it is over. */
+  /** Aborts when the time for the whole probe is over. */
   readonly signal: AbortSignal;
 }
 
@@ -35,7 +35,7 @@ const NOTHING_MEASURED: PhaseTimes = {
   second_ms: null,
 };
 
-/** Probes one outbound, one try after the other. Never rejects. */
+/** Probes one outbound with consecutive tries. Never rejects. */
 export async function probeOutbound(
   spec: ProbedSpec,
   plan: ProbePlan,
@@ -59,7 +59,7 @@ export async function probeOutbound(
   };
 }
 
-/** One try. Never rejects. */
+/** Makes one try. Never rejects. */
 export async function tryOnce(
   spec: ProbedSpec,
   { timeoutMs }: Pick<ProbePlan, 'timeoutMs'>,
@@ -108,7 +108,7 @@ export async function tryOnce(
       reused = error.times.reused !== undefined;
       times = { ...times, ...dialPhases(error.times, expected) };
     }
-    // Some servers keep a client waiting that they do not know.
+    // Some servers do not respond to unauthenticated clients.
     const isSilent = signal.aborted && !parent.aborted && phase === 'first_byte' && status === null;
     const hint = isSilent && suspect !== undefined ? `; ${suspect} looks like this` : '';
     const reason = `${reasonOf(error, signal)}${hint}`;
@@ -118,7 +118,7 @@ export async function tryOnce(
   }
 }
 
-/** @returns the reason when it could not be measured */
+/** Measures the throughput. @returns the reason when it could not be measured */
 async function throughputOf(
   tag: string,
   { bytes, timeoutMs }: ProbePlan,
@@ -139,7 +139,7 @@ async function throughputOf(
   }
 }
 
-/** Counts what arrives, until there is enough of it or the time is over. @throws {ExchangeError} */
+/** Counts received bytes, until there are enough or the time is over. @throws {ExchangeError} */
 async function measure(
   link: ByteLink,
   wanted: number,
@@ -155,13 +155,13 @@ async function measure(
     while (received < wanted) {
       const chunk = await link.read(deadline.signal);
       if (chunk === undefined) break;
-      // The first chunk has travelled before the measurement begins.
+      // The first chunk had arrived before the measurement began.
       lastAt = clock.now();
       if (firstAt === undefined) firstAt = lastAt;
       else received += chunk.length;
     }
   } catch (error) {
-    // A slow outbound is measured by what has arrived in time.
+    // A slow outbound is measured by the bytes that have arrived in time.
     if (!(deadline.signal.aborted && deadline.signal.reason instanceof DeadlineError)) throw error;
     if (parent.aborted) throw error;
   }
@@ -172,7 +172,7 @@ async function measure(
   return { bytes: received, ms: rounded(ms), bytes_per_second: Math.round((received / ms) * 1000) };
 }
 
-/** One line; without anything of the URL but its host. */
+/** The reason of a failure in one line, with no part of the URL but its host. */
 function reasonOf(error: unknown, signal: AbortSignal): string {
   const reason: unknown = signal.aborted && !(error instanceof FlowError) ? signal.reason : error;
   return printable(messageOf(reason));
