@@ -4,24 +4,24 @@ import { ipVersion } from '../ip/ip-version.ts';
 import { normalizeDomain } from '../net/addresses/host-name.ts';
 import type { PinnedCertificate } from './shared-server.ts';
 
-/** What a client finds out about a server's certificate. */
+/** A server's certificate as clients judge it. */
 export interface ServerCertificate {
-  /** `public`: a chain to an authority that clients know. */
+  /** `public`: the chain leads to an authority that clients trust. */
   readonly trust: 'public' | 'self-signed' | 'unknown authority';
   readonly leaf: PinnedCertificate;
-  /** Unix milliseconds. */
+  /** Expiry in Unix milliseconds. */
   readonly validTo: number;
-  /** Whether it names a host. */
+  /** Whether the certificate names a host. */
   readonly names: (host: string) => boolean;
-  /** The names of its subjectAltName that a client could send, without wildcards. */
+  /** Names of the subjectAltName that a client could send, without wildcards. */
   readonly domains: readonly string[];
 }
 
-/** More certificates than any chain has. */
+/** Maximum length of a chain, longer than any real one. */
 const LONGEST_CHAIN = 10;
 
 /**
- * @param chain PEM of valid certificates, leaf first
+ * Examines a certificate chain. @param chain PEM of valid certificates, leaf first
  * @param roots PEM texts of the certificates that clients trust
  */
 export function examineCertificate(
@@ -49,11 +49,14 @@ export function examineCertificate(
   };
 }
 
-/** Without `checkIssued`, which demands that the key may sign certificates: a server's own need not. */
+/**
+ * Whether a leaf is self-signed. Not by `checkIssued`, which demands that the key may sign certificates: a server's own
+ * need not.
+ */
 const isSelfSigned = (leaf: X509Certificate): boolean =>
   leaf.issuer === leaf.subject && leaf.verify(leaf.publicKey);
 
-/** Follows the issuers in the chain up to one that a root has issued. */
+/** Whether the chain leads from a leaf to a certificate that a root has issued. */
 function isTrusted(
   chain: readonly X509Certificate[],
   leaf: X509Certificate,
@@ -72,7 +75,7 @@ function isTrusted(
 const isIssuedBy = (certificate: X509Certificate, issuer: X509Certificate): boolean =>
   certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
 
-/** Stores hold certificates that OpenSSL cannot parse. */
+/** Parses a root certificate; empty for one that OpenSSL cannot parse, which system stores contain. */
 function parsedRoot(pem: string): readonly X509Certificate[] {
   try {
     return [new X509Certificate(pem)];
@@ -81,7 +84,7 @@ function parsedRoot(pem: string): readonly X509Certificate[] {
   }
 }
 
-/** Node's text of a subjectAltName: `DNS:a.example, IP Address:192.0.2.1`; other names are quoted. */
+/** The DNS names in Node's text of a subjectAltName: `DNS:a.example, IP Address:192.0.2.1`; other names are quoted. */
 const domainsOf = (text: string): readonly string[] =>
   text
     .split(', ')

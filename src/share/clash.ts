@@ -9,11 +9,11 @@ import {
   type SharedTls,
 } from './shared-server.ts';
 
-/** YAML with the `proxies` of Clash and mihomo, each on a line in flow style. */
+/** A YAML document with the `proxies` of Clash and mihomo, one per line in flow style. */
 export const clashDocument = (proxies: readonly object[]): string =>
   `proxies:\n${proxies.map((proxy) => `  - ${flowText(proxy)}\n`).join('')}`;
 
-/** JSON is YAML, and all its texts are quoted, so that no reader takes one for a number. */
+/** Formats a value as JSON, which is YAML and quotes all texts, so that no reader takes one for a number. */
 const flowText = (value: object): string =>
   replaceUnprintable(
     JSON.stringify(value),
@@ -21,8 +21,8 @@ const flowText = (value: object): string =>
   );
 
 /**
- * A proxy of mihomo (`adapter/outbound/` of MetaCubeX/mihomo).
- * @throws {ShareError} for what it lacks.
+ * A server as a proxy of mihomo (`adapter/outbound/` of MetaCubeX/mihomo).
+ * @throws {ShareError} for features that mihomo lacks
  */
 export function clashProxy(server: SharedServer): Readonly<Record<string, unknown>> {
   const { name, host, port, access } = server;
@@ -82,7 +82,7 @@ function settingsOf(access: SharedAccess): object {
 const loginOf = (login: SharedLogin | undefined): object =>
   login ? { username: login.user, password: login.pass } : {};
 
-/** Where TLS is an option of its own. */
+/** TLS and transport of a proxy type in which TLS is optional. */
 const switchedTls = (stream: SharedStream, name: 'servername' | 'sni'): object => ({
   ...(stream.tls ? { tls: true, ...tlsOf(stream.tls, name) } : {}),
   ...transportOf(stream),
@@ -97,7 +97,7 @@ const tlsOf = (
   ...(certificate && !insecure ? { fingerprint: withColons(certificate.sha256) } : {}),
 });
 
-/** As OpenSSL prints it, in the form that the JSON Schema of editors demands (meta-json-schema). */
+/** Hex digits with colons, as OpenSSL prints them and the JSON Schema of editors demands (meta-json-schema). */
 const withColons = (hex: string): string =>
   hex.toUpperCase().replaceAll(/..(?=.)/g, (byte) => `${byte}:`);
 

@@ -11,45 +11,45 @@ import {
 } from './shared-server.ts';
 import { usersOf, type Below } from './users.ts';
 
-/** How clients reach the inbounds, and what is known about them there. */
+/** How clients reach the inbounds, and which authorities they trust. */
 export interface ShareOptions {
-  /** As clients dial it: a name in ASCII, or an address; IPv6 without brackets. */
+  /** The host as clients dial it: a name in ASCII, or an address; IPv6 without brackets. */
   readonly host: string;
-  /** The port of what is in front of the inbound. */
+  /** Port of the proxy in front of the inbound. */
   readonly port: number | undefined;
-  /** What is in front of the inbound ends TLS. */
+  /** Whether a proxy in front of the inbound terminates TLS. */
   readonly frontTls: boolean;
-  /** In place of a name of the certificate. */
+  /** Replaces the name from the certificate. */
   readonly serverName: string | undefined;
-  /** Accepts certificates that clients would refuse. */
+  /** Whether clients are to accept certificates that they would reject. */
   readonly insecure: boolean;
-  /** PEM texts of the authorities that clients know. */
+  /** PEM texts of the authorities that clients trust. */
   readonly roots: () => readonly string[];
-  /** Unix milliseconds. */
+  /** Current time in Unix milliseconds. */
   readonly now: number;
 }
 
-/** One user's way to an inbound. */
+/** A server as one user's client reaches it. */
 export interface InboundServer {
-  /** As in `SharedUser`. */
+  /** Name of the user, as in `SharedUser`. */
   readonly user: string | undefined;
   readonly aliases: readonly string[];
   readonly server: SharedServer;
 }
 
-/** The servers that an inbound is to its users, and what stands in the way of their clients. */
+/** An inbound's servers, one for each user, and the problems that its clients meet. */
 export interface SharedInbound {
   readonly servers: readonly InboundServer[];
-  /** Why clients that know nothing else of the certificate refuse it. */
+  /** Why clients reject the certificate unless it is pinned or trusted. */
   readonly refused: RefusedCertificate | undefined;
 }
 
 export interface RefusedCertificate {
-  /** Such as `the certificate is self-signed`. */
+  /** The reason, such as `the certificate is self-signed`. */
   readonly reason: string;
-  /** Whether a client that compares its hash accepts it: no authority vouches for it. */
+  /** Whether clients accept the certificate by its hash: no authority vouches for it. */
   readonly canBePinned: boolean;
-  /** Whether a client that is given it as an authority does too: it has not expired, and names the host. */
+  /** Whether clients also accept the certificate as a trusted authority: it has not expired, and names the host. */
   readonly canBeTrusted: boolean;
 }
 
@@ -57,8 +57,8 @@ export interface RefusedCertificate {
  * The servers that clients of an inbound connect to.
  *
  * @param written the `settings` of the file
- * @param labels of users that have no key for one, as comments of the file may have them
- * @throws {ShareError} for an inbound that clients cannot reach so.
+ * @param labels labels from comments of the file, for users whose tables have no key for one
+ * @throws {ShareError} for an inbound that clients cannot reach this way
  */
 export function inboundServers(
   inbound: InboundSpec,
@@ -80,7 +80,7 @@ export function inboundServers(
   return { servers, refused };
 }
 
-/** @throws {ShareError} where clients could not connect to the port. */
+/** The port that clients connect to. @throws {ShareError} where they could not connect to the port */
 function portFor({ listen }: InboundSpec, { host, port }: ShareOptions): number {
   if (port !== undefined) return port;
   const front =
@@ -106,7 +106,7 @@ function portFor({ listen }: InboundSpec, { host, port }: ShareOptions): number 
   }
 }
 
-/** Whether only programs on this machine reach a host. */
+/** Whether a host is reachable only from this machine. */
 export const isLocal = (host: string): boolean =>
   host === 'localhost' || host === '::1' || (ipVersion(host) === 4 && host.startsWith('127.'));
 
@@ -115,7 +115,7 @@ interface ExaminedTls {
   readonly refused?: RefusedCertificate | undefined;
 }
 
-/** @throws {ShareError} for TLS in front of a protocol that has no TLS in links. */
+/** TLS settings of clients. @throws {ShareError} for TLS in front of a protocol whose links have no TLS */
 function tlsOf({ protocol, settings, stream }: InboundSpec, options: ShareOptions): ExaminedTls {
   const side = inboundProtocol(protocol);
   if (options.frontTls) {
@@ -163,7 +163,7 @@ const UNTRUSTED = {
   'unknown authority': 'leads to no authority that this machine trusts',
 } as const;
 
-/** The carrier with the `Host` that the server checks, or that an IPv6 address needs brackets in. */
+/** The carrier, with the `Host` that the server checks, or in which an IPv6 address needs brackets. */
 function carrierOf(
   { stream }: InboundSpec,
   tls: SharedTls | undefined,

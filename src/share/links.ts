@@ -12,14 +12,14 @@ import {
 } from './shared-server.ts';
 
 /**
- * The share link of a server, in the form that most clients read: XTLS/Xray-core discussion 716 for
- * VLESS and Trojan, v2rayN's JSON for VMess, SIP002 and SIP022 for Shadowsocks, hysteria's URI scheme,
- * v2rayN's form for SOCKS, and a proxy URL for HTTP.
+ * The share link of a server, in the form that most clients read: XTLS/Xray-core discussion 716 for VLESS and Trojan,
+ * v2rayN's JSON for VMess, SIP002 and SIP022 for Shadowsocks, hysteria's URI scheme, v2rayN's form for SOCKS, and a
+ * proxy URL for HTTP.
  *
- * A certificate that no authority vouches for is named by its hash, where the link has a place for that:
- * `pcs` of discussion 716, which VMess has in that form alone, and hysteria's `pinSHA256`.
+ * A certificate that no authority vouches for is pinned by its hash, where the link has a parameter for that: `pcs` of
+ * discussion 716, which VMess has in that form alone, and hysteria's `pinSHA256`.
  *
- * @throws {ShareError} where no client has a form for it.
+ * @throws {ShareError} where no client has a form for it
  */
 export function shareLink(server: SharedServer): string {
   const { access } = server;
@@ -98,13 +98,13 @@ const tlsQuery = (tls: SharedTls, carrier?: SharedCarrier): Query => [
   ['allowInsecure', tls.insecure ? '1' : undefined],
 ];
 
-/** The hash that the certificate has to have, in place of a chain to an authority. */
+/** The hash to pin in place of a chain to an authority; `undefined` if there is none. */
 const pinOf = (tls: SharedTls | undefined): string | undefined =>
   tls?.insecure === true ? undefined : tls?.certificate?.sha256;
 
 /**
- * An IP address is no SNI (RFC 6066 §3): clients verify the address that they connect to. Beside the Host of a
- * WebSocket it is written all the same, since clients would take that for the name.
+ * The SNI of a link. An IP address is not valid SNI (RFC 6066 §3): clients verify the address that they connect to.
+ * Beside the Host of a WebSocket it is written anyway, since clients would otherwise use that as the name.
  */
 const sniOf = ({ serverName }: SharedTls, carrier?: SharedCarrier): string | undefined =>
   ipVersion(serverName) === 0 || (carrier?.kind === 'ws' && carrier.host !== undefined)
@@ -113,7 +113,7 @@ const sniOf = ({ serverName }: SharedTls, carrier?: SharedCarrier): string | und
 
 type VmessAccess = Extract<SharedAccess, { readonly protocol: 'vmess' }>;
 
-/** Version 2 of v2rayN's JSON, in which all values are text. */
+/** A VMess link with version 2 of v2rayN's JSON, in which all values are text. */
 function vmessLink({ name, host, port }: SharedServer, { id, stream }: VmessAccess): string {
   const { tls, carrier } = stream;
   const transport = {
@@ -144,17 +144,20 @@ function vmessLink({ name, host, port }: SharedServer, { id, stream }: VmessAcce
   return `vmess://${base64(JSON.stringify(fields))}`;
 }
 
-/** v2rayN's base64 of both, with the two characters replaced that have a meaning in a URL. */
+/** Username and password in v2rayN's base64, with the two characters replaced that have a meaning in a URL. */
 const socksUser = (login: SharedLogin): string =>
   base64(pairOf(login)).replaceAll('+', '-').replaceAll('/', '_');
 
-/** SIP002: base64url without padding; in percent-encoding for a 2022 method (SIP022 §2.4). */
+/** Method and password of SIP002: base64url without padding; for a 2022 method percent-encoded (SIP022 §2.4). */
 const shadowsocksUser = (method: string, password: string): string =>
   method.startsWith('2022-')
     ? `${encoded(method)}:${encoded(password)}`
     : Buffer.from(`${method}:${password}`).toString('base64url');
 
-/** hysteria checks a pin beside the chain, so that a self-signed certificate needs `insecure` as well. */
+/**
+ * The query of a Hysteria 2 link. hysteria checks a pin in addition to the chain, so a self-signed certificate needs
+ * `insecure` as well.
+ */
 const hysteria2Query = ({
   tls,
   obfuscation,
@@ -181,7 +184,7 @@ function pairOf({ user, pass }: SharedLogin): string {
   return `${user}:${pass}`;
 }
 
-/** Encodes around the first colon, which clients look for before they decode. */
+/** Percent-encodes a text around its first colon, which clients look for before they decode. */
 function encodedPair(text: string): string {
   const colon = text.indexOf(':');
   return colon < 0
@@ -189,7 +192,7 @@ function encodedPair(text: string): string {
     : `${encoded(text.slice(0, colon))}:${encoded(text.slice(colon + 1))}`;
 }
 
-/** Everything but unreserved characters of RFC 3986 is escaped, so that a link is one word anywhere. */
+/** Percent-encodes all but the unreserved characters of RFC 3986, so that a link is one word anywhere. */
 const encoded = (text: string): string =>
   encodeURIComponent(text.toWellFormed()).replaceAll(
     /[!'()*]/g,

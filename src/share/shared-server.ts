@@ -4,20 +4,20 @@ import { WeirError } from '../errors.ts';
 export interface SharedTls {
   /** Sent as SNI unless it is an IP address, and verified. */
   readonly serverName: string;
-  /** Whether the client is to accept any certificate. */
+  /** Whether the client accepts any certificate. */
   readonly insecure: boolean;
   /** The server's own certificate, where no public authority vouches for it. */
   readonly certificate: PinnedCertificate | undefined;
 }
 
 export interface PinnedCertificate {
-  /** One certificate. */
+  /** The certificate alone, without its chain. */
   readonly pem: string;
-  /** The digest of its DER form, 64 lower-case hex digits. */
+  /** SHA-256 digest of its DER form, 64 lower-case hex digits. */
   readonly sha256: string;
 }
 
-/** What is below the protocol, as a client needs it. */
+/** TLS and carrier below the protocol, as a client configures them. */
 export interface SharedStream {
   readonly tls: SharedTls | undefined;
   readonly carrier: SharedCarrier;
@@ -25,11 +25,11 @@ export interface SharedStream {
 
 export type SharedCarrier =
   | { readonly kind: 'raw' }
-  /** `host` is the header that the server, or the address of the server, demands. */
+  /** `host` is the header that the server requires, or that its address does. */
   | { readonly kind: 'ws'; readonly path: string; readonly host: string | undefined }
   | { readonly kind: 'grpc'; readonly serviceName: string; readonly authority: string | undefined };
 
-/** The protocol of a server with the credentials of one user. */
+/** A server's protocol with the credentials of one user. */
 export type SharedAccess =
   /** The id is a hyphenated UUID. */
   | { readonly protocol: 'vless'; readonly id: string; readonly stream: SharedStream }
@@ -42,7 +42,7 @@ export type SharedAccess =
       /** `user:pass`, or the one password. */
       readonly auth: string;
       readonly tls: SharedTls;
-      /** The password of Salamander. */
+      /** The Salamander password. */
       readonly obfuscation: string | undefined;
     }
   | { readonly protocol: 'socks'; readonly login: SharedLogin | undefined }
@@ -57,9 +57,9 @@ export interface SharedLogin {
   readonly pass: string;
 }
 
-/** All that a client needs to know of a server: what a share link says. */
+/** A server with everything that a client needs, which is the content of a share link. */
 export interface SharedServer {
-  /** For lists of servers in clients. */
+  /** Name of the server in a client's list. */
   readonly name: string;
   /** A name in ASCII, or an address; IPv6 without brackets. */
   readonly host: string;
@@ -68,12 +68,12 @@ export interface SharedServer {
 }
 
 /**
- * The body cipher of VMess that clients are told. With `auto`, sing-box encrypts nothing below TLS, which
- * servers of Weir refuse.
+ * The VMess body cipher that clients are given. With `auto`, sing-box encrypts nothing below TLS, which Weir's servers
+ * reject.
  */
 export const VMESS_CIPHER = 'aes-128-gcm';
 
-/** Something that cannot be shared; the message is the reason, without secrets. */
+/** Why something cannot be shared; the message has no secrets. */
 export class ShareError extends WeirError {
   constructor(message: string) {
     super('share', message);

@@ -9,9 +9,9 @@ import {
 } from './shared-server.ts';
 
 /**
- * An outbound of sing-box (`option/` of SagerNet/sing-box). A pinned certificate is the authority that
- * the client trusts.
- * @throws {ShareError} for what sing-box lacks.
+ * A server as an outbound of sing-box (`option/` of SagerNet/sing-box). A pinned certificate is the authority that the
+ * client trusts.
+ * @throws {ShareError} for features that sing-box lacks
  */
 export function singBoxOutbound(server: SharedServer): Readonly<Record<string, unknown>> {
   const { name: tag, host, port, access } = server;

@@ -16,19 +16,19 @@ import {
   type SharedTls,
 } from './shared-server.ts';
 
-/** One user of an inbound, and what the user's client needs. */
+/** A user of an inbound, with the settings that the user's client needs. */
 export interface SharedUser {
   /**
    * The label; without one the start of a UUID, or `#` and the number in the list, from 1. `undefined` where
    * all clients have the same credentials, or none.
    */
   readonly name: string | undefined;
-  /** What it can be called by as well. */
+  /** Further names by which the user can be selected. */
   readonly aliases: readonly string[];
   readonly access: SharedAccess;
 }
 
-/** What is below the protocol; Hysteria 2 has TLS, and no stream. */
+/** The layers below the protocol; Hysteria 2 has TLS, and no stream. */
 export interface Below {
   readonly stream: SharedStream;
   readonly tls: SharedTls | undefined;
@@ -38,8 +38,8 @@ export interface Below {
  * The users of an inbound in file order.
  *
  * @param written the `settings` of the file: those of the Spec have no legacy Shadowsocks passwords
- * @param labels of VLESS and VMess users, whose tables have no key for one; in the order of the users
- * @throws {ShareError} for a protocol without users, such as `tun`.
+ * @param labels labels of VLESS and VMess users, whose tables have no key for one; in the order of the users
+ * @throws {ShareError} for a protocol without users, such as `tun`
  */
 export function usersOf(
   { protocol, settings }: InboundSpec,
@@ -80,10 +80,10 @@ export function usersOf(
   }
 }
 
-/** Hex digits that tell users apart, of which 24 more are needed to connect. */
+/** Hex digits of a UUID that identify a user; connecting takes 24 more. */
 const SHORT_ID = 8;
 
-/** @param names the first that is not empty is shown */
+/** A user with its name and aliases. @param names in order of preference; the first that is not empty is the name */
 function named(
   index: number,
   names: readonly (string | undefined)[],
@@ -97,7 +97,7 @@ function named(
 
 const UNNAMED = { name: undefined, aliases: [] } as const;
 
-/** A UUID of 32 digits in its common form. */
+/** A UUID of 32 digits with hyphens. */
 export const hyphenated = (id: string): string =>
   [id.slice(0, 8), id.slice(8, 12), id.slice(12, 16), id.slice(16, 20), id.slice(20)].join('-');
 
@@ -110,7 +110,7 @@ function shadowsocksUsers(
     method,
     password,
   });
-  // A key of 2022 has its final length in the Spec; a legacy one is derived there from a password.
+  // A 2022 key has its final length in the Spec, where a legacy one has been derived from a password.
   const is2022 = claims2022(method);
   if (users.length === 0) {
     const password = is2022 ? key : ((written && textAt(written, 'password')) ?? '');
@@ -145,7 +145,9 @@ function hysteria2Users(
       }));
 }
 
-/** The last of entries with the same user counts; without any the proxy is open. */
+/**
+ * The users of a list of accounts. Of entries with the same username the last counts; without any the proxy is open.
+ */
 function loginsOf(
   accounts: readonly Account[],
   access: (login: Account | undefined) => SharedAccess,

@@ -9,8 +9,8 @@ import {
 } from './shared-server.ts';
 
 /**
- * An outbound of Xray and v2ray (`infra/conf/` of XTLS/Xray-core).
- * @throws {ShareError} for what Xray lacks.
+ * A server as an outbound of Xray and v2ray (`infra/conf/` of XTLS/Xray-core).
+ * @throws {ShareError} for features that Xray lacks
  */
 export function xrayOutbound(server: SharedServer): Readonly<Record<string, unknown>> {
   const { name: tag, host: address, port, access } = server;
@@ -83,7 +83,7 @@ function streamOf({ tls, carrier }: SharedStream): object {
   };
 }
 
-/** Xray 26 and later, none of which accepts any certificate. */
+/** Settings of Hysteria 2 for Xray 26 and later, none of which accepts any certificate. */
 function hysteriaOf(
   { auth, tls, obfuscation }: Extract<SharedAccess, { readonly protocol: 'hysteria2' }>,
   place: Place,
@@ -105,8 +105,8 @@ function hysteriaOf(
 }
 
 /**
- * Recent versions have no `allowInsecure`: a known certificate is pinned, whether or not the client
- * would be allowed to accept any.
+ * TLS settings. Recent versions have no `allowInsecure`: a known certificate is pinned, even if the client may accept
+ * any.
  */
 const tlsOf = ({ serverName, insecure, certificate }: SharedTls): object => ({
   serverName,
