@@ -30,7 +30,7 @@ export interface Origin {
   readonly user: string | undefined;
   /** The session of the carrier; `undefined` without one (a TUN device). */
   readonly session: Session | undefined;
-  /** Checked before each new flow; left out where clients have no accounts (a TUN device). */
+  /** The client's account, checked before each new flow; left out where clients have none (a TUN device). */
   readonly standing?: Standing | undefined;
 }
 
@@ -40,7 +40,7 @@ export interface StreamRequest {
   readonly destination: Endpoint;
   /** Whether the first bytes of flows to an IP address are sniffed. */
   readonly sniff: boolean;
-  /** The destination is the proxy's own resolver (`[dns]`): nothing is routed or dialled. */
+  /** Whether the destination is the proxy's own resolver (`[dns]`): nothing is routed or dialled. */
   readonly toResolver?: boolean;
   /**
    * The client's connection. Until `accept` is called or the request has failed, the dispatcher may read from
@@ -49,7 +49,7 @@ export interface StreamRequest {
   readonly client: ByteLink;
   /**
    * Sends the client the success response and returns the link of its payload. Called at most once: when the
-   * destination is connected, or before that if the route depends on the first bytes. Rejects when the
+   * destination is connected, or earlier if the route depends on the first bytes. Rejects when the
    * client's connection has failed.
    */
   accept(): Promise<ByteLink>;
@@ -58,18 +58,15 @@ export interface StreamRequest {
 /** A client's request for an association; each packet has its own destination. */
 export interface PacketRequest {
   readonly origin: Origin;
-  /** `receive` returns the client's packets; `send` sends it packets, with their source as the peer. */
+  /** The client's link: `receive` returns its packets; `send` sends packets to it, with their source as the peer. */
   readonly client: PacketLink;
-  /** Whether packets to a peer are for the proxy's own resolver (`[dns]`); by default none are. */
+  /** Whether packets to a peer are for the proxy's own resolver (`[dns]`); none by default. */
   readonly isResolver?: (peer: Endpoint) => boolean;
-  /**
-   * Whether the client's link is closed with the last flow: set where only datagrams show that the client is
-   * still there.
-   */
+  /** Whether the client's link is closed with the last flow: set where only datagrams show that the client is alive. */
   readonly endsWithFlows?: boolean;
 }
 
-/** The engine, as inbounds use it. Only it opens flows. */
+/** The engine, as seen by inbounds. Only the engine opens flows. */
 export interface Dispatcher {
   /**
    * Routes, dials and relays one stream; resolves when the flow has ended.
@@ -81,7 +78,7 @@ export interface Dispatcher {
   stream(request: StreamRequest): Promise<void>;
   /**
    * Relays datagrams until the client's link closes. Never rejects. If the account is removed, closes the link
-   * after its last flow; with a cause if it has refused a new flow.
+   * after its last flow; with a cause if a new flow was refused.
    */
   packets(request: PacketRequest): Promise<void>;
 }
@@ -97,18 +94,18 @@ export interface InboundContext {
   readonly memory: InboundMemory;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Sees the packets of a device, if the inbound has one. */
+  /** Captures the packets of a device, if the inbound has one. */
   readonly capture?: PacketTaps | undefined;
 }
 
 /**
  * The protocol of an inbound: reads requests from accepted carriers.
  *
- * The engine owns listeners and sessions: a handler owns no socket, so it can be replaced while live carriers
+ * The engine owns listeners and sessions: a handler owns no socket, so that it can be replaced while live carriers
  * continue with the handler that they started with.
  */
 export interface InboundHandler {
-  /** The accounts of its clients; left out where clients have none. */
+  /** The accounts of the inbound's clients; left out where clients have none. */
   readonly accounts?: AcceptedAccounts;
   /** Serves one carrier until it ends. A rejection is a failure of this carrier only. */
   serve(carrier: Carrier, session: Session): Promise<void>;
@@ -124,9 +121,9 @@ export interface DatagramServer {
   /**
    * Handles or drops one datagram, whose `peer` is the client that sent it. Never throws.
    *
-   * @param known handle it only if it belongs to an existing association: replaced handlers are called in this
-   *   way before the current one
-   * @returns whether it belongs to an association
+   * @param known handle the datagram only if it belongs to an existing association: replaced handlers are called in
+   * this way before the current one
+   * @returns whether the datagram belongs to an association
    */
   receive(packet: Packet, replies: ReplyPath, known: boolean): boolean;
   /** Called when the handler is replaced or the inbound ends: no more associations may be opened. */
@@ -135,22 +132,22 @@ export interface DatagramServer {
 
 /** A client without an accepted connection: of a UDP port, or of a device. */
 export interface SessionClient {
-  /** Its address; `undefined` where it has none. */
+  /** The client's address; `undefined` where it has none. */
   readonly remote: Endpoint | undefined;
-  /** The local address that it sends to, if known. */
+  /** The local address that the client sends to, if known. */
   readonly local: Endpoint | undefined;
-  /** Counts the bytes of its packets, protocol overhead included. */
+  /** Counts the bytes of the client's packets, protocol overhead included. */
   readonly wire: WireCounter;
   /** Ends the session, with a closing message if the protocol has one; called when the proxy stops. */
   readonly destroy: (cause: Error) => void;
 }
 
-/** A session in a SessionBook, closed by its opener. */
+/** A session in a `SessionBook`, closed by its opener. */
 export interface OpenSession {
   readonly session: Session;
-  /** The client has moved to another address, which has been validated. */
+  /** Called when the client has moved to another address, which has been validated. */
   moved(remote: Endpoint): void;
-  /** Idempotent. */
+  /** Closes the session. Idempotent. */
   close(): void;
 }
 
@@ -162,27 +159,27 @@ export interface SessionBook {
   /**
    * Opens a session in the tracker. Its first flow sets its user, as for the session of a carrier.
    *
-   * Until it is closed, the inbound is not restarted, and a stop waits for it.
+   * Until the session is closed, the inbound is not restarted, and a stop waits for it.
    */
   open(client: SessionClient): OpenSession;
   /**
-   * Counts something as live that has no session, such as a flow of a device.
+   * Counts an activity without a session as live, such as a flow of a device.
    *
-   * @param destroy ends it; called when the proxy stops
-   * @returns a function that removes it from the count; idempotent
+   * @param destroy ends the activity; called when the proxy stops
+   * @returns a function that removes the activity from the count; idempotent
    */
   hold(destroy: (cause: Error) => void): () => void;
 }
 
 /**
- * The server side of a protocol whose listener owns its sessions, built from one set of settings: it can be
- * bound, or replace another one.
+ * The server side of a protocol whose listener owns its sessions, built from one set of settings: it can be bound, or
+ * replace a bound one.
  */
 export interface SessionServer {
-  /** The accounts of its clients; left out where clients have none. */
+  /** The accounts of the server's clients; left out where clients have none. */
   readonly accounts?: AcceptedAccounts;
   /**
-   * Binds. Until `serve`, clients get no response, and little of what they send is kept.
+   * Binds the listener. Until `serve`, clients get no response, and little of their data is kept.
    *
    * @throws {BindError} when the address cannot be bound
    * @throws the reason of `signal`
@@ -194,7 +191,7 @@ export interface SessionServer {
  * A bound SessionServer and its sessions. Checked by `test/conformance/session-listener.ts`.
  */
 export interface SessionListener {
-  /** For log lines: the bound address with its actual port, or the name of the device. */
+  /** The bound address with its actual port, or the name of the device, for log lines. */
   readonly address: string;
   /** The bound address, also after its release; `undefined` for a device. */
   readonly endpoint: Endpoint | undefined;
@@ -204,19 +201,19 @@ export interface SessionListener {
    * Serves new clients by `next` and registers them in `sessions`; live sessions keep the server and the book
    * that they started with. A retired listener that was kept accepts clients again.
    *
-   * @param next of the same protocol; `restartReason` is `undefined`, or there are no live sessions
+   * @param next a server of the same protocol; `restartReason` is `undefined`, or there are no live sessions
    */
   swap(next: SessionServer, sessions: SessionBook): void;
   /**
    * Accepts no more clients. Live sessions continue; after the last one, or at once if there is none,
-   * everything is released. Idempotent.
+   * the listener is released. Idempotent.
    */
   retire(): void;
   /**
    * Prevents the release of a retired listener after its last session, since a `swap` may follow; `retire`
-   * undoes that. Does nothing to a listener in service.
+   * undoes that. No effect on a listener in service.
    *
-   * @returns false when its release has begun
+   * @returns false when the release has begun
    */
   keep(): boolean;
   /**
@@ -232,22 +229,25 @@ export interface SessionListener {
 
 /** Options of one dial. */
 export interface DialOptions {
-  /** Aborts the dial and releases everything that it has opened. */
+  /** Aborts the dial, which then releases everything that it has opened. */
   readonly signal: AbortSignal;
-  /** The client, passed on to every dial below; `undefined` for a dial of the proxy itself. */
+  /** The client, passed on to every dial below; `undefined` for a dial by the proxy itself. */
   readonly origin?: DialOrigin | undefined;
-  /** Passed on likewise, by dials that are measured. */
+  /** Observes the steps of a measured dial; passed on to every dial below. */
   readonly observe?: DialObserver | undefined;
-  /** Passed on likewise, by dials that may go on by another outbound. */
+  /**
+   * Tracks whether the server was reached, for dials that may continue by another outbound; passed on to every dial
+   * below.
+   */
   readonly reach?: ServerReach | undefined;
-  /** Set by an outbound for a carrier of datagrams. */
+  /** The purpose of a carrier of datagrams, set by an outbound. */
   readonly use?: DatagramUse | undefined;
 }
 
 export interface AssociateOptions extends DialOptions {
   /**
-   * The peer of the first datagram, where one waits: a protocol with a stream for each opens that stream, so that the
-   * association fails if the server is not reached.
+   * The peer of the first datagram, if one is queued: a protocol with a stream for each peer opens that stream, so that
+   * the association fails if the server is not reached.
    */
   readonly first?: Endpoint | undefined;
 }
@@ -255,16 +255,19 @@ export interface AssociateOptions extends DialOptions {
 /** The context of an outbound. */
 export interface OutboundContext {
   readonly tag: string;
-  /** For `freedom` the policy for destinations; for other protocols `dial` applies it to the server. */
+  /**
+   * The address family policy: for `freedom` that for destinations; for other protocols `dial` applies it to the
+   * server.
+   */
   readonly family: FamilyPolicy;
   readonly resolver: Resolver;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Checked before a destination is dialled directly. */
+  /** The listeners of this process, checked before a destination is dialled directly. */
   readonly ownListeners: OwnListeners;
-  /** What all outbounds of a running proxy share, across reloads, such as tunnels. */
+  /** Objects that all outbounds of a running proxy share, across reloads, such as tunnels. */
   readonly shared: KeptObjects;
-  /** Aborts when the proxy has stopped: what was still to be sent for flows that have ended is given up. */
+  /** Aborts when the proxy has stopped: data still queued for flows that have ended is discarded. */
   readonly stopped?: AbortSignal | undefined;
   /** The outbound's own `server` and `port`; `undefined` where the protocol needs none. */
   readonly server: Endpoint | undefined;
@@ -289,8 +292,8 @@ export interface Outbound {
    */
   associate(options: AssociateOptions): Promise<PacketLink>;
   /**
-   * Releases shared resources; called after the last flow has ended. What was written to it before a half-close
-   * is still sent, within time limits.
+   * Releases shared resources; called after the last flow has ended. Data written before a half-close is still sent,
+   * within time limits.
    */
   close(): void;
   /**

@@ -17,12 +17,11 @@ import type {
  */
 export interface SettingsFiles {
   /**
-   * The content of a file. Callers must not catch its errors: one of them reports that the file is still to be
-   * read.
+   * The content of a file. Callers must not catch its errors: one of them reports that the file is still to be read.
    *
    * @param path relative to the same directory as all paths of the configuration
-   * @param failure beginning of the message when the file cannot be read, before the path and the reason:
-   *   `cannot read cert_file`
+   * @param failure beginning of the message when the file cannot be read, before the path and the reason: `cannot read
+   * cert_file`
    */
   content(path: Located<string>, failure: string): Uint8Array;
 }
@@ -37,7 +36,7 @@ export interface InboundSettingsContext {
 /** The context in which the settings of an outbound are decoded. */
 export interface OutboundSettingsContext {
   readonly tag: string;
-  /** IPv6 without brackets; `undefined` only if the protocol has no upstream. */
+  /** The host of the upstream, IPv6 without brackets; `undefined` only if the protocol has no upstream. */
   readonly server: string | undefined;
   readonly port: number | undefined;
   readonly files: SettingsFiles;
@@ -51,24 +50,23 @@ export interface SettingsWarning {
   readonly message: string;
 }
 
-/** Built at once; or in steps, where there may be any number of users. */
+/** A value built at once, or in steps where there may be any number of users. */
 export type Built<T extends object> = T | Steps<T>;
 
 export const isSteps = <T extends object>(built: Built<T>): built is Steps<T> =>
   Symbol.iterator in built;
 
-/** Makes what serves or dials by the settings. */
+/** Creates the server or client for the settings. */
 export type Create<Settings, Context, T> = (settings: Settings, context: Context) => T;
 
 /**
- * Members of both kinds of server sides. What reads settings is at hand, so that a configuration can be
- * checked; `load` imports what serves. `Settings` is plain data that
- * survives `structuredClone` and JSON.
+ * Members of both kinds of server sides. The code that reads settings is loaded, so that a configuration can be
+ * checked; `load` imports the code that serves. `Settings` is plain data that survives `structuredClone` and JSON.
  */
 interface InboundSide<Settings> {
   /** Whether a `stream` table is allowed. */
   readonly stream: boolean;
-  /** The keys of its `settings` table. */
+  /** The keys of the protocol's `settings` table. */
   readonly table?: { readonly shape?: Shape };
   /**
    * Decodes the `settings` table, an empty one if it is omitted, and adds defaults.
@@ -76,7 +74,7 @@ interface InboundSide<Settings> {
    */
   settings(table: TableNode, context: InboundSettingsContext): Settings;
   /**
-   * The accounts in its settings, as plain data: reloads report changes of them separately. `undefined` without
+   * The accounts in the settings, as plain data: reloads report changes of them separately. `undefined` without
    * authentication.
    */
   users(settings: Settings): readonly unknown[] | undefined;
@@ -84,7 +82,7 @@ interface InboundSide<Settings> {
   open?(settings: Settings): boolean;
   /** Findings in a valid table that are certainly not intended. */
   warnings?(table: TableNode): Iterable<SettingsWarning>;
-  /** The certificates in its settings, PEM, leaf first; their files are `cert_file` and `key_file`. */
+  /** The certificates in the settings, PEM, leaf first; their files are `cert_file` and `key_file`. */
   certificates?(settings: Settings): string;
 }
 
@@ -99,14 +97,17 @@ export interface CarrierProtocol<Settings> extends InboundSide<Settings> {
 /** A server side that listens itself and owns its sessions: on a UDP port, or on a device. */
 export interface SessionProtocol<Settings> extends InboundSide<Settings> {
   readonly kind: 'sessions';
-  /** What it listens on; a device has neither `listen` nor `port`. */
+  /** The kind of resource that is listened on; a device has neither `listen` nor `port`. */
   readonly listens: 'udp' | 'device';
   /**
-   * Why `after` cannot replace `before` while sessions are live, as words before "which would end its live
+   * The reason why `after` cannot replace `before` while sessions are live, as words before "which would end its live
    * connections"; `undefined` when it can.
    */
   restartReason(before: Settings, after: Settings): string | undefined;
-  /** It builds all that can be built without binding, and throws the reason why it cannot. */
+  /**
+   * Imports the code that serves. The created server is complete but for binding; the creation throws the reason why it
+   * fails.
+   */
   readonly load: () => Promise<Create<Settings, InboundContext, Built<SessionServer>>>;
 }
 
@@ -116,14 +117,17 @@ export type InboundProtocol<Settings> = CarrierProtocol<Settings> | SessionProto
 /** The client side of a protocol. `Settings` is plain data that survives `structuredClone` and JSON. */
 export interface OutboundProtocol<Settings> {
   readonly stream: boolean;
-  /** The keys of its `settings` table; left out where it is not read. */
+  /** The keys of the protocol's `settings` table; left out where it is not read. */
   readonly table?: { readonly shape?: Shape };
   /** Whether `server` and `port` are required. */
   readonly upstream: boolean;
-  /** As for an inbound. */
+  /**
+   * Decodes the `settings` table, an empty one if it is omitted, and adds defaults.
+   * @throws {DecodeError} with the text after `invalid settings: `
+   */
   settings(table: TableNode, context: OutboundSettingsContext): Settings;
   warnings?(table: TableNode): Iterable<SettingsWarning>;
-  /** Imports what dials. */
+  /** Imports the code that dials. */
   readonly load: () => Promise<Create<Settings, OutboundContext, Outbound>>;
 }
 
@@ -140,9 +144,9 @@ export interface ProtocolParts<In, Out> {
 }
 
 /**
- * Makes protocols with different settings members of one list.
+ * Gives protocols with different settings one type.
  *
- * Only here the type of settings is erased: a Spec has the name of the protocol next to the settings, so the
+ * Only here is the type of settings erased: a Spec has the name of the protocol next to the settings, so the
  * result of `settings` is passed to the same protocol.
  */
 export function defineProtocol<In = never, Out = never>(parts: ProtocolParts<In, Out>): Protocol {

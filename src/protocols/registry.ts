@@ -1,7 +1,7 @@
 import { OnDemand } from '../on-demand.ts';
 import type { InboundProtocol, OutboundProtocol, Protocol } from './protocol.ts';
 
-/** What is known of a protocol before it is loaded. */
+/** The properties of a protocol that are available before it is loaded. */
 interface Listing {
   readonly aliases?: readonly string[];
   readonly inbound?: true;
@@ -79,7 +79,7 @@ const NAMES: ReadonlyMap<string, string> = new Map(
   ENTRIES.flatMap(([name, { aliases = [] }]) => [name, ...aliases].map((each) => [each, name])),
 );
 
-/** The name that a Spec carries, of the protocol with this name or alias; case-sensitive. */
+/** The canonical name of the protocol with this name or alias, which a Spec carries; case-sensitive. */
 export const protocolName = (name: string): string | undefined => NAMES.get(name);
 
 /** The names and aliases of the protocols that have a side. */
@@ -90,8 +90,8 @@ export const protocolNames = (side: 'inbound' | 'outbound'): readonly string[] =
   ]);
 
 /**
- * Loads protocols by their names or aliases, all by default. Other names are ignored: whoever reads them
- * reports them.
+ * Loads protocols by their names or aliases, all by default. Unknown names are ignored: the decoder of the
+ * configuration reports them.
  *
  * @throws {WeirError} `not_loadable`
  */

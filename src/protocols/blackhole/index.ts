@@ -4,7 +4,7 @@ export const blackhole = defineProtocol<never, undefined>({
   outbound: {
     stream: false,
     upstream: false,
-    // It has no settings; any in the file are ignored.
+    // A blackhole has no settings; any in the file are ignored.
     settings: () => undefined,
     load: async () => {
       const { createBlackholeOutbound } = await import('./outbound.ts');

@@ -4,7 +4,7 @@ import { DialError } from '../../net/errors.ts';
 import type { ByteLink, PacketLink } from '../../net/links/link.ts';
 import type { Outbound, OutboundContext } from '../contract.ts';
 
-/** Rejects every stream and association at once. */
+/** Creates an outbound that rejects every stream and association at once. */
 export function createBlackholeOutbound({ tag }: Pick<OutboundContext, 'tag'>): Outbound {
   return {
     connect(destination: Endpoint): Promise<ByteLink> {

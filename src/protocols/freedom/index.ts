@@ -4,7 +4,7 @@ export const freedom = defineProtocol<never, undefined>({
   outbound: {
     stream: false,
     upstream: false,
-    // It has no settings; any in the file are ignored.
+    // Freedom has no settings; any in the file are ignored.
     settings: () => undefined,
     load: async () => {
       const { createFreedomOutbound } = await import('./outbound.ts');

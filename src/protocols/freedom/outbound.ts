@@ -9,7 +9,7 @@ import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { LogLimiter } from '../../net/time/log-limiter.ts';
 import { openFreedomPackets } from './packets.ts';
 
-/** Connects to the destination directly. */
+/** Creates an outbound that connects to destinations directly. */
 export function createFreedomOutbound(context: OutboundContext): Outbound {
   const { tag, resolver, family, clock, log, ownListeners } = context;
   const refused = new LogLimiter(clock);

@@ -15,9 +15,7 @@ export interface FreedomPacketsOptions {
   readonly client?: string | undefined;
   /** Creates the check of the addresses to which the client may send; left out for all. */
   readonly peersOf?: ((socket: UdpSocket) => OwnPeers) | undefined;
-  /**
-   * Called when a name was not resolved: its datagrams are lost, as those to an unreachable peer.
-   */
+  /** Called when a name was not resolved: its datagrams are lost, like those to an unreachable peer. */
   readonly onUnresolved: (error: DialError) => void;
 }
 

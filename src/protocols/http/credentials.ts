@@ -17,7 +17,7 @@ export function accountOf(
   return accounts.authenticate(credentials.subarray(0, colon), credentials.subarray(colon + 1));
 }
 
-/** Whether a request has any `Proxy-Authorization`, as the first one of a browser has not. */
+/** Whether a request has any `Proxy-Authorization`; the first request of a browser does not. */
 export const hasCredentials = (fields: FieldLines): boolean =>
   valuesOf(fields, 'proxy-authorization').length > 0;
 

@@ -9,7 +9,7 @@ import { REQUESTS_A_TURN } from './limits.ts';
 import { OPEN_TO_ALL } from '../users/standing.ts';
 import type { HttpInboundSettings } from './settings.ts';
 
-/** The name of an inbound in `Via`. */
+/** The pseudonym of an inbound in `Via`. */
 class Pseudonym {
   readonly text = randomBytes(8).toString('hex');
 }

@@ -12,7 +12,7 @@ const COUNTED: ReadonlySet<string> = new Set(['TRACE', 'OPTIONS']);
 /** The largest value that is forwarded: every recipient can parse it. */
 const MOST = 2 ** 31 - 1;
 
-/** The registered methods, all of which are forwarded: for an OPTIONS to the proxy itself. */
+/** The value of `Allow` in a response to OPTIONS: the registered methods, all of which are forwarded. */
 const ALLOW = 'CONNECT, DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT, TRACE';
 
 /** Fields with credentials, which the response to a TRACE should exclude (§9.3.8), as it does user information. */
@@ -24,11 +24,10 @@ const SENSITIVE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * How many more times a request may be forwarded; `undefined` without the field, or when it does
- * not apply to the method.
+ * The number of times that a request may still be forwarded; `undefined` without the field, or when it does not apply
+ * to the method.
  *
- * @throws {MessageError} 400 for an invalid or repeated field: the next recipient could choose
- *   another of its values.
+ * @throws {MessageError} 400 for an invalid or repeated field: the next recipient could choose another of its values.
  */
 export function hopsLeft({ method, fields }: RequestHead): number | undefined {
   if (!COUNTED.has(method)) return undefined;
@@ -40,7 +39,7 @@ export function hopsLeft({ method, fields }: RequestHead): number | undefined {
   return Number(value);
 }
 
-/** The head to forward for a request with `hops` left, at least one. */
+/** The head to forward for a request with `hops` left, at least 1. */
 export function withOneHopLess(head: RequestHead, hops: number): RequestHead {
   const left = String(Math.min(hops - 1, MOST));
   const fields = head.fields.map((entry) => (entry.key === KEY ? field(entry.name, left) : entry));

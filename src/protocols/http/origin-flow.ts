@@ -103,7 +103,7 @@ export class OriginFlows {
     this.#clock = clock;
   }
 
-  /** Keeps a flow for the next request with that key. */
+  /** Parks a flow for the next request with that key. */
   park(key: string, flow: OriginFlow): void {
     this.#idle = { key, flow };
     flow.park(() => {
@@ -134,7 +134,7 @@ export class OriginFlows {
     if (idle) this.retire(idle.flow);
   }
 
-  /** Closes the idle flow at once: no response is left that its origin could have to finish. */
+  /** Closes the idle flow at once: no response is pending on it. */
   destroyIdle(cause: Error): void {
     this.#idle?.flow.link.destroy(cause);
   }

@@ -13,7 +13,7 @@ import { readHead, startsResponse } from '../../http/http1/read-head.ts';
 import type { HttpOutboundSettings } from './settings.ts';
 import { isHost } from './request-target.ts';
 
-/** Reaches destinations by CONNECT through an HTTP proxy (RFC 9110 §9.3.6). TCP only. */
+/** Creates an outbound that uses CONNECT through an HTTP proxy (RFC 9110 §9.3.6). TCP only. */
 export function createHttpOutbound(
   { account }: HttpOutboundSettings,
   context: OutboundContext,
@@ -75,8 +75,8 @@ async function connectOver(
 }
 
 /**
- * Whether a failure is the proxy's own, and no response about the destination: it has closed without one, speaks
- * another protocol, or does not know the account.
+ * Whether a failure is that of the proxy, rather than its response about the destination: it closed without a response,
+ * speaks another protocol, or rejects the account.
  */
 const isServers = (error: unknown): boolean =>
   !(error instanceof DialError) || error instanceof CredentialsError;

@@ -6,7 +6,7 @@ import { headBytes } from '../../http/http1/head.ts';
 /** The response to a CONNECT whose destination is connected (RFC 9110 §9.3.6). */
 export const CONNECTED = Buffer.from('HTTP/1.1 200 Connection established\r\n\r\n');
 
-/** Sent with 407; the realm does not identify this host. */
+/** The challenge sent with 407; the realm does not identify this host. */
 export const CHALLENGE: FieldLines = [field('Proxy-Authenticate', 'Basic realm="proxy"')];
 
 /** The status for a destination that was not reached. */
@@ -32,9 +32,9 @@ export interface OwnResponse {
   /** The body: one line of text for the user. */
   readonly reason: string;
   readonly fields?: FieldLines;
-  /** Whether the connection persists after it. */
+  /** Whether the connection persists after the response. */
   readonly keep: boolean;
-  /** Whether it responds to a HEAD, with the length of the text but without the text. */
+  /** Whether the response is to a HEAD, with the length of the text but without the text. */
   readonly headOnly: boolean;
 }
 

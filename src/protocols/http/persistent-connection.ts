@@ -41,29 +41,29 @@ import { readHead, startsRequest, type HeadBytes } from '../../http/http1/read-h
 import { parseHost, parseRequestTarget, type TargetAuthority } from './request-target.ts';
 import { drainBody, isDrainable } from './forwarding/transfer-body.ts';
 
-/** What all connections of one inbound share. */
+/** State that all connections of one inbound share. */
 export interface HttpInboundShared {
   readonly context: InboundContext;
-  /** Used only until the first configuration is in force; `undefined` for an open proxy. */
+  /** The accounts until the first configuration is in force; `undefined` for an open proxy. */
   readonly accounts: AccountTable | undefined;
   readonly allowTransparent: boolean;
-  /** Names this inbound in `Via`. */
+  /** The name of this inbound in `Via`. */
   readonly pseudonym: string;
-  /** The turns of the event loop that its requests take. */
+  /** Bounds the requests of the inbound per turn of the event loop. */
   readonly requests: TurnShare;
-  /** The memory of their unfinished heads. */
+  /** Memory of unfinished heads of requests. */
   readonly heads: HeadMemory;
-  /** The same of the heads of origins. */
+  /** Memory of unfinished heads of origins' responses. */
   readonly responseHeads: HeadMemory;
 }
 
-/** What happens to the connection after a request. */
+/** The next step of the connection after a request. */
 type Next =
-  /** The next request is read. */
+  /** Read the next request. */
   | 'request'
-  /** It is closed once the client has received the response. */
+  /** Close once the client has received the response. */
   | 'close'
-  /** Nothing: its link has become a tunnel, which has ended. */
+  /** Nothing: the link became a tunnel, which has ended. */
   | 'spent';
 
 /** A valid request of an authenticated user. */
@@ -144,7 +144,10 @@ export class PersistentConnection {
     }
   }
 
-  /** `undefined` at the end of the stream, at the idle timeout, and when the client may not wait. */
+  /**
+   * Reads the head of a request; `undefined` at the end of the stream, at the idle timeout, and when the client may not
+   * wait.
+   */
   async #readHead(first: boolean): Promise<HeadBytes | undefined> {
     const { clock } = this.#context;
     const standing = this.#standing;
@@ -216,7 +219,10 @@ export class PersistentConnection {
     throw new MessageError(403, 'this proxy is no longer served');
   }
 
-  /** A request without any is none of an intruder: browsers begin with one, and programs that are to ask their user. */
+  /**
+   * Logs wrong credentials. A request without any is not logged: browsers, and programs that prompt their user, begin
+   * with one.
+   */
   #logWrongCredentials(): void {
     const { source } = this.#origin;
     const error = new RejectedClientError('wrong user name or password');
@@ -328,7 +334,7 @@ export class PersistentConnection {
     }
   }
 
-  /** Whether another request may follow; a response without it says so, and a client does not repeat what it sends. */
+  /** Whether another request may follow. If not, the response says so, and clients do not repeat their requests. */
   get #mayWait(): boolean {
     return this.#standing ? this.#standing.mayWait : !this.#accounts.draining;
   }
@@ -397,7 +403,7 @@ export class PersistentConnection {
     await full;
   }
 
-  /** What the client has sent during the dial. @throws the error of its connection. */
+  /** Reads ahead what the client has sent during the dial. @throws the error of its connection. */
   async #sentMeanwhile(): Promise<WatchResult> {
     const result = await new LinkWatch(this.#link).stop();
     if (result.kind === 'failure') throw result.error;

@@ -15,8 +15,8 @@ export type RequestTarget =
   | { readonly form: 'origin'; readonly path: string };
 
 /**
- * Clients of WebSocket that are given a proxy for plain HTTP send it `ws://` targets (RFC 6455 §4.1 has them
- * use CONNECT): the handshake below is HTTP in any case.
+ * Default ports by scheme. WebSocket clients that use a proxy for plain HTTP send it `ws://` targets (although RFC 6455
+ * §4.1 requires CONNECT): the handshake is HTTP in any case.
  */
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { http: 80, https: 443, ws: 80, wss: 443 };
 
@@ -29,12 +29,12 @@ const NAME = /^[A-Za-z0-9._~-]+$/;
 /**
  * Parses a request target.
  *
- * The default port of an absolute `https://` target is 443; it is forwarded without TLS, as by
- * V2Ray and Xray: clients that want end-to-end TLS use CONNECT.
+ * The default port of an absolute `https://` target is 443; it is forwarded without TLS, as by V2Ray and Xray: clients
+ * that want end-to-end TLS use CONNECT.
  *
- * Many clients send a proxy the link as their user wrote it. Its user information and its fragment are
- * dropped, since the head is made anew: recipients differ in how they treat them (RFC 9110 §4.2.4), and the
- * former may be a password. It authenticates neither at the origin nor at this proxy.
+ * Many clients send a proxy the URL as their user wrote it. Its user information and fragment are dropped from the new
+ * head: recipients treat them differently (RFC 9110 §4.2.4), and the former may be a password. It authenticates neither
+ * at the origin nor at this proxy.
  *
  * @throws {MessageError} 400, with a message that quotes nothing of the target.
  */
@@ -57,7 +57,7 @@ export function parseHost(value: string): TargetAuthority {
   return parseAuthority(value, DEFAULT_PORTS['http']);
 }
 
-/** A target as it may be shown: without user information. */
+/** A target for display: without user information. */
 export const shownTarget = (target: string): string =>
   target.replace(/^([A-Za-z][A-Za-z0-9+.-]*:\/\/)[^/?#@]*@/, '$1');
 
@@ -101,7 +101,7 @@ function parseAuthority(authority: string, defaultPort: number | undefined): Tar
   return { destination: { host, port }, authority: `${written}:${digits}` };
 }
 
-/** A backslash ends the authority for some recipients, so that they would find another host. */
+/** Removes user information. A backslash ends the authority for some recipients, which would then find another host. */
 function withoutUserInfo(authority: string): string {
   const at = authority.indexOf('@');
   if (at < 0) return authority;

@@ -5,7 +5,7 @@ import type { Account } from '../users/account-table.ts';
 import { loginTable } from '../users/account-settings.ts';
 
 export interface HttpInboundSettings {
-  /** In file order; of entries with the same user the last counts. Empty for an open proxy. */
+  /** The accounts in file order; of entries with the same user the last counts. Empty for an open proxy. */
   readonly accounts: readonly Account[];
   readonly allowTransparent: boolean;
 }
@@ -31,10 +31,10 @@ export const inboundTable = struct(
   },
 );
 
-/** The `settings` of an HTTP inbound. @throws {DecodeError} */
+/** Decodes the `settings` of an HTTP inbound. @throws {DecodeError} */
 export const inboundSettings = (table: TableNode): HttpInboundSettings => inboundTable(table);
 
-/** The `settings` of an HTTP outbound. @throws {DecodeError} */
+/** Decodes the `settings` of an HTTP outbound. @throws {DecodeError} */
 export function outboundSettings(table: TableNode): HttpOutboundSettings {
   const { user, pass = '' } = loginTable(table);
   return { account: user === undefined ? undefined : { user, pass } };

@@ -16,17 +16,16 @@ const PATH = '/auth';
 export interface ServerTerms {
   readonly udp: boolean;
   /**
-   * The rate at which it wants to receive, in bytes per second; 0 for no limit, `auto` to have it
-   * estimated.
+   * The rate at which the server wants to receive, in bytes per second; 0 for no limit, `auto` to have it estimated.
    */
   readonly receiveRate: number | 'auto';
 }
 
-/** What a client states about itself. */
+/** The fields of a client's authentication request. */
 export interface ClientStatement {
-  /** Its credential; latin1, one character per byte. */
+  /** The client's credential; latin1, one character per byte. */
   readonly auth: string;
-  /** The rate at which it receives, in bytes per second; 0 when it states none. */
+  /** The rate at which the client receives, in bytes per second; 0 when it states none. */
   readonly receiveRate: number;
 }
 
@@ -67,7 +66,7 @@ export const authenticationResponse = (
   ],
 });
 
-/** The spellings of true in Go's `strconv.ParseBool`, by which the reference reads the field. */
+/** The spellings of true in Go's `strconv.ParseBool`, which the reference uses for this field. */
 const TRUE: ReadonlySet<string | undefined> = new Set(['1', 't', 'T', 'true', 'True', 'TRUE']);
 
 /** Decodes the server's response, whose status is AUTHENTICATED. */
@@ -84,7 +83,7 @@ const paddingField = (random: RandomSource): HttpField => ({
 const valueOf = (fields: readonly HttpField[], name: string): string | undefined =>
   fields.find((field) => field.name === name)?.value;
 
-/** A rate beyond the safe integers is clamped: it limits nothing. */
+/** Decodes a rate. One beyond the safe integers is clamped, since it limits nothing. */
 function rateOf(fields: readonly HttpField[]): number {
   const text = valueOf(fields, 'hysteria-cc-rx') ?? '';
   return /^[0-9]+$/.test(text) ? Math.min(Number(text), Number.MAX_SAFE_INTEGER) : 0;
@@ -109,7 +108,7 @@ interface Secret {
 }
 
 const DIGEST_BYTES = 32;
-/** Compared against when the user is unknown, so that this takes the time of a wrong password. */
+/** Compared against when the user is unknown, so that the comparison takes as long as for a wrong password. */
 const NO_SECRET: Secret = { digest: Buffer.alloc(DIGEST_BYTES), label: '' };
 const PRINTABLE = /^[\x20-\x7e]+$/;
 
@@ -125,7 +124,7 @@ export class Authenticator implements AcceptedAccounts {
     this.#password = password === undefined ? undefined : secretOf(password, '');
   }
 
-  /** In steps, since there may be any number of users. */
+  /** Creates the authenticator in steps, since there may be any number of users. */
   static *of(credentials: Hysteria2Credentials): Steps<Authenticator> {
     if ('password' in credentials) return new Authenticator(credentials.password);
     const made = new Authenticator(undefined);
@@ -137,7 +136,7 @@ export class Authenticator implements AcceptedAccounts {
   }
 
   /**
-   * Compares what a client sent: the password, or `user:pass`, divided at the first colon, with the
+   * Checks the credential of a client: the password, or `user:pass`, divided at the first colon, with the
    * user in ASCII letters of any case.
    * @returns the user's label, empty with one password for all; `undefined` for a wrong credential.
    */
@@ -149,9 +148,7 @@ export class Authenticator implements AcceptedAccounts {
     return matches ? secret.label : undefined;
   }
 
-  /**
-   * What the server keeps of an authenticated client's credential: a digest, then `:` and the user.
-   */
+  /** The server's record of an authenticated client's credential: a digest, then `:` and the user. */
   credentialOf(auth: string): string {
     const colon = this.#password === undefined ? auth.indexOf(':') : -1;
     const digest = digestOf(auth.slice(colon + 1)).toString('latin1');

@@ -10,7 +10,7 @@ const means: ServerMeans = {
   createTls: (spec) => new QuicServerTls(spec),
 };
 
-/** The inbound over QUIC on the system's sockets. */
+/** Creates the inbound over QUIC on the system's sockets. */
 export const createInbound = (
   settings: Hysteria2InboundSettings,
   context: InboundContext,

@@ -9,7 +9,7 @@ const means: ClientMeans = {
   createTls: (spec) => new QuicClientTls(spec),
 };
 
-/** The outbound over QUIC on the system's sockets. */
+/** Creates the outbound over QUIC on the system's sockets. */
 export const createOutbound = (
   settings: Hysteria2OutboundSettings,
   context: OutboundContext,

@@ -26,14 +26,14 @@ import {
 import type { Hysteria2InboundSettings } from './settings.ts';
 import { WaitingRequests } from './server/waiting-requests.ts';
 
-/** What a server needs of the system; tests substitute it. */
+/** The system services that a server uses; tests substitute them. */
 export interface ServerMeans {
   readonly bind: BindServer;
   readonly createTls: (spec: TlsServerSpec) => ServerTls;
   readonly random?: RandomSource;
 }
 
-/** @throws {ServerCertificateError} for a certificate or key that TLS refuses. */
+/** @throws {ServerCertificateError} for a certificate or key that TLS rejects. */
 export function* createHysteria2Inbound(
   settings: Hysteria2InboundSettings,
   context: InboundContext,
@@ -109,8 +109,8 @@ class Hysteria2Server implements SessionServer {
 }
 
 /**
- * The tokens of stateless resets, derived from the server's private key: the next listener at the
- * same address, even in another process, can reset the connections of one that is gone.
+ * The tokens of stateless resets, derived from the server's private key, so that the next listener at the same address,
+ * even in another process, can reset the connections of a former one.
  */
 const resetTokens = (privateKey: string, where: Endpoint): ResetTokens =>
   ResetTokens.withKey(
@@ -127,7 +127,10 @@ class Hysteria2Listener extends SessionListenerBase<Hysteria2Server> implements 
   readonly #port: ServerEndpoint;
   readonly waiting: WaitingRequests;
   readonly associations = new AssociationPlaces();
-  /** Bounded by the endpoint: see `UnauthenticatedClients` of `quic/endpoint/admission`. */
+  /**
+   * Connections that are not authenticated, bounded by the endpoint: see `UnauthenticatedClients` of
+   * `quic/endpoint/admission`.
+   */
   readonly #unauthenticated = new Set<ServerConnection>();
   readonly #live = new Set<ServerConnection>();
   /** The number of the next connection. */
@@ -197,7 +200,7 @@ class Hysteria2Listener extends SessionListenerBase<Hysteria2Server> implements 
     this.releaseIfIdle();
   }
 
-  /** Sets how the port receives clients from now on: none once this is retired. */
+  /** Applies the settings for new clients to the port: none are accepted once the listener is retired. */
   #receive(): void {
     const { settings, tls } = this.server;
     this.#port.serve({
@@ -211,7 +214,7 @@ class Hysteria2Listener extends SessionListenerBase<Hysteria2Server> implements 
   #onConnection(connection: QuicConnection): QuicHandlers {
     const client = new ServerConnection(connection, this, this.#numbers++);
     this.#unauthenticated.add(client);
-    // Its handshake was under way when this was retired.
+    // The handshake was in progress when the listener was retired.
     if (!this.isServing) client.end();
     return client.handlers;
   }

@@ -22,29 +22,26 @@ import type { DialServer } from './quic-endpoints.ts';
 import { MOST_CONNECTIONS } from './limits.ts';
 import type { Hysteria2OutboundSettings } from './settings.ts';
 
-/** What a client needs of the system; tests substitute it. */
+/** The system services that a client uses; tests substitute them. */
 export interface ClientMeans {
   readonly dial: DialServer;
   readonly createTls: (spec: TlsClientSpec) => ClientTls;
   readonly random?: RandomSource;
 }
 
-/** A connection that is being established, and that flows wait for. */
+/** A connection that is being established, on which flows wait. */
 interface Connecting {
   readonly dial: RepeatedDial<ClientConnection>;
   readonly connection: Promise<ClientConnection>;
 }
 
-/**
- * Connections on which one request is tried: the server of the first may be gone without a
- * CONNECTION_CLOSE.
- */
+/** Connections on which one request is tried: the server of the first may have gone away without a CONNECTION_CLOSE. */
 const ATTEMPTS = 2;
 
 /**
- * The client of one server. All flows of one lineage share a connection, which is established for
- * the first of them, and again after its end. Flows that wait for it share an error of the server;
- * the time limit for a silent server is counted for each of them.
+ * The client of one server. All flows of one lineage share a connection, which is established for the first of them,
+ * and again after its end. Flows that wait for the connection share an error of the server; the time limit for a silent
+ * server is counted for each of them.
  */
 export class Hysteria2Outbound implements Outbound {
   readonly #settings: Hysteria2OutboundSettings;
@@ -55,7 +52,7 @@ export class Hysteria2Outbound implements Outbound {
   /** The connection for new flows, by lineage. */
   readonly #connections = new Map<string, ClientConnection>();
   readonly #connecting = new Map<string, Connecting>();
-  /** All that have not ended, including those that accept no new flow. */
+  /** All connections that have not ended, including those that accept no new flow. */
   readonly #live = new Set<ClientConnection>();
   readonly #closing = new AbortController();
   #tls: ClientTls | undefined;
@@ -172,7 +169,7 @@ export class Hysteria2Outbound implements Outbound {
     return connection;
   }
 
-  /** One attempt: handshake and authentication. */
+  /** Makes one attempt: handshake and authentication. */
   async #attempt(
     options: DialOptions,
     onWire: (wire: WireCounter) => void,
@@ -222,13 +219,16 @@ export class Hysteria2Outbound implements Outbound {
     }
   }
 
-  /** @throws {DialError} for a CA file without certificates: it is parsed only here. */
+  /**
+   * Creates the TLS settings of a connection.
+   * @throws {DialError} for a CA file without certificates, which is parsed only here.
+   */
   #createTls(): ClientTls {
     const { serverName, allowInsecure, ca } = this.#settings;
     return this.#means.createTls({ serverName, allowInsecure, ca: ca && parsedCa(ca) });
   }
 
-  /** A server drops packets whose obfuscation it does not expect. */
+  /** Possible causes of a silent server, which drops packets whose obfuscation it does not expect. */
   get #causesOfSilence(): string {
     const obfs = this.#settings.obfuscation
       ? 'it may have another obfs_password, or no obfs'

@@ -18,7 +18,7 @@ import type { ClientTls, ServerTls } from '../../quic/connection/tls-handshake.t
 import { Salamander } from './salamander.ts';
 import { IDLE_MS, KEEP_ALIVE_MS, LONGEST_DATAGRAM_FRAME } from './limits.ts';
 
-/** What the endpoints of both sides need. */
+/** Settings of the endpoints of both sides. */
 export interface EndpointParts {
   readonly clock: Clock;
   readonly random: RandomSource;
@@ -26,20 +26,20 @@ export interface EndpointParts {
   readonly obfuscation: string | undefined;
 }
 
-/** How a server accepts clients; may be replaced for later clients. */
+/** Settings for accepting clients; may be replaced for later clients. */
 export interface Reception {
   readonly tls: ServerTls;
-  /** Beyond this many, handshakes are refused at once; with 0 no client is accepted. */
+  /** Connections beyond which handshakes are refused at once; with 0 no client is accepted. */
   readonly maxConnections: number;
   readonly onConnection: (connection: QuicConnection) => QuicHandlers;
-  /** A client got no connection because TLS could not create its state. */
+  /** Called when a client got no connection because TLS could not create its state. */
   readonly onFailure: (error: Error) => void;
 }
 
 /** The UDP port of a server. */
 export interface ServerEndpoint {
   readonly local: Endpoint;
-  /** Accepts clients from now on; until then none gets a response. */
+  /** Accepts clients from now on; until then clients get no response. */
   serve(reception: Reception): void;
   /** Closes all connections with a code of HTTP/3, then the port. Idempotent. */
   close(code: number): void;
@@ -58,15 +58,15 @@ export interface DialledQuic {
   readonly connection: QuicConnection;
   readonly socket: DialledSocket;
   /**
-   * Closes the connection with a code of HTTP/3, and its socket. The CONNECTION_CLOSE has been sent
-   * when this returns: the process may be about to exit.
+   * Closes the connection with a code of HTTP/3, and its socket. CONNECTION_CLOSE was sent before this returns, since
+   * the process may be about to exit.
    */
   close(code: number): void;
 }
 
-/** What is dialled. */
+/** A request to dial a server. */
 export interface DialRequest extends EndpointParts {
-  /** An IP address and a port. */
+  /** The server's IP address and port. */
   readonly server: Endpoint;
   readonly tls: ClientTls;
   readonly handlers: QuicHandlers;

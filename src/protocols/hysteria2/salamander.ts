@@ -8,9 +8,9 @@ export const SALT_LENGTH = 8;
 const KEY_WORDS = 8;
 
 /**
- * Obfuscation of datagrams (extras/obfs/salamander.go of the reference): the datagram is XORed with
- * the BLAKE2b-256 of password and salt, repeated; the salt precedes the result. It hides QUIC from
- * filters, and protects no secret.
+ * Obfuscation of datagrams (extras/obfs/salamander.go of the reference): the datagram is XORed with the BLAKE2b-256 of
+ * password and salt, repeated; the salt precedes the result. The obfuscation hides QUIC from filters, and protects no
+ * secret.
  *
  * Implements `PacketObfuscation` of src/quic.
  */
@@ -18,7 +18,7 @@ export class Salamander {
   readonly overhead = SALT_LENGTH;
   readonly #random: RandomSource;
   readonly #hash: SuffixedHash;
-  /** The digest as words in native byte order, as the words of the datagram. */
+  /** The digest as words in native byte order, like the words of the datagram. */
   readonly #digest: Int32Array;
   /** The digest, rotated to the offset at which the words of the datagram begin. */
   readonly #key = new Int32Array(KEY_WORDS);
@@ -78,7 +78,7 @@ export class Salamander {
     }
   }
 
-  /** The key from its byte `offset` on, 0 to 3. */
+  /** The key from its byte `offset` (0 to 3) on. */
   #turn(offset: number): Int32Array {
     if (offset === 0) return this.#digest;
     // All supported machines are little-endian.

@@ -39,7 +39,7 @@ export interface Masquerade {
 export interface Hysteria2InboundSettings {
   readonly tls: TlsServerSpec;
   readonly credentials: Hysteria2Credentials;
-  /** `undefined` when UDP is not relayed. */
+  /** Settings of the UDP relay; `undefined` when UDP is not relayed. */
   readonly udp: { readonly idleSeconds: number } | undefined;
   readonly maxConnections: number;
   readonly maxCircuits: number;
@@ -52,7 +52,7 @@ export interface Hysteria2OutboundSettings {
   readonly password: string;
   readonly serverName: string;
   readonly allowInsecure: boolean;
-  /** A PEM file, which is not parsed yet. */
+  /** The CA certificates, a PEM file that is not parsed yet. */
   readonly ca: { readonly file: string; readonly content: string } | undefined;
   readonly obfuscation: string | undefined;
   readonly maxConcurrentStreams: number;
@@ -63,7 +63,7 @@ const secretText = optional(located(secret));
 
 const PRINTABLE = /^[ -~]+$/;
 
-/** Text that a header field can carry unchanged, and that is not empty. */
+/** Non-empty text that a header field can carry unchanged. */
 const printable = (key: string): Decoder<string> =>
   converted(secret, (value, reject) => {
     if (value === '') throw reject(`${key} must not be empty`);
@@ -155,7 +155,7 @@ export const inboundTable = struct(
 );
 type InboundTable = Decoded<typeof inboundTable>;
 
-/** The `settings` of a Hysteria 2 inbound. @throws {DecodeError} */
+/** Decodes the `settings` of a Hysteria 2 inbound. @throws {DecodeError} */
 export function inboundSettings(
   table: TableNode,
   { files }: Pick<InboundSettingsContext, 'files'>,
@@ -203,8 +203,8 @@ function credentialsOf({ password, users }: InboundTable, span: Span): Hysteria2
 }
 
 /**
- * Why settings cannot be swapped in while clients are live: all datagrams of the port have one
- * obfuscation, and live clients would continue with the old one.
+ * The reason why settings cannot be swapped in while clients are live: all datagrams of the port have one obfuscation,
+ * and live clients would continue with the old one.
  */
 export function restartReason(
   before: Hysteria2InboundSettings,
@@ -269,7 +269,7 @@ export const outboundTable = struct(
   },
 );
 
-/** The `settings` of a Hysteria 2 outbound. @throws {DecodeError} */
+/** Decodes the `settings` of a Hysteria 2 outbound. @throws {DecodeError} */
 export function outboundSettings(
   table: TableNode,
   { server = '', files }: Pick<OutboundSettingsContext, 'server' | 'files'>,

@@ -6,7 +6,7 @@ import { decodeName } from '../../net/addresses/host-name.ts';
 import { readVarint, varintSize, varintSizeAt, writeVarint } from '../../quic/wire/varint.ts';
 import { ADDRESS_LIMIT, MESSAGE_LIMIT, PADDING_LIMIT } from './limits.ts';
 
-/** Lengths from `min` to `limit` - 1, uniformly distributed. */
+/** A range of lengths from `min` to `limit` - 1, uniformly distributed. */
 export interface PaddingRange {
   readonly min: number;
   readonly limit: number;
@@ -43,27 +43,26 @@ const STATUS_ERROR = 1;
 /** A response to a TCP request. */
 export interface TcpResponse {
   readonly ok: boolean;
-  /** The reason of a failure, for people. */
+  /** The reason of a failure, for users. */
   readonly message: string;
 }
 
 /** A UDP message or a fragment of one. */
 export interface UdpMessage {
-  /** Chosen by the client, one for each association. 32 bits. */
+  /** The session id, 32 bits, chosen by the client, one for each association. */
   readonly sessionId: number;
-  /** Identifies the fragments of one message. 16 bits. */
+  /** Identifies the fragments of one message; 16 bits. */
   readonly packetId: number;
   readonly fragmentId: number;
-  /** 0 and 1 both mean a whole message. */
+  /** Number of fragments; 0 and 1 both mean a whole message. */
   readonly fragmentCount: number;
-  /** `host:port`. */
+  /** The address as `host:port`. */
   readonly address: string;
   readonly data: Uint8Array;
 }
 
 /**
- * Parses `host:port`, with brackets around IPv6. `undefined` for an invalid one; names are checked
- * as in all protocols.
+ * Parses `host:port`, with brackets around IPv6. `undefined` for invalid text; names are checked as in all protocols.
  */
 export function parseHostPort(address: string): Endpoint | undefined {
   const [, bracketed, plain, digits] =
@@ -76,7 +75,7 @@ export function parseHostPort(address: string): Endpoint | undefined {
   return host === undefined ? undefined : { host, port };
 }
 
-/** A TCP request: frame type, address (`host:port`), and padding as long as the reference's. */
+/** Encodes a TCP request: frame type, address (`host:port`), and padding as long as the reference's. */
 export function encodeTcpRequest(address: string, random: RandomSource): Uint8Array {
   const text = Buffer.from(address);
   const pad = padding(PADDING_RANGES.tcpRequest, random);
@@ -99,7 +98,7 @@ export async function readTcpRequest(reader: BoundedReader): Promise<string> {
   return address;
 }
 
-/** A TCP response: status, message, and padding as long as the reference's. */
+/** Encodes a TCP response: status, message, and padding as long as the reference's. */
 export function encodeTcpResponse({ ok, message }: TcpResponse, random: RandomSource): Uint8Array {
   const text = Buffer.from(message).subarray(0, MESSAGE_LIMIT);
   const pad = padding(PADDING_RANGES.tcpResponse, random);
@@ -121,16 +120,13 @@ export async function readTcpResponse(reader: BoundedReader): Promise<TcpRespons
   return { ok, message };
 }
 
-/** Session, packet, fragment and count. */
+/** Bytes of the session id, packet id, fragment id and fragment count. */
 const UDP_FIXED = 8;
 
 /** The length of the header of a UDP message with an address of `addressBytes`. */
 export const udpHeaderSize = (addressBytes: number): number => UDP_FIXED + sizeOfText(addressBytes);
 
-/**
- * Encodes a UDP message, whole or a fragment. `address` is bytes, so that the caller encodes it
- * only once.
- */
+/** Encodes a UDP message, whole or a fragment. `address` is given as bytes, so that the caller encodes it only once. */
 export function encodeUdpMessage(
   message: Omit<UdpMessage, 'address'> & { readonly address: Uint8Array },
 ): Uint8Array {
@@ -194,7 +190,7 @@ export function decodeUdpMessage(
   };
 }
 
-/** The size of `length` bytes with their length before them. */
+/** The size in bytes of a text of `length` bytes with its length field. */
 const sizeOfText = (length: number): number => varintSize(length) + length;
 
 function writeText(out: Uint8Array, offset: number, text: Uint8Array): number {

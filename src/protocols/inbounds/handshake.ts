@@ -10,7 +10,7 @@ import type { AuthenticatedUser } from '../users/standing.ts';
 import { logRejection } from './rejected-client.ts';
 import { originOf } from './serve-flows.ts';
 
-/** A request, with the user who sent it. */
+/** A request, with the user that sent it. */
 export interface UserRequest {
   readonly user: AuthenticatedUser;
 }
@@ -30,13 +30,13 @@ export interface HandshakeOptions<Request extends UserRequest> {
 }
 
 /**
- * Reads the request that a client begins with, under one time limit. Bytes after it are put back
- * into the link. Returns it with the origin of its flows.
+ * Reads the request that a client begins with, under one time limit. Bytes after the request are put back into the
+ * link. Returns the request with the origin of its flows.
  *
- * A client whose request is invalid is rejected without a response, whatever the error, and in the
- * same way as one whose request is incomplete: its bytes are read and discarded until the time
- * limit or its close, and only then does the stream end. An end or a reset before that would reveal
- * where the server stopped reading. Then this rejects with the error.
+ * A client whose request is invalid is rejected without a response, whatever the error, and in the same way as one
+ * whose request is incomplete: its bytes are read and discarded until the time limit or its close, and only then does
+ * the stream end. An end or a reset before that would reveal where the server stopped reading. The returned promise
+ * then rejects with the error.
  */
 export async function readHandshake<Request extends UserRequest>(
   { link, remote }: Carrier,
@@ -59,7 +59,10 @@ export async function readHandshake<Request extends UserRequest>(
   }
 }
 
-/** In a frame of its own: a rejected client is drained for seconds, and the reader holds what it has sent. */
+/**
+ * A separate function, since a rejected client is drained for seconds, during which the frame would hold the reader and
+ * its bytes.
+ */
 async function readRequest<Request>(
   link: ByteLink,
   limit: number,

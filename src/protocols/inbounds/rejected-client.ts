@@ -6,8 +6,8 @@ import type { InboundMemory } from './inbound-memory.ts';
 import { LogLimiter, type LogNote } from '../../net/time/log-limiter.ts';
 
 /**
- * A client is rejected for a reason that the operator can act on: it is unauthenticated, or
- * requests an unsupported variant of the protocol. The message contains no credential.
+ * The error of a client that is rejected for a reason that the operator can act on: it is unauthenticated, or requests
+ * an unsupported variant of the protocol. The message contains no credential.
  */
 export class RejectedClientError extends ProtocolError {}
 
@@ -16,7 +16,7 @@ export interface RejectingInbound {
   readonly log: Logger;
   readonly tag: string;
   readonly clock: Clock;
-  /** Keeps the limiter of log lines across reloads. */
+  /** The memory that keeps the limiter of log lines across reloads. */
   readonly memory: InboundMemory;
 }
 
@@ -24,7 +24,7 @@ export interface RejectingInbound {
  * Logs that a client was rejected, at most once a minute for each source. Errors other than
  * RejectedClientError are not logged: they are port scans and broken clients.
  *
- * To be called at once, before the client's connection is drained.
+ * Must be called at once, before the client's connection is drained.
  */
 export function logRejection(
   error: unknown,
@@ -43,7 +43,7 @@ export function logRejection(
   });
 }
 
-/** Logs that a client could not be accepted for a reason of this side, at most once a minute. */
+/** Logs that a client could not be accepted because of a failure of this side, at most once a minute. */
 export function logAcceptFailure(
   error: Error,
   { log, tag, clock, memory }: RejectingInbound,

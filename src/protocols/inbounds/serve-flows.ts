@@ -25,7 +25,7 @@ export const originOf = (
   standing: accountsOf(memory).standing(credential),
 });
 
-/** Whose units a client's are, on all its connections: those of its user, or of its address without one. */
+/** The owner that a client's units count for, on all its connections: its user, or its address without one. */
 export const holderOf = ({ inbound, source, user }: Origin): string =>
   user === undefined ? sourceGroup(source) : `${inbound}\n${user}`;
 

@@ -52,15 +52,15 @@ export abstract class SessionListenerBase<Server extends SessionServer> implemen
   /** Begins to accept clients; called once. */
   protected abstract onServe(): void;
 
-  /** `server` and `book` are new. Clients are accepted from now on if `isServing`. */
+  /** Called when `server` and `book` were replaced. Clients are accepted from now on if `isServing`. */
   protected abstract onSwap(): void;
 
-  /** Accepts no new client from now on. Not called for a listener that was never served. */
+  /** Stops accepting new clients. Not called for a listener that was never served. */
   protected onRetire(): void {
     // A subclass that checks `isServing` for each client has nothing to do.
   }
 
-  /** Ends all sessions and releases everything; called at most once. */
+  /** Ends all sessions and releases all resources; called at most once. */
   protected abstract onRelease(cause?: Error): void;
 
   serve(): void {
@@ -101,9 +101,9 @@ export abstract class SessionListenerBase<Server extends SessionServer> implemen
   }
 
   /**
-   * To be called also when what was bound has failed.
+   * Marks the listener as released, also when the bound socket or device has failed.
    *
-   * @returns false when the release had begun before.
+   * @returns false when the release had already begun.
    */
   protected markReleased(): boolean {
     if (this.#state === 'released') return false;

@@ -11,11 +11,11 @@ import { QueuedPackets } from '../../net/packets/queued-packets.ts';
 import { DIAL_MS, udpIdleMs } from '../../net/time/time-limits.ts';
 import type { AssociateOptions, DialOptions, OutboundContext } from '../contract.ts';
 
-/** Streams of one association; beyond this the least recently used is closed. */
+/** Streams of one association; beyond this number the least recently used is closed. */
 export const MAX_LINKS = 256;
 /** Datagrams kept for a destination while its stream is being opened. */
 const KEPT_WHILE_OPENING = 16;
-/** Datagrams to a destination whose stream failed are dropped for this long before the next try. */
+/** Time for which datagrams to a destination whose stream failed are dropped before the next attempt. */
 const FAILED_MS = 1_000;
 /** Interval of the checks for idle streams. */
 const SWEEP_MS = 5_000;
@@ -33,7 +33,7 @@ export class DestinationLinks extends QueuedPackets implements PacketLink {
   readonly #open: Open;
   readonly #deps: Deps;
   readonly #links = new Map<string, DestinationLink>();
-  /** Shared by the datagrams that wait for any stream. */
+  /** Memory shared by the datagrams that wait for any stream. */
   readonly #room = new KeptDatagrams();
   readonly #ending = new AbortController();
   #timer: Timer | undefined;
@@ -48,7 +48,7 @@ export class DestinationLinks extends QueuedPackets implements PacketLink {
   }
 
   /**
-   * Opens an association, with the stream to its first peer if there is one.
+   * Opens an association, with the stream to its first peer, if any.
    * @throws {DialError} when that stream cannot be opened.
    */
   static async open(open: Open, deps: Deps, options: AssociateOptions): Promise<DestinationLinks> {
@@ -79,7 +79,7 @@ export class DestinationLinks extends QueuedPackets implements PacketLink {
     this.#link(packet.peer).send(packet);
   }
 
-  /** The stream to a peer, which is added if there is none. */
+  /** The stream to a peer, created if there is none. */
   #link(peer: Endpoint): DestinationLink {
     const key = formatEndpoint(peer);
     let stream = this.#links.get(key);
@@ -113,13 +113,16 @@ export class DestinationLinks extends QueuedPackets implements PacketLink {
     );
   }
 
-  /** The server was not reached: the association ends unless one of its streams is open, so that another is tried. */
+  /**
+   * Called when the server was not reached: the association ends unless one of its streams is open, so that another
+   * server is tried.
+   */
   #missed(cause: Error): void {
     for (const stream of this.#links.values()) if (stream.isOpen) return;
     this.close(cause);
   }
 
-  /** One timer for all streams, instead of one for each. */
+  /** Closes idle streams, with one timer for all instead of one for each. */
   #sweep(): void {
     try {
       for (const [key, stream] of this.#links) if (stream.spent) this.#remove(key);
@@ -146,9 +149,7 @@ export class DestinationLinks extends QueuedPackets implements PacketLink {
   }
 }
 
-/**
- * The stream of one destination: opened by the first datagram, and by the first one after its end.
- */
+/** The stream of one destination: opened by the first datagram, and again by the first one after its end. */
 class DestinationLink {
   readonly #peer: Endpoint;
   readonly #open: (options: DialOptions) => Promise<PacketLink>;
@@ -194,12 +195,12 @@ class DestinationLink {
     return this.#state === 'open';
   }
 
-  /** Whether it was idle for the UDP idle timeout of its port. */
+  /** Whether the stream was idle for the UDP idle timeout of its port. */
   get spent(): boolean {
     return this.#deps.clock.now() - this.#lastSeen >= udpIdleMs(this.#peer.port);
   }
 
-  /** Opens it before its first datagram. @throws {DialError} */
+  /** Opens the stream before its first datagram. @throws {DialError} */
   async open(options: DialOptions): Promise<void> {
     this.#state = 'opening';
     const packets = await this.#openWith(options);
@@ -238,7 +239,10 @@ class DestinationLink {
     this.#packets?.close();
   }
 
-  /** @returns false when there is no room for the packet, which is then lost. */
+  /**
+   * Keeps a packet until the stream is open.
+   * @returns false when there is no room for the packet, which is then lost.
+   */
   #keep(packet: Packet): boolean {
     const isFull = this.#waiting.length >= KEPT_WHILE_OPENING;
     const kept = isFull ? undefined : this.#room.keep(packet);
@@ -287,7 +291,7 @@ class DestinationLink {
     log.debug(`udp by ${tag} to ${shownEndpoint(this.#peer)}: ${messageOf(error)}`);
   }
 
-  /** `undefined` when it was closed meanwhile. */
+  /** Opens the stream; `undefined` when it was closed meanwhile. */
   async #openWith(options: DialOptions): Promise<PacketLink | undefined> {
     const packets = await this.#open(options);
     if (this.#state !== 'opening') {
@@ -301,8 +305,8 @@ class DestinationLink {
   }
 
   /**
-   * A stream that ended without a response counts as failed: the next one would most likely end in
-   * the same way.
+   * Ends the stream. One that ended without a response counts as failed: the next one would most likely end in the same
+   * way.
    */
   #end(responded: boolean): void {
     if (this.#state === 'closed') return;

@@ -5,7 +5,7 @@ import type { Packet, PacketLink } from '../../net/links/link.ts';
 import type { FamilyPolicy, Resolver } from '../../net/addresses/resolver.ts';
 import { reachableAddress, type HasRoute } from '../../net/sockets/reachable-address.ts';
 
-/** Names whose address one association remembers; beyond this the oldest is forgotten. */
+/** Names whose address one association remembers; beyond this number the oldest is forgotten. */
 const MAX_NAMES = 256;
 /** Datagrams kept for one name while it is resolved. */
 const MAX_WAITING = 16;
@@ -15,13 +15,11 @@ export interface ResolvedPacketsOptions {
   readonly family: FamilyPolicy;
   /** The address of the client. */
   readonly client?: string | undefined;
-  /** Whether the socket has a route to an address, where that is not for the host to decide. */
+  /** Returns whether the socket has a route to an address, where the routes of the host do not decide that. */
   readonly hasRoute?: HasRoute | undefined;
-  /** Whether a datagram may be sent to a peer, which is an IP address; otherwise it is dropped. */
+  /** Returns whether a datagram may be sent to a peer, which is an IP address; otherwise it is dropped. */
   readonly allows: (peer: Endpoint) => boolean;
-  /**
-   * Called when a name was not resolved: its datagrams are lost, as those to an unreachable peer.
-   */
+  /** Called when a name was not resolved: its datagrams are lost, like those to an unreachable peer. */
   readonly onUnresolved: (error: DialError) => void;
 }
 
@@ -33,7 +31,7 @@ export class ResolvedPackets implements PacketLink {
   readonly #socket: PacketLink;
   readonly #options: ResolvedPacketsOptions;
   readonly #names = new Map<string, Known>();
-  /** Shared by the datagrams that wait for any name. */
+  /** Memory shared by the datagrams that wait for any name. */
   readonly #room = new KeptDatagrams();
   readonly #closing = new AbortController();
   #lost = 0;
@@ -52,7 +50,7 @@ export class ResolvedPackets implements PacketLink {
     return this.#lost + this.#socket.dropped;
   }
 
-  /** Reports addresses, also for peers that were given by name. */
+  /** Sets the listener for unreachable peers; reports addresses, also for peers that were given by name. */
   set onUnreachable(report: PacketLink['onUnreachable']) {
     this.#socket.onUnreachable = report;
   }
@@ -112,7 +110,7 @@ export class ResolvedPackets implements PacketLink {
     this.#names.set(name, known);
   }
 
-  /** One address for the lifetime of the association: responses must come from the same peer. */
+  /** Resolves a name once for the lifetime of the association: responses must come from the same peer. */
   async #resolve(name: string, peer: Endpoint, waiting: readonly Packet[]): Promise<void> {
     const { resolver, family, client, hasRoute } = this.#options;
     let address: string | undefined;

@@ -12,7 +12,7 @@ import { PieceReader } from '../../collections/piece-reader.ts';
 import { ownChunk } from '../../net/links/spent-chunk.ts';
 import type { Method } from './methods.ts';
 
-/** The size of a sealed length: two bytes and their tag. */
+/** The size in bytes of a sealed length: two bytes and their tag. */
 export const LENGTH_CHUNK = 2 + TAG_LENGTH;
 
 /** Seals the chunks of one stream under one subkey, with a counter as the nonce. */
@@ -36,7 +36,7 @@ export class ChunkSealer implements Disposable {
     return end;
   }
 
-  /** The length of `payload` bytes when sealed as chunks. */
+  /** The length in bytes of `payload` bytes when sealed as chunks. */
   sealedLength(payload: number): number {
     return payload + Math.ceil(payload / this.#maxChunk) * (LENGTH_CHUNK + TAG_LENGTH);
   }
@@ -72,9 +72,9 @@ export class ChunkOpener implements Disposable {
   readonly #maxChunk: number;
   readonly #length = Buffer.alloc(2);
   readonly #pieces = new PieceReader();
-  /** The number of the next nonce: that of sealed pieces so far, including lengths. */
+  /** The number of the next nonce: the count of opened pieces so far, including lengths. */
   #count = 0;
-  /** The length of the payload that is expected next; `undefined` when a length is. */
+  /** The length of the payload that is expected next; `undefined` when a length is expected. */
   #expected: number | undefined;
 
   constructor({ aead, maxChunk }: Method, subkey: Uint8Array) {
@@ -83,7 +83,7 @@ export class ChunkOpener implements Disposable {
     this.#maxChunk = maxChunk;
   }
 
-  /** Chunks of which the payload was opened. */
+  /** Number of chunks whose payload was opened. */
   chunks = 0;
 
   /** Whether the stream may end here: between two chunks. */
@@ -102,7 +102,7 @@ export class ChunkOpener implements Disposable {
     return plain;
   }
 
-  /** Expects payload next, without a length chunk: a header has stated its length. */
+  /** Sets that payload is expected next, without a length chunk: a header has stated its length. */
   expectPayload(length: number): void {
     this.#expected = length;
   }

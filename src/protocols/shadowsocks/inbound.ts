@@ -28,10 +28,10 @@ import type { ShadowsocksInboundSettings } from './settings.ts';
 import { ShadowsocksLink, type StreamSealer } from './stream-link.ts';
 import { scopeOf, userIdOf, ShadowsocksUsers, type KeyedUser } from './shadowsocks-users.ts';
 
-/** How long a rejected client of the 2022 edition is still read after this side's end of stream. */
+/** Milliseconds for which a rejected client of the 2022 edition is still read after this side's end of stream. */
 const REJECTED_2022_MS = 30_000;
 
-/** A Shadowsocks server of either edition on accepted carriers. */
+/** Creates a Shadowsocks server of either edition on accepted carriers. */
 export function* createShadowsocksInbound(
   settings: ShadowsocksInboundSettings,
   context: InboundContext,
@@ -154,9 +154,9 @@ class ShadowsocksInbound implements InboundHandler, AcceptedAccounts {
 }
 
 /**
- * Reads and discards what a rejected client sends until it closes or the time limit; then resets
- * the connection, whether or not bytes are unread. So nothing that a client can observe depends on
- * how many of its bytes were valid. Never rejects.
+ * Reads and discards data of a rejected client until it closes or the time limit passes; then resets the connection,
+ * whether or not bytes are unread. Nothing that a client can observe thus depends on how many of its bytes were valid.
+ * Never rejects.
  */
 async function drainRejected(link: ByteLink, clock: Clock, milliseconds: number): Promise<void> {
   using limit = new Deadline(clock, milliseconds, 'an unauthenticated client');

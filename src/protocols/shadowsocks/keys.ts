@@ -7,7 +7,7 @@ import type { Method } from './methods.ts';
  * The master key of a legacy password: OpenSSL's `EVP_BytesToKey` with MD5, one round and no salt,
  * as in every edition before 2022.
  *
- * @param length in bytes.
+ * @param length the length of the key in bytes.
  */
 export function keyOfPassword(password: string, length: number): Buffer {
   const secret = Buffer.from(password, 'utf8');
@@ -20,7 +20,7 @@ export function keyOfPassword(password: string, length: number): Buffer {
   return key.subarray(0, length);
 }
 
-/** Why a text is not a valid pre-shared key of a method, for the operator. */
+/** The reason why a text is not a valid pre-shared key of a method, for the operator. */
 export type InvalidPsk = 'PSK too short' | 'PSK is not valid base64';
 
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
@@ -29,7 +29,7 @@ const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$
  * Decodes a pre-shared key (SIP022 §2.1). A longer one than the method needs is replaced by the
  * start of its SHA-256, as in other implementations.
  *
- * @param length in bytes.
+ * @param length the length of the key in bytes.
  */
 export function parsePsk(text: string, length: number): Buffer | InvalidPsk {
   const encoded = text.trim();
@@ -54,6 +54,6 @@ export function subkeyOf(
     : sessionKeys.derive(key, salt, keyLength);
 }
 
-/** Bytes as a text of one character each, for keys of maps. */
+/** Bytes as text of one character each, for keys of maps. */
 export const latin1Of = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');

@@ -13,7 +13,7 @@ export type MethodName =
 /** The properties of a method. Lengths in bytes. */
 export interface Method {
   readonly name: MethodName;
-  /** `legacy` is SIP004, `2022` is SIP022. */
+  /** The edition of the protocol: `legacy` is SIP004, `2022` is SIP022. */
   readonly edition: 'legacy' | '2022';
   /** The AEAD of streams and of legacy datagrams. */
   readonly aead: AeadName;
@@ -21,9 +21,7 @@ export interface Method {
   readonly keyLength: number;
   /** The longest payload of one chunk. */
   readonly maxChunk: number;
-  /**
-   * Whether it has identity headers: SIP023 encrypts them with AES, so only methods with AES have.
-   */
+  /** Whether the method has identity headers: SIP023 encrypts them with AES, so only methods with AES do. */
   readonly identities: boolean;
 }
 

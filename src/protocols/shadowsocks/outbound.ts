@@ -24,7 +24,7 @@ export class ShadowsocksOutbound implements Outbound {
   readonly #method: Method;
   readonly #keys: readonly Uint8Array[];
   readonly #salts: SaltPool;
-  /** The server's address in the last connection. */
+  /** The server's address of the last connection. */
   #reached: string | undefined;
 
   constructor(
@@ -78,7 +78,7 @@ export class ShadowsocksOutbound implements Outbound {
   }
 
   close(): void {
-    // Flows share nothing that must be released.
+    // Flows share nothing that has to be released.
   }
 
   #datagramCodec(): DatagramCodec {

@@ -4,9 +4,9 @@ import type { Packet } from '../../net/links/link.ts';
 
 /** The client's side of one association: converts between packets and datagrams of the protocol. */
 export interface DatagramCodec extends Disposable {
-  /** The datagram that carries a packet; `undefined` when the peer's host does not fit. */
+  /** Encodes a packet as a datagram; `undefined` when the peer's host does not fit. */
   encode(packet: Packet): Buffer | undefined;
-  /** The packet of a datagram; `undefined` when it is not authentic, invalid or a replay. */
+  /** Decodes the packet of a datagram; `undefined` when it is not authentic, invalid or a replay. */
   decode(datagram: Uint8Array): Packet | undefined;
 }
 

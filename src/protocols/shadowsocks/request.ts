@@ -6,7 +6,7 @@ import type { ByteLink } from '../../net/links/link.ts';
 import type { ChunkOpener } from './chunks.ts';
 import type { KeyedUser, ShadowsocksUsers } from './shadowsocks-users.ts';
 
-/** The request of an authenticated client, and what was read of its stream. */
+/** The request of an authenticated client, and the state of its stream. */
 export interface Request {
   readonly user: KeyedUser;
   /** The salt of the request stream. */
@@ -18,7 +18,7 @@ export interface Request {
   readonly opener: ChunkOpener;
 }
 
-/** Where a request is read from, until `signal` aborts. */
+/** The source of a request, read until `signal` aborts. */
 export interface RequestSource {
   readonly link: ByteLink;
   readonly signal: AbortSignal;
@@ -56,7 +56,7 @@ export async function readAtLeast(
   return held;
 }
 
-/** Opens the first bytes behind a request, and leaves the rest to the stream, which shares its turns. */
+/** Opens the first bytes after a request, and leaves the rest to the stream, which shares its turns. */
 export function pushFirst(
   { link }: Pick<RequestSource, 'link'>,
   opener: ChunkOpener,

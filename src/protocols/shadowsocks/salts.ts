@@ -4,12 +4,12 @@ import { latin1Of } from './keys.ts';
 import { StampedEntries } from './stamped-entries.ts';
 
 /**
- * Maximum number of salts of authentic requests in one minute, around 100 MB. Beyond it requests
- * are rejected, since a request whose salt was forgotten could be replayed.
+ * Maximum number of salts of authentic requests in one minute, around 100 MB. Beyond this number requests are rejected,
+ * since a request whose salt was forgotten could be replayed.
  */
 const MOST_SALTS = 1 << 20;
 
-/** The salts of the last minute. Exact: a new salt is never mistaken for a known one. */
+/** The salts of the last minute. The check is exact: a new salt is never mistaken for a known one. */
 export class SaltPool {
   readonly #limit: number;
   readonly #seen: StampedEntries<true>;
@@ -24,7 +24,7 @@ export class SaltPool {
   }
 
   /**
-   * Adds the salt of an authentic message; returns false when it is known, or without room. Also when it may have
+   * Adds the salt of an authentic message; returns false when it is known, when there is no room, and when it may have
    * been known: a wall clock that was set back makes messages valid again whose salts have been forgotten.
    *
    * @param stamp the message's timestamp, in Unix seconds.
@@ -44,7 +44,7 @@ const GENERATION = 1 << 16;
 
 /**
  * The most recent salts of a legacy inbound, whose requests have no timestamps: between one and two
- * generations. Exact: a new salt is never mistaken for a known one.
+ * generations. The check is exact: a new salt is never mistaken for a known one.
  */
 export class SaltFilter {
   readonly #generation: number;
@@ -73,6 +73,6 @@ export class SaltFilter {
   }
 }
 
-/** The salts of `what` in a legacy inbound, shared by its successive handlers. */
+/** The filter for the salts of `what` in a legacy inbound, shared by its successive handlers. */
 export const saltsOf = (memory: InboundMemory, what: string): SaltFilter =>
   memory.recall(`Shadowsocks salts of ${what}`, SaltFilter, () => new SaltFilter());

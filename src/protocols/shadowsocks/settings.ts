@@ -16,7 +16,7 @@ import { claims2022, findMethod, METHODS, type Method, type MethodName } from '.
 
 /** One of several users on a port. */
 export interface ShadowsocksUser {
-  /** Base64 of a key of the method's length. */
+  /** The user's key in Base64, of the method's length. */
   readonly key: string;
   /** The label of the user's flows; empty for none. Never sent. */
   readonly email: string;
@@ -24,14 +24,14 @@ export interface ShadowsocksUser {
 
 export interface ShadowsocksInboundSettings {
   readonly method: MethodName;
-  /** Base64. With users: the identity key of a 2022 method; a legacy one does not use it. */
+  /** The key in Base64. With users: the identity key of a 2022 method; a legacy one does not use it. */
   readonly key: string;
   readonly users: readonly ShadowsocksUser[];
 }
 
 export interface ShadowsocksOutboundSettings {
   readonly method: MethodName;
-  /** Base64: identity keys first, the user's own key last. A legacy method has one. */
+  /** The keys in Base64: identity keys first, the user's own key last. A legacy method has one. */
   readonly keys: readonly string[];
 }
 
@@ -62,7 +62,7 @@ export const inboundTable = struct(
   },
 );
 
-/** The `settings` of a Shadowsocks inbound. @throws {DecodeError} */
+/** Decodes the `settings` of a Shadowsocks inbound. @throws {DecodeError} */
 export function inboundSettings(table: TableNode): ShadowsocksInboundSettings {
   const { method: name, password, users } = inboundTable(table);
   const { [name]: method } = METHODS;
@@ -89,7 +89,7 @@ export const outboundTable = struct(
   },
 );
 
-/** The `settings` of a Shadowsocks outbound. @throws {DecodeError} */
+/** Decodes the `settings` of a Shadowsocks outbound. @throws {DecodeError} */
 export function outboundSettings(table: TableNode): ShadowsocksOutboundSettings {
   const { method: name, password } = outboundTable(table);
   const { [name]: method } = METHODS;
@@ -111,7 +111,7 @@ function requireIdentities({ edition, identities }: Method, span: Span): void {
   throw new DecodeError('shadowsocks-2022: multi-user requires an aes-gcm method', span);
 }
 
-/** @param which which of the keys it is, for the hint: the error text does not include it. */
+/** @param which the name of the key, for the hint: the error text does not include it. */
 function keyOf(
   { edition, keyLength }: Method,
   { value, span }: Located<string>,

@@ -24,14 +24,16 @@ function* keysOf(users: ShadowsocksInboundSettings['users']): Iterable<string> {
   for (const { key } of users) yield key;
 }
 
-/** The users of an inbound and how each is identified. */
+/** The users of an inbound, and the means to identify each. */
 export class ShadowsocksUsers {
   readonly method: Method;
-  /** At least one: an inbound without `users` has a single user with the inbound's key. */
+  /** The users, at least one: an inbound without `users` has a single user with the inbound's key. */
   readonly all: readonly KeyedUser[];
   /** The key of identity headers in streams (SIP023); `undefined` without such headers. */
   readonly identityKey: Uint8Array | undefined;
-  /** The same for datagrams, which use the key without a salt. */
+  /**
+   * The cipher of identity headers in datagrams, which use the key without a salt; `undefined` without such headers.
+   */
   readonly identityCipher: BlockCipher | undefined;
   readonly #byIdentity = new Map<string, KeyedUser>();
 
@@ -74,12 +76,12 @@ export class ShadowsocksUsers {
     return table;
   }
 
-  /** The user of a decrypted identity. */
+  /** The user with a decrypted identity. */
   identified(identity: Uint8Array): KeyedUser | undefined {
     return this.#byIdentity.get(latin1Of(identity));
   }
 
-  /** The user of the identity header of a stream. */
+  /** The user that the identity header of a stream names. */
   identifiedBy(header: Uint8Array, salt: Uint8Array): KeyedUser | undefined {
     if (!this.identityKey) return undefined;
     return this.identified(identityIn(header, this.identityKey, salt));
@@ -87,7 +89,7 @@ export class ShadowsocksUsers {
 }
 
 /**
- * The part that all credentials of an inbound have in common, besides the users' own keys: the
+ * The part that all credentials of an inbound share, besides the users' own keys: the
  * method, and the key of identity headers. A reload may change it.
  */
 export const scopeOf = ({ method, identityKey }: ShadowsocksUsers): string =>

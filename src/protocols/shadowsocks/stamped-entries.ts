@@ -1,8 +1,8 @@
 import type { Clock } from '../../net/time/clock.ts';
 
 /**
- * How long entries are kept, in milliseconds (SIP022 §3.1.4, §3.2.4: at least 60 s): twice the tolerance for
- * timestamps, and a second more, so that no message is both forgotten and valid unless the wall clock is set back.
+ * Milliseconds for which entries are kept (SIP022 §3.1.4, §3.2.4: at least 60 s): twice the tolerance for timestamps,
+ * and a second more, so that no message is both forgotten and valid unless the wall clock is set back.
  */
 const KEPT_MS = 61_000;
 
@@ -10,17 +10,17 @@ interface Entry<Value> {
   readonly value: Value;
   /** The timestamp of a message, in Unix seconds. */
   readonly stamp: number;
-  /** On the monotonic clock. */
+  /** When the entry expires, on the monotonic clock. */
   readonly until: number;
 }
 
 /**
- * What is known of the messages of the last minute, with their timestamps. A wall clock that was set back makes
- * messages valid again that have been forgotten: so the greatest timestamp of those is remembered.
+ * Entries for the messages of the last minute, with their timestamps. A wall clock that was set back makes forgotten
+ * messages valid again, so their greatest timestamp is remembered.
  */
 export class StampedEntries<Value> {
   readonly #clock: Clock;
-  /** In order of their times, so the first ones are the first to expire. */
+  /** Entries in order of their times, so that the first ones are the first to expire. */
   readonly #entries = new Map<string, Entry<Value>>();
   #forgotten = -Infinity;
 
@@ -37,7 +37,7 @@ export class StampedEntries<Value> {
     return this.#forgotten;
   }
 
-  /** The value of an entry that is remembered. */
+  /** The value of a remembered entry. */
   get(key: string): Value | undefined {
     return this.#entries.get(key)?.value;
   }
@@ -52,12 +52,12 @@ export class StampedEntries<Value> {
     this.#entries.set(key, { value, stamp, until: this.#clock.now() + KEPT_MS });
   }
 
-  /** Removes an entry that is not to be forgotten. */
+  /** Removes an entry that does not count as forgotten. */
   delete(key: string): void {
     this.#entries.delete(key);
   }
 
-  /** Forgets entries whose time is over, and the oldest of more than `most`. */
+  /** Forgets expired entries, and the oldest of more than `most`. */
   forgetOld(most = Infinity): void {
     const now = this.#clock.now();
     for (const [key, { stamp, until }] of this.#entries) {

@@ -15,18 +15,18 @@ export interface StreamSealer extends Disposable {
 
 /** The receiving half of a stream: bytes of the carrier to payload. */
 export interface StreamOpener extends Disposable {
-  /** The payload that these bytes complete. @throws {ProtocolError} */
+  /** Opens bytes; returns the payload that they complete. @throws {ProtocolError} */
   push(bytes: Uint8Array): Uint8Array;
-  /** Chunks that were opened so far. */
+  /** Number of chunks opened so far. */
   readonly chunks: number;
-  /** Whether the peer may end the stream here. */
+  /** Whether the peer may end the stream at this point. */
   readonly atBoundary: boolean;
 }
 
 /** Shared by all links: an error with a stack costs more than closing a link. */
 const CLOSED = new LinkClosedError();
 
-/** The payload of a Shadowsocks stream. Each write is one write to the carrier. */
+/** The payload link of a Shadowsocks stream. Each write is one write to the carrier. */
 export class ShadowsocksLink implements ByteLink {
   readonly #inner: ByteLink;
   readonly #sealer: StreamSealer;
@@ -41,7 +41,7 @@ export class ShadowsocksLink implements ByteLink {
   #timer: Timer | undefined;
 
   /**
-   * @param clock for a client, whose headers are sent without payload after FIRST_PAYLOAD_MS: in
+   * @param clock given for a client, whose headers are sent without payload after FIRST_PAYLOAD_MS: in
    *   some protocols the server sends first.
    */
   constructor(inner: ByteLink, sealer: StreamSealer, opener: StreamOpener, clock?: Clock) {
@@ -130,7 +130,7 @@ export class ShadowsocksLink implements ByteLink {
   }
 
   /**
-   * The payload of received bytes; `undefined` at the end of the stream.
+   * Opens received bytes; returns their payload, `undefined` at the end of the stream.
    * @throws {ProtocolError}
    */
   #take(read: Uint8Array | undefined): Uint8Array | undefined {

@@ -12,7 +12,7 @@ import { UdpFraming } from './udp-framing.ts';
 import { encodeReply, Reply, SOCKS5 } from './wire.ts';
 
 /**
- * Serves one UDP ASSOCIATE (RFC 1928 §6, §7) for as long as its control connection is open.
+ * Serves one UDP ASSOCIATE (RFC 1928 §6, §7) as long as its control connection is open.
  *
  * @throws {SocksRejection} when the relay socket cannot be bound.
  */
@@ -46,8 +46,8 @@ async function openRelay(plan: RelayPlan): Promise<ClientDatagrams> {
 }
 
 /**
- * Discards what is received on the control connection of an association until it ends. Resolves
- * with the error of a failure; never rejects.
+ * Discards data received on the control connection of an association until it ends. Resolves with the error of a
+ * failure; never rejects.
  */
 async function endOf(control: ByteLink): Promise<Error | undefined> {
   try {
@@ -102,7 +102,7 @@ export class ClientDatagrams implements PacketLink {
     return { host: withoutZone(host), port };
   }
 
-  /** The bytes between the client and the relay socket. */
+  /** Counts the bytes between the client and the relay socket. */
   get wire(): WireCounter {
     return this.#relay;
   }
@@ -159,8 +159,8 @@ class ClientAddress {
 }
 
 /**
- * Datagrams through the relay of a SOCKS5 server (RFC 1928 §7). The end of the control connection
- * closes the association, and the other way round.
+ * Datagrams through the relay of a SOCKS5 server (RFC 1928 §7). The end of the control connection closes the
+ * association, and vice versa.
  */
 export class ServerDatagrams implements PacketLink {
   readonly closed: Promise<Error | undefined>;

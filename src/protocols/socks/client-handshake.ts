@@ -24,7 +24,7 @@ export interface ClientRequest {
 }
 
 /**
- * Makes a request.
+ * Encodes a request.
  * @throws {DialError} when the host name has more than the 255 bytes that fit.
  */
 export function makeRequest(command: Command, destination: Endpoint): ClientRequest {
@@ -35,11 +35,9 @@ export function makeRequest(command: Command, destination: Endpoint): ClientRequ
 }
 
 /**
- * Sends a request to a SOCKS5 server and returns the address in its reply; `undefined` for an
- * invalid name.
+ * Sends a request to a SOCKS5 server and returns the address in its reply; `undefined` for an invalid name.
  *
- * Each message is sent after the reply to the previous one: some servers treat all that one read
- * returns as one message.
+ * Each message is sent after the reply to the previous one: some servers treat the bytes of one read as one message.
  *
  * @param onAccepted called when the server is ready for the request.
  * @throws {DialError} with the server's reason.
@@ -58,7 +56,7 @@ export async function requestFromServer(
   return readReply(handshake, target);
 }
 
-/** RFC 1928 §3. */
+/** Negotiates the authentication method (RFC 1928 §3). */
 async function offerMethod({ reader, send }: SocksHandshake, method: Method): Promise<void> {
   await send(encodeOffer(method));
   const version = await reader.byte();
@@ -72,7 +70,7 @@ async function offerMethod({ reader, send }: SocksHandshake, method: Method): Pr
   );
 }
 
-/** RFC 1929 §2. */
+/** Authenticates with a user name and a password (RFC 1929 §2). */
 async function authenticate(
   { reader, send }: SocksHandshake,
   { user, pass }: Account,
@@ -87,7 +85,7 @@ async function authenticate(
   }
 }
 
-/** RFC 1928 §6. */
+/** Reads the reply to a request (RFC 1928 §6). */
 async function readReply(
   { reader }: SocksHandshake,
   target: string,

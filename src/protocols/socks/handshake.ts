@@ -47,9 +47,12 @@ export async function runHandshake<T>(
   }
 }
 
-/** A client is rejected with a reply of its protocol; the cause is a RejectedClientError if it is unauthenticated. */
+/**
+ * The error of a client that is rejected with a reply of its protocol; the cause is a RejectedClientError if the client
+ * is unauthenticated.
+ */
 export class SocksRejection extends WeirError {
-  /** To be sent before the connection is closed. */
+  /** The reply to send before the connection is closed. */
   readonly reply: Uint8Array;
 
   constructor(reply: Uint8Array, message: string, options?: ErrorOptions) {

@@ -16,7 +16,7 @@ import { readSocksRequest, type SocksRequest } from './server-handshake.ts';
 import type { SocksInboundSettings } from './settings.ts';
 import { encodeReply, Reply, replyOf, SOCKS5 } from './wire.ts';
 
-/** A SOCKS4, SOCKS4a and SOCKS5 server on accepted carriers. */
+/** Creates a SOCKS4, SOCKS4a and SOCKS5 server on accepted carriers. */
 export function* createSocksInbound(
   settings: SocksInboundSettings,
   context: InboundContext,

@@ -51,7 +51,7 @@ export class SocksOutbound implements Outbound {
   ): Promise<{ carrier: Carrier; bound: Endpoint | undefined }> {
     const carrier = await this.#context.dial(options);
     const { reach, signal } = options;
-    // A balancer in front of servers accepts connections also while none of them runs.
+    // A load balancer accepts connections even while none of its servers runs.
     reach?.trying();
     let isAsked = false;
     const onAccepted = (): void => {
@@ -71,7 +71,7 @@ export class SocksOutbound implements Outbound {
     }
   }
 
-  /** An unspecified address in the reply means the server's own. */
+  /** The relay's address. An unspecified address in the reply means the server's own. */
   async #relayAddress(
     bound: Endpoint | undefined,
     { remote }: Carrier,
@@ -104,8 +104,8 @@ export class SocksOutbound implements Outbound {
 }
 
 /**
- * The `-D` of ssh closes without a reply where a destination refuses; others reset.
- * @param asked the request, if the server has been sent it
+ * The error for a close without a reply: `ssh -D` closes so when a destination refuses; others reset.
+ * @param asked the request, if it was sent to the server
  */
 function withoutReply(error: unknown, asked: ClientRequest | undefined): unknown {
   const isReset = codeOf(error) === 'ECONNRESET';

@@ -1,11 +1,11 @@
 import { canonicalHost, ipVersion, type Endpoint } from '../../net/addresses/address.ts';
 
 export interface RelayQuestion {
-  /** The `udp_bind` setting. */
+  /** The value of the `udp_bind` setting. */
   readonly udpBind: string | undefined;
   /** The client's end of the control connection; `undefined` on a unix socket. */
   readonly remote: Endpoint | undefined;
-  /** Our end of the control connection; `undefined` on a unix socket. */
+  /** This side's end of the control connection; `undefined` on a unix socket. */
   readonly local: Endpoint | undefined;
   /** The source of the client's datagrams according to its request. */
   readonly stated: Endpoint;
@@ -18,18 +18,18 @@ export interface RelayPlan {
   readonly family: 4 | 6;
   /** The only address from which datagrams are accepted. */
   readonly clientHost: string;
-  /** The only port from which they are accepted; `undefined` for that of the first datagram. */
+  /** The only port from which datagrams are accepted; `undefined` for that of the first datagram. */
   readonly clientPort: number | undefined;
 }
 
 /**
- * Determines the address that an association binds and the client that it serves; `undefined` when
- * a relay there could not receive the client's datagrams.
+ * Determines the address that an association binds and the client that it serves; `undefined` when a relay there could
+ * not receive the client's datagrams.
  *
- * Over TCP the address in the request is ignored: a client with a NAT in its path cannot determine
- * the source of its datagrams, and v2ray sends the destination of its first one, which on the
- * client's own machine is even plausible. The client is the host of the control connection. A unix
- * socket has no such address: there the request must have the exact address and port.
+ * Over TCP the address in the request is ignored: a client behind a NAT cannot determine the source of its datagrams,
+ * and v2ray sends the destination of its first datagram, which is even plausible on the client's own machine. The
+ * client is the host of the control connection. A unix socket has no such address: the request must then state the
+ * exact address and port.
  */
 export function planRelay({
   udpBind,
@@ -51,7 +51,5 @@ export function planRelay({
 
 const isUnspecified = (host: string): boolean => host === '0.0.0.0' || host === '::';
 
-/**
- * Link-local addresses of sockets name the interface (`fe80::1%eth0`), those in requests do not.
- */
+/** Removes the zone: link-local addresses of sockets name the interface (`fe80::1%eth0`), those in requests do not. */
 export const withoutZone = (host: string): string => host.replace(/%.*/s, '');

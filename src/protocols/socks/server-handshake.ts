@@ -21,7 +21,7 @@ import {
   type SocksVersion,
 } from './wire.ts';
 
-/** What a client requests, in either version of the protocol. */
+/** A client's request, in either version of the protocol. */
 export interface SocksRequest {
   readonly version: SocksVersion;
   readonly command: 'connect' | 'associate';
@@ -66,9 +66,7 @@ export async function readSocksRequest(
 const NUL = Uint8Array.of(0);
 const MAX_TEXT = 255;
 
-/**
- * SOCKS4 and SOCKS4a, after the version octet. The user id is not authenticated, so it is ignored.
- */
+/** Reads a SOCKS4 or SOCKS4a request after the version octet. The user id is not authenticated, so it is ignored. */
 async function readSocks4(reader: BoundedReader): Promise<Endpoint> {
   const head = await reader.bytes(7);
   const command = head.readUInt8(0);
@@ -87,7 +85,7 @@ async function readSocks4(reader: BoundedReader): Promise<Endpoint> {
   return { host, port };
 }
 
-/** SOCKS4a: after the address 0.0.0.x, with x other than 0, a host name follows. */
+/** Whether an address is 0.0.0.x, with x other than 0: in SOCKS4a a host name follows. */
 function isNameMarker(address: Uint8Array): boolean {
   return address[0] === 0 && address[1] === 0 && address[2] === 0 && address[3] !== 0;
 }
@@ -99,7 +97,7 @@ async function readText(reader: BoundedReader, what: string): Promise<Buffer> {
   return text;
 }
 
-/** RFC 1928 §3: the client must offer the one method that this inbound supports. */
+/** Chooses the method: the client must offer the one that this inbound supports (RFC 1928 §3). */
 async function chooseMethod({ reader, send }: SocksHandshake, method: Method): Promise<void> {
   const offered = await reader.bytes(await reader.byte());
   if (!offered.includes(method)) {
@@ -113,7 +111,7 @@ async function chooseMethod({ reader, send }: SocksHandshake, method: Method): P
   await send(encodeMethodChoice(method));
 }
 
-/** RFC 1929 §2. */
+/** Authenticates a client by user name and password (RFC 1929 §2). */
 async function authenticate(
   { reader, send }: SocksHandshake,
   accounts: AccountTable,
@@ -132,7 +130,7 @@ async function authenticate(
   return account;
 }
 
-/** RFC 1928 §4. */
+/** Reads a SOCKS5 request (RFC 1928 §4). */
 async function readSocks5(
   reader: BoundedReader,
 ): Promise<Pick<SocksRequest, 'command' | 'address'>> {

@@ -27,7 +27,7 @@ const ipAddress: Decoder<string> = converted(disclosed(str), (text, reject) => {
 
 export interface SocksInboundSettings {
   readonly auth: 'none' | 'password';
-  /** In file order; of entries with the same user the last counts. Empty when `auth` is `none`. */
+  /** The accounts in file order; of entries with the same user the last counts. Empty when `auth` is `none`. */
   readonly accounts: readonly Account[];
   readonly udp: boolean;
   /** The IP address that associations bind; `undefined` for that of the control connection. */
@@ -59,7 +59,7 @@ export const inboundTable = struct(
   },
 );
 
-/** The `settings` of a SOCKS inbound. @throws {DecodeError} */
+/** Decodes the `settings` of a SOCKS inbound. @throws {DecodeError} */
 export function inboundSettings(
   table: TableNode,
   { listen }: InboundSettingsContext,
@@ -74,7 +74,7 @@ export function inboundSettings(
   return { auth, accounts: auth === 'password' ? accounts : [], udp, udpBind };
 }
 
-/** The `settings` of a SOCKS outbound. @throws {DecodeError} */
+/** Decodes the `settings` of a SOCKS outbound. @throws {DecodeError} */
 export function outboundSettings(table: TableNode): SocksOutboundSettings {
   const { user, pass = '' } = loginTable(table);
   if (user === undefined) return { account: undefined };
@@ -84,7 +84,7 @@ export function outboundSettings(table: TableNode): SocksOutboundSettings {
 /** The lengths of user and password are one octet each (RFC 1929 §2). */
 const FIELD_BYTES = 255;
 
-/** The longest start of a text, in whole characters, that fits. */
+/** The longest prefix of a text, in whole characters, that fits into a field. */
 function truncateToField(text: string): string {
   const fits = new TextEncoder().encodeInto(text, new Uint8Array(FIELD_BYTES)).read;
   return text.slice(0, fits);

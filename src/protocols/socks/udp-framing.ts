@@ -20,7 +20,7 @@ export class UdpFraming {
   #writtenPeer: Endpoint | undefined;
 
   /**
-   * The content of a framed datagram; the data is a view. `undefined` for a fragment, which a relay
+   * Decodes a framed datagram; the data is a view. `undefined` for a fragment, which a relay
    * need not reassemble (RFC 1928 §7), and for an invalid datagram.
    */
   decode(bytes: Uint8Array): Packet | undefined {
@@ -36,7 +36,7 @@ export class UdpFraming {
     return { data: bytes.subarray(this.#readHeader.length), peer: this.#readPeer };
   }
 
-  /** The framed datagram; `undefined` when the name of the peer is too long. */
+  /** Encodes a framed datagram; `undefined` when the name of the peer is too long. */
   encode({ data, peer }: Packet): Uint8Array | undefined {
     const last = this.#writtenPeer;
     if (peer !== last && (peer.host !== last?.host || peer.port !== last.port)) {

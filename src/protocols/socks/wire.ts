@@ -50,7 +50,7 @@ export const encodeMethodChoice = (method: Method): Uint8Array => Uint8Array.of(
 export const encodeAuthStatus = (status: AuthStatus): Uint8Array =>
   Uint8Array.of(AUTH_VERSION, status);
 
-/** The reply to a request. SOCKS4 distinguishes success and failure only. */
+/** Encodes the reply to a request. SOCKS4 distinguishes success and failure only. */
 export function encodeReply(
   version: SocksVersion,
   reply: Reply,

@@ -18,7 +18,7 @@ import {
   type TrojanRequest,
 } from './wire.ts';
 
-/** A Trojan server on accepted carriers. It has no fallback: unauthenticated clients are closed. */
+/** Creates a Trojan server on accepted carriers. It has no fallback: unauthenticated clients are closed. */
 export function* createTrojanInbound(
   settings: TrojanInboundSettings,
   context: InboundContext,

@@ -9,7 +9,7 @@ import type { TrojanOutboundSettings } from './settings.ts';
 import { trojanKey } from './key.ts';
 import { Command, encodeRequest } from './wire.ts';
 
-/** A Trojan client; host names travel as names. */
+/** Creates a Trojan client; host names are sent as names. */
 export function createTrojanOutbound(
   { password }: TrojanOutboundSettings,
   context: OutboundContext,

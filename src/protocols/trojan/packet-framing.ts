@@ -10,20 +10,20 @@ import type { PacketFraming } from '../../net/packets/framed-packets.ts';
 import type { Packet } from '../../net/links/link.ts';
 import { CRLF, Command, encodeRequest } from './wire.ts';
 
-/** Length and CRLF. */
+/** Bytes of length and CRLF. */
 const TAIL = 4;
 /** The longest head: a name of 255 bytes with its type, length and port. */
 const HEAD_LIMIT = 1 + 1 + 255 + 2 + TAIL;
 
 /**
- * The longest datagram that is sent. v2ray ends a whole association for a longer one; no network
- * path carries that unfragmented, so it is dropped instead.
+ * The longest datagram that is sent. v2ray ends a whole association for a longer datagram; no network path carries one
+ * unfragmented, so it is dropped instead.
  */
 export const MAX_DATA = 8192;
 
 /** The header of a datagram. */
 interface Head {
-  /** `undefined` for an invalid name. */
+  /** The peer; `undefined` for an invalid name. */
   readonly peer: Endpoint | undefined;
   readonly length: number;
 }
@@ -80,7 +80,7 @@ export class TrojanFraming implements PacketFraming {
  */
 export class ClientFraming implements PacketFraming {
   readonly #framing = new TrojanFraming();
-  /** `undefined` once the request was encoded. */
+  /** The key of the request; `undefined` once the request was encoded. */
   #key: Uint8Array | undefined;
 
   constructor(key: Uint8Array) {

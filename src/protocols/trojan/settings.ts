@@ -13,8 +13,7 @@ export interface TrojanUser {
 
 export interface TrojanInboundSettings {
   /**
-   * In file order; of users with the same password the last counts. Without users every client is
-   * rejected.
+   * The users in file order; of users with the same password the last counts. Without users every client is rejected.
    */
   readonly users: readonly TrojanUser[];
 }
@@ -32,7 +31,7 @@ export const inboundTable = struct(
   },
 );
 
-/** The `settings` of a Trojan inbound. @throws {DecodeError} */
+/** Decodes the `settings` of a Trojan inbound. @throws {DecodeError} */
 export const inboundSettings = (table: TableNode): TrojanInboundSettings => inboundTable(table);
 
 export const outboundTable = struct(
@@ -42,7 +41,7 @@ export const outboundTable = struct(
   },
 );
 
-/** The `settings` of a Trojan outbound. @throws {DecodeError} */
+/** Decodes the `settings` of a Trojan outbound. @throws {DecodeError} */
 export const outboundSettings = (table: TableNode): TrojanOutboundSettings => outboundTable(table);
 
 /** Warnings for users that replace earlier ones. */

@@ -23,7 +23,7 @@ export const CRLF: Uint8Array = Uint8Array.of(0x0d, 0x0a);
 /** The longest request: a key, a name of 255 bytes, and the fields around them. */
 export const MAX_TROJAN_REQUEST = 512;
 
-/** A request; `undefined` when the host does not fit into one. */
+/** Encodes a request; `undefined` when the host does not fit. */
 export function encodeRequest(
   key: Uint8Array,
   command: Command,
@@ -33,7 +33,7 @@ export function encodeRequest(
   return address && Buffer.concat([key, CRLF, Uint8Array.of(command), address, CRLF]);
 }
 
-/** What follows the key of a request. */
+/** The part of a request after its key. */
 export interface TrojanRequest {
   readonly command: Command;
   readonly destination: Endpoint;

@@ -18,6 +18,6 @@ const means: TunMeans = {
   systemResolvers: () => systemResolvers(),
 };
 
-/** The inbound on a device of the operating system. */
+/** Creates the inbound on a device of the operating system. */
 export const createTunInbound = (settings: TunSettings, context: InboundContext): SessionServer =>
   new TunServer(settings, context, means);

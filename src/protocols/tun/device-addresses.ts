@@ -5,14 +5,14 @@ import type { Endpoint } from '../../net/addresses/address.ts';
 export const DNS_PORT = 53;
 
 /**
- * The addresses at which programs reach the proxy's own resolver through a device: the device's
- * own, and all others of its subnets. The kernel delivers a local program's packet to the device's
- * own address by itself: `LocalResolver` receives those.
+ * The addresses at which programs reach the proxy's own resolver through a device: the device's own, and all others of
+ * its subnets. The kernel itself delivers a local program's packets to the device's own address: `LocalResolver`
+ * receives those.
  */
 export class ResolverAddresses {
   readonly #networks: readonly Cidr[];
 
-  /** @param addresses the device's, each with the length of its prefix. */
+  /** @param addresses the device's addresses, each with the length of its prefix. */
   constructor(addresses: readonly Cidr[]) {
     this.#networks = addresses;
   }
@@ -22,7 +22,7 @@ export class ResolverAddresses {
   }
 }
 
-/** Longer prefixes have no broadcast address (RFC 3021). */
+/** The longest prefix with a broadcast address (RFC 3021). */
 const LONGEST_BROADCAST_PREFIX = 30;
 
 /** The directed broadcast addresses of these networks (RFC 922 §7); IPv6 has none. */

@@ -32,27 +32,27 @@ import { broadcastAddresses, ResolverAddresses } from './device-addresses.ts';
 import { coversDefaultRoute, resolverWarning } from './system-resolver.ts';
 import type { TunSettings } from './settings.ts';
 
-/** What a device's server needs of the system; tests substitute it. */
+/** The system services that a device's server uses; tests substitute them. */
 export interface TunMeans {
-  /** The process's limit on open files; see `Sockets`. */
+  /** Returns the process's limit on open files; see `Sockets`. */
   readonly descriptorLimit: () => number;
-  /** See `Sockets`. */
+  /** Takes a descriptor for a dial; see `Sockets`. */
   readonly takeRoomForDial: () => boolean;
-  /** @throws the reason why the device cannot be created. */
+  /**
+   * Creates the device.
+   * @throws the reason why the device cannot be created.
+   */
   readonly open: (plan: TunPlan, events: TunEvents) => PacketDevice;
   readonly random: RandomSource;
-  /** For packets that the kernel delivers without the device. */
+  /** Sockets for packets that the kernel delivers without the device. */
   readonly sockets: Pick<Sockets, 'listen' | 'bindUdp'>;
-  /** The route of this host's programs to an address; see `Sockets`. */
+  /** Returns the route of this host's programs to an address; see `Sockets`. */
   readonly programRoute: Sockets['programRoute'];
-  /** The DNS servers that programs of this host use. Never rejects. */
+  /** Returns the DNS servers that programs of this host use. Never rejects. */
   readonly systemResolvers: () => Promise<readonly SystemResolver[]>;
 }
 
-/**
- * Share of all descriptors for a device's pending dials: one to a silent network keeps its
- * descriptor for 10 s.
- */
+/** Share of all descriptors for a device's pending dials: a dial to a silent network keeps its descriptor for 10 s. */
 const PENDING_DIALS = 1 / 8;
 
 /** Serves the flows of a device under one set of settings. */
@@ -69,7 +69,7 @@ export class TunServer implements SessionServer {
     this.#means = means;
   }
 
-  /** Takes a descriptor for a dial; false when there is none. */
+  /** Takes a descriptor for a dial; returns false when there is none. */
   takeRoomForDial(): boolean {
     return this.#means.takeRoomForDial();
   }
@@ -146,7 +146,7 @@ class TunListener extends SessionListenerBase<TunServer> {
   readonly #random: RandomSource;
   readonly #limited: LogLimiter;
   readonly #resolver: LocalResolver;
-  /** `undefined` before `serve`. */
+  /** The TCP/IP stack; `undefined` before `serve`. */
   #stack: Netstack | undefined;
   #flows = 0;
 
@@ -180,7 +180,7 @@ class TunListener extends SessionListenerBase<TunServer> {
     });
   }
 
-  /** Binds the DNS service at the device's own addresses; it responds once `serve` was called. */
+  /** Binds the DNS service at the device's own addresses; the service responds once `serve` was called. */
   bindResolver(sockets: Pick<Sockets, 'listen' | 'bindUdp'>): Promise<void> {
     return this.#resolver.bind(sockets, this.server.settings.addresses);
   }
@@ -202,7 +202,7 @@ class TunListener extends SessionListenerBase<TunServer> {
         onConnection: (request) => void this.#onConnection(request),
         onAssociation: (request) => void this.#onAssociation(request),
       },
-      // The programs are on this machine, or on a network of its own.
+      // The programs are on this machine, or on a private network.
       isPaced: false,
       settings: stackSettings(this.server.settings),
       trace: log.enabled('debug') ? this.#trace : undefined,
@@ -230,7 +230,7 @@ class TunListener extends SessionListenerBase<TunServer> {
     const { context, resolver } = this.server;
     const toResolver = resolver.has(destination);
     if (!toResolver && !this.server.takeRoomForDial()) {
-      // The client retransmits its SYN, which is then another request.
+      // The client retransmits its SYN, which then is another request.
       request.refuse('timeout');
       this.#report('descriptors');
       return;
@@ -249,7 +249,7 @@ class TunListener extends SessionListenerBase<TunServer> {
       request.refuse(refusalOf(error));
     }
     await link.closed;
-    // The last bytes may still be on their way: to release the device now would reset the connection.
+    // The last bytes may still be in flight: releasing the device now would reset the connection.
     await request.whenLeft();
     end();
   }
@@ -329,7 +329,7 @@ class TunListener extends SessionListenerBase<TunServer> {
   }
 }
 
-/** Reasons of the stack for dropping packets that are logged. */
+/** Logged texts for reasons of the stack to drop packets. */
 const REPORTED = {
   'flow limit': ({ maxFlows }: TunSettings) =>
     `a new flow was dropped: max_flows (${maxFlows}) is reached`,
@@ -349,10 +349,7 @@ const stackSettings = ({ udp, maxFlows }: TunSettings): StackSettings => ({
   udpIdle: udp ? Math.min(udp.idleSeconds * 1000, UDP_IDLE_MS) : 0,
 });
 
-/**
- * The refusal that a program sees when its destination was not reached: as if it had dialled
- * directly.
- */
+/** The refusal that a program receives when its destination was not reached: as if it had dialled directly. */
 const REFUSALS: Readonly<Partial<Record<DialErrorCode, RefusalReason>>> = {
   unreachable_host: 'host unreachable',
   not_found: 'host unreachable',

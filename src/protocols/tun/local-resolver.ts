@@ -8,26 +8,26 @@ import type { AcceptedConnection, Sockets } from '../../net/sockets/sockets.ts';
 import { DNS_PORT } from './device-addresses.ts';
 
 /**
- * Programs of this host, by address and port, whose datagrams to the DNS service at a device's own
- * address are served at one time, about 2 KB each. At the limit the least recently used one is
- * dropped; its program repeats the query.
+ * Programs of this host, by address and port, whose datagrams to the DNS service at a device's own address are served
+ * concurrently, about 2 KB each. At the limit the least recently used one is dropped; its program repeats the query.
  */
 export const MOST_LOCAL_CLIENTS = 512;
 
 /**
- * TCP connections of programs of this host to that service. At the limit the oldest one is closed.
+ * TCP connections of programs of this host to the DNS service at a device's own address. At the limit the oldest one is
+ * closed.
  */
 export const MOST_LOCAL_CONNECTIONS = 128;
 
-/** Serves the clients of the sockets, like those whose packets the device delivers. */
+/** Serves the clients of the sockets in the same way as those whose packets the device delivers. */
 export interface LocalClients {
-  /** Whether datagrams or connections are accepted now; otherwise they are dropped. */
+  /** Returns whether datagrams or connections are accepted now; otherwise they are dropped. */
   readonly takes: (network: 'tcp' | 'udp') => boolean;
-  /** Never rejects. */
+  /** Serves a TCP connection. Never rejects. */
   readonly onConnection: (source: Endpoint, local: Endpoint, link: ByteLink) => Promise<void>;
-  /** Never rejects. */
+  /** Serves an association. Never rejects. */
   readonly onAssociation: (source: Endpoint, link: PacketLink) => Promise<void>;
-  /** The service could not be bound at an address. @param reason in words. */
+  /** Called when the service could not be bound at an address. @param reason in words. */
   readonly onUnbound: (where: string, reason: string) => void;
 }
 
@@ -99,7 +99,7 @@ export class LocalResolver {
       if (program.isOpen) programs.set(key, program); // last in the order of use
       program.push({ data, peer: local });
     };
-    // An error of the socket ends it like a close.
+    // An error of the socket ends the reading, as a close does.
     void socket.receiveAll(take).catch(() => undefined);
   }
 

@@ -24,16 +24,18 @@ import type { SettingsWarning } from '../protocol.ts';
 import { isZeroAt, textAt, valueAt } from '../../schema/table-values.ts';
 
 export interface TunSettings {
-  /** `undefined`: the kernel chooses one. The length is checked when the device is created. */
+  /**
+   * The name of the interface; if `undefined` the kernel chooses one. The length is checked when the device is created.
+   */
   readonly name: string | undefined;
   readonly mtu: number;
   /** Addresses of the interface; host bits may be set. */
   readonly addresses: readonly Cidr[];
   /**
-   * Networks that the main routing table sends through the interface, besides those of `addresses`.
+   * Networks that the main routing table sends through the interface, in addition to those of `addresses`.
    */
   readonly routes: readonly Cidr[];
-  /** `undefined` when UDP is not relayed. */
+  /** Settings of the UDP relay; `undefined` when UDP is not relayed. */
   readonly udp: { readonly idleSeconds: number } | undefined;
   readonly maxFlows: number;
 }
@@ -46,7 +48,7 @@ const mtu: Decoder<number> = converted(u16, (bytes, reject) => {
   return bytes;
 });
 
-/** A network in text. @param what its name in errors. */
+/** Decodes a network in text. @param what the name of the value in errors. */
 const network = (what: string, parse: (text: string) => Cidr | CidrProblem): Decoder<Cidr> =>
   converted(disclosed(str), (text, reject) => {
     const parsed = parse(text);
@@ -75,7 +77,10 @@ export const tunTable = struct(
   },
 );
 
-/** @throws {DecodeError} */
+/**
+ * Decodes the `settings` of a TUN inbound.
+ * @throws {DecodeError}
+ */
 export function tunSettings(table: TableNode, platform: NodeJS.Platform): TunSettings {
   const { name, mtu, address, routes, udp, udpIdleTimeout, maxFlows } = tunTable(table);
   if (platform !== 'linux' && routes !== undefined && routes.value.length > 0) {
@@ -97,22 +102,16 @@ export function tunSettings(table: TableNode, platform: NodeJS.Platform): TunSet
   };
 }
 
-/** Removes repeated networks: the kernel refuses a second one. */
+/** Removes repeated networks: the kernel rejects duplicates. */
 const distinct = (networks: readonly Cidr[]): Cidr[] => [
   ...new Map(networks.map((network) => [formatCidr(network), network])).values(),
 ];
 
-/**
- * Whether the kernel adds a route by itself, from the address of an interface. It never adds a
- * default route.
- */
+/** Whether the kernel adds a route by itself for the address of an interface. It never adds a default route. */
 const isSubnetOf = ({ address, prefix }: Cidr, route: Cidr): boolean =>
   prefix > 0 && prefix === route.prefix && addressInNetwork(address, route);
 
-/**
- * Why new settings need a new device. All other settings are swapped in, and apply to flows that
- * begin after that.
- */
+/** The reason why new settings need a new device. All other settings are swapped in, and apply to later flows. */
 export function restartReason(before: TunSettings, after: TunSettings): string | undefined {
   if (before.name !== after.name) return 'name changed';
   if (before.mtu !== after.mtu) return 'mtu changed';
@@ -127,7 +126,7 @@ const sameNetworks = (some: readonly Cidr[], others: readonly Cidr[]): boolean =
     return other !== undefined && formatCidr(network) === formatCidr(other);
   });
 
-/** IFNAMSIZ of Linux, without the null byte. */
+/** The longest name of an interface: IFNAMSIZ of Linux, without the null byte. */
 const LONGEST_NAME = 15;
 
 /** Warnings for valid values with which the device cannot be created or relays nothing. */

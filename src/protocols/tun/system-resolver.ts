@@ -18,10 +18,7 @@ export function coversDefaultRoute(routes: readonly Cidr[]): boolean {
   return DEFAULT_ROUTES.some((parts) => parts.every((part) => names.has(part)));
 }
 
-/**
- * How the queries of programs reach a DNS server by each route; `undefined` where they do not
- * bypass `[dns]`.
- */
+/** Words for how queries of programs bypass `[dns]`, by the route to the DNS server; `undefined` where they do not. */
 const BYPASSES: Readonly<Record<ProgramRoute, string | undefined>> = {
   subnet: undefined,
   uplink: 'past Weir, by the uplink',
@@ -63,8 +60,8 @@ function hint(server: string | undefined, viaResolved: boolean): string {
 }
 
 /**
- * The address to configure as the DNS server: one next to the device's own, where another program
- * may have bound port 53. `undefined` for a device without addresses.
+ * The address to configure as the DNS server: one next to the device's own address, on which another program may have
+ * bound port 53. `undefined` for a device without addresses.
  */
 export function nameServer(addresses: readonly Cidr[]): string | undefined {
   const own = addresses[0];

@@ -39,7 +39,7 @@ export const repeatedAccounts = (table: TableNode): Iterable<SettingsWarning> =>
  * @param list the key of the list.
  * @param identityOf returns `undefined` for an entry without one. An identity may be a secret, so no
  *   message contains it.
- * @param message the consequence of the repetition.
+ * @param message states the consequence of the repetition.
  */
 export function* repeated(
   table: TableNode,

@@ -12,7 +12,7 @@ const DIGEST_BYTES = 32;
 const digest = (secret: Uint8Array): Buffer => hash('sha256', secret, 'buffer');
 const keyOf = (user: Buffer): string => user.toString('latin1');
 
-/** Compared against when the user is unknown, so that this takes the time of a wrong password. */
+/** Compared against when the user is unknown, so that the comparison takes as long as for a wrong password. */
 const NO_PASSWORD = Buffer.alloc(DIGEST_BYTES);
 
 /** The accounts of an inbound. Of entries with the same user the last counts. */
@@ -31,7 +31,7 @@ export class AccountTable implements AcceptedAccounts {
   }
 
   /**
-   * Compares byte for byte, the password in constant time.
+   * Authenticates by user name and password, compared byte for byte, the password in constant time.
    * @returns `undefined` when the user is unknown or the password is wrong.
    */
   authenticate(user: Buffer, pass: Buffer): AuthenticatedUser | undefined {

@@ -3,12 +3,12 @@ import { sourceGroup } from '../../net/bounds/source-group.ts';
 import type { Steps } from '../../net/time/turns.ts';
 import type { InboundMemory } from '../inbounds/inbound-memory.ts';
 
-/** Sources whose users are remembered; beyond this the least recently used is removed. */
+/** Sources whose users are remembered; beyond this number the least recently used is removed. */
 const MOST_SOURCES = 4096;
-/** Users remembered for one source: a client that is another user costs as many trials. */
+/** Users remembered for one source: each costs one trial for a client that is another user. */
 const MOST_OF_SOURCE = 16;
 
-/** The users of each source, the latest first, by an id that is the same after reloads. */
+/** The users of each source, the latest first, by an id that does not change in reloads. */
 class SourceTable {
   readonly sources = new LRUCache<string, readonly string[]>({ max: MOST_SOURCES });
 }
@@ -36,7 +36,7 @@ export class KnownUsers<User> {
     this.#table = memory.recall('users by source', SourceTable, () => new SourceTable());
   }
 
-  /** @param idOf returns a unique id of a user, which is the same after a reload. */
+  /** @param idOf returns a unique id of a user, which does not change in reloads. */
   static *of<User>(
     all: readonly User[],
     idOf: (user: User) => string,
@@ -55,7 +55,7 @@ export class KnownUsers<User> {
     return this.#byId.has(id);
   }
 
-  /** The known user of `source` that fits, after at most MOST_OF_SOURCE trials. */
+  /** The known user of `source` that `fits` accepts, after at most MOST_OF_SOURCE trials. */
   from(source: string | undefined, fits: (user: User) => boolean): User | undefined {
     for (const id of this.#table.sources.get(sourceGroup(source)) ?? []) {
       const user = this.#byId.get(id);
@@ -64,7 +64,7 @@ export class KnownUsers<User> {
     return undefined;
   }
 
-  /** To be called when a message that is not a replay has authenticated `user`. */
+  /** Remembers a user whom a message that is not a replay has authenticated. */
   remember(source: string | undefined, user: User): void {
     if (this.all.length < 2) return;
     const { sources } = this.#table;

@@ -1,8 +1,8 @@
 import type { Clock } from '../../net/time/clock.ts';
 
-/** The share of all time that searches may take in the long run. */
+/** The share of time that searches may take in the long run. */
 const SHARE = 0.2;
-/** Maximum time, in milliseconds, that is saved up while there are no searches. */
+/** Milliseconds that accumulate at most while there are no searches. */
 const MOST_SAVED_MS = 20;
 
 /**
@@ -22,7 +22,7 @@ export class SearchBudget {
     this.#countedAt = clock.now();
   }
 
-  /** The result of the search; `undefined`, without a search, when no time is left. */
+  /** Runs a search and returns its result; `undefined`, without a search, when no time is left. */
   spend<T>(search: () => T | undefined): T | undefined {
     const began = this.#clock.now();
     const earned = (began - this.#countedAt) * SHARE;
@@ -36,7 +36,7 @@ export class SearchBudget {
     }
   }
 
-  /** Milliseconds after the last search until there is time for one of this length. */
+  /** Milliseconds after the last search until the budget allows one of this length. */
   waitFor(milliseconds: number): number {
     return Math.max(0, (milliseconds - this.#left) / SHARE);
   }

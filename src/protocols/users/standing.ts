@@ -1,13 +1,13 @@
 import type { Turns } from '../../net/time/turns.ts';
 import type { InboundMemory } from '../inbounds/inbound-memory.ts';
 
-/** The accounts that an inbound accepts. The time of `accepts` does not depend on their number. */
+/** The accounts that an inbound accepts. The duration of `accepts` does not depend on their number. */
 export interface AcceptedAccounts {
   /**
    * Whether a client with this credential would get the same account now.
    *
-   * @param credential of an authenticated session, in a form of the protocol's own: not what the
-   *   client sent, but what the server keeps of it.
+   * @param credential of an authenticated session, in a form of the protocol's own: not the credential that was sent,
+   * but the server's record of it.
    */
   accepts(credential: string): boolean;
 }
@@ -19,7 +19,7 @@ export const NO_ACCOUNTS: AcceptedAccounts = { accepts: () => false };
 export interface AuthenticatedUser {
   /** Label of the user's flows; `undefined` for a user without a name. */
   readonly label: string | undefined;
-  /** What the server keeps of what the client sent, as `AcceptedAccounts` takes it. */
+  /** The server's record of the sent credential, in the form that `AcceptedAccounts` expects. */
   readonly credential: string;
 }
 
@@ -32,35 +32,35 @@ export const OPEN_TO_ALL: AcceptedAccounts & AuthenticatedUser = {
   accepts: (credential) => credential === OPEN,
 };
 
-/** A session to be notified when it may no longer wait for flows. */
+/** A session to be notified when it may no longer stay open without flows. */
 interface Watch {
   readonly standing: Standing;
   readonly onLimited: () => void;
 }
 
-/** Sessions notified in one turn: most of the work of ending each follows later in that turn. */
+/** Sessions notified in one turn; most of the work of ending each follows later in that turn. */
 const REPORTS_A_TURN = 32;
 
 /**
  * The accounts of one inbound across its reloads: sessions keep the handler that they started with,
- * and check here before each new flow whether their account stands.
+ * and check here before each new flow whether their account is still valid.
  */
 export class Accounts {
-  /** `undefined` before the first configuration is in force. */
+  /** The accounts now accepted; `undefined` before the first configuration is in force. */
   #accepted: AcceptedAccounts | undefined;
   /**
-   * Set while the inbound accepts no connections: sessions end with their last flow, so that their clients connect
-   * anew, to where they are accepted. To be followed by `endIdle`.
+   * Whether the inbound is draining and accepts no connections: sessions end with their last flow, so that their
+   * clients reconnect to where they are accepted. A change must be followed by `endIdle`.
    */
   draining = false;
   readonly #watching = new Set<Watch>();
 
-  /** What the inbound accepts now; `undefined` before its first configuration is in force. */
+  /** The accounts now accepted; `undefined` before the first configuration is in force. */
   get accepted(): AcceptedAccounts | undefined {
     return this.#accepted;
   }
 
-  /** New flows are checked against `accepted` from now on; to be followed by `endIdle`. */
+  /** Replaces the accepted accounts, against which new flows are checked; must be followed by `endIdle`. */
   replace(accepted: AcceptedAccounts): void {
     this.#accepted = accepted;
   }
@@ -70,12 +70,18 @@ export class Accounts {
     return new Standing(this, credential);
   }
 
-  /** @internal of a Standing */
+  /**
+   * Whether the account of a credential is accepted.
+   * @internal for Standing
+   */
   accepts(credential: string): boolean {
     return this.#accepted === undefined || this.#accepted.accepts(credential);
   }
 
-  /** @internal of a Standing */
+  /**
+   * Watches the account of a standing; see `Standing.watch`.
+   * @internal for Standing
+   */
   watch(standing: Standing, onLimited: () => void): () => void {
     const watch = { standing, onLimited };
     this.#watching.add(watch);
@@ -85,14 +91,14 @@ export class Accounts {
   /**
    * Notifies all sessions that may not wait for another flow, a few in each turn.
    *
-   * @param onFailure called with what a notification throws; the others follow all the same.
+   * @param onFailure called with the error of a notification; the others still follow.
    */
   async endIdle(
     turns: Pick<Turns, 'due' | 'next'>,
     onFailure: (error: unknown) => void,
   ): Promise<void> {
     let reports = 0;
-    // A session that begins to watch meanwhile has an account that stands.
+    // Sessions that begin to watch meanwhile have a valid account.
     for (const { standing, onLimited } of Array.from(this.#watching)) {
       if (!standing.mayWait) {
         try {
@@ -110,7 +116,7 @@ export class Accounts {
   }
 }
 
-/** Whether the account of one session still exists with the credential that the session used. */
+/** The validity of a session's account: whether it still exists with the credential that the session used. */
 export class Standing {
   readonly #accounts: Accounts;
   readonly #credential: string;
@@ -120,28 +126,28 @@ export class Standing {
     this.#credential = credential;
   }
 
-  /** To be checked before each new flow. Takes constant time. */
+  /** Whether the account is valid; must be checked before each new flow. Takes constant time. */
   get stands(): boolean {
     return this.#accounts.accepts(this.#credential);
   }
 
-  /** Whether the session may stay open without a flow: its account stands, and its inbound is not draining. */
+  /** Whether the session may stay open without a flow: its account is valid, and its inbound is not draining. */
   get mayWait(): boolean {
     return this.stands && !this.#accounts.draining;
   }
 
   /**
-   * Watches for the end of `mayWait`, on which a session without a flow has to end.
+   * Watches for the end of `mayWait`, when a session without a flow has to end.
    *
-   * @param onLimited called after every reload after which the account is not accepted, and from time to time in a
-   *   drain; the callee decides whether it still has flows.
-   * @returns ends the watch; idempotent.
+   * @param onLimited called after every reload in which the account is not accepted, and repeatedly during a drain; the
+   * callee checks whether it still has flows.
+   * @returns a function that ends the watch; idempotent.
    */
   watch(onLimited: () => void): () => void {
     return this.#accounts.watch(this, onLimited);
   }
 }
 
-/** The accounts of the inbound with that memory. */
+/** The accounts of the inbound with this memory. */
 export const accountsOf = (memory: InboundMemory): Accounts =>
   memory.recall('accounts', Accounts, () => new Accounts());

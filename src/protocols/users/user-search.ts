@@ -10,19 +10,19 @@ import { sourceGroup } from '../../net/bounds/source-group.ts';
 import type { KnownUsers } from './known-users.ts';
 import { SearchBudget } from './search-budget.ts';
 
-/** The longest time that searches block the event loop. */
+/** Longest time in milliseconds that searches block the event loop. */
 const SLICE_MS = 1;
-/** Searches that may wait. */
+/** Searches that may be queued. */
 const MAX_WAITING = 1024;
 
 export interface UserSearchOptions {
-  /** Searches that may wait. */
+  /** Searches that may be queued. */
   readonly limit?: number;
-  /** All searches with one name share a budget, also those of successive handlers. */
+  /** Name of the budget, which all searches with this name share, also those of successive handlers. */
   readonly budget?: string;
 }
 
-/** How long a search without a result counts against its source. */
+/** Milliseconds for which a search without a result counts against its source. */
 const FAILURE_MS = 60_000;
 /** Sources whose failures are counted. */
 const MAX_FAILED = 4096;
@@ -51,18 +51,17 @@ interface Failures {
 /**
  * Finds the user of a stream or a datagram by trying the key of each.
  *
- * The known users of the source are tried at once. Other searches share a budget, since
- * unauthenticated clients can cause them: they run in slices, one in each turn of the event loop,
- * and wait while the budget is exhausted. Sources with the fewest failures are first and take
- * turns, so that a source with many clients delays mostly its own. A search that had to wait begins
- * with the known users again: a client often sends several messages at once, and the first search
- * may have found its user.
+ * The known users of the source are tried at once. Other searches share a budget, since unauthenticated clients can
+ * cause them: they run in slices, one in each turn of the event loop, and wait while the budget is exhausted. Sources
+ * with the fewest failures go first and take turns, so that a source with many clients delays mostly its own. A search
+ * that had to wait begins with the known users again: a client often sends several messages at once, and the first
+ * search may have found its user.
  */
 export class UserSearch<User> {
   readonly #known: KnownUsers<User>;
   readonly #clock: Clock;
   readonly #budget: SearchBudget;
-  /** By source, in the order of their turns. */
+  /** Queued searches by source, in the order of their turns. */
   readonly #waiting = new Map<string, Search<User>[]>();
   readonly #failures = new LRUCache<string, Failures>({ max: MAX_FAILED });
   readonly #limit: number;
@@ -82,8 +81,8 @@ export class UserSearch<User> {
   }
 
   /**
-   * The user that `fits` accepts among those that can be tried at once: the known users of the
-   * source, or the only user.
+   * The user that `fits` accepts, among those that can be tried at once: the known users of the source, or the only
+   * user.
    */
   immediately(source: string | undefined, fits: (user: User) => boolean): User | undefined {
     const { all } = this.#known;
@@ -93,9 +92,9 @@ export class UserSearch<User> {
   }
 
   /**
-   * The user that `fits` accepts; `undefined` for none. The caller adds it to the known users.
+   * Finds the user that `fits` accepts; `undefined` for none. The caller adds the user to the known ones.
    *
-   * @throws {ProtocolError} when too many searches wait.
+   * @throws {ProtocolError} when too many searches are queued.
    * @throws {LinkClosedError} when the link is destroyed.
    * @throws the signal's reason, when it aborts.
    */
@@ -109,7 +108,7 @@ export class UserSearch<User> {
     return this.search(source, fits, { link, signal });
   }
 
-  /** The rest of `find`: for several users, when `immediately` has found none. */
+  /** Continues `find`, for several users, when `immediately` has found none. */
   async search(
     source: string | undefined,
     fits: (user: User) => boolean,
@@ -195,7 +194,10 @@ export class UserSearch<User> {
     return search;
   }
 
-  /** @param milliseconds to wait; 0 is the next turn of the event loop. */
+  /**
+   * Schedules a slice.
+   * @param milliseconds to wait; 0 is the next turn of the event loop.
+   */
   #schedule(milliseconds: number): void {
     if (this.#scheduled) return;
     this.#scheduled = true;

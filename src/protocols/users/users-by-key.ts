@@ -10,12 +10,12 @@ import type { AcceptedAccounts, AuthenticatedUser } from './standing.ts';
  * client cannot choose the digest that is compared.
  */
 export class UsersByKey implements AcceptedAccounts {
-  /** By their credential, which is the digest of the key. */
+  /** The users by their credentials, which are the digests of the keys. */
   readonly #users = new Map<string, AuthenticatedUser>();
 
   private constructor() {}
 
-  /** In steps, since there may be any number of users. */
+  /** Creates the table in steps, since there may be any number of users. */
   static *of<User>(
     users: readonly User[],
     keyOf: (user: User) => Uint8Array,

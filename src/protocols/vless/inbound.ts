@@ -21,7 +21,7 @@ import {
   type VlessRequest,
 } from './wire.ts';
 
-/** A VLESS server without flow on accepted carriers. Rejected clients get no response. */
+/** Creates a VLESS server without flow on accepted carriers. Rejected clients get no response. */
 export function* createVlessInbound(
   settings: VlessInboundSettings,
   context: InboundContext,

@@ -11,7 +11,7 @@ import { VlessFraming } from './packet-framing.ts';
 import type { VlessOutboundSettings } from './settings.ts';
 import { Command, encodeRequest, requestPrefix } from './wire.ts';
 
-/** A VLESS client without flow and mux; host names travel as names. */
+/** Creates a VLESS client without flow and mux; host names are sent as names. */
 export function createVlessOutbound(
   settings: VlessOutboundSettings,
   context: OutboundContext,

@@ -3,12 +3,12 @@ import { ProtocolError, TruncatedError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/links/link.ts';
 import { VLESS_VERSION } from './wire.ts';
 
-/** Version and length of the addons. */
+/** Bytes of version and length of the addons. */
 const HEAD_BYTES = 2;
 
 /**
- * A client's link without the header of the server's response. Servers send the header with the
- * first payload, so it is not waited for: the first read removes it.
+ * A client's link without the header of the server's response. Servers send the header with the first payload, so the
+ * dial does not wait for it: the first read removes it.
  */
 export class ResponseLink implements ByteLink {
   readonly #inner: ByteLink;
@@ -55,7 +55,7 @@ export class ResponseLink implements ByteLink {
     for (;;) {
       const chunk = await this.#inner.read(signal);
       if (chunk === undefined) {
-        // All that a server shows after a failed dial, or to an unknown user.
+        // A server shows nothing else after a failed dial, or to an unknown user.
         throw new TruncatedError('the VLESS server closed without a response');
       }
       header.push(chunk);

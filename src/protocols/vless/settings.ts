@@ -4,17 +4,17 @@ import { fallback, struct } from '../../schema/struct.ts';
 import { uuid } from '../users/uuid.ts';
 
 export interface VlessUser {
-  /** The 32 lower-case hex digits of a UUID. */
+  /** The user's UUID as 32 lower-case hex digits. */
   readonly id: string;
 }
 
 export interface VlessInboundSettings {
-  /** In file order. Without users every client is rejected. */
+  /** The users in file order. Without users every client is rejected. */
   readonly users: readonly VlessUser[];
 }
 
 export interface VlessOutboundSettings {
-  /** The 32 lower-case hex digits of a UUID. */
+  /** The UUID as 32 lower-case hex digits. */
   readonly id: string;
 }
 
@@ -25,7 +25,7 @@ export const inboundTable = struct(
   },
 );
 
-/** The `settings` of a VLESS inbound. @throws {DecodeError} */
+/** Decodes the `settings` of a VLESS inbound. @throws {DecodeError} */
 export const inboundSettings = (table: TableNode): VlessInboundSettings => inboundTable(table);
 
 export const outboundTable = struct(
@@ -35,5 +35,5 @@ export const outboundTable = struct(
   },
 );
 
-/** The `settings` of a VLESS outbound. @throws {DecodeError} */
+/** Decodes the `settings` of a VLESS outbound. @throws {DecodeError} */
 export const outboundSettings = (table: TableNode): VlessOutboundSettings => outboundTable(table);

@@ -25,21 +25,21 @@ export const MAX_VLESS_REQUEST = 1024;
 /** The header of a response: version, no addons. */
 export const RESPONSE_HEADER: Uint8Array = Uint8Array.of(VLESS_VERSION, 0);
 
-/** What precedes the address in a request without addons. */
+/** The prefix of a request without addons, up to the address. */
 export const requestPrefix = (
   id: Uint8Array,
   command: typeof Command.tcp | typeof Command.udp,
 ): Uint8Array => Uint8Array.of(VLESS_VERSION, ...id, 0, command);
 
 /**
- * A request; `undefined` when the host does not fit into one.
+ * Encodes a request; `undefined` when the host does not fit.
  *
- * @param prefix of `requestPrefix`.
+ * @param prefix the result of `requestPrefix`.
  */
 export const encodeRequest = (prefix: Uint8Array, destination: Endpoint): Buffer | undefined =>
   encodeAddressField(destination, V2RAY_ADDRESS, prefix);
 
-/** What follows the id of a request. */
+/** The part of a request after its id. */
 export type VlessRequest =
   | { readonly command: typeof Command.tcp | typeof Command.udp; readonly destination: Endpoint }
   | { readonly command: typeof Command.mux };
@@ -67,10 +67,12 @@ export async function readVlessRequest(reader: BoundedReader): Promise<VlessRequ
 }
 
 /**
- * Addons are a Protocol Buffers message; its field 1, the flow, is a string that changes the format
- * of payload.
+ * The tag of field 1, the flow, in the Protocol Buffers message of addons: a string that changes the format of payload.
  */
 const FLOW_TAG = 0x0a;
 
-/** Other fields may be ignored, a flow may not: its payload would be mistaken for plain bytes. */
+/**
+ * Whether addons name a flow. Other fields may be ignored, but not a flow: its payload would be mistaken for plain
+ * bytes.
+ */
 const namesFlow = ([tag, length]: Uint8Array): boolean => tag === FLOW_TAG && length !== 0;

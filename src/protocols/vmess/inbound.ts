@@ -17,7 +17,7 @@ import { sealResponse } from './header/response.ts';
 import type { VmessInboundSettings } from './settings.ts';
 import { VmessUsers } from './vmess-users.ts';
 
-/** A VMess server with AEAD headers on accepted carriers. */
+/** Creates a VMess server with AEAD headers on accepted carriers. */
 export function* createVmessInbound(
   settings: VmessInboundSettings,
   context: InboundContext,

@@ -11,7 +11,7 @@ import { sha256Compression, type Sha256Compression } from '../../crypto/hash/sha
  * key, and then for each part of the path an HMAC whose hash function is the previous HMAC.
  *
  * A new connection needs eight derivations, and a derivation with three parts needs 20 blocks of
- * SHA-256. With hash objects that was two thirds of the time of a connection, so the states after
+ * SHA-256. With hash objects this took two thirds of the time of a connection, so the states after
  * the constant parts are kept, and the rest is computed block by block.
  */
 
@@ -41,13 +41,11 @@ interface Keyed {
 
 const newKeyed = (): Keyed => ({ inner: newSha256State(), outer: newSha256State() });
 
-/**
- * The states after the parts of a path that follow its purpose; valid until the next derivation.
- */
+/** The hash states for the parts of a path after its purpose; valid until the next derivation. */
 interface RequestPath {
-  /** From the purpose's inner hash: after the first part's inner and outer key. */
+  /** The HMAC of the first part: the purpose's inner hash, continued with the part's inner and outer key. */
   readonly first: Keyed;
-  /** From `first.inner`: after the second part's inner and outer key. */
+  /** The HMAC of the second part: `first.inner`, continued with the part's inner and outer key. */
   readonly second: Keyed;
 }
 
@@ -100,7 +98,7 @@ export class Kdf {
     return this.#take(length);
   }
 
-  /** SHA-256 of at most 55 bytes: its first `length` bytes. */
+  /** The first `length` bytes of the SHA-256 of at most 55 bytes. */
   hash(message: Uint8Array, length: number): Uint8Array {
     this.#chain.block.set(message);
     this.#chain.finish(START, message.length);
@@ -145,5 +143,5 @@ const START = newSha256State();
 
 let shared: Kdf | undefined;
 
-/** The one instance of this process. */
+/** The instance shared by this process. */
 export const kdf = (): Kdf => (shared ??= new Kdf(sha256Compression()));

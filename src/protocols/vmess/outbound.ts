@@ -15,7 +15,7 @@ import { ResponseDecoder } from './header/response.ts';
 import type { VmessOutboundSettings } from './settings.ts';
 import { userKey } from './header/auth-id.ts';
 
-/** As in v2ray and Xray. Some servers do not support sealed lengths. */
+/** The options of v2ray and Xray. Some servers do not support sealed lengths. */
 const OPTIONS = Option.chunkStream | Option.masking | Option.padding;
 
 const SECURITIES = {
@@ -23,7 +23,7 @@ const SECURITIES = {
   'chacha20-poly1305': Security.chacha20Poly1305,
 } as const;
 
-/** A VMess client with AEAD headers; host names travel as names. */
+/** A VMess client with AEAD headers; host names are sent as names. */
 export class VmessOutbound implements Outbound {
   readonly suspect = 'an unknown id or a wrong clock';
   readonly #context: OutboundContext;

@@ -14,12 +14,12 @@ import { fallback, struct } from '../../schema/struct.ts';
 import { parseUuid, UUID_HINT } from '../users/uuid.ts';
 
 export interface VmessUser {
-  /** A UUID as `parseUuid` returns it. */
+  /** The user's UUID as `parseUuid` returns it. */
   readonly id: string;
 }
 
 export interface VmessInboundSettings {
-  /** In file order. Without users every client is rejected. */
+  /** The users in file order. Without users every client is rejected. */
   readonly users: readonly VmessUser[];
 }
 
@@ -32,7 +32,7 @@ export interface VmessOutboundSettings extends VmessUser {
 
 const id = located(secret);
 
-/** Ids are checked after the shape of the table: their error is not one of `invalid settings`. */
+/** Parses an id. Ids are checked after the shape of the table, so their error is not one of `invalid settings`. */
 function uuidOf({ value, span }: Located<string>): string {
   const uuid = parseUuid(value);
   if (uuid !== undefined) return uuid;
@@ -46,7 +46,7 @@ export const inboundTable = struct(
   },
 );
 
-/** The `settings` of a VMess inbound. @throws {DecodeError} */
+/** Decodes the `settings` of a VMess inbound. @throws {DecodeError} */
 export function inboundSettings(table: TableNode): VmessInboundSettings {
   const { users } = inboundTable(table);
   return { users: users.map((user) => ({ id: uuidOf(user.id) })) };
@@ -72,7 +72,7 @@ export const outboundTable = struct(
   },
 );
 
-/** The `settings` of a VMess outbound. @throws {DecodeError} */
+/** Decodes the `settings` of a VMess outbound. @throws {DecodeError} */
 export function outboundSettings(table: TableNode): VmessOutboundSettings {
   const settings = outboundTable(table);
   return { id: uuidOf(settings.id), security: settings.security };

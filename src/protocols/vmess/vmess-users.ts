@@ -11,7 +11,7 @@ import { UserSearch, type WaitingClient } from '../users/user-search.ts';
 import { AuthIdReader, userKey } from './header/auth-id.ts';
 import { ReplayFilter } from '../../crypto/replay/replay-filter.ts';
 
-/** How much a client's clock may differ, in seconds. */
+/** Seconds by which a client's clock may differ. */
 const CLOCK_SKEW = 120;
 
 /** Remembers auth ids for the width of the window: one from the future is valid for that long. */
@@ -21,11 +21,14 @@ const REFUSALS = {
   full: 'too many VMess requests to remember',
 } as const;
 
-/** A second more than auth ids are valid for: none is both forgotten and valid, unless the clock is set back. */
+/**
+ * The replay filter of auth ids. It remembers each a second longer than it is valid: none is both forgotten and valid,
+ * unless the clock is set back.
+ */
 const authIdFilter = (clock: Clock): ReplayFilter =>
   new ReplayFilter(clock, (2 * CLOCK_SKEW + 1) * 1000);
 
-/** A user's UUID and what is derived from it. */
+/** A user's UUID and the keys derived from it. */
 export interface UserKeys {
   readonly id: string;
   readonly key: Uint8Array;
@@ -61,7 +64,7 @@ export class VmessUsers implements AcceptedAccounts {
     this.#seen = memory.recall('VMess auth ids', ReplayFilter, () => authIdFilter(clock));
   }
 
-  /** @param users with UUIDs as `parseUuid` returns them; repeated ones count once. */
+  /** @param users users with UUIDs as `parseUuid` returns them; repeated ones count once. */
   static *of(
     users: readonly { readonly id: string }[],
     context: Pick<InboundContext, 'clock' | 'memory'>,
@@ -81,12 +84,11 @@ export class VmessUsers implements AcceptedAccounts {
   }
 
   /**
-   * The user that made an auth id. No failure reveals how long the search took: all end at the time
-   * limit of the request.
+   * Finds the user that created an auth id. No failure reveals how long the search took: all end at the time limit of
+   * the request.
    *
    * @param source the client's address; `undefined` for a unix socket.
-   * @throws {ProtocolError} when no user made it, its time is outside the window or it was used
-   *   before.
+   * @throws {ProtocolError} when no user created it, its time is outside the window or it was used before.
    * @throws when the client has closed, or at the time limit.
    */
   async identify(

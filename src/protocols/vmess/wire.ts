@@ -13,15 +13,15 @@ import { RejectedClientError } from '../inbounds/rejected-client.ts';
 
 const VMESS_VERSION = 1;
 
-/** What a client requests. */
+/** Commands of a request. */
 export const Command = { tcp: 1, udp: 2, mux: 3 } as const;
 export type Command = (typeof Command)[keyof typeof Command];
 
-/** How the body is encrypted. The others (none, zero, legacy) protect nothing and are refused. */
+/** Ciphers of the body. The others (none, zero, legacy) protect nothing and are refused. */
 export const Security = { aes128Gcm: 3, chacha20Poly1305: 4 } as const;
 export type Security = (typeof Security)[keyof typeof Security];
 
-/** How the bodies of both directions are framed; the client chooses. */
+/** Options for the framing of both bodies, which the client chooses. */
 export const Option = {
   /** Bodies consist of chunks, and end with an empty one. */
   chunkStream: 0x01,
@@ -34,12 +34,12 @@ export const Option = {
 } as const;
 
 export const KEY_LENGTH = 16;
-/** A nonce of AES-128-GCM. */
+/** Bytes of a nonce of AES-128-GCM. */
 export const NONCE_LENGTH = 12;
 export const AUTH_ID_LENGTH = 16;
-/** The length of a header, sealed. */
+/** Bytes of the sealed length of a header. */
 export const SEALED_LENGTH = 2 + 16;
-/** Random bytes beside a request header. */
+/** Random bytes that accompany a request header. */
 export const CONNECTION_NONCE_LENGTH = 8;
 
 /**
@@ -68,10 +68,10 @@ const COMMAND_AT = SECURITY_AT + 2;
 const DESTINATION_AT = COMMAND_AT + 1;
 const SUM_LENGTH = 4;
 
-/** The security of a body that is not sealed. */
+/** The value of security for a body that is not sealed. */
 const NONE = 5;
 
-/** The length of the padding has four bits. */
+/** The longest padding of a header in bytes: its length has four bits. */
 export const MAX_HEADER_PADDING = 15;
 
 /** The longest header: a name of 255 bytes and the longest padding. */

@@ -4,11 +4,11 @@ import type { StaticKeys } from './handshake/noise.ts';
 import type { Reserved } from './settings.ts';
 import type { Trace } from './trace.ts';
 
-/** Where datagrams are written. */
+/** The output for datagrams. */
 export interface TunnelOutput {
-  /** Changes with `reserve`. */
+  /** The buffer that datagrams are written to; changes with `reserve`. */
   readonly buffer: Uint8Array;
-  /** Makes room for a datagram of at most `bytes`. @returns its offset in `buffer`; -1 when there is no room. */
+  /** Reserves room for a datagram of at most `bytes`. @returns its offset in `buffer`; -1 when there is no room. */
   reserve(bytes: number): number;
   /** Sends the datagram at the reserved offset. */
   commit(length: number, destination: IpEndpoint): void;
@@ -18,24 +18,24 @@ export interface TunnelOutput {
  * - `unused`: nothing has been sent
  * - `connecting`: packets wait for a handshake
  * - `established`: there was a session, and no handshake has failed since
- * - `silent`: the peer has not responded for `REKEY_ATTEMPT_TIME`; the next packet without a usable session, or
- *   15 s of unanswered ones, starts another handshake
+ * - `silent`: the peer has not responded for `REKEY_ATTEMPT_TIME`; the next packet without a usable session, or 15 s
+ *   without a response to packets, starts another handshake
  * - `closed`: nothing is sent or received any more
  */
 export type TunnelState = 'unused' | 'connecting' | 'established' | 'silent' | 'closed';
 
-/** Each is queued once until it is taken. */
+/** An event of a tunnel. Each is queued once until it is taken. */
 export type TunnelEvent =
   | 'established'
   | 'silent'
-  /** Initiations have had no response for `RESOLVE_AFTER_TIME`; repeated with each further one. */
+  /** Initiations have had no response for `RESOLVE_AFTER_TIME`; repeated with each further initiation. */
   | 'unanswered'
   /** There is a new session after packets were unanswered, or were dropped from the queue. */
   | 'restored'
   /** The peer's address has changed. */
   | 'moved';
 
-/** What may change while a tunnel runs. */
+/** Settings that may change while a tunnel runs. */
 export interface TunnelSettings {
   /** Bytes of the largest packet inside the tunnel; padding does not exceed it. */
   readonly mtu: number;
@@ -50,7 +50,7 @@ export interface TunnelOptions {
   readonly endpoint: IpEndpoint;
   readonly settings: TunnelSettings;
   readonly random: RandomSource;
-  /** The time as TAI64N, later than all that it has returned for these keys. */
+  /** Returns the time as TAI64N, later than all values returned before for these keys. */
   readonly timestamp: () => Uint8Array;
   readonly now: number;
   readonly trace?: Trace | undefined;

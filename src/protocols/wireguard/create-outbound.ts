@@ -13,7 +13,7 @@ const means: TunnelMeans = {
   random: new SystemRandomSource(),
 };
 
-/** The outbound over the tunnels that all outbounds and reloads share, on the system's sockets. */
+/** Creates the outbound over the tunnels that all outbounds and reloads share, on the system's sockets. */
 export function createWireGuardOutbound(
   settings: WireGuardSettings,
   context: OutboundContext,

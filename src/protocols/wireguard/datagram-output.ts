@@ -10,7 +10,7 @@ import type { TunnelOutput } from './contract.ts';
  */
 export class DatagramOutput implements TunnelOutput {
   readonly #queue: TransmitQueue;
-  /** Datagrams of the current batch. */
+  /** Number of datagrams in the current batch. */
   #count = 0;
 
   constructor(socket: DatagramSocket) {
@@ -25,7 +25,7 @@ export class DatagramOutput implements TunnelOutput {
     const queue = this.#queue;
     const { length, segmentSize, buffer } = queue.current;
     if (length > 0) {
-      // The first datagram of a batch has its size, which only the last one may fall below.
+      // The first datagram sets the size of a batch; only the last one may be shorter.
       const isComplete = length % segmentSize !== 0 || this.#count === MAX_BATCH_DATAGRAMS;
       if (isComplete || bytes > segmentSize || length + bytes > buffer.length) queue.push();
     }
@@ -53,13 +53,13 @@ export class DatagramOutput implements TunnelOutput {
     if (!queue.isBlocked && queue.bytes + batch.length >= BATCHED_BYTES) queue.push();
   }
 
-  /** There is room in the socket again. */
+  /** Called when there is room in the socket again. */
   onWritable(): void {
     this.#queue.unblock();
     this.flush();
   }
 
-  /** Sends what was committed, as far as the socket takes it. */
+  /** Sends the committed datagrams, as far as the socket accepts them. */
   flush(): void {
     const queue = this.#queue;
     if (queue.isBlocked) return;

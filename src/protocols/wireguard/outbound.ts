@@ -15,14 +15,14 @@ import { LEAST_SILENCE, RETRY_DELAY, SILENCE_LIMIT } from './limits.ts';
 import { causesOfSilence, type WireGuardSettings } from './settings.ts';
 import type { RunningTunnel, SharedTunnels, TunnelLease } from './shared-tunnels.ts';
 
-/** Connects to destinations through a WireGuard tunnel, which starts with the first of them. */
+/** Connects to destinations through a WireGuard tunnel, which starts with the first connection. */
 export class WireGuardOutbound implements Outbound {
   readonly #settings: WireGuardSettings;
   readonly #context: OutboundContext;
   readonly #tunnels: SharedTunnels;
-  /** Greater than that of every outbound created before: a newer version takes a key over. */
+  /** The generation, greater than that of every outbound created before: a newer version takes over the keys. */
   readonly #generation: number;
-  /** The policy for names, limited to the families of the own addresses; `undefined` where none is left. */
+  /** The policy for names, limited to the families of the own addresses; `undefined` if none is left. */
   readonly #family: FamilyPolicy | undefined;
   #lease: TunnelLease | undefined;
   #isClosed = false;
@@ -42,7 +42,7 @@ export class WireGuardOutbound implements Outbound {
     const { clock, resolver, family } = this.#context;
     this.#mustReach(destination);
     let tunnel: RunningTunnel | undefined;
-    /** When the connection attempts began; nothing is sent for this dial before. */
+    /** When the connection attempts began; nothing is sent for this dial before that. */
     let since = Infinity;
     using dial = new Deadline(clock, DIAL_MS, 'the connection', signal);
     const limit = clock.after(SILENCE_LIMIT, () => {
@@ -79,7 +79,7 @@ export class WireGuardOutbound implements Outbound {
       client: origin?.source,
       // The routes of the host are those of the tunnel's own packets.
       hasRoute: () => true,
-      // The stack drops datagrams to families that it has no address of.
+      // The stack drops datagrams to families of which it has no address.
       allows: (peer) => isAllowed(family, peer),
       onUnresolved: (error) =>
         log.info(`udp by ${tag}: ${error.message}`, { outbound: tag, error: error.message }),
@@ -91,7 +91,10 @@ export class WireGuardOutbound implements Outbound {
     this.#lease?.release();
   }
 
-  /** @throws {DialError} where no own address can reach the destination. */
+  /**
+   * Checks the family of a destination.
+   * @throws {DialError} if no own address can reach the destination.
+   */
   #mustReach(destination: Endpoint): void {
     this.#mustHaveAddress();
     const version = ipVersion(destination.host);
@@ -106,7 +109,10 @@ export class WireGuardOutbound implements Outbound {
     throw new DialError('unreachable_network', `${where}: the tunnel has no ${what}`);
   }
 
-  /** @throws {DialError} for an empty list. */
+  /**
+   * Checks the own addresses.
+   * @throws {DialError} if there are none.
+   */
   #mustHaveAddress(): void {
     if (this.#settings.addresses.length > 0) return;
     throw new DialError('failed', 'wireguard: no tunnel-local addresses configured');
@@ -147,14 +153,14 @@ export class WireGuardOutbound implements Outbound {
     }
   }
 
-  /** A peer that was restarted has no session: it ignores packets until there is another handshake. */
+  /** Starts another handshake after a delay: a restarted peer has no session and ignores packets until then. */
   #retryHandshakeLater({ device }: RunningTunnel): Timer {
     const { clock } = this.#context;
     const since = clock.now();
     return clock.after(RETRY_DELAY, () => device.retryHandshake(since));
   }
 
-  /** The failure of a dial for which the peer was silent, whatever the destination is. */
+  /** The error of a dial for which the peer was silent, whatever the destination. */
   #silence(tunnel: RunningTunnel | undefined): DialError {
     const peer = shownEndpoint(this.#settings.endpoint);
     const what = tunnel

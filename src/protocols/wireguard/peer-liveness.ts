@@ -2,7 +2,7 @@ import { KEEPALIVE_TIMEOUT, REKEY_TIMEOUT, type TunnelDeadlines } from './deadli
 import { UNANSWERED_TIME } from './limits.ts';
 
 /**
- * When a keep-alive is due, and for how long the peer has not responded (whitepaper §6.5). Sets the deadlines
+ * Schedules keep-alives, and measures for how long the peer has not responded (whitepaper §6.5). Sets the deadlines
  * `keepalive`, `silence` and `persistent`; the tunnel handles `silence`.
  */
 export class PeerLiveness {
@@ -35,7 +35,7 @@ export class PeerLiveness {
     return this.#isKeepaliveDue;
   }
 
-  /** The first persistent keep-alive is due at once. */
+  /** Sets the interval of persistent keep-alives; the first is due at once. */
   setPersistent(interval: number, now: number): void {
     this.#interval = interval;
     if (interval > 0) this.#deadlines.set('persistent', now);
@@ -46,32 +46,35 @@ export class PeerLiveness {
     this.#isKeepaliveDue = true;
   }
 
-  /** Another packet was sent instead, or nothing can be sent. */
+  /** Cancels a keep-alive: another packet was sent instead, or nothing can be sent. */
   dropKeepalive(): void {
     this.#isKeepaliveDue = false;
   }
 
-  /** An authentic message was sent. */
+  /** Called when an authentic message was sent. */
   onSent(now: number): void {
     this.#deadlines.clear('keepalive');
     this.#onTraversal(now);
   }
 
-  /** A packet other than a keep-alive was sent: the peer is to respond in time. @param jitter added to it. */
+  /**
+   * Called when a packet other than a keep-alive was sent: the peer has to respond in time. @param jitter added to that
+   * time.
+   */
   onPacketSent(now: number, jitter: () => number): void {
     this.#unansweredSince = Math.min(this.#unansweredSince, now);
     if (this.#deadlines.isSet('silence')) return;
     this.#deadlines.set('silence', now + KEEPALIVE_TIMEOUT + REKEY_TIMEOUT + jitter());
   }
 
-  /** An authentic message was received, of a handshake as well. */
+  /** Called when an authentic message was received, including those of handshakes. */
   onReceived(now: number): void {
     this.#receivedAt = now;
     this.#deadlines.clear('silence');
     this.#onTraversal(now);
   }
 
-  /** A packet was received. @param length 0 for a keep-alive, which needs no response. */
+  /** Called when a packet was received. @param length 0 for a keep-alive, which needs no response. */
   onPacketReceived(length: number, now: number): void {
     this.#unansweredSince = Infinity;
     if (length === 0) return;
@@ -79,7 +82,7 @@ export class PeerLiveness {
     else this.#deadlines.set('keepalive', now + KEEPALIVE_TIMEOUT);
   }
 
-  /** A new session is in use. @returns whether packets were unanswered for `UNANSWERED_TIME` before it. */
+  /** Called when a new session is in use. @returns whether packets were unanswered for `UNANSWERED_TIME` before. */
   onUsable(now: number): boolean {
     const isRestored = now - this.#unansweredSince >= UNANSWERED_TIME;
     this.#unansweredSince = Infinity;
@@ -100,13 +103,13 @@ export class PeerLiveness {
     }
   }
 
-  /** All attempts of a handshake have failed. */
+  /** Called when all attempts of a handshake have failed. */
   onGivenUp(): void {
     this.#deadlines.clear('keepalive');
     this.#isKeepaliveDue = false;
   }
 
-  /** An authentic message was sent or received. */
+  /** Called when an authentic message was sent or received. */
   #onTraversal(now: number): void {
     if (this.#interval > 0) this.#deadlines.set('persistent', now + this.#interval);
   }

@@ -20,11 +20,11 @@ import { textAt, valueAt } from '../../schema/table-values.ts';
 /** The three bytes that follow the type of a message. */
 export type Reserved = readonly [number, number, number];
 
-/** Plain data that can be compared and cloned: keys are lower-case hex digits. */
+/** The settings as plain data that can be compared and cloned: keys are lower-case hex digits. */
 export interface WireGuardSettings {
   readonly privateKey: string;
   readonly peerPublicKey: string;
-  /** `undefined` for none: 32 zeros in the protocol. */
+  /** The preshared key; `undefined` for none: 32 zeros in the protocol. */
   readonly presharedKey: string | undefined;
   /** The peer's name or address as written, not validated, and its UDP port. */
   readonly endpoint: { readonly host: string; readonly port: number };
@@ -37,10 +37,10 @@ export interface WireGuardSettings {
   readonly reserved: Reserved | undefined;
 }
 
-/** A peer takes no initiation whose timestamp is not later than all before it (whitepaper §5.1). */
+/** A cause of silence: a peer rejects an initiation whose timestamp is not later than all before (whitepaper §5.1). */
 const OLD_CLOCK = ', or the clock of this machine is behind that of an earlier handshake';
 
-/** Why a peer may be silent with which there was no session yet: it ignores handshakes with other keys. */
+/** Causes of silence of a peer without a session so far: it ignores handshakes with other keys. */
 export const causesOfSilence = ({
   presharedKey,
 }: Pick<WireGuardSettings, 'presharedKey'>): string =>
@@ -59,7 +59,7 @@ const key = (name: string): Decoder<string> =>
   converted(secret, (text, reject) => {
     if (HEX_KEY.test(text)) return text.toLowerCase();
     const bytes = Buffer.from(text, 'base64');
-    // Node's decoder is lenient: what encodes back to the same text was valid.
+    // Node's decoder is lenient: text that is re-encoded identically was valid.
     if (bytes.length !== KEY_BYTES || bytes.toString('base64') !== text) {
       throw reject(`invalid wireguard ${name}`);
     }
@@ -119,13 +119,13 @@ export const outboundTable = struct(
   },
 );
 
-/** The `settings` of a WireGuard outbound. @throws {DecodeError} */
+/** Decodes the `settings` of a WireGuard outbound. @throws {DecodeError} */
 export function outboundSettings(table: TableNode): WireGuardSettings {
   const { address: addresses, ...written } = outboundTable(table);
   return { ...written, addresses };
 }
 
-/** Values that are accepted although no connection can be made with them. */
+/** Warnings for values that are accepted although no connection can be made with them. */
 export function* outboundWarnings(table: TableNode): Generator<SettingsWarning> {
   const address = valueAt(table, 'address');
   if (address?.kind === 'array' && address.items.length === 0) {

@@ -21,12 +21,12 @@ import { causesOfSilence, type WireGuardSettings } from './settings.ts';
 import type { TunnelEvent, TunnelSettings } from './contract.ts';
 import { timestampAfter } from './wire.ts';
 
-/** What tunnels need of the system; tests give their own. */
+/** The system services that tunnels use; tests substitute them. */
 export interface TunnelMeans {
   readonly bind: BindDatagrams;
   /**
-   * The first address of a name by the system's resolver.
-   * @param family of the address; either when left out.
+   * Resolves the first address of a name by the system's resolver.
+   * @param family the family of the address; either when left out.
    * @throws the system's error.
    */
   readonly resolve: (name: string, family?: 4 | 6) => Promise<string>;
@@ -38,7 +38,7 @@ export interface TunnelUser {
   readonly tag: string;
   readonly clock: Clock;
   readonly log: Logger;
-  /** See `OutboundContext`. */
+  /** Aborts when the proxy has stopped; see `OutboundContext`. */
   readonly stopped?: AbortSignal | undefined;
 }
 
@@ -48,27 +48,27 @@ export interface RunningTunnel {
   readonly device: TunnelDevice;
 }
 
-/** Owned by one user of a tunnel. */
+/** A use of a tunnel by one of its users. */
 export interface TunnelLease {
   /** Rejects when the tunnel cannot be started. */
   readonly running: Promise<RunningTunnel>;
-  /** Whether the tunnel has ended, so that another lease is to be taken. */
+  /** Whether the tunnel has ended, so that another lease has to be taken. */
   readonly isOver: boolean;
-  /** The tunnel ends after its last lease, when its connections have left. Idempotent. */
+  /** Ends the lease; the tunnel ends after its last lease, when its connections have closed. Idempotent. */
   release(): void;
 }
 
 /**
- * The tunnels of a running proxy. A peer keeps one session per public key, so outbounds with the same keys,
- * preshared key, endpoint and addresses share a tunnel: two versions of one outbound, for instance, while the
- * older carries its last flows.
+ * The tunnels of a running proxy. A peer keeps one session per public key, so outbounds with the same keys, preshared
+ * key, endpoint and addresses share a tunnel: two versions of one outbound, for instance, while the older carries its
+ * last flows.
  *
- * An outbound that is newer and has the same keys, but another preshared key, endpoint or addresses, takes the
- * keys over: two tunnels would take the peer's session from each other over and over.
+ * A newer outbound with the same keys, but another preshared key, endpoint or addresses, takes over the keys: two
+ * tunnels would keep taking the peer's session from each other.
  */
 export class SharedTunnels {
   readonly #means: TunnelMeans;
-  /** By `keysOf`. */
+  /** The tunnels by `keysOf`. */
   readonly #tunnels = new Map<string, SharedTunnel>();
   #generations = 0;
   /** The timestamp of the last initiation: a tunnel may start in the same moment in which another has ended. */
@@ -78,12 +78,12 @@ export class SharedTunnels {
     this.#means = means;
   }
 
-  /** A number for each outbound: of two, the newer has the greater. */
+  /** A number for each outbound: a newer one has a greater number. */
   nextGeneration(): number {
     return this.#generations++;
   }
 
-  /** @param generation of the outbound */
+  /** @param generation the generation of the outbound */
   lease(settings: WireGuardSettings, generation: number, user: TunnelUser): TunnelLease {
     const key = keysOf(settings);
     const running = this.#tunnels.get(key);
@@ -133,7 +133,7 @@ class SharedTunnel {
   #generation = -Infinity;
   #current: TunnelSettings;
   #leases = 0;
-  /** Leases taken so far. */
+  /** Number of leases taken so far. */
   #taken = 0;
   #started: RunningTunnel | undefined;
   #cause: Error | undefined;
@@ -156,17 +156,17 @@ class SharedTunnel {
     return this.#isOver;
   }
 
-  /** Whether it has users, and does not only deliver what they have left. */
+  /** Whether the tunnel has users, rather than only delivering data of former ones. */
   get isLeased(): boolean {
     return this.#leases > 0;
   }
 
-  /** The generation of its newest user. */
+  /** The generation of the tunnel's newest user. */
   get generation(): number {
     return this.#generation;
   }
 
-  /** Whether flows with these settings can use it. */
+  /** Whether flows with these settings can use the tunnel. */
   fits({ presharedKey, endpoint, addresses }: WireGuardSettings): boolean {
     const own = this.#settings;
     return (
@@ -178,7 +178,7 @@ class SharedTunnel {
     );
   }
 
-  /** The MTU, the keepalive interval and the reserved bytes are those of the newest user. */
+  /** Adds a user, whose MTU, keepalive interval and reserved bytes apply if it is the newest. */
   lease(settings: WireGuardSettings, generation: number): TunnelLease {
     this.#leases++;
     this.#taken++;
@@ -215,7 +215,7 @@ class SharedTunnel {
 
   readonly #onStopped = (): void => this.end();
 
-  /** Ends when what was written last has been delivered, unless there is another lease by then. */
+  /** Ends the tunnel when the last data has been delivered, unless there is another lease by then. */
   async #retire(): Promise<void> {
     const taken = this.#taken;
     await this.#started?.stack.whenLeft();
@@ -265,8 +265,8 @@ class SharedTunnel {
   }
 
   /**
-   * Sends to the address that the name of a silent peer has now, which may be a host whose address changes. A
-   * tunnel whose peer has left the family of its socket ends, so that the next flow starts another.
+   * Resolves the name of a silent peer again and sends to its current address, since the address of a host may change.
+   * A tunnel whose peer no longer has an address of the socket's family ends, so that the next flow starts another.
    */
   async #resolveAgain(): Promise<void> {
     const { tag, clock, log } = this.#user;
@@ -297,7 +297,7 @@ class SharedTunnel {
     }
   }
 
-  /** The address of the peer, as the system resolves it now. @param family either when left out */
+  /** The current address of the peer, resolved by the system. @param family either when left out */
   async #resolve(family?: 4 | 6): Promise<IpEndpoint> {
     const { host, port } = this.#settings.endpoint;
     const address = ipVersion(host) === 0 ? await this.#means.resolve(host, family) : host;
@@ -308,7 +308,10 @@ class SharedTunnel {
   }
 }
 
-/** @throws {DialError} for a public key of low order. */
+/**
+ * The static keys of settings.
+ * @throws {DialError} for a public key of low order.
+ */
 function staticKeysOf(settings: WireGuardSettings) {
   const { privateKey, peerPublicKey, presharedKey } = settings;
   const key = Buffer.from(privateKey, 'hex');
@@ -328,7 +331,7 @@ const tunnelSettings = ({ mtu, keepalive, reserved }: WireGuardSettings): Tunnel
   reserved,
 });
 
-/** The own addresses that the stack connects from. */
+/** The own addresses from which the stack connects. */
 function firstOfEachFamily(addresses: readonly string[]): readonly IpEndpoint[] {
   return ([4, 6] as const).flatMap((family) => {
     const first = addresses.find((address) => ipVersion(address) === family);
@@ -337,7 +340,10 @@ function firstOfEachFamily(addresses: readonly string[]): readonly IpEndpoint[] 
   });
 }
 
-/** @param isKnown whether there has been a session with the peer. */
+/**
+ * Logs an event of a tunnel.
+ * @param isKnown whether there has been a session with the peer.
+ */
 function logEvent(
   log: Logger,
   outbound: string,

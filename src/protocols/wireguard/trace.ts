@@ -1,8 +1,8 @@
 import type { TraceSink } from '../../net/trace.ts';
 
-/** Why a datagram was dropped. It does not change the tunnel. */
+/** The reason why a datagram was dropped. A drop does not change the tunnel. */
 export type DropReason =
-  /** Not a message: its type or its length is unknown. */
+  /** The datagram is not a message: its type or its length is unknown. */
   | 'message'
   /** `mac1` is invalid: the message is for another key. */
   | 'mac'
@@ -10,13 +10,13 @@ export type DropReason =
   | 'limit'
   /** No session or handshake has this index. */
   | 'index'
-  /** Its session is too old. */
+  /** The session is too old. */
   | 'expired'
-  /** Its counter exceeds the limit of a session. */
+  /** The counter exceeds the limit of a session. */
   | 'counter'
-  /** It was received before, or is too old to tell. */
+  /** The message was received before, or is too old to tell. */
   | 'replay'
-  /** It is not authentic. */
+  /** The message is not authentic. */
   | 'authentication';
 
 /** Events of a tunnel, for tests and diagnostics. */

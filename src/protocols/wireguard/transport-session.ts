@@ -27,16 +27,16 @@ const LIMITS: MessageLimits = {
   rejectAfter: REJECT_AFTER_MESSAGES,
 };
 
-/** Where a session comes from. */
+/** The origin of a session. */
 export interface SessionOrigin {
   readonly index: number;
   readonly peerIndex: number;
   readonly isInitiator: boolean;
-  /** When its handshake was completed, in milliseconds. */
+  /** When the handshake of the session was completed, in milliseconds. */
   readonly createdAt: number;
 }
 
-/** Why a message was not opened. */
+/** The reason why a message was not opened. */
 export type OpenFailure = 'counter' | 'replay' | 'authentication';
 
 /** A session: the keys of both directions with their counters. Dispose of it when it is replaced. */
@@ -51,7 +51,7 @@ export class TransportSession implements Disposable {
   readonly #window = new ReplayWindow(REPLAY_WINDOW);
   #sent = 0;
 
-  /** @param keys are overwritten: the ciphers have copies. */
+  /** @param keys overwritten: the ciphers have copies. */
   constructor(keys: SessionKeys, origin: SessionOrigin, limits: MessageLimits = LIMITS) {
     this.index = origin.index;
     this.peerIndex = origin.peerIndex;
@@ -65,7 +65,7 @@ export class TransportSession implements Disposable {
     this.#limits = limits;
   }
 
-  /** Whether another session is to replace it, because of the number of messages sent. */
+  /** Whether another session should replace this one, because of the number of messages sent. */
   get isWorn(): boolean {
     return this.#sent > this.#limits.rekeyAfter;
   }
@@ -78,7 +78,7 @@ export class TransportSession implements Disposable {
   /**
    * Seals the packet at `at + DataOffset.packet` in place. Not for a session that is spent.
    *
-   * @param length of the packet with its padding; there must be room for the tag after it.
+   * @param length the length of the packet with its padding; there must be room for the tag after it.
    * @returns the bytes of the message, which begins at `at`.
    */
   seal(bytes: Uint8Array, at: number, length: number): number {
@@ -95,7 +95,7 @@ export class TransportSession implements Disposable {
 
   /**
    * Opens the message from `start` to `end` in place: its packet is at `start + DataOffset.packet`.
-   * @returns why it failed; `undefined` for success.
+   * @returns the reason of a failure; `undefined` for success.
    */
   open(bytes: Uint8Array, start: number, end: number): OpenFailure | undefined {
     const counter = readCounter(bytes, start + DataOffset.counter);
@@ -116,7 +116,10 @@ export class TransportSession implements Disposable {
   }
 }
 
-/** Four zeros and the counter (whitepaper §5.4.6). All bytes are written: the ciphers share this memory. */
+/**
+ * Writes the nonce: four zeros and the counter (whitepaper §5.4.6). All bytes are written: the ciphers share this
+ * memory.
+ */
 function setNonce(nonce: Uint8Array, counter: number): void {
   nonce[0] = nonce[1] = nonce[2] = nonce[3] = 0;
   writeCounter(nonce, 4, counter);

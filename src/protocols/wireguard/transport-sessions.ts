@@ -7,9 +7,9 @@ import type { TransportSession } from './transport-session.ts';
 export class TransportSessions {
   /** The session that packets are sent with. */
   #current: TransportSession | undefined;
-  /** The one before it: packets of it are still accepted. */
+  /** The session before the current one: its packets are still accepted. */
   #previous: TransportSession | undefined;
-  /** The responder's newest, until a packet of the initiator confirms that it has the keys. */
+  /** The responder's newest session, until a packet of the initiator confirms that it has the keys. */
   #next: TransportSession | undefined;
 
   get current(): TransportSession | undefined {
@@ -20,7 +20,7 @@ export class TransportSessions {
     return this.#next;
   }
 
-  /** The session with this own index. */
+  /** The session with an index of this side. */
   find(index: number): TransportSession | undefined {
     if (this.#current?.index === index) return this.#current;
     if (this.#next?.index === index) return this.#next;
@@ -28,17 +28,17 @@ export class TransportSessions {
     return undefined;
   }
 
-  /** A handshake of this side is complete: its session is used at once. */
+  /** Adds the session of a completed handshake of this side, which is used at once. */
   addInitiated(session: TransportSession): void {
     this.#previous?.[Symbol.dispose]();
     if (this.#next) this.#current?.[Symbol.dispose]();
-    // The peer may already send with `next`: it is the one to keep.
+    // The peer may already send with `next`, so that session is the one to keep.
     this.#previous = this.#next ?? this.#current;
     this.#next = undefined;
     this.#current = session;
   }
 
-  /** A handshake of the peer was responded to. */
+  /** Adds the session of a handshake of the peer that was responded to. */
   addResponded(session: TransportSession): void {
     this.#next?.[Symbol.dispose]();
     this.#previous?.[Symbol.dispose]();
@@ -46,7 +46,7 @@ export class TransportSessions {
     this.#next = session;
   }
 
-  /** A packet was received with a session. @returns whether that confirms the newest. */
+  /** Called when a packet was received with a session. @returns whether that confirms the newest session. */
   confirm(session: TransportSession): boolean {
     if (session !== this.#next) return false;
     this.#previous?.[Symbol.dispose]();

@@ -19,18 +19,18 @@ import { Tunnel } from './tunnel.ts';
 import { DataOffset, datagramSize } from './wire.ts';
 
 export interface TunnelDeviceOptions {
-  /** For log lines and errors. */
+  /** The name of the tunnel, for log lines and errors. */
   readonly name: string;
   readonly staticKeys: StaticKeys;
-  /** The peer's. */
+  /** The endpoint of the peer. */
   readonly endpoint: IpEndpoint;
   readonly settings: TunnelSettings;
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly bind: BindDatagrams;
-  /** As for `Tunnel`. */
+  /** Returns the time as TAI64N, as for `Tunnel`. */
   readonly timestamp: () => Uint8Array;
-  /** It must not throw. */
+  /** Called for each event. Must not throw. */
   readonly onEvent?: ((event: TunnelEvent) => void) | undefined;
   readonly trace?: Trace | undefined;
 }
@@ -60,7 +60,7 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
   #handlers: DeviceHandlers | undefined;
   /** The offset of the datagram that `reserve` made room for. */
   #at = 0;
-  /** Whether `reserve` had no room. */
+  /** Whether the last `reserve` had no room. */
   #isDenied = false;
   #isClosed = false;
 
@@ -137,7 +137,7 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
     return this.#tunnel.receivedAt;
   }
 
-  /** What may change while it runs. */
+  /** Changes the settings while the tunnel runs. */
   set settings(settings: TunnelSettings) {
     this.#traits = traitsOf(settings);
     this.#tunnel.setSettings({ ...settings, mtu: this.#traits.mtu }, this.#clock.now());
@@ -155,12 +155,12 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
     this.#turns.run();
   }
 
-  /** The peer's address; changes in place. */
+  /** The peer's address; the object changes in place. */
   get endpoint(): IpEndpoint {
     return this.#tunnel.endpoint;
   }
 
-  /** Sends to another address of the same family from now on. */
+  /** Sends to a new address of the same family from now on. */
   moveTo(endpoint: IpEndpoint): void {
     if (this.#isClosed) return;
     this.#tunnel.moveTo(endpoint, this.#clock.now());
@@ -228,7 +228,7 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
     this.#handlers?.onWritable();
   }
 
-  /** Sends what is due, and reports what has happened. */
+  /** Sends due messages, and reports events. */
   #turn(): void {
     this.#tunnel.transmit(this.#clock.now(), this.#datagrams);
     this.#datagrams.flush();

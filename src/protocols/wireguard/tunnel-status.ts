@@ -9,7 +9,7 @@ export class TunnelStatus {
     return this.#state;
   }
 
-  /** `closed` is final. */
+  /** Enters a state; `closed` is final. */
   enter(state: TunnelState): void {
     if (this.#state === state || this.#state === 'closed') return;
     this.#state = state;

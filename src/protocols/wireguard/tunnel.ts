@@ -46,7 +46,7 @@ import {
  * A WireGuard tunnel to one peer (whitepaper §5 and §6), as initiator and as responder: datagrams and packets
  * in, datagrams and packets out. No datagram makes it throw.
  *
- * After a batch of calls: `transmit`, `nextEvent` until there is none, `nextTimeout`.
+ * After a batch of calls, the driver calls `transmit`, then `nextEvent` until there is none, then `nextTimeout`.
  */
 export class Tunnel {
   readonly #random: RandomSource;
@@ -80,7 +80,7 @@ export class Tunnel {
     return this.#status.state;
   }
 
-  /** The peer's address: the source of the last authentic message. Changes in place. */
+  /** The peer's address: the source of the last authentic message. The object changes in place. */
   get endpoint(): IpEndpoint {
     return this.#endpoint;
   }
@@ -90,7 +90,7 @@ export class Tunnel {
     return this.#liveness.receivedAt;
   }
 
-  /** Packets that were dropped while they waited for a handshake. */
+  /** Number of packets that were dropped while they were queued for a handshake. */
   get dropped(): number {
     return this.#waiting.dropped;
   }
@@ -122,11 +122,11 @@ export class Tunnel {
   }
 
   /**
-   * Sends the packet at `at + DataOffset.packet` of `bytes`: encrypted in place where there is a session, else it is
-   * queued and a handshake begins. The `datagramSize` bytes from `at` may be overwritten.
+   * Sends the packet at `at + DataOffset.packet` of `bytes`: encrypts it in place if there is a session, otherwise
+   * queues it and begins a handshake. The `datagramSize` bytes from `at` may be overwritten.
    *
-   * @param length of the packet.
-   * @returns the size of the datagram at `at`, which is to be sent to `endpoint`; 0 for none.
+   * @param length the length of the packet.
+   * @returns the size of the datagram at `at`, to be sent to `endpoint`; 0 for none.
    */
   send(bytes: Uint8Array, at: number, length: number, now: number): number {
     if (this.#status.state === 'closed') return 0;
@@ -138,14 +138,14 @@ export class Tunnel {
     return 0;
   }
 
-  /** Writes what is due, as far as there is room: handshake messages, queued packets, keep-alives. */
+  /** Writes due messages, as far as there is room: handshake messages, queued packets, keep-alives. */
   transmit(now: number, out: TunnelOutput): void {
     if (this.#status.state === 'closed' || !this.#sendPending(now, out)) return;
     // The initiation is last: a packet that is sent may make it due.
     if (this.#sendWaiting(now, out)) this.#initiate(now, out);
   }
 
-  /** When `onTimeout`, and then `transmit`, are due; Infinity for not at all. */
+  /** When `onTimeout`, and then `transmit`, must be called; Infinity for never. */
   nextTimeout(): number {
     return this.#deadlines.next;
   }
@@ -163,7 +163,7 @@ export class Tunnel {
     if (this.#liveness.isUnanswered) this.#wantHandshake(now);
   }
 
-  /** Sends to another address from now on, initiations that are under way at once. */
+  /** Sends to a new address from now on, initiations in progress at once. */
   moveTo(endpoint: IpEndpoint, now: number): void {
     if (this.#status.state === 'closed') return;
     assignEndpoint(this.#endpoint, endpoint);
@@ -238,14 +238,14 @@ export class Tunnel {
     this.#onAuthentic(from, now);
     if (this.#sessions.confirm(session)) this.#onUsable(now);
     const isLate = session.isInitiator && age >= REKEY_ON_RECEIPT_TIME;
-    // Once: the attempts last longer than what is left of the session.
+    // Once: the attempts last longer than the rest of the session.
     if (isLate && session === this.#sessions.current) this.#wantHandshake(now);
     const length = end - start - DATA_OVERHEAD;
     this.#liveness.onPacketReceived(length, now);
     return length;
   }
 
-  /** An authentic message was received. */
+  /** Called when an authentic message was received. */
   #onAuthentic(from: IpEndpoint, now: number): void {
     this.#liveness.onReceived(now);
     // The session may still be valid although the attempts to replace it have failed.
@@ -255,13 +255,13 @@ export class Tunnel {
     this.#status.notify('moved');
   }
 
-  /** A handshake has succeeded; only the initiator can send with its keys yet. */
+  /** Called when a handshake has succeeded; only the initiator can send with its keys yet. */
   #onSession({ isInitiator }: TransportSession, now: number): void {
     this.#deadlines.set('erase', now + ERASE_AFTER_TIME);
     this.#trace?.({ kind: 'session', role: isInitiator ? 'initiator' : 'responder' }, now);
   }
 
-  /** Packets can be sent with new keys. */
+  /** Called when packets can be sent with new keys. */
   #onUsable(now: number): void {
     this.#attempts.end();
     this.#status.enter('established');
@@ -294,7 +294,10 @@ export class Tunnel {
     return size;
   }
 
-  /** @returns false when there is no room. */
+  /**
+   * Sends a copy of a packet.
+   * @returns false when there is no room.
+   */
   #sendCopy(
     session: TransportSession,
     packet: Uint8Array,
@@ -307,7 +310,7 @@ export class Tunnel {
     return true;
   }
 
-  /** Sends queued packets, or else a keep-alive that is due. @returns false when there is no room. */
+  /** Sends queued packets, otherwise a keep-alive that is due. @returns false when there is no room. */
   #sendWaiting(now: number, out: TunnelOutput): boolean {
     const session = this.#usable(now);
     const liveness = this.#liveness;
@@ -329,7 +332,10 @@ export class Tunnel {
     return true;
   }
 
-  /** @returns false when there is no room. */
+  /**
+   * Sends pending handshake messages.
+   * @returns false when there is no room.
+   */
   #sendPending(now: number, out: TunnelOutput): boolean {
     const handshakes = this.#handshakes;
     for (let next = handshakes.peek(); next; next = handshakes.peek()) {
@@ -344,7 +350,7 @@ export class Tunnel {
 
   // Handshakes of this side.
 
-  /** Begins attempts of a handshake, unless some are under way. */
+  /** Begins attempts of a handshake, unless some are in progress. */
   #wantHandshake(now: number): void {
     if (this.#attempts.begin(now) && this.#usable(now) === undefined)
       this.#status.enter('connecting');
@@ -357,7 +363,7 @@ export class Tunnel {
       this.#giveUp(now);
       return;
     }
-    // Each initiation replaces the handshake of the one before it: none is made without room for it.
+    // Each initiation replaces the previous handshake, so none is created without room for it.
     if (out.reserve(INITIATION_SIZE) < 0) return;
     this.#writer.write(this.#handshakes.initiation(now), this.#endpoint, out);
     this.#attempts.onSent(now, this.#jitter());
@@ -366,7 +372,7 @@ export class Tunnel {
     if (this.#attempts.ageAt(now) >= RESOLVE_AFTER_TIME) this.#status.notify('unanswered');
   }
 
-  /** The peer does not respond. */
+  /** Gives up a handshake: the peer does not respond. */
   #giveUp(now: number): void {
     this.#attempts.end();
     this.#liveness.onGivenUp();

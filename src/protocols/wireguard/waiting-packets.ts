@@ -1,18 +1,21 @@
 import { Fifo } from '../../collections/fifo.ts';
 import { MAX_WAITING_PACKET_BYTES, MAX_WAITING_PACKETS } from './limits.ts';
 
-/** Packets that wait for a session: a queue that drops the oldest when it is full. */
+/** Packets queued for a session: when the queue is full the oldest is dropped. */
 export class WaitingPackets {
   readonly #packets = new Fifo<Uint8Array>();
   #bytes = 0;
   #dropped = 0;
 
-  /** Packets that were dropped. */
+  /** Number of packets that were dropped. */
   get dropped(): number {
     return this.#dropped;
   }
 
-  /** @param packet in memory of its own. */
+  /**
+   * Queues a packet.
+   * @param packet in memory of its own.
+   */
   push(packet: Uint8Array): void {
     this.#packets.push(packet);
     this.#bytes += packet.length;
@@ -30,7 +33,7 @@ export class WaitingPackets {
     this.#bytes -= this.#packets.shift()?.length ?? 0;
   }
 
-  /** Drops all. */
+  /** Drops all packets. */
   clear(): void {
     this.#dropped += this.#packets.size;
     this.#packets.clear();

@@ -10,7 +10,7 @@ export type MessageType = (typeof MessageType)[keyof typeof MessageType];
 export const KEY_SIZE = 32;
 export const TAG_SIZE = 16;
 export const MAC_SIZE = 16;
-/** Bytes of TAI64N. */
+/** Bytes of a TAI64N timestamp. */
 const TIMESTAMP_SIZE = 12;
 /** Bytes of the nonce of XChaCha20. */
 export const COOKIE_NONCE_SIZE = 24;
@@ -46,10 +46,10 @@ export const CookieReplyOffset = { receiver: 4, nonce: 8, cookie: 32 } as const;
 /** Offsets of the fields of a transport data message (§5.4.6); the tag follows the packet. */
 export const DataOffset = { receiver: 4, counter: 8, packet: 16 } as const;
 
-/** Bytes of the header and the tag. */
+/** Bytes of the header and the tag of a transport data message. */
 export const DATA_OVERHEAD = DataOffset.packet + TAG_SIZE;
 
-/** The plaintext is padded with zeros to a multiple of it. */
+/** Plaintext is padded with zeros to a multiple of this many bytes. */
 const PADDING = 16;
 
 /** Bytes of a packet with its padding (whitepaper §5.4.6), which does not exceed the MTU. */
@@ -100,20 +100,23 @@ export function writeIndex(bytes: Uint8Array, at: number, value: number): void {
   bytes[at + 3] = value >>> 24;
 }
 
-/** A counter of 64 bits. From 2^53 on the result is not exact, but not a safe integer either. */
+/** Reads a counter of 64 bits. From 2^53 on the result is not exact, but not a safe integer either. */
 export const readCounter = (bytes: Uint8Array, at: number): number =>
   readIndex(bytes, at) + readIndex(bytes, at + 4) * 2 ** 32;
 
-/** @param value a safe integer. */
+/**
+ * Writes a counter of 64 bits.
+ * @param value a safe integer.
+ */
 export function writeCounter(bytes: Uint8Array, at: number, value: number): void {
   writeIndex(bytes, at, value >>> 0);
   writeIndex(bytes, at + 4, Math.floor(value / 2 ** 32));
 }
 
-/** 2^62, where the seconds of TAI64 begin, and the 10 s that TAI was ahead of UTC in 1970. */
+/** 2^62, the start of the seconds of TAI64, and the 10 s by which TAI was ahead of UTC in 1970. */
 const TAI64_EPOCH = 2n ** 62n + 10n;
 /**
- * Nanoseconds are rounded down to a multiple of it, about 16.7 ms: a precise clock would disclose more about
+ * Nanoseconds are rounded down to a multiple of this, about 16.7 ms: a precise clock would disclose more about
  * this host than the peer needs.
  */
 const TIMESTAMP_GRAIN = 2n ** 24n;

@@ -30,25 +30,25 @@ import type { HeadMemory } from '../../../http/http1/head-memory.ts';
 import { RESPONSE_HEAD_LIMIT } from '../../../http/http1/limits.ts';
 import { SideError, SourceWatch, transferBody, type ExchangeSide } from './transfer-body.ts';
 
-/** The client has received its response. */
+/** The client has received the response. */
 interface Responded {
   readonly kind: 'responded';
   readonly keepClient: boolean;
   readonly keepOrigin: boolean;
 }
 
-/** How an exchange has ended, when the client's connection is still usable. */
+/** The result of an exchange after which the client's connection is still usable. */
 export type ExchangeOutcome =
   | Responded
-  /** Both links have become a tunnel, which has ended. */
+  /** Both links became a tunnel, which has ended. */
   | { readonly kind: 'upgraded' }
-  /** Nothing of a response was sent to the client. */
+  /** No part of a response was sent to the client. */
   | {
       readonly kind: 'failed';
       readonly error: Error;
       /** The status of the response to send. */
       readonly status: number;
-      /** Whether the origin closed before its first byte, as it may with an idle connection. */
+      /** Whether the origin closed before the first byte of its response, as may happen on an idle connection. */
       readonly stale: boolean;
       /** Whether the whole request was read, so that the next one can be read. */
       readonly drained: boolean;
@@ -71,17 +71,17 @@ export class ForwardedExchange {
   readonly #idle: IdleTimer;
   readonly #stop = new AbortController();
   #watch: LinkWatch | undefined;
-  /** The whole request was sent to the origin. */
+  /** Whether the whole request was sent to the origin. */
   #sent = false;
-  /** The final response is complete or has failed. */
+  /** Whether the final response is complete or has failed. */
   #over = false;
-  /** Bytes of the final response were sent to the client. */
+  /** Whether bytes of the final response were sent to the client. */
   #responded = false;
-  /** The origin has sent at least one byte. */
+  /** Whether the origin has sent at least one byte. */
   #originResponded = false;
   #clientError: Error | undefined;
 
-  /** @param heads what the unfinished heads of all origins share. */
+  /** @param heads the memory that the unfinished heads of all origins share. */
   constructor(
     client: ByteLink,
     origin: ByteLink,
@@ -278,7 +278,7 @@ export class ForwardedExchange {
   }
 }
 
-/** Bounds the interim responses to one request, which come one after the other in a read of thousands. */
+/** Bounds the interim responses to one request, of which a single read may hold thousands. */
 class InterimResponses {
   readonly #clock: Clock;
   readonly #rate = new RateLimit(INTERIM_RATE, INTERIM_BURST);
@@ -289,7 +289,7 @@ class InterimResponses {
   }
 
   /**
-   * Counts one; returns what to wait for before it is passed on, if anything.
+   * Counts an interim response; returns a promise to await before it is passed on, if any.
    * @throws {MessageError} when there are too many.
    */
   next(): Promise<void> | undefined {
@@ -304,7 +304,7 @@ const encoderFor = (framing: Framing): BodyEncoder =>
   framing.kind === 'chunked' ? chunkedEncoder(mayTrail) : plainEncoder;
 
 /**
- * The framing of a response to a client: chunks keep the connection usable, but HTTP/1.0 has none.
+ * The framing of a response to a client: chunks keep the connection usable, but HTTP/1.0 lacks them.
  */
 function framingFor(version: Version, body: Framing): Framing {
   if (body.kind !== 'chunked' && body.kind !== 'until-close') return body;

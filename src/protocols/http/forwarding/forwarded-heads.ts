@@ -43,8 +43,7 @@ export const mayTrail = (trailer: FieldLine): boolean => !NO_TRAILER.has(trailer
 
 /** Whether the sender keeps the connection open after this exchange (RFC 9112 §9.3). */
 export function persists({ version, fields }: { version: string; fields: FieldLines }): boolean {
-  // A proxy does not keep connections with HTTP/1.0 clients (§9.3), nor does it request that of
-  // origins.
+  // A proxy does not keep connections with HTTP/1.0 clients (§9.3), nor does it request that of origins.
   if (version === '1.0') return false;
   return (
     !listOf(fields, 'connection').includes('close') &&
@@ -72,7 +71,7 @@ export function upgradeOf({ version, fields }: RequestHead): string | undefined 
 
 export interface OriginRequest {
   readonly head: RequestHead;
-  /** Replaces the `Host` of the client (RFC 9112 §3.2.2). */
+  /** The value that replaces the `Host` of the client (RFC 9112 §3.2.2). */
   readonly authority: string;
   readonly path: string;
   readonly framing: Framing;
@@ -120,9 +119,9 @@ export function originHead(request: OriginRequest): Buffer {
 
 export interface ClientResponse {
   readonly head: ResponseHead;
-  /** `until-close` for a client that cannot read chunks. */
+  /** The framing of the response; `until-close` for a client that cannot read chunks. */
   readonly framing: Framing;
-  /** Whether the connection persists after this response. */
+  /** Whether the connection persists after the response. */
   readonly keep: boolean;
 }
 

@@ -42,7 +42,7 @@ export interface BodyTransfer {
    * them.
    */
   readonly ready: boolean;
-  /** Called before anything is sent. */
+  /** Called before the first byte is sent. */
   readonly onSend?: () => void;
   /** Called for each chunk that is read or written. */
   readonly touch: () => void;
@@ -51,9 +51,9 @@ export interface BodyTransfer {
 }
 
 /**
- * Sends a head and then the body, from one framing to another, buffering no more than one chunk:
- * the back-pressure of `to` reaches `from`. A failure of `from` ends the transfer also while `to`
- * takes nothing: the body would be truncated in any case.
+ * Sends a head and then the body, from one framing to another, buffering no more than one chunk: the back-pressure of
+ * `to` reaches `from`. A failure of `from` ends the transfer even while `to` accepts nothing: the body would be
+ * truncated in any case.
  *
  * @throws {SideError} with the side that failed or whose framing is invalid.
  */
@@ -71,7 +71,7 @@ export async function transferBody(transfer: BodyTransfer): Promise<void> {
     const before = decoder.chunks;
     const payload = await receive(from, decoder, signal);
     const chunks = decoder.chunks - before;
-    // Most reads have one, or none.
+    // Most reads have one chunk, or none.
     const turn = chunks > 1 ? (units ??= new UnitShare()).take(chunks * UnitCost.frame) : undefined;
     if (turn) await turn;
     touch();
@@ -108,7 +108,7 @@ async function receive(
   }
 }
 
-/** @param source of the rest of the body; left out when nothing follows. */
+/** @param source the source of the rest of the body; left out when nothing follows. */
 async function send(
   { link, side }: TransferEnd,
   chunks: readonly Uint8Array[],
@@ -123,14 +123,13 @@ async function send(
 }
 
 /**
- * Detects the failure of a link that is not read while the other side is full. There is one for
- * each link, shared by all its requests: reactions to `closed` stay in memory until the link
- * closes.
+ * Detects the failure of a link that is not read while the other side is full. One watch per link is shared by all its
+ * requests: reactions to `closed` stay in memory until the link closes.
  */
 export class SourceWatch {
   static readonly #all = new WeakMap<ByteLink, SourceWatch>();
   #failure: SideError | undefined;
-  /** Each rejects a wait under way. */
+  /** Functions that each reject a pending wait. */
   readonly #waits = new Set<(error: SideError) => void>();
 
   static of(end: TransferEnd): SourceWatch {

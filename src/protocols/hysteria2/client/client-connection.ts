@@ -63,8 +63,7 @@ export async function establish(
   },
 ): Promise<EstablishedConnection> {
   if (signal.aborted) throw abortedDial(signal, target);
-  // Set below: nothing is received in the turn of the event loop in which the connection was
-  // created.
+  // Set below: nothing is received in the turn of the event loop in which the connection was created.
   const late: { made?: EstablishedConnection } = {};
   const dialled = await dial({
     ...request,
@@ -109,7 +108,7 @@ function handshakeFailure(error: unknown, target: Endpoint): DialError {
   return fail('upstream', isTls ? `TLS: ${withAdvice(reason)}` : `QUIC: ${error.message}`);
 }
 
-/** What an authenticated connection needs besides QUIC. */
+/** Dependencies of an authenticated connection besides QUIC. */
 export interface ClientParts {
   readonly clock: Clock;
   readonly random: RandomSource;
@@ -121,7 +120,7 @@ export interface ClientParts {
  * An authenticated connection to a server: TCP streams, and UDP sessions if the server relays UDP.
  */
 export class ClientConnection {
-  /** Resolves when it has ended. */
+  /** Resolves when the connection has ended. */
   readonly ended: Promise<void>;
   readonly #connection: QuicConnection;
   readonly #close: () => void;
@@ -183,14 +182,14 @@ export class ClientConnection {
     }
   }
 
-  /** Whether new flows may use it. */
+  /** Whether new flows may use the connection. */
   get isUsable(): boolean {
     return this.#isUsable;
   }
 
   /**
-   * Opens a stream to a destination and waits for the server's response, RESPONSE_MS at most when the server is
-   * alive; an error in a later response fails the link.
+   * Opens a stream to a destination and waits for the server's response, at most RESPONSE_MS if the server is alive; an
+   * error in a later response fails the link.
    *
    * @throws {RetryableRequestError} when the connection ends, or its server is silent.
    * @throws {DialError} when the server does not reach the destination.
@@ -225,7 +224,7 @@ export class ClientConnection {
     }
   }
 
-  /** Reads the response, after which the stream has the destination's data. */
+  /** Reads the response, after which the stream carries the destination's data. */
   async #response(stream: ByteLink, signal: AbortSignal): Promise<void> {
     const reader = new BoundedReader(stream, READER_LIMIT, signal);
     const { ok, message } = await readTcpResponse(reader);
@@ -234,8 +233,8 @@ export class ClientConnection {
   }
 
   /**
-   * How long a response is waited for: `over` resolves after RESPONSE_MS, or as long again, once anything was
-   * received. A server that is silent for SILENCE_MS is gone.
+   * Limits the wait for a response: `over` resolves after a multiple of RESPONSE_MS, once anything was received. A
+   * server that is silent for SILENCE_MS counts as gone.
    */
   #patience(onSilence: (reason: RetryableRequestError) => void): Disposable & {
     readonly over: Promise<false>;
@@ -271,7 +270,10 @@ export class ClientConnection {
     return new DialError('upstream', text, { cause: error });
   }
 
-  /** @throws {DialError} `unsupported` when the server relays no UDP. */
+  /**
+   * Opens a UDP session.
+   * @throws {DialError} `unsupported` when the server relays no UDP.
+   */
   associate(): PacketLink {
     if (this.#relaysUdp && this.#connection.maxDatagramSize > 0)
       return this.#udp.open(this.#silence.onSent);
@@ -286,7 +288,7 @@ export class ClientConnection {
   }
 }
 
-/** Why no stream was opened in time: the server's limit of streams was reached. */
+/** The error when no stream was opened in time: the server's limit of streams was reached. */
 function noStream(signal: AbortSignal, target: Endpoint): DialError {
   const aborted = abortedDial(signal, target);
   if (aborted.code !== 'timed_out') return aborted;
@@ -296,13 +298,13 @@ function noStream(signal: AbortSignal, target: Endpoint): DialError {
 
 const LONGEST_MESSAGE = 256;
 
-/** The server's message after its name, which the message may have already. */
+/** The server's message, prefixed with its name unless the message has it already. */
 function reasonOf(message: string, target: Endpoint): string {
   const server = `${shownEndpoint(target)}: `;
   const reason = shownForeign(inOneLine(message));
   return reason.startsWith(server) ? reason : server + reason;
 }
 
-/** The server's message in one line, for logs. */
+/** The server's message on one line, for logs. */
 const inOneLine = (message: string): string =>
   message.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').slice(0, LONGEST_MESSAGE);

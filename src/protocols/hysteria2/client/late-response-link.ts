@@ -3,19 +3,19 @@ import type { ByteLink } from '../../../net/links/link.ts';
 import { unlessAborted } from '../../../net/time/unless-aborted.ts';
 
 /**
- * A stream whose response has not come yet: a server may send it with the destination's first data (mihomo's
- * listener), which many destinations send only once they have received some. What is written passes; reads wait for
- * the response. An error in it fails the link.
+ * A stream whose response is still pending: a server may send it with the destination's first data (mihomo's listener),
+ * which many destinations send only once they have received some. Writes pass; reads wait for the response. An error in
+ * the response fails the link.
  */
 export class LateResponseLink implements ByteLink {
   readonly #stream: ByteLink;
-  /** Until the response was read. */
+  /** Pending until the response was read, then `undefined`. */
   #response: Promise<void> | undefined;
   #isReading = false;
-  /** What was written is still being delivered, although nothing is read. */
+  /** Whether written data is still being delivered, although nothing is read. */
   #isReset = false;
 
-  /** @param response resolves when the stream is past a response that is no error, and rejects otherwise. */
+  /** @param response resolves once a successful response was read, and rejects otherwise. */
   constructor(stream: ByteLink, response: Promise<void>) {
     this.#stream = stream;
     this.#response = response;

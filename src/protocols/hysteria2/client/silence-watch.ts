@@ -3,9 +3,9 @@ import type { WireCounter } from '../../../net/links/link.ts';
 import { ASSOCIATION_SILENCE_MS, SILENCE_MS } from '../limits.ts';
 
 /**
- * Detects a server that is gone, before the idle timeout does. A QUIC endpoint acknowledges
- * datagrams within milliseconds (RFC 9221 §5.2), and is probed until it does (RFC 9002 §6.2): when
- * nothing at all is received after a datagram was sent, the server or the path is gone.
+ * Detects an unreachable server before the idle timeout does. A QUIC endpoint acknowledges datagrams within
+ * milliseconds (RFC 9221 §5.2), and is probed until it does (RFC 9002 §6.2): when nothing is received after a datagram
+ * was sent, the server or the path is gone.
  */
 export class SilenceWatch {
   readonly #clock: Clock;
@@ -28,7 +28,7 @@ export class SilenceWatch {
     this.#onDead = onDead;
   }
 
-  /** To be called after each datagram; begins a watch unless one is under way. */
+  /** Called after each datagram; starts a watch unless one is running. */
   readonly onSent = (): void => {
     if (this.#timer || this.#isStopped) return;
     this.#received = this.#wire.bytesRead;

@@ -3,7 +3,7 @@ import { ASSOCIATIONS_A_CONNECTION, MOST_ASSOCIATIONS } from '../limits.ts';
 
 /** An association that may be closed to make room for another. */
 export interface Placed {
-  /** When the last datagram was sent or received, on the clock. */
+  /** When the association last sent or received a datagram, on the clock. */
   readonly lastActive: number;
   close(): void;
 }
@@ -12,15 +12,14 @@ export interface Placed {
 const LOOKS = 8;
 
 /**
- * The associations of all clients of a listener, each of which costs a descriptor. Beyond the
- * limits one is closed for the newest: of the same connection, or of the account that has the most.
- * It is the oldest that was not used since it was examined last; when LOOKS of them were used, the
- * oldest of these.
+ * The associations of all clients of a listener, each of which costs a descriptor. Beyond a limit one is closed for the
+ * newest: one of the same connection, or of the account that has the most. Chosen is the oldest that was not used since
+ * it was last examined; when LOOKS of them were used, the oldest of these.
  */
 export class AssociationPlaces {
   readonly #byConnection = new Shares<Placed, number>();
   readonly #byAccount = new Shares<Placed, string>();
-  /** `lastActive` of each when it was last examined. */
+  /** `lastActive` of each association when it was last examined. */
   readonly #seen = new Map<Placed, number>();
 
   get count(): number {
@@ -31,7 +30,7 @@ export class AssociationPlaces {
    * Adds an association, after making room for it.
    *
    * @param connection the number of its connection.
-   * @param account in whose share it is counted.
+   * @param account the account whose share it counts in.
    */
   take(association: Placed, connection: number, account: string): void {
     const { size } = this.#byAccount;
@@ -45,7 +44,7 @@ export class AssociationPlaces {
     this.#byAccount.add(association, account);
   }
 
-  /** Idempotent. */
+  /** Removes an association. Idempotent. */
   release(association: Placed): void {
     if (!this.#seen.delete(association)) return;
     this.#byConnection.delete(association);

@@ -18,7 +18,7 @@ export class Circuits {
     return this.#limit;
   }
 
-  /** Applies to circuits that are opened from now on. */
+  /** The largest number of circuits; applies to those opened from now on. */
   set limit(limit: number) {
     this.#limit = limit;
   }
@@ -30,7 +30,7 @@ export class Circuits {
     return true;
   }
 
-  /** To be called once for each circuit that was opened. */
+  /** Called once for each circuit that was opened. */
   close(): void {
     this.#open--;
   }

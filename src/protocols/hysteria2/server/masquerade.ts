@@ -25,12 +25,12 @@ export class MasqueradeSite {
     this.#clock = clock;
   }
 
-  /** The response; `Http3Server` omits the body where none is allowed. */
+  /** The response to any request; `Http3Server` omits the body where none is allowed. */
   respond(): Http3Response {
     const fields = [
       // UTF-8 octets as in the file: fields are encoded as latin1.
       { name: 'content-type', value: Buffer.from(this.#contentType).toString('latin1') },
-      // A server with a clock MUST send it (RFC 9110 §6.6.1), in the format of §5.6.7.
+      // Required of a server with a clock (RFC 9110 §6.6.1), in the format of §5.6.7.
       { name: 'date', value: new Date(this.#clock.wall()).toUTCString() },
     ];
     if (mayHaveLength(this.#status)) {
@@ -40,5 +40,5 @@ export class MasqueradeSite {
   }
 }
 
-/** A 204 MUST NOT have a Content-Length (RFC 9110 §8.6). */
+/** Whether a status may have a Content-Length: a 204 MUST NOT (RFC 9110 §8.6). */
 const mayHaveLength = (status: number): boolean => status !== 204;

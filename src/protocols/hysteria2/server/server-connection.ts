@@ -28,12 +28,12 @@ import { UdpSessions, type UdpSession } from '../udp/udp-sessions.ts';
 import type { WaitingRequests } from './waiting-requests.ts';
 import { encodeTcpResponse, parseHostPort, readTcpRequest, TCP_REQUEST } from '../wire.ts';
 
-/** How an inbound serves its clients, by its settings. */
+/** The settings by which an inbound serves its clients. */
 export interface Service {
   readonly context: InboundContext;
-  /** The label of a credential's user, empty for none; `undefined` for a wrong credential. */
+  /** Returns the label of a credential's user, empty for none; `undefined` for a wrong credential. */
   readonly authenticate: (credential: string) => string | undefined;
-  /** The standing of a client that was authenticated by this credential. */
+  /** Returns the standing of a client that was authenticated by this credential. */
   readonly standingOf: (credential: string) => Standing;
   readonly site: MasqueradeSite;
   /**
@@ -42,21 +42,21 @@ export interface Service {
   readonly udpIdleMs: number | undefined;
 }
 
-/** What a connection needs of its listener. */
+/** The listener of a connection, as seen by the connection. */
 export interface ConnectionOwner {
-  /** Serves clients that authenticate from now on. */
+  /** The service for clients that authenticate from now on. */
   readonly service: Service;
   readonly book: SessionBook;
   readonly circuits: Circuits;
   readonly waiting: WaitingRequests;
   readonly associations: AssociationPlaces;
   readonly random: RandomSource;
-  /** The client has authenticated: its session is live from now on. */
+  /** Called when the client has authenticated: its session is live from now on. */
   onAuthenticated(connection: ServerConnection): void;
   onEnded(connection: ServerConnection): void;
 }
 
-/** An authenticated client. It keeps the service that it started with while its account stands. */
+/** An authenticated client. It keeps the service that it started with while its account is valid. */
 interface Client {
   readonly service: Service;
   readonly open: OpenSession;
@@ -71,7 +71,7 @@ interface Client {
  */
 export class ServerConnection {
   readonly handlers: QuicHandlers;
-  /** Its number among the connections of its listener. */
+  /** The number of the connection in its listener. */
   readonly number: number;
   readonly #connection: QuicConnection;
   readonly #owner: ConnectionOwner;
@@ -82,7 +82,7 @@ export class ServerConnection {
   #associations = 0;
   /** Streams that were passed to the dispatcher and have not ended. */
   #flows = 0;
-  /** Runs while a client that may not wait has no flow. */
+  /** The timer that runs while a client that may not wait has no flow. */
   #unusedTimer: Timer | undefined;
   /** Proxy streams of this client, counted in the listener's `Circuits`. */
   #circuits = 0;
@@ -126,9 +126,9 @@ export class ServerConnection {
   }
 
   /**
-   * A client whose account was removed, or whose inbound is draining, stays connected until its last flow has
-   * ended. HANDSHAKE_MS more are for what is still being sent, such as refusals: the client's own ends of streams
-   * may never arrive.
+   * Ends the connection of a client whose account was removed, or whose inbound is draining, after its last flow.
+   * HANDSHAKE_MS more are allowed for data still being sent, such as refusals: the client's own ends of streams may
+   * never arrive.
    */
   #endIfUnused(): void {
     const client = this.#client;
@@ -143,7 +143,7 @@ export class ServerConnection {
   }
 
   /**
-   * Updates how many streams an authenticated client may open: STREAMS_AHEAD_OF_CIRCUITS more than
+   * Updates the number of streams that an authenticated client may open: STREAMS_AHEAD_OF_CIRCUITS more than
    * its circuits, but at most STREAMS_BESIDE_CIRCUITS more than the listener's limit of circuits,
    * which may have changed.
    */
@@ -163,7 +163,7 @@ export class ServerConnection {
     return response ?? this.#owner.service.site.respond();
   }
 
-  /** `undefined` for a wrong credential, whose response is that of any other request. */
+  /** Authenticates a client; `undefined` for a wrong credential, which gets the response of any other request. */
   #authenticate(request: Http3Request): Http3Response | undefined {
     if (this.#ended) return undefined;
     const { auth, receiveRate } = readAuthentication(request);

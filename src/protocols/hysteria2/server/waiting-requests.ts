@@ -9,15 +9,14 @@ interface Waiting {
 }
 
 /**
- * Streams of all clients of a listener whose request is incomplete, for at most HANDSHAKE_MS each.
- * Beyond the limits the oldest one is rejected: of the same connection, or of the connection that
- * has the most.
+ * Streams of all clients of a listener whose request is incomplete, for at most HANDSHAKE_MS each. Beyond a limit the
+ * oldest one is rejected: one of the same connection, or of the connection that has the most.
  *
- * All have the same time limit, so one timer for the oldest is enough.
+ * All have the same time limit, so that one timer for the oldest suffices.
  */
 export class WaitingRequests {
   readonly #clock: Clock;
-  /** In order of arrival. */
+  /** Waiting requests in order of arrival. */
   readonly #all = new Set<Waiting>();
   readonly #shares = new Shares<Waiting, number>();
   #timer: Timer | undefined;
@@ -32,9 +31,8 @@ export class WaitingRequests {
 
   /**
    * @param connection the number of its connection.
-   * @param giveUp called at the time limit, or when the request has to make room; may end the wait
-   *   itself.
-   * @returns ends the wait; idempotent.
+   * @param giveUp called at the time limit, or when the request is evicted; may end the wait itself.
+   * @returns a function that ends the wait; idempotent.
    */
   add(connection: number, giveUp: () => void): () => void {
     if (this.#shares.countOf(connection) >= WAITING_REQUESTS_A_CONNECTION) {

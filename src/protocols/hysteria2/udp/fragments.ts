@@ -5,7 +5,7 @@ import { encodeUdpMessage, udpHeaderSize, type UdpMessage } from '../wire.ts';
 /** A packet to send. */
 export interface OutgoingPacket {
   readonly sessionId: number;
-  /** `host:port` in UTF-8. */
+  /** The address as `host:port` in UTF-8. */
   readonly address: Uint8Array;
   readonly data: Uint8Array;
 }
@@ -14,9 +14,8 @@ export interface OutgoingPacket {
 const PACKET_IDS = 0xffff;
 
 /**
- * The datagrams that carry a packet, each of at most `maxSize` bytes: one, or fragments under a
- * random packet id. Empty when it cannot be sent: without data, with more than UDP_PAYLOAD_LIMIT,
- * or when `maxSize` leaves no room.
+ * The datagrams that carry a packet, each of at most `maxSize` bytes: one, or fragments under a random packet id. Empty
+ * when the packet cannot be sent: without data, with more than UDP_PAYLOAD_LIMIT, or when `maxSize` leaves no room.
  */
 export function datagramsOf(
   { sessionId, address, data }: OutgoingPacket,

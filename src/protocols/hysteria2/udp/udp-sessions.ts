@@ -9,10 +9,10 @@ import { datagramsOf, MessageReassembly } from './fragments.ts';
 import { ASSOCIATION_QUEUE } from '../limits.ts';
 import { decodeUdpMessage, LastAddress, parseHostPort, type UdpMessage } from '../wire.ts';
 
-/** What UDP sessions need of their connection. */
+/** The part of a connection that UDP sessions use. */
 export type DatagramChannel = Pick<QuicConnection, 'sendDatagram' | 'maxDatagramSize'>;
 
-/** Session ids have 32 bits. */
+/** Number of session ids, which have 32 bits. */
 const IDS = 2 ** 32;
 
 /** One association over the DATAGRAM frames of a connection, on either side. */
@@ -26,14 +26,14 @@ export class UdpSession extends QueuedPackets implements PacketLink {
   readonly #resolveClosed: (cause: Error | undefined) => void;
   readonly #reassembly = new MessageReassembly();
   #idle: IdleTimer | undefined;
-  // Most packets of a session have the address of the one before: the last received and sent are
+  // Most packets of a session have the address of the one before: the last received one and the last sent one are
   // cached.
   #from: { readonly text: string; readonly peer: Endpoint } | undefined;
   #to: { readonly peer: Endpoint; readonly bytes: Uint8Array } | undefined;
   #ended = false;
 
   /**
-   * @param onClose called once, when it is closed.
+   * @param onClose called once, when the session is closed.
    * @param onSent called after each packet that was sent.
    */
   constructor(
@@ -54,7 +54,7 @@ export class UdpSession extends QueuedPackets implements PacketLink {
     this.#resolveClosed = resolve;
   }
 
-  /** When the last datagram was sent or received, on the clock; 0 before `closeWhenIdle`. */
+  /** When the session last sent or received a datagram, on the clock; 0 before `closeWhenIdle`. */
   get lastActive(): number {
     return this.#idle?.lastActive ?? 0;
   }
@@ -122,7 +122,7 @@ export class UdpSession extends QueuedPackets implements PacketLink {
   }
 }
 
-/** The UDP sessions of one connection, by their id, which the client chooses. */
+/** The UDP sessions of one connection by their ids, which the client chooses. */
 export class UdpSessions {
   readonly #channel: DatagramChannel;
   readonly #random: RandomSource;
@@ -133,8 +133,8 @@ export class UdpSessions {
   #ended = false;
 
   /**
-   * @param accept returns whether it accepts, and then owns, a session that the peer begins; left
-   *   out for a client, which accepts none.
+   * @param accept returns whether a session that the peer begins is accepted, and then owns it; left out for a client,
+   * which accepts none.
    */
   constructor(
     channel: DatagramChannel,
@@ -161,7 +161,7 @@ export class UdpSessions {
 
   /**
    * Opens a session with an unused id.
-   * @param onSent called after each packet that it sends.
+   * @param onSent called after each packet that the session sends.
    */
   open(onSent?: () => void): UdpSession {
     do this.#lastId = (this.#lastId + 1) % IDS;

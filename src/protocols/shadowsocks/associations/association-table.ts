@@ -6,20 +6,20 @@ import { originOf } from '../../inbounds/serve-flows.ts';
 import { ClientAssociation, type ResponseSealer } from './client-association.ts';
 import type { KeyedUser, ShadowsocksUsers } from '../shadowsocks-users.ts';
 
-/** What the datagram server of either edition needs. */
+/** Dependencies of the datagram server of either edition. */
 export interface DatagramServerDeps {
   readonly users: ShadowsocksUsers;
-  /** What the server keeps of the user's key. */
+  /** Returns the server's record of the user's key. */
   readonly credentialOf: (user: KeyedUser) => string;
   readonly context: InboundContext;
   readonly random: RandomSource;
 }
 
-/** Associations of one inbound; beyond this the least recently used one is closed. */
+/** Associations of one inbound; beyond this number the least recently used one is closed. */
 const MOST_ASSOCIATIONS = 4096;
 /**
- * Associations of one user among many; few users have equal shares instead. Beyond this the user's
- * own longest idle one is closed, so that no user can close those of others by opening more.
+ * Associations of one user among many; few users have equal shares instead. Beyond this number the user's own longest
+ * idle one is closed, so that no user can close those of others by opening more.
  */
 const MOST_OF_USER = 256;
 
@@ -56,7 +56,7 @@ export class AssociationTable<State> {
     });
   }
 
-  /** The association of that key, which becomes the most recently used one. */
+  /** The association of a key, which becomes the most recently used one. */
   find(key: string): AssociationEntry<State> | undefined {
     return this.#entries.get(key);
   }
@@ -76,7 +76,7 @@ export class AssociationTable<State> {
       if (own.size === 0) this.#byUser.delete(user);
       if (this.#entries.peek(key) === entry) this.#entries.delete(key);
     };
-    // Sealer and state are released with the association, which must not be found after that.
+    // Sealer and state are released with the association, which must not be found afterwards.
     const owned: ResponseSealer = {
       seal: (packet) => sealer.seal(packet),
       [Symbol.dispose]: () => {
@@ -106,7 +106,7 @@ export class AssociationTable<State> {
     return entry;
   }
 
-  /** The live associations of that user; closes one when there is no room for another. */
+  /** The live associations of a user; closes one when there is no room for another. */
   #makeRoom(user: KeyedUser): Set<ClientAssociation> {
     const before = this.#byUser.get(user);
     if (before && before.size >= this.#limitOfUser) longestIdle(before)?.close();

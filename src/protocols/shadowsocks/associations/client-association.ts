@@ -8,7 +8,7 @@ import { UDP_IDLE_MS } from '../../../net/time/time-limits.ts';
 
 /** Seals responses as datagrams for one client. */
 export interface ResponseSealer extends Disposable {
-  /** The datagram; `undefined` when the peer's host does not fit. */
+  /** Seals a response; `undefined` when the peer's host does not fit. */
   seal(packet: Packet): Uint8Array | undefined;
 }
 
@@ -36,12 +36,12 @@ export class ClientAssociation extends QueuedPackets implements PacketLink {
     this.#resolveClosed = resolve;
   }
 
-  /** Bytes of the client's datagrams. */
+  /** Counts the bytes of the client's datagrams. */
   get wire(): WireCounter {
     return this.#counts;
   }
 
-  /** When the last datagram was sent or received, on the clock. */
+  /** When the association last sent or received a datagram, on the clock. */
   get lastActive(): number {
     return this.#idle.lastActive;
   }
@@ -81,7 +81,7 @@ export class ClientAssociation extends QueuedPackets implements PacketLink {
     this.#resolveClosed(cause);
   }
 
-  /** Responds through that socket from now on, and closes the association with it. */
+  /** Responds through a socket from now on, and closes the association with it. */
   #replyBy(replyPath: ReplyPath): void {
     this.#forgetSocket?.();
     this.#replyPath = replyPath;

@@ -19,7 +19,7 @@ export class UpstreamAssociation implements PacketLink {
    * @param server an IP address and a port.
    * @param codec disposed of with the association.
    * @param client the address of the association's client.
-   * @param onSocket called with its socket.
+   * @param onSocket called with the association's socket.
    * @throws the system's error when no socket can be bound; the caller then disposes of the codec.
    */
   static async open(
@@ -74,11 +74,11 @@ export class UpstreamAssociation implements PacketLink {
 /**
  * The address of a server to which datagrams are sent; `undefined` without addresses.
  *
- * A loss of datagrams is not reported, but connections to all addresses have raced: the address of
- * the last connection works, or at least its family when the name has other addresses by now.
+ * A loss of datagrams is not reported, but connections to all addresses have raced: the address of the last connection
+ * works, or at least its family if the name has other addresses by now.
  *
- * @param addresses of the server, in the order of the resolver.
- * @param reached by the last connection; `undefined` without one.
+ * @param addresses the addresses of the server, in the order of the resolver.
+ * @param reached the address of the last connection; `undefined` without one.
  */
 export async function serverAddress(
   addresses: readonly string[],

@@ -19,16 +19,16 @@ interface ServerSession {
   lastSeen: number;
 }
 
-/** A third session is accepted once the old one has been silent for this long (§3.2.4). */
+/** Milliseconds that the old session must have been silent before a third session is accepted (§3.2.4). */
 const OLD_SESSION_MS = 60_000;
 
-/** A client's association with a server of SIP022. */
+/** The client's side of an association with a server of SIP022. */
 export class DatagramCodec2022 implements DatagramCodec {
   readonly #deps: SealingDeps;
   readonly #key: Uint8Array;
   readonly #sealer: DatagramSealer;
   readonly #cipher: BlockCipher | undefined;
-  /** The opener of all sessions, where they have no key of their own. */
+  /** The opener of all sessions, where sessions have no key of their own. */
   readonly #shared: Opener | undefined;
   #current: ServerSession | undefined;
   #old: ServerSession | undefined;
@@ -78,12 +78,12 @@ export class DatagramCodec2022 implements DatagramCodec {
     return session && this.#settled(session, session.receiving.readMerged(plain, this.#context));
   }
 
-  /** What responses to this client are checked with. */
+  /** The context against which responses to this client are checked. */
   get #context(): MessageContext {
     return { wallMs: this.#deps.clock.wall(), clientSession: this.#sealer.session.id };
   }
 
-  /** Keeps a new session only with its first packet; it then replaces the old one. */
+  /** Keeps a new session once its first packet was accepted; the session then replaces the old one. */
   #settled(session: ServerSession, packet: Packet | undefined): Packet | undefined {
     const isKnown = session === this.#current || session === this.#old;
     if (!packet) {
@@ -105,7 +105,7 @@ export class DatagramCodec2022 implements DatagramCodec {
     return this.#old?.id.equals(id) ? this.#old : undefined;
   }
 
-  /** `undefined` while the old session may still be in use. */
+  /** Creates a session; `undefined` while the old one may still be in use. */
   #newSession(header: Buffer): ServerSession | undefined {
     const { method, clock } = this.#deps;
     if (this.#old && clock.now() - this.#old.lastSeen < OLD_SESSION_MS) return undefined;

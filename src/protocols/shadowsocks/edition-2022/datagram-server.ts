@@ -18,20 +18,17 @@ interface IdentifiedDatagram {
   readonly user: KeyedUser;
   /** Session id and packet id. */
   readonly header: Buffer;
-  /**
-   * The body, which has yet to be opened; `undefined` in the construction without a separate
-   * header.
-   */
+  /** The sealed body; `undefined` in the construction without a separate header. */
   readonly sealed: Uint8Array | undefined;
 }
 
-/** The datagrams of a SIP022 inbound: one association for each session of a client. */
+/** The datagram server of a SIP022 inbound: one association for each session of a client. */
 export class DatagramServer2022 implements DatagramServer {
   readonly #deps: DatagramServerDeps;
   readonly #associations: AssociationTable<ReceivingSession>;
   readonly #ended: EndedSessions;
   readonly #cipher: BlockCipher | undefined;
-  /** The opener of all sessions, where they have no key of their own. */
+  /** The opener of all sessions, where sessions have no key of their own. */
   readonly #shared: Opener | undefined;
 
   constructor(deps: DatagramServerDeps, sessions: DatagramSessions) {
@@ -99,7 +96,7 @@ export class DatagramServer2022 implements DatagramServer {
       : session.readMerged(header, context);
   }
 
-  /** A session that has no association: a new one, or one that has ended and may go on. */
+  /** Creates a session without an association: a new one, or one that has ended and may continue. */
   #newSession({ user, header }: IdentifiedDatagram): ReceivingSession {
     const { method } = this.#deps.users;
     const id = header.subarray(0, SESSION_ID);
@@ -109,7 +106,7 @@ export class DatagramServer2022 implements DatagramServer {
     });
   }
 
-  /** The same in successive handlers. */
+  /** The key of an ended session, the same in successive handlers. */
   #endedKey(user: KeyedUser, header: Buffer): string {
     return `${this.#deps.credentialOf(user)} ${header.toString('latin1', 0, SESSION_ID)}`;
   }

@@ -43,10 +43,10 @@ class SendingSession {
   }
 }
 
-/** What main headers contain, and are checked against. */
+/** Contents of main headers, which are also checked on receipt. */
 export interface MessageContext {
   readonly wallMs: number;
-  /** In responses only: the session id of the request. */
+  /** The session id of the request; in responses only. */
   readonly clientSession: Uint8Array | undefined;
 }
 
@@ -57,7 +57,7 @@ export interface MessageContext {
 const paddingLength = (port: number, random: RandomSource): number =>
   port === DNS_PORT ? 1 + random.below(MAX_PADDING) : 0;
 
-/** The length of a message that `writeMessage` writes. */
+/** The length in bytes of a message that `writeMessage` writes. */
 const messageLength = (
   { clientSession }: MessageContext,
   padding: number,
@@ -125,8 +125,8 @@ export class DatagramSealer implements Disposable {
   readonly #address = new AddressMemo();
 
   /**
-   * @param keys of a client: its chain, the user's own key last; of a server: the user's key.
-   * @param clientSession of a server: the session id of the requests.
+   * @param keys for a client its chain, the user's own key last; for a server the user's key.
+   * @param clientSession for a server the session id of the requests.
    */
   constructor(deps: SealingDeps, keys: readonly Uint8Array[], clientSession?: Uint8Array) {
     const own = keys.at(-1) ?? new Uint8Array(0); // there is at least one
@@ -138,7 +138,7 @@ export class DatagramSealer implements Disposable {
     this.#identities = keys.slice(1).map(identityOf);
   }
 
-  /** The datagram; `undefined` when the peer's host does not fit. */
+  /** Seals a packet as a datagram; `undefined` when the peer's host does not fit. */
   seal({ data, peer }: Packet): Buffer | undefined {
     const address = this.#address.encode(peer);
     if (!address) return undefined;

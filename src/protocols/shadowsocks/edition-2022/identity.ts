@@ -4,12 +4,12 @@ import { Blake3KeyDerivation } from '../../../crypto/hash/blake3-key.ts';
 
 /** Identity headers (SIP023), by which a server with several users finds the key of a client. */
 
-/** The length of an identity, and of the header that holds one. */
+/** The length in bytes of an identity, and of the header that holds one. */
 export const IDENTITY_LENGTH = 16;
 
 const identityKeys = new Blake3KeyDerivation('shadowsocks 2022 identity subkey');
 
-/** AES on single blocks under one key. Blocks are independent, so one context is enough. */
+/** AES on single blocks under one key. Blocks are independent, so that one context suffices. */
 export class BlockCipher {
   readonly #encrypt;
   readonly #decrypt;
@@ -20,12 +20,12 @@ export class BlockCipher {
     this.#decrypt = createDecipheriv(name, key, null).setAutoPadding(false);
   }
 
-  /** `block` has 16 bytes. */
+  /** Encrypts a block of 16 bytes. */
   encrypt(block: Uint8Array): Buffer {
     return this.#encrypt.update(block);
   }
 
-  /** `block` has 16 bytes. */
+  /** Decrypts a block of 16 bytes. */
   decrypt(block: Uint8Array): Buffer {
     return this.#decrypt.update(block);
   }
@@ -50,6 +50,6 @@ export const identityIn = (header: Uint8Array, key: Uint8Array, salt: Uint8Array
 const streamCipher = (key: Uint8Array, salt: Uint8Array): BlockCipher =>
   new BlockCipher(identityKeys.derive(key, salt, key.length));
 
-/** In datagrams an identity is XORed with the separate header before it is encrypted. */
+/** XORs two blocks: in datagrams an identity is XORed with the separate header before it is encrypted. */
 export const xor = (a: Uint8Array, b: Uint8Array): Buffer =>
   Buffer.from(a.map((byte, index) => byte ^ (b[index] ?? 0)));

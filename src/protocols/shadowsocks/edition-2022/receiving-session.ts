@@ -47,7 +47,7 @@ function packetIdOf(header: Buffer): number | undefined {
   return high > 0x1f_ffff ? undefined : high * 2 ** 32 + header.readUInt32BE(SESSION_ID + 4);
 }
 
-/** What is known of a session before its first packet is received, or received again. */
+/** State of a session from before its first packet is received, or received again. */
 interface SessionPast {
   readonly past?: EndedSession | undefined;
   readonly after?: number;
@@ -64,8 +64,8 @@ export class ReceivingSession implements Disposable {
   /**
    * @param id the session's id.
    * @param shared the opener of all sessions, where they have no key of their own.
-   * @param past of a session that goes on: its past.
-   * @param after of a new one: its packets must be later, in Unix seconds.
+   * @param past for a continued session its past.
+   * @param after for a new session the timestamp, in Unix seconds, that its packets must exceed.
    */
   constructor(
     method: Method,
@@ -81,14 +81,13 @@ export class ReceivingSession implements Disposable {
     this.#after = past ? -Infinity : after;
   }
 
-  /** Which of its packets were accepted. */
+  /** The past of the session: the replay window of its packets. */
   get past(): EndedSession {
     return { window: this.#window, latest: this.#latest };
   }
 
   /**
-   * The packet of a datagram with a separate header; `undefined` for one that is not authentic,
-   * invalid or a replay.
+   * The packet of a datagram with a separate header; `undefined` when it is not authentic, invalid or a replay.
    *
    * @param header session id and packet id, decrypted.
    */
@@ -99,13 +98,13 @@ export class ReceivingSession implements Disposable {
     return body && this.#accept(id, body, 0, context);
   }
 
-  /** The packet of a datagram that `openMerged` has opened; `undefined` as for `openSeparate`. */
+  /** The packet of a datagram that `openMerged` has opened; `undefined` when it is invalid or a replay. */
   readMerged(plain: Buffer, context: MessageContext): Packet | undefined {
     const id = this.#newPacketId(plain);
     return id === undefined ? undefined : this.#accept(id, plain, SESSION_HEADER, context);
   }
 
-  /** The id of a packet that was not received before. */
+  /** The id of a packet that was not received before; otherwise `undefined`. */
   #newPacketId(header: Buffer): number | undefined {
     const id = packetIdOf(header);
     return id !== undefined && this.#window.isNew(id) ? id : undefined;

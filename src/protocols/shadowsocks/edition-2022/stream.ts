@@ -22,7 +22,7 @@ import {
   responseFixed,
 } from './wire.ts';
 
-/** What sealing streams and datagrams needs. */
+/** Dependencies of the sealing of streams and datagrams. */
 export interface SealingDeps {
   readonly method: Method;
   readonly clock: Clock;

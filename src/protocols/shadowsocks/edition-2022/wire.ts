@@ -8,7 +8,7 @@ import { ProtocolError } from '../../../net/errors.ts';
 export const HeaderType = { client: 0, server: 1 } as const;
 
 export const MAX_PADDING = 900;
-/** How far the clocks of two peers may differ, in seconds. */
+/** Seconds by which the clocks of two peers may differ. */
 const MAX_SKEW_S = 30;
 
 /** The length of a request's fixed header: type, timestamp, length. */
@@ -30,7 +30,7 @@ export const stampOf = (header: Buffer, offset: number): number =>
   header.readUInt32BE(offset + TIMESTAMP_AT + 4);
 
 /**
- * Returns the timestamp, in Unix seconds.
+ * Checks the type and the timestamp of a header, and returns the latter, in Unix seconds.
  * @throws {ProtocolError} for a header of the other direction, or outside the time tolerance.
  */
 export function checkStamp(header: Buffer, type: number, wallMs: number, offset = 0): number {
@@ -52,7 +52,7 @@ export function encodeRequestFixed(wallMs: number, length: number): Buffer {
   return header;
 }
 
-/** The timestamp, and the length of the variable header. @throws {ProtocolError} for an invalid stamp. */
+/** Decodes the timestamp, and the length of the variable header. @throws {ProtocolError} for an invalid stamp. */
 export function decodeRequestFixed(
   header: Buffer,
   wallMs: number,
@@ -75,7 +75,7 @@ export function encodeResponseFixed(
 }
 
 /**
- * The timestamp, and the length of the first payload.
+ * Decodes the timestamp, and the length of the first payload.
  * @throws {ProtocolError} also for a response to another request.
  */
 export function decodeResponseFixed(
@@ -105,7 +105,10 @@ export interface RequestVariable {
   readonly payload: Uint8Array;
 }
 
-/** @throws {ProtocolError} when it is invalid, or has neither padding nor payload. */
+/**
+ * Decodes the variable header of a request.
+ * @throws {ProtocolError} when it is invalid, or has neither padding nor payload.
+ */
 export function decodeRequestVariable(header: Buffer): RequestVariable {
   const field = decodeAddressField(header, 0, SOCKS_ADDRESS);
   if (!field) throw new ProtocolError('shadowsocks-2022: the address is truncated');

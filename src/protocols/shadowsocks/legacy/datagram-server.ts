@@ -18,7 +18,7 @@ const MOST_SEARCHES = 256;
 /** Time limit of a search: by then the sender has repeated the datagram or has given up. */
 const SEARCH_MS = 5_000;
 
-/** The datagrams of a SIP004 inbound: one association for each address and port of a client. */
+/** The datagram server of a SIP004 inbound: one association for each address and port of a client. */
 export class LegacyDatagramServer implements DatagramServer {
   readonly #known: KnownUsers<KeyedUser>;
   readonly #search: UserSearch<KeyedUser>;
@@ -51,8 +51,8 @@ export class LegacyDatagramServer implements DatagramServer {
     const client = `${peer.host} ${peer.port}`;
     const entry = this.#associations.find(client);
     if (known && !entry) return false;
-    // Before any key is tried: a replay must neither cost a search, nor make its claimed source a
-    // known one of the user.
+    // Before any key is tried: a replay must neither cost a search, nor add its claimed source to the known sources of
+    // the user.
     if (this.#isReplay(data)) return entry !== undefined;
     let plain: Uint8Array | undefined;
     const fits = (user: KeyedUser): boolean => {
@@ -71,7 +71,7 @@ export class LegacyDatagramServer implements DatagramServer {
     return false;
   }
 
-  /** Results of pending searches are discarded from now on. */
+  /** Discards the results of pending searches from now on. */
   retire(): void {
     this.#retired = true;
   }
@@ -100,7 +100,7 @@ export class LegacyDatagramServer implements DatagramServer {
       const waiting = { link: kept.replyPath, signal: deadline.signal };
       user = await this.#search.search(peer.host, fits, waiting);
     } catch {
-      // Too many searches, the time limit, or the listener has closed: the datagram is dropped.
+      // Too many searches, the time limit has passed, or the listener has closed: the datagram is dropped.
     }
     const later = this.#waiting.release(client);
     if (this.#retired) return;
@@ -109,8 +109,8 @@ export class LegacyDatagramServer implements DatagramServer {
   }
 
   /**
-   * Delivers the content of a datagram of that user.
-   * @returns whether it belongs to an association.
+   * Delivers the content of a datagram of a user.
+   * @returns whether the datagram belongs to an association.
    */
   #accept(
     client: string,

@@ -12,7 +12,7 @@ import type { SaltFilter } from '../salts.ts';
 import type { StreamOpener, StreamSealer } from '../stream-link.ts';
 import type { KeyedUser } from '../shadowsocks-users.ts';
 
-/** How the user of a stream is found: by trial of the keys. */
+/** Finds the user of a stream by trial of the keys. */
 export interface UserTrial {
   readonly known: KnownUsers<KeyedUser>;
   readonly search: UserSearch<KeyedUser>;
@@ -89,7 +89,7 @@ async function findUser(
     return opener.open(nonce, sealed, out);
   };
   const user = await search.find(source, fits, reader);
-  // The search ends with the user that fits, whose subkey was derived last.
+  // The search ends with the matching user, whose subkey was derived last.
   return user && { user, subkey };
 }
 
@@ -122,7 +122,7 @@ export class LegacyStreamSealer implements StreamSealer {
     this.#sealer[Symbol.dispose]();
   }
 
-  /** The header shares a chunk with the first payload: a separate one would reveal its length. */
+  /** Prepends the header to the first payload: a chunk of its own would reveal its length. */
   #withHeader(pieces: readonly Uint8Array[]): readonly Uint8Array[] {
     const header = this.#header;
     if (!header) return pieces;

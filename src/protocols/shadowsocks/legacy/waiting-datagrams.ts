@@ -1,9 +1,9 @@
 import { costOfDatagram } from '../../../net/bounds/datagram-cost.ts';
 import type { Packet, ReplyPath } from '../../../net/links/link.ts';
 
-/** Memory of all waiting datagrams, in bytes, including what each costs besides its data. */
+/** Total memory of waiting datagrams in bytes, including the overhead of each. */
 const MOST_BYTES = 4 * 1024 * 1024;
-/** Datagrams of one client that wait after the one whose user is searched for. */
+/** Datagrams of one client that are queued behind the one whose user is searched for. */
 const MOST_OF_CLIENT = 16;
 
 /** A datagram and the reply path to its client. */
@@ -20,14 +20,14 @@ export class WaitingDatagrams {
   readonly #byClient = new Map<string, Arrived[]>();
   #bytes = 0;
 
-  /** Whether a search is under way for that client. */
+  /** Whether a search is in progress for that client. */
   has(client: string): boolean {
     return this.#byClient.has(client);
   }
 
   /**
-   * Keeps a copy of a datagram of that client, since its buffer may be reused; `undefined` without
-   * room. The first one is the one whose user is searched for.
+   * Keeps a copy of a client's datagram, since its buffer may be reused; `undefined` without room. The search is for
+   * the user of the client's first datagram.
    */
   add(client: string, { packet, replyPath }: Arrived): Arrived | undefined {
     const { data, peer } = packet;

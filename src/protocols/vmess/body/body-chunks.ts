@@ -21,15 +21,15 @@ import type { RandomSource } from '../../../crypto/random-source.ts';
 /** The receiving half of a body. */
 export interface PayloadDecoder extends Disposable {
   /**
-   * Takes bytes of the carrier and returns the payload that they complete, which may be empty.
+   * Decodes bytes of the carrier and returns the payload that they complete, which may be empty.
    *
-   * @param ends the offset in the payload after each chunk is appended to it.
+   * @param ends receives the offset in the payload after each chunk.
    * @throws {ProtocolError} when the bytes are not authentic.
    */
   push(bytes: Uint8Array, ends?: number[]): Uint8Array;
-  /** Chunks that were opened so far. */
+  /** Number of chunks opened so far. */
   readonly chunks: number;
-  /** Whether the empty chunk was received, which ends the body. */
+  /** Whether the empty chunk that ends the body was received. */
   readonly ended: boolean;
   /** Whether the carrier may end here: some peers send no empty chunk. */
   readonly mayEnd: boolean;
@@ -120,12 +120,12 @@ export class BodyOpener implements PayloadDecoder {
   }
 }
 
-/** The longest chunk of a stream, padding included, that every peer accepts (2^14). */
+/** The longest chunk of a stream in bytes, padding included, that every peer accepts (2^14). */
 const STREAM_CHUNK = 16_384;
-/** The largest length of 16 bits. */
+/** The largest length that 16 bits can express. */
 const LONGEST_CHUNK = 0xffff;
 
-/** The payload of the longest chunks. */
+/** The payload of the longest chunk, in bytes. */
 const STREAM_PIECE = STREAM_CHUNK - TAG_LENGTH - CHUNK_PADDING_LIMIT;
 export const LONGEST_DATAGRAM = LONGEST_CHUNK - TAG_LENGTH - CHUNK_PADDING_LIMIT;
 
@@ -155,7 +155,7 @@ export class BodySealer implements Disposable {
     return this.#seal(payload, LONGEST_DATAGRAM, preface);
   }
 
-  /** The end of the body after `preface`: an empty chunk, or nothing. */
+  /** Seals the end of the body after `preface`: an empty chunk, or nothing. */
   end(preface?: Uint8Array): Uint8Array {
     if (!this.#terminated) return preface ?? new Uint8Array(0);
     return this.#seal(new Uint8Array(0), STREAM_PIECE, preface);

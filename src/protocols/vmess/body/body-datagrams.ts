@@ -17,7 +17,7 @@ export class BodyDatagrams extends QueuedPackets implements PacketLink {
   readonly #body: Body;
   readonly #units = new UnitShare();
   readonly #peer: Endpoint;
-  /** Ignores failures: `closed` reports those of the carrier. */
+  /** Datagrams queued by a full carrier, whose failures `closed` reports. */
   readonly #unsent = new UnsentDatagrams(() => undefined);
   #ended = false;
   #cause: Error | undefined;

@@ -59,7 +59,7 @@ export function responseKeys(terms: BodyTerms, { key, iv } = responseSecrets(ter
   return { ...requestKeys(terms), key: cipherKey(terms.security, key), iv };
 }
 
-/** Extends a key to the 32 bytes of ChaCha20: MD5 of the key, then MD5 of that. */
+/** Extends a key to the 32 bytes of ChaCha20: MD5 of the key, then MD5 of the result. */
 function cipherKey(security: Security, key: Uint8Array): Uint8Array {
   if (security === Security.aes128Gcm) return key;
   const first = md5(key);

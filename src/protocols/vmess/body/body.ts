@@ -12,8 +12,8 @@ export interface BodyParts {
   readonly decoder: PayloadDecoder;
   readonly sealer: BodySealer;
   /**
-   * The header of this side, sealed. It is sent in one write with the first payload: some peers
-   * expect the whole request in one read, and a separate header is recognizable by its length.
+   * The sealed header of this side. It is sent in one write with the first payload: some peers expect the whole request
+   * in one read, and a separate header is recognizable by its length.
    */
   readonly preface: Uint8Array;
 }
@@ -48,19 +48,19 @@ export class Body {
     void carrier.closed.then((cause) => resolve(this.#cause ?? cause));
   }
 
-  /** The cause of `destroy`. */
+  /** The cause given to `destroy`. */
   get cause(): Error | undefined {
     return this.#cause;
   }
 
-  /** Whether `closeWrite` or `destroy` was called. */
+  /** Whether neither `closeWrite` nor `destroy` was called. */
   get isWritable(): boolean {
     return this.#closing === undefined && !this.#destroyed;
   }
 
   /**
-   * The payload of the next bytes of the carrier, which may be empty; `undefined` after its end.
-   * `ends` as for a decoder. Bytes that are not authentic destroy the carrier.
+   * Reads the payload of the next bytes of the carrier, which may be empty; `undefined` after its end. `ends` receives
+   * the offsets of chunks, as for a decoder. Bytes that are not authentic destroy the carrier.
    */
   async read(signal?: AbortSignal, ends?: number[]): Promise<Uint8Array | undefined> {
     if (this.#ended) return undefined;
@@ -80,7 +80,7 @@ export class Body {
     return undefined;
   }
 
-  /** The payload of bytes that the carrier has already received, if any. */
+  /** Decodes the payload of bytes that the carrier has already received, if any. */
   takeAhead(): Uint8Array | undefined {
     if (this.#ended || this.#units.isWaiting) return undefined;
     const bytes = this.#units.cut(this.#carrier.takeAhead?.());
@@ -103,7 +103,7 @@ export class Body {
     return this.#send(this.#sealer.datagram(payload, this.#takePreface()));
   }
 
-  /** Sends the header without payload, unless it was sent. */
+  /** Sends the header without payload, unless it was already sent. */
   sendPreface(): void {
     if (!this.isWritable || this.#preface === undefined) return;
     // A failure ends the carrier, which `closed` reports.
@@ -148,12 +148,12 @@ export class Body {
     if (this.#ended) this.#settle();
   }
 
-  /** The payload of bytes of the carrier; destroys the carrier when they are not authentic. */
+  /** Decodes bytes of the carrier; destroys the carrier when they are not authentic. */
   #open(bytes: Uint8Array, ends?: number[]): Uint8Array {
     try {
       const before = this.#decoder.chunks;
       const payload = this.#decoder.push(bytes, ends);
-      // Datagrams are counted as such.
+      // Chunks with datagrams are counted as datagrams.
       if (!ends) this.#units.count(this.#decoder.chunks - before, bytes.length);
       freeChunk(bytes);
       if (this.#decoder.ended) this.#end();
@@ -164,7 +164,7 @@ export class Body {
     }
   }
 
-  /** The peer's payload has ended. */
+  /** Called when the peer's payload has ended. */
   #end(): void {
     this.#ended = true;
     this.#units.release();
@@ -172,13 +172,13 @@ export class Body {
     if (this.#closing) void this.#closing.then(() => this.#settle()).catch(() => undefined);
   }
 
-  /** Both directions have ended: nothing more is sent on the carrier. */
+  /** Called when both directions have ended: nothing more is sent on the carrier. */
   #settle(): void {
     this.#carrier.destroy();
     this.#resolveClosed(undefined);
   }
 
-  /** Passes the sealed chunk on with its memory: it has no other owner. */
+  /** Sends the sealed chunk and passes its memory on: it has no other owner. */
   #send(sealed: Uint8Array): Promise<void> | undefined {
     return this.#carrier.write(sealed, OWNED);
   }
@@ -237,7 +237,7 @@ export class BodyLink implements ByteLink {
   }
 
   /**
-   * Sends the header if nothing was written so far, for protocols in which the server sends first.
+   * Sends the header if nothing was written yet, for protocols in which the server sends first.
    */
   sendPreface(): void {
     this.#body.sendPreface();

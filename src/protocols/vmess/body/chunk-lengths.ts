@@ -8,7 +8,7 @@ import {
 import { Shake128Stream } from '../../../crypto/hash/shake128.ts';
 import { ChunkNonce, type BodyKeys } from './body-keys.ts';
 
-/** The padding of a chunk is shorter than this. */
+/** Bytes below which the padding of a chunk remains. */
 export const CHUNK_PADDING_LIMIT = 64;
 
 const NOTHING = new Uint8Array(0);
@@ -33,7 +33,7 @@ class Masks {
   }
 }
 
-/** What both ends derive for a chunk, before its length is known. */
+/** Values that both ends derive for a chunk before its length is known. */
 export interface ChunkShape {
   readonly padding: number;
   readonly mask: number;
@@ -60,7 +60,7 @@ class ChunkShapes {
 
 const PLAIN_SHAPE: ChunkShape = { padding: 0, mask: 0 };
 
-/** The size of the length field of a chunk. */
+/** The size in bytes of the length field of a chunk. */
 const lengthFieldOf = ({ lengths }: BodyKeys): number => (lengths ? 2 + TAG_LENGTH : 2);
 
 /** Writes the lengths of chunks, one after the other. */
@@ -85,10 +85,7 @@ export class LengthWriter implements Disposable {
     return this.#shapes.next();
   }
 
-  /**
-   * Writes the length of a chunk (sealed bytes and padding) to `out`; to be called in the order of
-   * shapes.
-   */
+  /** Writes the length of a chunk (sealed bytes and padding) to `out`; must be called in the order of shapes. */
   write(length: number, { mask }: ChunkShape, out: Uint8Array): void {
     const plain = this.#sealer ? this.#plain : out;
     // A sealed length does not count the tag.
@@ -103,7 +100,7 @@ export class LengthWriter implements Disposable {
   }
 }
 
-/** The length of a chunk, and how much of it is padding. */
+/** The length of a chunk in bytes, and that of its padding. */
 export interface ChunkLength {
   readonly length: number;
   readonly padding: number;

@@ -30,12 +30,12 @@ export class AuthIdMaker {
   readonly #plain = Buffer.alloc(AUTH_ID_LENGTH);
 
   constructor(userKey: Uint8Array) {
-    // As for the reader, one context is enough.
+    // One context suffices: blocks of ECB do not depend on each other.
     this.#cipher = createCipheriv('aes-128-ecb', authIdKey(userKey), null);
     this.#cipher.setAutoPadding(false);
   }
 
-  /** Makes an auth id. `seconds` are Unix time, `random` is 4 bytes. */
+  /** Encrypts an auth id. `seconds` are Unix time, `random` is 4 bytes. */
   make(seconds: number, random: Uint8Array): Buffer {
     const plain = this.#plain;
     plain.writeBigInt64BE(BigInt(seconds));
@@ -50,7 +50,7 @@ export class AuthIdReader {
   readonly #decipher;
 
   constructor(key: Uint8Array) {
-    // Blocks of ECB do not depend on each other, so one context is enough.
+    // Blocks of ECB do not depend on each other, so that one context suffices.
     this.#decipher = createDecipheriv('aes-128-ecb', authIdKey(key), null);
     this.#decipher.setAutoPadding(false);
   }

@@ -9,8 +9,8 @@ import { kdf, Purpose } from '../kdf.ts';
 import { KEY_LENGTH, NONCE_LENGTH, SEALED_LENGTH } from '../wire.ts';
 
 /**
- * How a header is sealed: its length and then itself, each under a key and a nonce of its own, with
- * AES-128-GCM whatever the cipher of the body (Xray-core proxy/vmess/aead/encrypt.go and
+ * The keys that seal a header: first its length, then the header, each under a key and a nonce of its own, with
+ * AES-128-GCM regardless of the body's cipher (Xray-core proxy/vmess/aead/encrypt.go and
  * proxy/vmess/encoding/server.go).
  */
 export interface HeaderBox {
@@ -24,7 +24,7 @@ interface HeaderLock {
   readonly associated: Uint8Array | undefined;
 }
 
-/** For the header of a request: keys are derived from the user's. */
+/** The keys for the header of a request, derived from the user's key. */
 export function requestBox(
   userKey: Uint8Array,
   authId: Uint8Array,
@@ -47,7 +47,7 @@ export function requestBox(
   };
 }
 
-/** For the header of a response: keys are derived from those of the response's body. */
+/** The keys for the header of a response, derived from those of the response's body. */
 export function responseBox(key: Uint8Array, iv: Uint8Array): HeaderBox {
   return {
     length: {
@@ -63,12 +63,12 @@ export function responseBox(key: Uint8Array, iv: Uint8Array): HeaderBox {
   };
 }
 
-/** The length of a header, sealed: 18 bytes. */
+/** Seals the length of a header: 18 bytes. */
 export function sealLength(box: HeaderBox, length: number): Buffer {
   return seal(box.length, Buffer.of(length >> 8, length & 0xff));
 }
 
-/** A header, sealed. */
+/** Seals a header. */
 export const sealHeader = (box: HeaderBox, header: Uint8Array): Buffer => seal(box.header, header);
 
 /** Opens a sealed length of 18 bytes; `undefined` when it is not authentic. */
@@ -81,8 +81,8 @@ export const openHeader = (box: HeaderBox, sealed: Uint8Array): Buffer | undefin
   open(box.header, sealed);
 
 /**
- * One sealer and one opener, rekeyed for each header of all connections: to create one for each
- * took longer than the sealing.
+ * One sealer and one opener, rekeyed for each header of all connections: creating them for each header took longer than
+ * the sealing.
  */
 let headerSealer: Sealer | undefined;
 let headerOpener: Opener | undefined;

@@ -20,7 +20,7 @@ import { Deadline } from '../../../net/time/deadline.ts';
 import type { ByteLink } from '../../../net/links/link.ts';
 import { drain } from '../../inbounds/handshake.ts';
 
-/** Bytes that `readRequest` may have to hold. */
+/** Bytes that `readRequest` may have to buffer. */
 export const MAX_REQUEST =
   AUTH_ID_LENGTH + SEALED_LENGTH + CONNECTION_NONCE_LENGTH + MAX_HEADER + TAG_LENGTH;
 
@@ -37,10 +37,10 @@ export class RequestSealer {
   }
 
   /**
-   * The start of a connection: auth id, sealed length, nonce, sealed header. `undefined` when the
-   * destination does not fit.
+   * Seals the start of a connection: auth id, sealed length, nonce, sealed header. `undefined` when the destination
+   * does not fit.
    *
-   * @param seconds Unix time.
+   * @param seconds the Unix time.
    */
   seal(header: RequestHeader, seconds: number): Buffer | undefined {
     const random = this.#random;
@@ -54,7 +54,7 @@ export class RequestSealer {
   }
 }
 
-/** Finds the key of the user who made an auth id. @throws {ProtocolError} for an invalid one. */
+/** Finds the key of the user that created an auth id. @throws {ProtocolError} for an invalid id. */
 export type Identify = (authId: Uint8Array) => Promise<Uint8Array>;
 
 /**
@@ -81,9 +81,9 @@ export async function readRequest(
 /**
  * Reads the request of a connection. Bytes after it are put back into the link.
  *
- * A rejected client cannot observe at which byte or why it was rejected: its bytes are read and
- * discarded until the time limit of the request, as if that were incomplete, or until the client
- * closes. Then this rejects with the reason, with which `onRefusal` is called at once.
+ * A rejected client cannot observe at which byte or why it was rejected: its bytes are read and discarded until the
+ * time limit of the request, as if the request were incomplete, or until the client closes. The promise then rejects
+ * with the reason, with which `onRefusal` was called at once.
  *
  * @throws {ProtocolError} when it is not an authentic request.
  * @throws {DeadlineError} when it is not complete in time.
@@ -105,7 +105,10 @@ export async function receiveRequest(
   }
 }
 
-/** In a frame of its own: a rejected client is drained for seconds, and the reader holds what it has sent. */
+/**
+ * A separate function, since a rejected client is drained for seconds, during which the frame would hold the reader and
+ * its bytes.
+ */
 async function readFrom(
   link: ByteLink,
   signal: AbortSignal,

@@ -18,13 +18,13 @@ import {
 import { PieceReader } from '../../../collections/piece-reader.ts';
 import { SEALED_LENGTH } from '../wire.ts';
 
-/** Response byte, options, command, length of the command; then the command, at most 255 bytes. */
+/** Bytes of response byte, options, command and length of the command; the command follows, at most 255 bytes. */
 const FIXED = 4;
 const LONGEST = FIXED + 255;
 
 const NOTHING = new Uint8Array(0);
 
-/** The header of a response: the byte that the client chose, no options and no command. */
+/** Seals the header of a response: the byte that the client chose, no options and no command. */
 export function sealResponse(
   terms: BodyTerms & { readonly answer: number },
   { key, iv }: ResponseSecrets = responseSecrets(terms),
@@ -38,7 +38,7 @@ export function sealResponse(
 export class ResponseDecoder implements PayloadDecoder {
   readonly #answer: number;
   readonly #secrets: ResponseSecrets;
-  /** Derived at the first bytes, and discarded after the header. */
+  /** The keys of the header: derived at the first bytes, and discarded after the header. */
   #box: HeaderBox | undefined;
   readonly #pieces = new PieceReader();
   readonly #body: BodyOpener;

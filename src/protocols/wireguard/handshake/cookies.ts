@@ -23,7 +23,7 @@ import {
 const MAC1_LABEL = Buffer.from('mac1----');
 const COOKIE_LABEL = Buffer.from('cookie--');
 
-/** Where `mac1` begins in a handshake message: `mac2` follows, and nothing else. */
+/** The offset of `mac1` in a handshake message: only `mac2` follows. */
 const mac1At = (message: Uint8Array): number => message.length - 2 * MAC_SIZE;
 
 /** The sender's side: MACs for messages to one peer, and the cookies of that peer's replies. */
@@ -36,7 +36,7 @@ export class MacWriter {
   #cookie: Uint8Array | undefined;
   #cookieAt = -Infinity;
 
-  /** @param publicKey of the peer. */
+  /** @param publicKey the public key of the peer. */
   constructor(publicKey: Uint8Array) {
     this.#mac1Key = blake2s256(MAC1_LABEL, publicKey);
     this.#cookieKey = blake2s256(COOKIE_LABEL, publicKey);
@@ -68,7 +68,7 @@ export class MacWriter {
     using opener = createOpener('xchacha20-poly1305', this.#cookieKey);
     if (!opener.open(nonce, reply.subarray(CookieReplyOffset.cookie), cookie, this.#lastMac1))
       return false;
-    // There is one reply to a message; another one is a copy.
+    // A message has one reply; another one is a copy.
     this.#hasSent = false;
     this.#cookie = cookie;
     this.#cookieAt = now;
@@ -85,7 +85,7 @@ export type MacVerdict =
   /** Both are valid. */
   | 'known address';
 
-/** The receiver's side: checks MACs and makes cookie replies. */
+/** The receiver's side: checks MACs and creates cookie replies. */
 export class MacReader {
   readonly #mac1Key: Uint8Array;
   readonly #cookieKey: Uint8Array;
@@ -93,7 +93,7 @@ export class MacReader {
   readonly #secret = new Uint8Array(KEY_SIZE);
   #secretAt = -Infinity;
 
-  /** @param publicKey of this side. */
+  /** @param publicKey the public key of this side. */
   constructor(publicKey: Uint8Array, random: RandomSource) {
     this.#mac1Key = blake2s256(MAC1_LABEL, publicKey);
     this.#cookieKey = blake2s256(COOKIE_LABEL, publicKey);

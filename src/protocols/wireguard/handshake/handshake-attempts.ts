@@ -1,7 +1,7 @@
 import { REKEY_ATTEMPT_TIME, REKEY_TIMEOUT, type TunnelDeadlines } from '../deadlines.ts';
 
 /**
- * When initiations are sent (whitepaper §6.1 and §6.4): at most one in `REKEY_TIMEOUT`, until there is a
+ * Schedules initiations (whitepaper §6.1 and §6.4): at most one per `REKEY_TIMEOUT`, until there is a
  * session or `REKEY_ATTEMPT_TIME` has passed. Sets the deadline `initiation`.
  */
 export class HandshakeAttempts {
@@ -14,7 +14,10 @@ export class HandshakeAttempts {
     this.#deadlines = deadlines;
   }
 
-  /** @returns false while attempts are under way. */
+  /**
+   * Begins attempts.
+   * @returns false while attempts are in progress.
+   */
   begin(now: number): boolean {
     if (this.#deadlines.isSet('initiation')) return false;
     this.#since = now;
@@ -30,18 +33,18 @@ export class HandshakeAttempts {
     return now - this.#since >= REKEY_ATTEMPT_TIME;
   }
 
-  /** An initiation was sent. @param jitter added to the time until the next one. */
+  /** Called when an initiation was sent. @param jitter added to the time until the next one. */
   onSent(now: number, jitter: number): void {
     this.#sentAt = now;
     this.#deadlines.set('initiation', now + REKEY_TIMEOUT + jitter);
   }
 
-  /** How long initiations have been repeated, in milliseconds. */
+  /** Time for which initiations have been repeated, in milliseconds. */
   ageAt(now: number): number {
     return now - this.#since;
   }
 
-  /** Attempts that are under way begin anew, with an initiation at once: the peer may be elsewhere. */
+  /** Restarts attempts in progress, with an initiation at once: the peer may be at another address. */
   restart(now: number): void {
     if (!this.#deadlines.isSet('initiation')) return;
     this.#since = now;

@@ -10,22 +10,22 @@ import {
   VALIDATED_HANDSHAKES_A_SECOND,
 } from '../limits.ts';
 
-/** What to do with an initiation. Bytes are a cookie reply, which is sent instead of reading it. */
+/** The decision about an initiation. Bytes are a cookie reply, which is sent instead of reading the initiation. */
 export type InitiationDecision = 'read' | 'invalid' | 'limit' | Uint8Array;
 
 /**
- * Decides which initiations are read, which costs work (whitepaper §5.3): all with a valid `mac1` up to a limit;
- * above it those with a valid `mac2`, up to a limit for each address.
+ * Decides which initiations are read, which is costly (whitepaper §5.3): all with a valid `mac1` up to a limit; beyond
+ * that those with a valid `mac2`, up to a limit for each address.
  */
 export class HandshakeLimiter {
   readonly #macs: MacReader;
   readonly #all = new RateLimit(HANDSHAKES_A_SECOND);
   readonly #checks = new RateLimit(MACS_A_SECOND);
   readonly #replies = new RateLimit(COOKIE_REPLIES_A_SECOND);
-  /** By address, in the order in which they were added. */
+  /** Limits by address, in the order in which they were added. */
   readonly #validated = new Map<string, RateLimit>();
 
-  /** @param publicKey of this side. */
+  /** @param publicKey the public key of this side. */
   constructor(publicKey: Uint8Array, random: RandomSource) {
     this.#macs = new MacReader(publicKey, random);
   }

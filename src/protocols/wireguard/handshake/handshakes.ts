@@ -19,15 +19,15 @@ export interface PendingMessage {
 export interface HandshakesOptions {
   readonly staticKeys: StaticKeys;
   readonly random: RandomSource;
-  /** See `TunnelOptions`. */
+  /** Returns the time as TAI64N; see `TunnelOptions`. */
   readonly timestamp: () => Uint8Array;
-  /** Whether a session has this index. */
+  /** Returns whether a session has this index. */
   readonly isTaken: (index: number) => boolean;
 }
 
 /**
  * The handshakes of a tunnel as initiator and responder (whitepaper §5.4): writes messages, validates received
- * ones, and returns the sessions. The tunnel decides when one begins.
+ * ones, and returns the sessions. The tunnel decides when a handshake begins.
  */
 export class Handshakes {
   readonly #staticKeys: StaticKeys;
@@ -37,7 +37,7 @@ export class Handshakes {
   readonly #macs: MacWriter;
   readonly #limiter: HandshakeLimiter;
   readonly #pending = new Fifo<PendingMessage>();
-  /** The handshake that this side has initiated and that is under way. */
+  /** The handshake in progress that this side has initiated. */
   #initiator: Initiator | undefined;
   /** The timestamp of the last accepted initiation, and when it was received. */
   #receivedTimestamp: Uint8Array | undefined;
@@ -52,17 +52,17 @@ export class Handshakes {
     this.#limiter = new HandshakeLimiter(staticKeys.privateKey.publicKey, random);
   }
 
-  /** The next message to be sent; it stays the next one until `shift`. */
+  /** The next message to send, unchanged until `shift`. */
   peek(): PendingMessage | undefined {
     return this.#pending.peek();
   }
 
-  /** The next message was sent. */
+  /** Removes the next message, which was sent. */
   shift(): void {
     this.#pending.shift();
   }
 
-  /** Makes an initiation, which replaces one without a response. */
+  /** Creates an initiation, which replaces one without a response. */
   initiation(now: number): Uint8Array {
     this.abandon();
     this.#initiator = new Initiator(
@@ -75,13 +75,16 @@ export class Handshakes {
     return message;
   }
 
-  /** Ends the handshake that is under way: no response is accepted any more. */
+  /** Ends the handshake in progress: no response is accepted any more. */
   abandon(): void {
     this.#initiator?.erase();
     this.#initiator = undefined;
   }
 
-  /** @returns the session; the response is then pending. */
+  /**
+   * Handles an initiation.
+   * @returns the session; the response is then pending.
+   */
   onInitiation(message: Uint8Array, from: IpEndpoint, now: number): TransportSession | DropReason {
     const admitted = this.#limiter.decide(message, from, now);
     if (admitted === 'invalid') return 'mac';
@@ -114,7 +117,10 @@ export class Handshakes {
     });
   }
 
-  /** @returns the session of the handshake that this side has initiated. */
+  /**
+   * Handles a response.
+   * @returns the session of the handshake that this side has initiated.
+   */
   onResponse(message: Uint8Array, from: IpEndpoint, now: number): TransportSession | DropReason {
     const initiator = this.#initiator;
     if (initiator?.index !== readIndex(message, ResponseOffset.receiver)) return 'index';
@@ -127,7 +133,10 @@ export class Handshakes {
     return new TransportSession(keys, { index, peerIndex, isInitiator: true, createdAt: now });
   }
 
-  /** @param responded the index of the session that the peer has not used yet. */
+  /**
+   * Handles a cookie reply.
+   * @param responded the index of the session that the peer has not used yet.
+   */
   onCookieReply(
     message: Uint8Array,
     responded: number | undefined,

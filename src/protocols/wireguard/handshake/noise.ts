@@ -39,15 +39,15 @@ const NO_KEY = new Uint8Array(KEY_SIZE);
 export interface StaticKeys {
   readonly privateKey: X25519PrivateKey;
   readonly peerPublicKey: Uint8Array;
-  /** 32 zeros where there is none. */
+  /** The preshared key; 32 zeros where there is none. */
   readonly presharedKey: Uint8Array;
-  /** DH of the two static keys. */
+  /** The DH result of the two static keys. */
   readonly staticSecret: Uint8Array;
 }
 
 /**
  * @param presharedKey `undefined` for none.
- * @returns undefined for a public key of low order, with which no handshake can succeed.
+ * @returns `undefined` for a public key of low order, with which no handshake can succeed.
  */
 export function createStaticKeys(
   privateKey: Uint8Array,
@@ -75,7 +75,7 @@ class Transcript {
     this.#hash = blake2s256(FIRST_HASH, responderStatic);
   }
 
-  /** Another one with the same contents. */
+  /** A second transcript with the same contents. */
   copy(): Transcript {
     const copy = new Transcript(EMPTY);
     copy.#chainingKey = Uint8Array.from(this.#chainingKey);
@@ -118,7 +118,7 @@ class Transcript {
     this.mixHash(sealed);
   }
 
-  /** The plaintext of `sealed`; `undefined` when it is not authentic. The key is overwritten. */
+  /** Decrypts `sealed`; `undefined` when it is not authentic. The key is overwritten. */
   decryptAndHash(key: Uint8Array, sealed: Uint8Array): Uint8Array | undefined {
     const plain = new Uint8Array(sealed.length - TAG_SIZE);
     using opener = createOpener('chacha20-poly1305', key);
@@ -182,7 +182,7 @@ export class Initiator {
   readonly #transcript: Transcript;
 
   /**
-   * @param index the peer puts it into the messages that it sends.
+   * @param index the index that the peer puts into its messages.
    * @param ephemeral 32 random bytes, which are overwritten.
    */
   constructor(staticKeys: StaticKeys, index: number, ephemeral: Uint8Array) {
@@ -194,8 +194,8 @@ export class Initiator {
   }
 
   /**
-   * The initiation without `mac1` and `mac2` (§5.4.2). Called once.
-   * @param timestamp TAI64N, later than any that was sent to the peer before.
+   * Writes the initiation without `mac1` and `mac2` (§5.4.2). Called once.
+   * @param timestamp TAI64N, later than any sent to the peer before.
    */
   initiation(timestamp: Uint8Array): Uint8Array {
     const { privateKey, peerPublicKey, staticSecret } = this.#staticKeys;
@@ -221,8 +221,8 @@ export class Initiator {
   }
 
   /**
-   * Reads a response (§5.4.3). @returns the keys and the peer's index; `undefined` when it is not authentic:
-   * the authentic one may follow.
+   * Reads a response (§5.4.3). @returns the keys and the peer's index; `undefined` when it is not authentic: an
+   * authentic one may follow.
    */
   accept(
     message: Uint8Array,
@@ -258,7 +258,7 @@ export class Initiator {
     };
   }
 
-  /** Overwrites what the keys could be computed from. */
+  /** Overwrites the secrets from which the keys could be computed. */
   erase(): void {
     this.#transcript.erase();
   }
@@ -322,10 +322,10 @@ export class Responder {
   }
 
   /**
-   * The response without `mac1` and `mac2` (§5.4.3), and the keys; `undefined` when the peer's ephemeral key
-   * is of low order. Called once.
+   * Writes the response without `mac1` and `mac2` (§5.4.3), and derives the keys; `undefined` when the peer's ephemeral
+   * key is of low order. Called once.
    *
-   * @param index the peer puts it into the messages that it sends.
+   * @param index the index that the peer puts into its messages.
    * @param ephemeral 32 random bytes, which are overwritten.
    */
   respond(
@@ -365,7 +365,7 @@ export class Responder {
     return { message, keys: { sending, receiving } };
   }
 
-  /** Overwrites what the keys could be computed from, instead of `respond`. */
+  /** Overwrites the secrets from which the keys could be computed, instead of `respond`. */
   erase(): void {
     this.#transcript.erase();
   }
