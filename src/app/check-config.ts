@@ -6,18 +6,18 @@ import { Supervisor } from '../supervisor/supervisor.ts';
 import { loadAtStart } from './loading/config-loader.ts';
 import type { PreparedConfig } from './loading/prepared-config.ts';
 
-/** What `loadAtStart` takes, apart from what a check decides. */
+/** Options of `loadAtStart` except those that a check fixes. */
 export type CheckInput = Omit<
   Parameters<typeof loadAtStart>[1],
   'regexes' | 'serveApi' | 'blocking'
 >;
 
 /**
- * Checks a configuration as `--test` does: it is loaded and built, and nothing is bound.
+ * Checks a configuration as `--test` does: loads and builds it without binding anything.
  *
- * @param path of the file, which errors name, or `undefined` for the built-in configuration
+ * @param path path of the file, which errors name; `undefined` for the built-in configuration
  * @throws {ConfigError} for an invalid configuration or a file that cannot be read
- * @throws {ApplyError} when something cannot be built
+ * @throws {ApplyError} when a part cannot be built
  */
 export async function checkConfig(
   path: string | undefined,

@@ -1,11 +1,11 @@
 import { open, unlink, type FileHandle } from 'node:fs/promises';
 
 /**
- * Creates a file with these contents. One that cannot be written as a whole, as on a full disk, is removed again.
+ * Creates a file with these contents. If it cannot be written completely, as on a full disk, it is removed again.
  *
- * @param mode the permission bits, of which the umask takes some
- * @param prepare what else is to be done to the new file, before its contents
- * @throws `EEXIST` for a path that is taken, and the system's error of the failed step
+ * @param mode the permission bits, subject to the umask
+ * @param prepare called with the new file before its contents are written
+ * @throws `EEXIST` for an existing path, and the system's error of the failed step
  */
 export async function createFile(
   path: string,
@@ -18,7 +18,7 @@ export async function createFile(
     try {
       await prepare?.(file);
       await file.writeFile(contents);
-      // Some file systems find only then that there is no room.
+      // Some file systems report a full disk only here.
       await file.sync();
     } finally {
       await file.close();

@@ -9,11 +9,11 @@ import { replaceFile, systemFiles, type ReplaceFileSystem } from './replace-file
 export type EditErrorCode =
   /** The file cannot be read. */
   | 'unreadable'
-  /** The file as it is cannot be edited, or the result would not be a valid configuration. */
+  /** The current file cannot be edited, or the result would not be a valid configuration. */
   | 'invalid'
-  /** The file has been changed by another program meanwhile. */
+  /** Another program has changed the file in the meantime. */
   | 'stale'
-  /** Another process edits the file for too long. */
+  /** Another process has locked the file for too long. */
   | 'locked'
   /** The result cannot be written. */
   | 'write';
@@ -26,7 +26,7 @@ export interface EditedFile {
   readonly path: string;
   readonly before: Uint8Array;
   readonly after: Uint8Array;
-  /** Whether the edit has changed the contents; if not, nothing was written. */
+  /** Whether the edit has changed the contents; otherwise nothing was written. */
   readonly changed: boolean;
   /**
    * Restores the contents from before the edit, without a check.
@@ -36,21 +36,21 @@ export interface EditedFile {
 }
 
 export interface EditOptions {
-  /** Checks the result before it is written; as `--test` does by default. @throws {WeirError} */
+  /** Checks the result before it is written; by default as `--test` does. @throws {WeirError} */
   readonly check?: (path: string, edited: Uint8Array) => Promise<unknown>;
-  /** Everything but the write. */
+  /** Whether to do everything but the write. */
   readonly dryRun?: boolean;
   readonly fs?: ReplaceFileSystem;
 }
 
 /**
- * Edits a configuration file: reads it, calls `edit` with its bytes, checks the result as `--test` does, and
- * replaces the file atomically. Until the write, no step changes anything. Edits of one file, those of other
- * processes too, are made one after the other.
+ * Edits a configuration file: reads it, calls `edit` with its bytes, checks the result as `--test` does, and replaces
+ * the file atomically. Until the write, no step changes anything. Edits of one file are serialised, also across
+ * processes.
  *
  * @param path a regular file, or a link to one
  * @param edit returns the new contents; equal contents are neither checked nor written. Its errors are passed on,
- *   except that a ConfigError becomes an EditError `invalid`
+ * except that a ConfigError becomes an EditError `invalid`
  * @throws {EditError}
  */
 export async function editConfigFile(
@@ -84,10 +84,10 @@ const checkBytes = (path: string, bytes: Uint8Array): Promise<unknown> =>
 
 const isEqual = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0;
 
-/** Milliseconds that edits of other processes are waited for: each checks a whole configuration. */
+/** Milliseconds to wait for edits by other processes: each checks a whole configuration. */
 const LOCK_MS = 60_000;
 
-/** @throws {EditError} `locked` */
+/** Locks the file; `undefined` where no lock can be created. @throws {EditError} `locked` */
 async function lock(path: string): Promise<AsyncDisposable | undefined> {
   try {
     return await lockEdited(path, { waitMs: LOCK_MS });
@@ -97,7 +97,7 @@ async function lock(path: string): Promise<AsyncDisposable | undefined> {
   }
 }
 
-/** @throws {EditError} unless the file can be read. */
+/** Reads the file. @throws {EditError} if it cannot be read */
 export async function readConfigFile(path: string): Promise<Uint8Array> {
   try {
     return await new FilesRead().read(path);
@@ -124,7 +124,7 @@ async function replaceUnlessChanged(
   }
 }
 
-/** Runs `work`; what is wrong with a configuration becomes an EditError after `subject`. */
+/** Runs `work`; a ConfigError becomes an EditError whose message begins with `subject`. */
 async function inEdit<T>(subject: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -4,14 +4,14 @@ import { codeOf, messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
 import { systemClock, type Clock, type Timer } from '../net/time/clock.ts';
 
-/** Editors write in several steps; a change is reported this long after the last. */
+/** Milliseconds after the last of several changes until they are reported: editors write in several steps. */
 const SETTLE_MS = 200;
 
-/** Interval of comparing the files where the system does not report changes. */
+/** Milliseconds between two comparisons of the files where the system does not report changes. */
 const POLL_MS = 5_000;
 
 /**
- * Reports each change in a folder until it is closed, with the name of the entry where the system gives one.
+ * Reports each change in a directory until it is closed, with the name of the entry where the system reports it.
  * @throws the system's error
  */
 export type WatchFolder = (
@@ -26,21 +26,20 @@ export interface FileWatcherOptions {
 }
 
 interface WatchedFolder {
-  /** `undefined` for a folder that does not exist or cannot be watched. */
+  /** `undefined` for a directory that does not exist or cannot be watched. */
   watch: { close(): void } | undefined;
   /** Entries that are on the path of a watched file. */
   readonly names: Set<string>;
 }
 
 /**
- * Reports changes of files: a file is written in place, replaced by a rename, removed, created again, or
- * resolves to another file because a folder or symbolic link anywhere on its path was replaced.
+ * Reports changes of files: a file is written in place, replaced by a rename, removed, created again, or resolves to
+ * another file because a directory or symbolic link anywhere on its path was replaced.
  *
- * Every folder on the path of each file is watched for the one entry that the path uses. A watch follows
- * the folder itself, not its path, so all watches are started again after a change and before it is
- * reported: earlier changes are then visible when the files are read, and later ones are reported
- * separately. Where a folder cannot be watched (limits of the system, no permission to read it), the
- * files are also compared by `stat` every 5 seconds.
+ * Every directory on the path of each file is watched for the one entry that the path uses. A watch follows the
+ * directory itself, not its path, so all watches are restarted after a change and before it is reported: earlier
+ * changes are then visible when the files are read, and later ones are reported separately. Where a directory cannot be
+ * watched (limits of the system, no permission to read it), the files are also compared by `stat` every 5 seconds.
  */
 export class FileWatcher {
   readonly #paths: () => readonly string[];
@@ -50,7 +49,7 @@ export class FileWatcher {
   readonly #watchFolder: WatchFolder;
   #watched: readonly string[] = [];
   #folders = new Map<string, WatchedFolder>();
-  /** Folders that cannot be watched; logged once until they can be again. */
+  /** Directories that cannot be watched; logged once until they can be again. */
   #failed = new Set<string>();
   /** State of the files at the last comparison. */
   #states = '';
@@ -74,7 +73,7 @@ export class FileWatcher {
 
   /**
    * Watches the current paths.
-   * @returns whether any is new: such a file may have changed after it was read and before it was watched
+   * @returns whether any path is new: its file may have changed after it was read and before it was watched
    */
   refresh(): boolean {
     const before = new Set(this.#watched);
@@ -96,7 +95,7 @@ export class FileWatcher {
     const failedBefore = this.#failed;
     this.#folders = new Map();
     this.#failed = new Set();
-    // A folder is watched before its entry is looked up, so that no change is missed in between.
+    // A directory is watched before its entry is looked up, so that no change is missed in between.
     for (const path of this.#watched) {
       walk(path, (folder, name) => this.#watch(folder, name, failedBefore));
     }
@@ -127,7 +126,7 @@ export class FileWatcher {
         },
       );
     } catch (error) {
-      // The watch of the parent reports when a missing folder is created.
+      // The watch of the parent reports when a missing directory is created.
       if (!isMissing(error)) this.#fail(folder, error, failedBefore);
     }
   }
@@ -155,7 +154,7 @@ export class FileWatcher {
     this.#polling = this.#clock.after(POLL_MS, () => this.#poll());
   }
 
-  /** Compares the files, and tries again to watch them. */
+  /** Compares the files, and retries to watch them. */
   #poll(): void {
     const before = this.#states;
     this.#arm();
@@ -184,12 +183,12 @@ function stateOf(path: string): string {
   }
 }
 
-/** Symbolic links that Linux follows on one path: path_resolution(7). */
+/** Maximum number of symbolic links that Linux follows on one path: path_resolution(7). */
 const MOST_LINKS = 40;
 
 /**
  * Resolves a path as the system does (path_resolution(7)), through every symbolic link.
- * @param step called with each entry and its folder before the entry is looked up
+ * @param step called with each entry and its directory before the entry is looked up
  */
 function walk(path: string, step: (folder: string, name: string) => void): void {
   const absolute = isAbsolute(path) ? path : process.cwd() + sep + path;
@@ -217,7 +216,10 @@ function walk(path: string, step: (folder: string, name: string) => void): void 
   }
 }
 
-/** `undefined` for anything but a symbolic link, and for a missing entry: the watch of its folder reports that. */
+/**
+ * The target of a symbolic link; `undefined` for any other entry, and for a missing one, whose creation the watch of
+ * its directory reports.
+ */
 function linkTarget(path: string): string | undefined {
   try {
     return readlinkSync(path);

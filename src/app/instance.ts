@@ -34,27 +34,27 @@ import { WarningLog } from './log/warning-log.ts';
 export interface InstanceOptions {
   /** `undefined` for the built-in configuration. */
   readonly configPath: string | undefined;
-  /** A logger for the target of the app. */
+  /** A logger with the target of the app. */
   readonly log: Logger;
-  /** Shared with the load that the instance is started with. */
+  /** Compiled patterns, shared with the load that the instance is started with. */
   readonly regexes: RegexCache;
   /** Whether `[api]` is served; a host program calls methods instead. */
   readonly serveApi: boolean;
-  /** Sees the packets of TUN inbounds. */
+  /** Receives the packets of TUN inbounds. */
   readonly capture?: PacketTaps | undefined;
 }
 
 /** Callbacks around every reload. */
 export interface ReloadObserver {
   begins?(): void;
-  /** @param error what the reload has failed with, if it has */
+  /** @param error the error of a failed reload */
   ended?(outcome: ReloadOutcome, error?: unknown): void;
 }
 
 /** One running proxy: its resources, the files that configure them, and the API over both. */
 export class Instance implements ControlledApp {
   readonly version = VERSION;
-  /** Known from the start: the files of a checkout may change later. */
+  /** Determined at the start: the files of a checkout may change later. */
   readonly build = ownBuild();
   readonly clock: Clock = systemClock;
   readonly #options: InstanceOptions;
@@ -64,7 +64,7 @@ export class Instance implements ControlledApp {
   readonly #api: ApiLifecycle;
   #reloader: Reloader;
   #apiIgnored = false;
-  /** Whether a drain has refused a reload. */
+  /** Whether a reload was rejected because of the drain. */
   #reloadMissed = false;
   readonly #warnings: WarningLog;
   readonly #observers = new Set<ReloadObserver>();
@@ -74,7 +74,7 @@ export class Instance implements ControlledApp {
   #logLevel: string | undefined;
   readonly #thread = new ConfigThread();
   readonly #loader: ConfigLoader;
-  /** The configuration of the pick that was checked last, and its files. */
+  /** The last checked configuration of a pick, and its files. */
   #checked: { readonly loaded: PreparedConfig; readonly files: FilesRead } | undefined;
 
   constructor(options: InstanceOptions) {
@@ -98,12 +98,12 @@ export class Instance implements ControlledApp {
     return this.#supervisor.tracker;
   }
 
-  /** For what reports on the running proxy; it must change nothing. */
+  /** For reporting on the running proxy; callers must not change anything. */
   get supervisor(): Supervisor {
     return this.#supervisor;
   }
 
-  /** What opens flows for clients of the control socket. */
+  /** Dependencies for opening flows of clients of the control socket. */
   get tunnelDeps(): TunnelDeps {
     return {
       clock: this.clock,
@@ -134,8 +134,8 @@ export class Instance implements ControlledApp {
 
   /**
    * Builds and binds everything, then serves. A concurrent `stop` aborts it.
-   * @param files that `loaded` was read from
-   * @throws {WeirError} when something cannot be built or bound; everything has been released
+   * @param files the files that `loaded` was read from
+   * @throws {WeirError} when a part cannot be built or bound; all resources have then been released
    */
   async start(loaded: PreparedConfig, files: FilesRead): Promise<void> {
     this.#reloader = this.#createReloader(files);
@@ -178,7 +178,7 @@ export class Instance implements ControlledApp {
     return this.#supervisor.inbounds;
   }
 
-  /** Reads the files again, applies what has changed, and logs the outcome. */
+  /** Reads the files again, applies the changes, and logs the outcome. */
   async reload(): Promise<ReloadReport> {
     for (const observer of this.#observers) observer.begins?.();
     try {
@@ -200,8 +200,8 @@ export class Instance implements ControlledApp {
   }
 
   /**
-   * Closes the listeners of the inbounds: see Drain. The API goes on, reloads are refused. Waits for a reload that
-   * runs. Idempotent.
+   * Closes the listeners of the inbounds: see Drain. The API continues, and reloads are rejected. Waits for a running
+   * reload. Idempotent.
    */
   async drain(): Promise<void> {
     const { drain } = this.#supervisor;
@@ -218,8 +218,8 @@ export class Instance implements ControlledApp {
   }
 
   /**
-   * Has the inbounds accept again, and reloads if that was refused meanwhile.
-   * @throws {ControlError} `failed` when a listener cannot be bound: the drain goes on
+   * Reopens the listeners of the inbounds, and reloads if a reload was rejected during the drain.
+   * @throws {ControlError} `failed` when a listener cannot be bound: the drain continues
    */
   async takeBackDrain(): Promise<void> {
     const { drain } = this.#supervisor;
@@ -239,7 +239,7 @@ export class Instance implements ControlledApp {
     await this.reload().catch(() => undefined);
   }
 
-  /** Calls the observer when a drain has begun, and when it was taken back. */
+  /** Calls the observer when a drain has begun, and when it was undone. */
   onDrain(observer: (draining: boolean) => void): void {
     this.#drainObservers.add(observer);
   }
@@ -258,8 +258,8 @@ export class Instance implements ControlledApp {
   }
 
   /**
-   * Closes the listeners of the inbounds, stops the API, and ends live connections after at most
-   * `graceMs`. Those that it ends are logged.
+   * Closes the listeners of the inbounds, stops the API, and ends live connections after at most `graceMs`, which is
+   * logged.
    */
   async stop(graceMs: number): Promise<void> {
     const reason = new ApplyError('stopped', 'the proxy is stopping');
@@ -309,7 +309,7 @@ export class Instance implements ControlledApp {
     );
   }
 
-  /** Warns once for each new level: the level at the start stays in force. */
+  /** Warns once for each new level: the level at the start remains in force. */
   #logUnreadLevel({ spec: { log } }: PreparedConfig): void {
     if (log.level === this.#logLevel) return;
     this.#logLevel = log.level;
@@ -318,7 +318,7 @@ export class Instance implements ControlledApp {
     );
   }
 
-  /** Logged once as long as the table exists. */
+  /** Logs once, for as long as the table exists, that `[api]` is ignored. */
   #logIgnoredApi({ apiIgnored }: PreparedConfig): void {
     if (apiIgnored && !this.#apiIgnored) {
       this.#log.info('[api] is not served here: calls are made directly');
@@ -336,7 +336,7 @@ export class Instance implements ControlledApp {
     this.#checked = { loaded, files };
   }
 
-  /** Uses the configuration of a pick that has just been checked, unless one of its files has changed. */
+  /** Loads the configuration; reuses that of a pick that has just been checked, unless one of its files has changed. */
   async #loadOnce(files: FilesRead): Promise<PreparedConfig> {
     const checked = this.#checked;
     this.#checked = undefined;

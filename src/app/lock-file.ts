@@ -6,15 +6,15 @@ import { setTimeout } from 'node:timers/promises';
 import { codeOf, messageOf, WeirError, type WeirErrorOptions } from '../errors.ts';
 import { openRegularFile } from '../platform/regular-file.ts';
 
-/** How often a lock that is free, or was left by a process that has ended, is tried for without a wait. */
+/** Number of attempts to acquire a lock that is free or stale, without waiting. */
 const ATTEMPTS = 8;
 
-/** Milliseconds between looks at a lock that another process holds; random, so that none is always late. */
+/** Milliseconds between checks of a lock that another process holds; random, so that no process is always late. */
 const POLL_MS = { least: 5, most: 40 } as const;
 
 /**
- * A service of another user has to see the lock of root's command, and whether that has been killed. It holds
- * nothing but a process id.
+ * A service of another user must see the lock of root's command, and whether its process was killed. The file contains
+ * only a process id and start time.
  */
 const READABLE = 0o644;
 
@@ -30,21 +30,21 @@ export class LockError extends WeirError {
 }
 
 export interface LockOptions {
-  /** What the lock is for, as in "process 5 is changing the subscriptions". */
+  /** The purpose of the lock, as in "process 5 is changing the subscriptions". */
   readonly what: string;
-  /** Milliseconds that another process is waited for; none by default. */
+  /** Milliseconds to wait for another process; 0 by default. */
   readonly waitMs?: number | undefined;
   /** Ends the wait. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * A file that says which process changes the files beside it: its process id and start time, so that the lock
- * of a process that has ended counts for nothing, also when another has its id now.
+ * A lock file that names the process that changes the files beside it, by process id and start time: the lock of an
+ * ended process is stale, even if another process has its id now.
  */
 export class LockFile implements AsyncDisposable {
   readonly #path: string;
-  /** Open as long as the lock is held: its release must not need a descriptor, which may be lacking then. */
+  /** Kept open while the lock is held: releasing it must not need a new descriptor, since none may be left. */
   readonly #file: FileHandle;
 
   private constructor(path: string, file: FileHandle) {
@@ -53,7 +53,8 @@ export class LockFile implements AsyncDisposable {
   }
 
   /**
-   * @throws {LockError} when another process holds it for longer than `waitMs`, or it cannot be created
+   * Acquires a lock. @throws {LockError} when another process holds it for longer than `waitMs`, or it cannot be
+   * created
    * @throws the reason of `signal`
    */
   static async acquire(path: string, { what, waitMs = 0, signal }: LockOptions): Promise<LockFile> {
@@ -65,10 +66,10 @@ export class LockFile implements AsyncDisposable {
     try {
       file = await open(own, 'wx', READABLE);
       await file.writeFile(owner);
-      // Whatever the umask.
+      // Independent of the umask.
       await file.chmod(READABLE);
       for (let attempt = 1; ; attempt++) {
-        // A link appears with its contents, so that no other process finds an empty lock.
+        // A link appears with its contents, so that no other process sees an empty lock.
         if (await linked(own, path)) return (lock = new LockFile(path, file));
         const holder = await removeStale(path, what);
         if (holder === undefined && attempt < ATTEMPTS) continue;
@@ -80,15 +81,15 @@ export class LockFile implements AsyncDisposable {
       if (error instanceof LockError) throw error;
       throw new LockError(`cannot lock ${path}: ${messageOf(error)}`, { cause: error });
     } finally {
-      // If it stays, no process looks at it again.
+      // If it remains, no process reads it again.
       if (file) await quietly(unlink(own));
       if (!lock) await quietly(file?.close());
     }
   }
 
   /**
-   * Never rejects: what was done under the lock is done. A lock that cannot be removed is emptied, so that it
-   * counts for nothing: with the id of this process, nothing could be changed until it ends.
+   * Releases the lock. Never rejects: the work under the lock is done. A lock that cannot be removed is emptied, which
+   * makes it stale: with the id of this process in it, nothing could be changed until the process ends.
    */
   async [Symbol.asyncDispose](): Promise<void> {
     try {
@@ -102,13 +103,12 @@ export class LockFile implements AsyncDisposable {
 }
 
 /**
- * Locks a file that is replaced by `replaceFile`, for the time from reading it to its replacement: two that
- * edit it at once would otherwise both find the contents that they have read, and the second would undo the
- * edit of the first.
+ * Locks a file that `replaceFile` replaces, from reading it to its replacement: of two concurrent edits, each would
+ * otherwise find the contents that it has read, and the second would undo the first.
  *
  * @param path a file, or a link to one
- * @returns `undefined` where no lock can be created (no right, no space, no links), or there is no file
- * @throws {LockError} when another process has edited it for longer than `waitMs`
+ * @returns `undefined` where no lock can be created (no permission, no space, no links), or the file does not exist
+ * @throws {LockError} when another process has held the lock for longer than `waitMs`
  * @throws the reason of `signal`
  */
 export async function lockEdited(
@@ -121,23 +121,23 @@ export async function lockEdited(
   try {
     return await LockFile.acquire(lock, { ...options, what: path });
   } catch (error) {
-    // The replacement, which needs a new file in the same folder, then tells the cause.
+    // The replacement, which needs a new file in the same directory, then reports the cause.
     if (error instanceof LockError && error.cause !== undefined) return undefined;
     throw error;
   }
 }
 
-/** Whether an open file is the one that has the name now. */
+/** Whether a path still names an open file. */
 async function isAt(file: FileHandle, path: string): Promise<boolean> {
   const [own, found] = await Promise.all([file.stat(), stat(path)]);
   return own.ino === found.ino && own.dev === found.dev;
 }
 
-/** For cleanup that nothing depends on. */
+/** Ignores errors of cleanup that nothing depends on. */
 const quietly = async (work: Promise<void> | undefined): Promise<void> =>
   work?.catch(() => undefined);
 
-/** @returns false when `path` is taken */
+/** Creates a hard link. @returns false when `path` exists */
 async function linked(own: string, path: string): Promise<boolean> {
   try {
     await link(own, path);
@@ -149,9 +149,9 @@ async function linked(own: string, path: string): Promise<boolean> {
 }
 
 /**
- * Removes the lock of a process that has ended, under a lock of its own: of two that find a stale lock, the second
- * would otherwise remove the one that the first has made since. Nothing else removes a stale lock, and no lock is made
- * while it is there, so that it is the same file from the look at it until it is gone.
+ * Removes the lock of an ended process, under a lock of its own: of two processes that find a stale lock, the second
+ * would otherwise remove the one that the first has created since. Nothing else removes a stale lock, and no lock is
+ * created while it exists, so that the file checked is the file removed.
  *
  * @returns the id of the process that holds the lock or removes it; `undefined` if it may be free now
  */
@@ -159,7 +159,7 @@ async function removeStale(path: string, what: string): Promise<number | undefin
   const holder = await holderOf(path);
   if (holder !== 'ended') return holder;
   try {
-    // Left by a process that was killed here, this lock is a stale one as well.
+    // If a process was killed here, this lock is stale as well, and removed in the same way.
     await using _removal = await LockFile.acquire(`${path}.stale`, { what });
     const now = await holderOf(path);
     if (now !== 'ended') return now;
@@ -171,13 +171,13 @@ async function removeStale(path: string, what: string): Promise<number | undefin
   }
 }
 
-/** The id of the process that holds a lock, whether that has ended, or `undefined` without a lock. */
+/** The id of the process that holds a lock; `ended` for a stale lock, `undefined` without a lock. */
 async function holderOf(path: string): Promise<number | 'ended' | undefined> {
   const found = await contents(path);
   return found === undefined ? undefined : (runningOwner(found) ?? 'ended');
 }
 
-/** The process that a lock names, if that runs. */
+/** The id of the process that a lock names, if that process is running. */
 function runningOwner(lock: string): number | undefined {
   const [id = '', startTime = ''] = lock.trim().split(' ');
   const pid = Number(id);
@@ -203,24 +203,24 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** When a process was started, in the kernel's ticks since boot; `undefined` where that is unknown. */
+/** When a process was started, in the kernel's ticks since boot; `undefined` where it is unknown. */
 function startTimeOf(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The name of the program, in brackets, may have spaces. The start time is the 22nd field.
+    // The program's name, in parentheses, may contain spaces. The start time is the 22nd field.
     return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
   } catch {
     return undefined;
   }
 }
 
-/** Bytes of a lock that are read: all that one has. */
+/** Maximum bytes of a lock that are read; no lock is longer. */
 const LONGEST_LOCK = 256;
 
-/** `undefined` without such a file. */
+/** The contents of a file; `undefined` if it does not exist. */
 async function contents(path: string): Promise<string | undefined> {
   try {
-    // In a folder that others can write to, anything may be at the name.
+    // In a directory that others can write to, the name may belong to anything.
     await using file = await openRegularFile(path);
     const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(LONGEST_LOCK) });
     return buffer.toString('utf8', 0, bytesRead);
@@ -230,7 +230,7 @@ async function contents(path: string): Promise<string | undefined> {
   }
 }
 
-/** For a file that another process may have removed meanwhile. */
+/** Awaits work on a file, and ignores that another process has removed it. */
 async function ifThere(work: Promise<void>): Promise<void> {
   try {
     await work;

@@ -1,11 +1,11 @@
 import { unlessAborted } from '../net/time/unless-aborted.ts';
 
-/** Admits one caller at a time, in the order of their calls. */
+/** A mutex that admits callers in the order of their calls. */
 export class Mutex {
   #last: Promise<void> = Promise.resolve();
 
   /**
-   * Waits until no earlier caller holds the mutex. Call the returned function to release it.
+   * Waits until no earlier caller holds the mutex, and returns the function that releases it.
    * @throws the signal's reason when it aborts first
    */
   async acquire(signal?: AbortSignal): Promise<() => void> {

@@ -6,8 +6,8 @@ import { ApplyError, type ApplyErrorCode } from '../supervisor/apply-error.ts';
 import type { AppliedReport, ReloadReport } from '../supervisor/reload-report.ts';
 
 /**
- * The error for the caller of an operation: `invalid` when the files have to be corrected, `failed` for
- * every other cause (an unreadable file, an address in use, a process that is stopping).
+ * Converts an error for the caller of an operation: `invalid` when the files have to be corrected, `failed` for every
+ * other cause (an unreadable file, an address in use, a process that is stopping).
  */
 export function toControlError(error: unknown): ControlError {
   if (error instanceof ControlError) return error;
@@ -16,14 +16,17 @@ export function toControlError(error: unknown): ControlError {
   });
 }
 
-/** The same for an operation that only reads the files; the message names a path that cannot be read. */
+/**
+ * Converts an error as `toControlError`, for an operation that only reads the files; the message names a path that
+ * cannot be read.
+ */
 export function toReadError(error: unknown, path: string | undefined): ControlError {
   if (!(error instanceof DocumentReadError) || path === undefined) return toControlError(error);
   const code = isInvalid(error) ? 'invalid' : 'failed';
   return new ControlError(code, `${path}: ${error.message}`, { cause: error });
 }
 
-/** Other files would not help. */
+/** Errors that other files would not fix. */
 const NOT_THE_FILES: ReadonlySet<ApplyErrorCode> = new Set(['bind', 'stopped', 'draining']);
 
 function isInvalid(error: unknown): boolean {
@@ -34,10 +37,10 @@ function isInvalid(error: unknown): boolean {
 
 const KEEPING = 'keeping the running config';
 
-/** What a reload did, in one line: the names of what has changed, and how many parts have not. */
+/** Summarises a reload in one line: the names of changed parts, and the number of unchanged ones. */
 export function summaryOf(report: AppliedReport): string {
   const { built, swapped, drained, rebound, restarted, removed, reused } = report;
-  // An inbound whose users alone have changed is named by them.
+  // An inbound of which only the users have changed is named by them.
   const inPlace = swapped.filter((tag) => !built.includes(USERS + tag));
   const parts = [
     listed(
@@ -57,7 +60,7 @@ export function summaryOf(report: AppliedReport): string {
   return printable([...parts, `${reused.length} unchanged`].join('; '));
 }
 
-/** The beginning of the name of an inbound's accounts in a report. */
+/** Prefix of the name of an inbound's accounts in a report. */
 const USERS = 'user set ';
 
 const asInbound = (tag: string): string => `inbound ${tag}`;
@@ -65,7 +68,7 @@ const asInbound = (tag: string): string => `inbound ${tag}`;
 const listed = (what: string, items: readonly string[]): string =>
   items.length === 0 ? '' : `${what} ${items.join(', ')}`;
 
-/** The log line of a failed reload. @param error what the reload rejected with */
+/** The log line of a failed reload. @param error the rejection of the reload */
 export function reloadFailureLine(error: Error): string {
   const { cause } = error;
   if (cause instanceof ApplyError && cause.code === 'disruptive') {
@@ -79,11 +82,11 @@ export function reloadFailureLine(error: Error): string {
   return `reload: ${messageOf(error)}; ${KEEPING}`;
 }
 
-/** How a reload ended, without the details of the report. */
+/** The outcome of a reload, without the details of the report. */
 export type ReloadOutcome =
   | { readonly kind: 'applied'; readonly summary: string }
   | { readonly kind: 'unchanged' }
-  /** `line` as it is logged. */
+  /** `line` is the log message. */
   | { readonly kind: 'failed'; readonly line: string };
 
 export const outcomeOf = (report: ReloadReport): ReloadOutcome =>
@@ -91,7 +94,7 @@ export const outcomeOf = (report: ReloadReport): ReloadOutcome =>
     ? { kind: 'applied', summary: summaryOf(report) }
     : { kind: 'unchanged' };
 
-/** @param error what the reload rejected with */
+/** @param error the rejection of the reload */
 export const failedOutcome = (error: unknown): ReloadOutcome => ({
   kind: 'failed',
   line: reloadFailureLine(error instanceof Error ? error : new Error(messageOf(error))),

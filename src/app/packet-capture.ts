@@ -16,47 +16,47 @@ import type { Clock, Timer } from '../net/time/clock.ts';
 import { kindOfOther } from '../platform/regular-file.ts';
 import { counted } from '../text/amounts.ts';
 
-/** Bytes of one file. The one before it is kept, so that a capture takes twice as much. */
+/** Maximum bytes of one file. The previous file is kept, so that a capture takes twice as much. */
 const FILE_BYTES = 32 << 20;
-/** Bytes that are written at a time, and how long a packet waits for others. */
+/** Bytes per write, and milliseconds that a packet waits for others. */
 const CHUNK_BYTES = 256 << 10;
 const WRITTEN_AFTER_MS = 250;
-/** Chunks that wait for the disk: what comes while they do is lost, and counted in the file. */
+/** Maximum number of chunks that wait for the disk; packets beyond are dropped, and counted in the file. */
 const MOST_CHUNKS = 32;
-/** A packet may come with a new section and a new interface. */
+/** Maximum bytes for a packet, which may come with a new section and a new interface. */
 const MOST_A_PACKET = SECTION_ROOM + INTERFACE_ROOM + PACKET_ROOM;
 
-/** A file that cannot be written to. */
+/** A file that cannot be written. */
 class CaptureError extends WeirError {}
 
 export interface CaptureOptions {
   readonly clock: Clock;
   readonly log: Logger;
-  /** By default 32 MiB. */
+  /** Maximum bytes of one file; 32 MiB by default. */
   readonly fileBytes?: number;
 }
 
 interface Chunk {
   readonly bytes: Buffer;
-  /** Bytes of it that are used. */
+  /** Number of bytes used. */
   length: number;
-  /** Whether a new file begins with it, after the first one. */
+  /** Whether it starts a new file, after the first one. */
   readonly startsFile: boolean;
 }
 
 /**
- * Writes packets to a pcapng file, of each at most its first 2,048 bytes. A file that is full becomes
- * `PATH.1`, in place of an older one, and a new one begins: the last packets are kept.
+ * Writes packets to a pcapng file, truncated to their first 2,048 bytes. A full file becomes `PATH.1`, replacing an
+ * older one, and a new one begins: the latest packets are kept.
  *
- * It never delays a packet. What comes faster than the disk takes it is not written, and the next packet
- * in the file has the number of those. An error of the disk is logged and ends the capture.
+ * Capturing never delays a packet. Packets that arrive faster than the disk can write are dropped, and the next packet
+ * in the file has their number. A disk error is logged and ends the capture.
  */
 export class PacketCapture {
   readonly #path: string;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #fileBytes: number;
-  /** From the monotonic clock to Unix time. */
+  /** Offset from the monotonic clock to Unix time. */
   readonly #offset: number;
   #file: FileHandle | undefined;
   #waiting: Chunk[] = [];
@@ -64,9 +64,9 @@ export class PacketCapture {
   #writing: Promise<void> | undefined;
   #isWriting = false;
   #timer: Timer | undefined;
-  /** Indexes of interfaces in the current file, by their names. */
+  /** Indexes of interfaces in the current file, by name. */
   #interfaces = new Map<string, number>();
-  /** Bytes of the current file, those that wait included. */
+  /** Bytes of the current file, including those that wait. */
   #size = 0;
   #lost = 0;
   #lostInAll = 0;
@@ -82,8 +82,8 @@ export class PacketCapture {
   }
 
   /**
-   * Creates or empties the file; only its owner can read it.
-   * @throws {CaptureError} when it cannot be written to, or is no regular file
+   * Creates or truncates the file, readable only by its owner.
+   * @throws {CaptureError} when it cannot be written, or is not a regular file
    */
   static async open(path: string, options: CaptureOptions): Promise<PacketCapture> {
     const capture = new PacketCapture(path, await openEmpty(path), options);
@@ -91,12 +91,12 @@ export class PacketCapture {
     return capture;
   }
 
-  /** What sees the packets of one device. @param name of its interface in the file */
+  /** The tap for one device. @param name of its interface in the file */
   tap(name: string): PacketTap {
     return (direction, packet) => this.#add(name, direction, packet);
   }
 
-  /** Writes what waits, and closes the file. Never rejects. */
+  /** Writes the remaining packets, and closes the file. Never rejects. */
   async close(): Promise<void> {
     this.#timer?.cancel();
     this.#seal();
@@ -154,7 +154,7 @@ export class PacketCapture {
     return chunk;
   }
 
-  /** Hands the current chunk to the disk. */
+  /** Queues the current chunk for the disk. */
   #seal(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -163,7 +163,7 @@ export class PacketCapture {
     if (!this.#isWriting) this.#writing = this.#write();
   }
 
-  /** Writes all that waits. Never rejects. */
+  /** Writes all queued chunks. Never rejects. */
   async #write(): Promise<void> {
     this.#isWriting = true;
     try {
@@ -191,7 +191,7 @@ export class PacketCapture {
   }
 }
 
-/** @throws {CaptureError} */
+/** Opens the file without contents. @throws {CaptureError} */
 async function openEmpty(path: string): Promise<FileHandle> {
   try {
     // A pipe without a reader fails instead of blocking a thread.

@@ -2,18 +2,18 @@ import { access, constants, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { codeOf } from '../errors.ts';
 
-/** Most parent folders that are examined. */
+/** Maximum number of parent directories that are examined. */
 const MOST_FOLDERS = 64;
 
 /**
- * Explains why a file could not be read, in more detail than the operating system: what a relative path
- * is relative to, which folder is missing, which one must not be entered.
+ * Explains why a file could not be read, in more detail than the operating system: the directory that a relative path
+ * is resolved against, the missing directory, or the one without search permission.
  */
 export async function pathHint(path: string, error: unknown): Promise<string | undefined> {
   const code = codeOf(error);
   if (code !== 'ENOENT' && code !== 'EACCES') return undefined;
   const lines: string[] = [];
-  // A file that was found is where it was looked for.
+  // A file that exists was resolved correctly.
   if (code === 'ENOENT' && !isAbsolute(path)) {
     lines.push(`${path} is relative to the working directory, ${process.cwd()}`);
   }
@@ -23,7 +23,7 @@ export async function pathHint(path: string, error: unknown): Promise<string | u
   return lines.length === 0 ? undefined : lines.join('\n');
 }
 
-/** From the root down. */
+/** The parent directories, from the root down. */
 function foldersOf(path: string): readonly string[] {
   const folders: string[] = [];
   for (let at = dirname(path); folders.length < MOST_FOLDERS; at = dirname(at)) {

@@ -19,7 +19,7 @@ import type { ConfigLoader } from './loading/config-loader.ts';
 import { etagOf } from './loading/inline-runner.ts';
 import type { RoutesRead } from './loading/tasks.ts';
 
-/** What the picker needs of its instance. */
+/** The picker's dependencies on its instance. */
 export interface PickerSteps {
   /** Checks the edited configuration as `--test` does; rejects when it is invalid. */
   readonly check: (bytes: Uint8Array) => Promise<void>;
@@ -37,7 +37,7 @@ export class Picker {
 
   /**
    * @param path of the configuration file; `undefined` for the built-in one, which has no picks
-   * @param lockMs how long an edit of another process is waited for
+   * @param lockMs milliseconds to wait for an edit by another process
    */
   constructor(path: string | undefined, steps: PickerSteps, fs = systemFiles, lockMs = LOCK_MS) {
     this.#path = path;
@@ -46,18 +46,18 @@ export class Picker {
     this.#lockMs = lockMs;
   }
 
-  /** @throws {ControlError} */
+  /** The routes as the files have them. @throws {ControlError} */
   async routes(): Promise<RoutesResult> {
     const { view, etag } = await this.#read();
     return { view, etag };
   }
 
   /**
-   * Sets the pick of a group and reloads. Edits are made one at a time, each until its reload has ended;
-   * other reloads do not wait for them. Commands that edit the file are waited for, and wait, until it is written.
+   * Sets the pick of a group and reloads. Picks are serialised, each until its reload has ended; other reloads do not
+   * wait for them. Commands that edit the file and picks wait for each other until the file is written.
    *
-   * @param signal abandons an edit that has not been written yet, or the wait for the reload, so that the
-   *   next edit can begin; a write that has begun is finished
+   * @param signal abandons an edit that has not been written yet, or the wait for the reload, so that the next edit can
+   * begin; a write that has begun is finished
    * @throws {ControlError}
    * @throws the signal's reason
    */
@@ -81,14 +81,14 @@ export class Picker {
     }
   }
 
-  /** Everything but the reload; returns the entity tag of the edited file. */
+  /** Edits the file without reloading; returns its new entity tag. */
   async #edit(
     group: string,
     target: string,
     ifMatch: IfMatch,
     signal: AbortSignal,
   ): Promise<string> {
-    // Commands hold it from their read to their write: what was read before the wait would be out of date after it.
+    // Locked before the read: contents read before waiting for a command would be out of date.
     await using lock = await this.#lock(signal);
     const read = await step(this.#read(signal), signal);
     const { bytes: before, view, etag } = read;
@@ -103,7 +103,7 @@ export class Picker {
     const edited = await step(inControl(this.#steps.loader.edit(edit, signal)), signal);
     if (Buffer.compare(edited, before) === 0) return etag;
     await step(this.#check(edited), signal);
-    // Whatever does not depend on it has been reported before.
+    // Reported last, after all errors that do not depend on the lock.
     if (lock.failure) throw lock.failure;
     await this.#write(before, edited, signal);
     return etagOf(edited);
@@ -135,7 +135,7 @@ export class Picker {
   async #lock(signal: AbortSignal): Promise<EditLock> {
     const path = this.#path;
     if (path === undefined) return new EditLock();
-    // Not by `step`: a lock that is acquired after an abort would stay.
+    // Not by `step`: a lock acquired after an abort would not be released.
     try {
       const { lockEdited } = await import('./lock-file.ts');
       return new EditLock(await lockEdited(path, { waitMs: this.#lockMs, signal }));
@@ -155,10 +155,10 @@ export class Picker {
   }
 }
 
-/** Milliseconds that an edit of another process is waited for. */
+/** Milliseconds to wait for an edit by another process. */
 const LOCK_MS = 10_000;
 
-/** The lock of the file, where there can be one, or why it is not to be had. */
+/** The lock of the file, or why it could not be acquired; neither where there can be none. */
 class EditLock implements AsyncDisposable {
   readonly failure: ControlError | undefined;
   readonly #lock: AsyncDisposable | undefined;
@@ -173,7 +173,7 @@ class EditLock implements AsyncDisposable {
   }
 }
 
-/** @throws {ControlError} whose message does not name the file */
+/** Reads the file again. @throws {ControlError} whose message does not name the file */
 async function readAgain(path: string): Promise<Uint8Array> {
   try {
     return await new FilesRead().read(path);
@@ -183,7 +183,7 @@ async function readAgain(path: string): Promise<Uint8Array> {
 }
 
 /**
- * Awaits one step of an edit. No step follows an abort, not even one in the same turn as the end of `work`.
+ * Awaits one step of an edit. After an abort no step follows, not even within the same turn as the end of `work`.
  * @throws the signal's reason
  */
 async function step<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

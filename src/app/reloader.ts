@@ -8,30 +8,30 @@ import { Mutex } from './mutex.ts';
 
 /** The steps of a reload; each may reject with a ConfigError or an ApplyError. */
 export interface ReloadSteps {
-  /** Throws while nothing can be applied, whatever the files have; this does not count as an attempt. */
+  /** Throws while nothing can be applied, regardless of the files; this does not count as an attempt. */
   readonly refuse?: () => void;
   readonly load: (files: FilesRead) => Promise<PreparedConfig>;
   readonly apply: (loaded: PreparedConfig) => Promise<AppliedReport>;
 }
 
 /**
- * Runs one reload at a time, and remembers the files of the last attempt: as long as they are unchanged, a
- * reload does nothing, or reports the same error again.
+ * Runs one reload at a time, and remembers the files of the last attempt: while they are unchanged, a reload does
+ * nothing, or reports the same error again.
  *
- * A load with an unreadable file does not count as an attempt: the next reload reads the files again, and
- * does nothing if they are as they were before.
+ * A load with an unreadable file does not count as an attempt: the next reload reads the files again, and does nothing
+ * if they equal those of the last attempt.
  */
 export class Reloader {
   readonly #steps: ReloadSteps;
   readonly #mutex = new Mutex();
   /** The files of the last attempt. */
   #tried: FilesRead;
-  /** Its failure, if any. */
+  /** The error of the last attempt, if it failed. */
   #failure: unknown;
   #files: FilesRead;
   #loaded: FilesRead;
 
-  /** @param files of the running configuration */
+  /** @param files the files of the running configuration */
   constructor(steps: ReloadSteps, files: FilesRead) {
     this.#steps = steps;
     this.#tried = files;
@@ -50,9 +50,9 @@ export class Reloader {
   }
 
   /**
-   * @throws the error of `refuse`
-   * @throws {ControlError} `invalid` or `failed`, whose cause is what the step rejected with; for unchanged
-   *   files `invalid` for every cause: only other files help
+   * Reloads if the files have changed. @throws the error of `refuse`
+   * @throws {ControlError} `invalid` or `failed`, whose cause is the rejection of the step; for unchanged files
+   * `invalid` for every cause: only other files help
    */
   async reload(): Promise<ReloadReport> {
     return this.exclusively(async () => {
@@ -62,7 +62,7 @@ export class Reloader {
     });
   }
 
-  /** Does `work` while no reload runs, and none begins. */
+  /** Runs `work` while no reload is running, and delays further ones. */
   async exclusively<T>(work: () => Promise<T>): Promise<T> {
     const release = await this.#mutex.acquire();
     try {

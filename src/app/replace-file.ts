@@ -9,28 +9,28 @@ export interface ReplaceFileSystem {
   /** The path with every symbolic link resolved. */
   realpath(path: string): Promise<string>;
   attributesOf(path: string): Promise<FileAttributes>;
-  /** Creates a file with mode 0600 and opens it for writing. @throws `EEXIST` when the name is taken. */
+  /** Creates a file with mode 0600 and opens it for writing. @throws `EEXIST` when the name is taken */
   create(path: string): Promise<NewFile>;
   rename(from: string, to: string): Promise<void>;
   unlink(path: string): Promise<void>;
-  /** Syncs a folder, so that its entries survive a loss of power. */
+  /** Syncs a directory, so that its entries survive a loss of power. */
   syncFolder(path: string): Promise<void>;
 }
 
-/** Who may do what with a file. */
+/** Ownership and permissions of a file. */
 export interface FileAttributes {
   /** The permission bits. */
   readonly mode: number;
   /** The ids of the owner and of the group. */
   readonly uid: number;
   readonly gid: number;
-  /** Which further users and groups have access, if any has. */
+  /** Further users and groups with access; `undefined` if there are none. */
   readonly accessList: AccessList | undefined;
 }
 
 export interface NewFile {
   write(bytes: Uint8Array): Promise<void>;
-  /** Gives the file to an owner and a group; what only root may do is left out by other users. */
+  /** Sets the owner and the group of the file, as far as the user may: the rest is left to root. */
   chown(uid: number, gid: number): Promise<void>;
   setAccessList(list: AccessList | undefined): Promise<void>;
   chmod(mode: number): Promise<void>;
@@ -38,7 +38,7 @@ export interface NewFile {
   close(): Promise<void>;
 }
 
-/** Temporary names that are tried. */
+/** Maximum number of temporary names that are tried. */
 const CANDIDATES = 64;
 
 const OWNER_ONLY = 0o600;
@@ -52,18 +52,17 @@ export const isTemporaryName = (entry: string, name: string): boolean =>
   entry.startsWith(`.${name}.`) && /^\d+\.tmp$/.test(entry.slice(name.length + 2));
 
 /**
- * Replaces the contents of a file atomically: a reader sees the old or the new contents, also after a
- * crash, and never a part. They are written to a temporary file in the same folder, which is synced and
- * then renamed.
+ * Replaces the contents of a file atomically: readers see the old or the new contents, also after a crash, and never a
+ * part. The contents are written to a temporary file in the same directory, which is synced and then renamed.
  *
- * A symbolic link is kept and its target replaced. The new file has the permission bits and the access control list
- * of the old one, and its owner and group as far as the process may set them: a file that root edits stays readable
- * for the user of the service. Other hard links to the old file keep the old contents.
+ * A symbolic link is kept and its target replaced. The new file has the permission bits and the access control list of
+ * the old one, and its owner and group as far as the process may set them: a file that root edits stays readable for
+ * the user of the service. Other hard links to the old file keep the old contents.
  *
  * @param firstNumber number in the first temporary name that is tried, at most 2^31
  * @throws {WeirError} `no_temporary_name` when too many names are taken
- * @throws the system's error of the failed step; the file is unchanged and no temporary file is left.
- *   Only if the last step fails, the sync of the folder, the file has been replaced
+ * @throws the system's error of the failed step; the file is unchanged and no temporary file is left. Only if the last
+ * step fails, the sync of the directory, the file has been replaced
  */
 export async function replaceFile(
   path: string,
@@ -107,9 +106,9 @@ async function fill(file: NewFile, bytes: Uint8Array, attributes: FileAttributes
   try {
     await file.write(bytes);
     await file.chown(attributes.uid, attributes.gid);
-    // Before the bits: with a list, those of the group are what any of its users may have.
+    // Before the mode: with a list, the mode's group bits are the list's mask.
     await file.setAccessList(attributes.accessList);
-    // Last, since a change of the owner clears some of the bits.
+    // Last, since changing the owner clears some of the bits.
     await file.chmod(attributes.mode);
     await file.sync();
   } catch (error) {
@@ -119,7 +118,7 @@ async function fill(file: NewFile, bytes: Uint8Array, attributes: FileAttributes
   await file.close();
 }
 
-/** For cleanup after a failure, whose error matters more than one of the cleanup. */
+/** Ignores errors of cleanup after a failure, whose error matters more. */
 const quietly = (work: Promise<void>): Promise<void> => work.catch(() => undefined);
 
 /** The file system of the machine. */
@@ -154,7 +153,7 @@ async function chown(handle: FileHandle, uid: number, gid: number): Promise<void
   try {
     await handle.chown(process.geteuid?.() === 0 ? uid : own.uid, gid);
   } catch (error) {
-    // Only root may give to a group that the user is not in.
+    // Only root may set a group that the user is not in.
     if (codeOf(error) !== 'EPERM') throw error;
   }
 }

@@ -6,23 +6,23 @@ import { systemClock, type Clock } from '../net/time/clock.ts';
 import { CONFIG_STREAM_MS } from '../net/time/time-limits.ts';
 import { kindOfOther, READ_WITHOUT_WAITING } from '../platform/regular-file.ts';
 
-/** Interval of polling a stream that has no data yet. */
+/** Milliseconds between polls of a stream that has no data yet. */
 const RETRY_MS = 10;
 
-/** Bytes of one read. */
+/** Maximum bytes of one read. */
 const CHUNK = 64 * 1024;
 
-/** More than any program writes as a configuration; a device may never end. */
+/** Maximum bytes of a configuration; a device may never end. */
 const MAX_LENGTH = 64 * 1024 * 1024;
 
 /**
- * Reads a configuration that is not a regular file: standard input, a pipe (`--config <(…)`). No thread is
- * blocked, and both the time and the length are limited. A pipe without a writer is polled as well, since
- * the writer may not have opened it yet.
+ * Reads a configuration that is not a regular file: standard input, a pipe (`--config <(…)`). No thread is blocked, and
+ * both the time and the length are limited. A pipe without a writer is polled as well, since the writer may not have
+ * opened it yet.
  *
- * @returns `undefined` for a regular file, a directory and a path that cannot be found: those are read, or
- *   reported, in the usual way
- * @throws {ConfigError} of kind `io` when it cannot be read, is too long, or does not end in time.
+ * @returns `undefined` for a regular file, a directory and a path that cannot be found: those are read, or reported, in
+ * the usual way
+ * @throws {ConfigError} of kind `io` when it cannot be read, is too long, or does not end in time
  */
 export async function readStreamConfig(
   path: string,
@@ -31,7 +31,7 @@ export async function readStreamConfig(
   const stats = statsOf(path);
   const kind = stats && kindOfOther(stats);
   if (kind === undefined) return undefined;
-  // The clock's timers do not keep the process alive; this one does.
+  // Keeps the process alive, which the clock's timers do not.
   const alive = setInterval(() => undefined, 2 ** 30);
   try {
     await using file = await open(path, READ_WITHOUT_WAITING);
@@ -43,7 +43,7 @@ export async function readStreamConfig(
   }
 }
 
-/** In this thread: most files are regular, and the pool of threads may never be needed. */
+/** The stats of a path, read in this thread: most files are regular, and the thread pool may never be needed. */
 function statsOf(path: string): Stats | undefined {
   try {
     return statSync(path);
@@ -74,7 +74,7 @@ async function readToEnd(file: FileHandle, kind: string, clock: Clock): Promise<
   }
 }
 
-/** The next bytes; empty at the end, `undefined` when there are none yet. */
+/** The next bytes; empty at the end of the stream, `undefined` when there are none yet. */
 async function readSome(file: FileHandle): Promise<Uint8Array | undefined> {
   const buffer = Buffer.allocUnsafe(CHUNK);
   try {

@@ -2,7 +2,7 @@ import { messageOf } from '../../errors.ts';
 import type { Instance } from '../instance.ts';
 import { toDrainAction, type DrainFailed, type DrainStatus } from './drain-messages.ts';
 
-/** Answers `drain` on the control socket. */
+/** Handles `drain` on the control socket. */
 export async function answerDrain(
   text: string,
   instance: Pick<Instance, 'drain' | 'takeBackDrain' | 'supervisor'>,
@@ -18,7 +18,7 @@ export async function answerDrain(
   return drainStatus(instance);
 }
 
-/** What a process says of its drain. */
+/** The drain of a process, as reported to clients. */
 export function drainStatus({ supervisor }: Pick<Instance, 'supervisor'>): DrainStatus {
   const { since = null, remains } = supervisor.drain;
   const { flows, sessions, handshakes, deviceFlows } = remains;

@@ -17,7 +17,7 @@ import {
 import { toLoadedFiles, type LoadedFiles } from './loaded-files-messages.ts';
 import { toUserFlows, type UserFlowsRequest } from './user-flows-messages.ts';
 
-/** A running Weir could not be asked, or its response was none. The outcome of the request is unknown. */
+/** The running Weir could not be reached, or sent no valid response. The outcome of the request is unknown. */
 export class ControlRequestError extends WeirError {
   constructor(what: string, path: string, reason: string, options?: ErrorOptions) {
     const hint = HINTS[codeOf(options?.cause) ?? ''];
@@ -31,7 +31,7 @@ export class ControlRequestError extends WeirError {
 const GONE =
   'no Weir serves this socket: without --socket and WEIR_SOCKET the one that runs is found';
 
-/** By the code of a failed connection. */
+/** Hints by the code of a failed connection. */
 const HINTS: Readonly<Record<string, string>> = {
   EACCES:
     'only the user that runs Weir and root may connect: run the command as that user, or with sudo',
@@ -41,7 +41,7 @@ const HINTS: Readonly<Record<string, string>> = {
 
 /** The running Weir could not open the flow; the message is its reason. */
 export class TunnelError extends WeirError {
-  /** The steps of its dial that were completed. */
+  /** Times of the dial's steps that were completed. */
   readonly times: DialTimes;
 
   constructor({ line, times }: TunnelFailed) {
@@ -50,15 +50,15 @@ export class TunnelError extends WeirError {
   }
 }
 
-/** More than any response has: the longest is a profile of half a minute. */
+/** Maximum bytes of a response; the longest is a profile of half a minute. */
 const MAX_RESPONSE = 16 << 20;
 
-/** Time limit for `status`, which waits for nothing. */
+/** Time limit for `status` in milliseconds; its response is immediate. */
 const STATUS_MS = 5_000;
-/** Time limit for reading all files of a configuration. */
+/** Time limit for reading all files of a configuration, in milliseconds. */
 const COMPARE_MS = 30_000;
 
-/** What a profile takes beyond its recording. */
+/** Milliseconds that a profile takes beyond its recording. */
 const PROFILE_MS = 15_000;
 
 const NO_OUTCOME = 'the process gave no outcome';
@@ -66,7 +66,7 @@ const NO_OUTCOME = 'the process gave no outcome';
 const GAVE_NONE =
   'the process gave none: it has ended, or is an older Weir, which has no such request';
 
-/** @param parsed what the process has sent instead: the reason, or nothing that is known */
+/** @param parsed what the process has sent instead: a failure with its reason, or anything else */
 const noResponse = (what: string, path: string, parsed: unknown): ControlRequestError =>
   new ControlRequestError(what, path, failureIn(parsed) ?? GAVE_NONE);
 
@@ -76,9 +76,9 @@ function failureIn(parsed: unknown): string | undefined {
 }
 
 /**
- * Requests a reload of the process that serves `path`, and waits for its end without a time limit.
+ * Requests a reload of the process that serves `path`, and waits for its outcome without a time limit.
  *
- * @param cause for the process's log, which has it before the reload: printable, 512 bytes at most
+ * @param cause written to the process's log before the reload: printable, at most 512 bytes
  * @throws {ControlRequestError}
  * @throws {WeirError} for an invalid cause
  */
@@ -89,14 +89,14 @@ export async function requestReload(path: string, cause?: string): Promise<Reloa
 }
 
 /**
- * Requests another log filter of the process that serves `path`.
- * @throws {ControlRequestError} unless it has applied or refused the filter
+ * Requests a change of the log filter of the process that serves `path`.
+ * @throws {ControlRequestError} unless it has applied or rejected the filter
  */
 export const requestLogFilter = (path: string, filter: string): Promise<ReloadOutcome> =>
   requestOutcome(path, `log-level ${filter}`, 'change of the log level');
 
 /**
- * Asks the process that serves `path` for its status.
+ * Requests the status of the process that serves `path`.
  *
  * @param timeoutMs milliseconds until it counts as not responding
  * @throws {ControlRequestError}
@@ -109,10 +109,9 @@ export async function requestStatus(path: string, timeoutMs = STATUS_MS): Promis
 }
 
 /**
- * Begins a drain of the process that serves `path`, takes it back, or asks how it stands. Waits without a time limit
- * for a reload that runs.
+ * Begins, undoes or shows a drain of the process that serves `path`. Waits without a time limit for a running reload.
  *
- * @throws {ControlRequestError} also with the reason why listeners could not be opened again
+ * @throws {ControlRequestError} also with the reason why listeners could not be reopened
  */
 export async function requestDrain(path: string, action: DrainAction): Promise<DrainStatus> {
   const parsed = await request(path, `drain ${action}`, 'drain');
@@ -122,7 +121,7 @@ export async function requestDrain(path: string, action: DrainAction): Promise<D
 }
 
 /**
- * Counts, or closes, flows of users in the process that serves `path`.
+ * Counts or closes flows of users in the process that serves `path`.
  *
  * @returns how many flows matched
  * @throws {ControlRequestError}
@@ -141,7 +140,7 @@ export async function requestUserFlows(path: string, asked: UserFlowsRequest): P
 }
 
 /**
- * Asks the process that serves `path` whether the files of its configuration have changed since they were loaded.
+ * Requests a comparison of the configuration files on disk with those that the process that serves `path` has loaded.
  * @throws {ControlRequestError}
  */
 export async function requestLoadedFiles(path: string): Promise<LoadedFiles> {
@@ -152,7 +151,7 @@ export async function requestLoadedFiles(path: string): Promise<LoadedFiles> {
   throw noResponse(what, path, parsed);
 }
 
-/** A flow through an outbound of a running Weir. */
+/** A flow opened through an outbound of a running Weir. */
 export interface FlowThrough {
   /** Both directions of the flow, half-closed separately. */
   readonly stream: Socket;
@@ -163,7 +162,7 @@ export interface FlowThrough {
  * Opens a flow through an outbound of the process that serves `path`; the time limit of its dials applies.
  *
  * @param signal ends the wait; the stream does not depend on it
- * @throws {TunnelError} when the process could not open it
+ * @throws {TunnelError} when the process could not open the flow
  * @throws {ControlRequestError}
  * @throws the reason of `signal`
  */
@@ -195,9 +194,9 @@ async function requestOutcome(path: string, line: string, what: string): Promise
 }
 
 /**
- * Records what the processor of the process that serves `path` does, and describes its memory.
+ * Profiles the processor of the process that serves `path`, and describes its memory.
  *
- * @param seconds 0 for no recording
+ * @param seconds duration of the profile; 0 for none
  * @throws {WeirError} with the reason of the process
  * @throws {ControlRequestError}
  * @throws the reason of `signal`
@@ -226,7 +225,7 @@ export async function requestProfile(
   throw noResponse(what, path, parsed);
 }
 
-/** Sends one line and reads one; `undefined` for anything but a whole line of JSON. */
+/** Sends one line and reads one line of JSON; `undefined` for any other response. */
 async function request(
   path: string,
   line: string,
@@ -245,7 +244,7 @@ async function request(
   }
 }
 
-/** Connects and sends a request, which is one line. */
+/** Connects and sends a one-line request. */
 export async function send(
   client: Socket,
   path: string,
@@ -260,9 +259,9 @@ export async function send(
 const LINE_FEED = 0x0a;
 
 /**
- * Reads a line; what follows it stays in the socket.
+ * Reads a line; data behind it stays in the socket.
  *
- * @returns `undefined` when the peer has ended before the end of a line, or the line is too long
+ * @returns `undefined` when the peer ends before the end of a line, or the line is too long
  * @throws the error of the socket, or the reason of `signal`
  */
 async function readLine(
@@ -301,7 +300,7 @@ function parse(line: string | undefined): unknown {
   }
 }
 
-/** `undefined` for anything but a whole response. */
+/** Parses the outcome of a reload; `undefined` for anything else. */
 function toOutcome(parsed: unknown): ReloadOutcome | undefined {
   if (typeof parsed !== 'object' || parsed === null || !('kind' in parsed)) return undefined;
   switch (parsed.kind) {

@@ -1,29 +1,29 @@
 import { lstatSync, statSync, type Stats } from 'node:fs';
 import { basename, dirname, extname, join } from 'node:path';
 
-/** The folder of services. */
+/** The directory of control sockets of services. */
 export const SERVICE_FOLDER = '/run/weir';
 
-/** Permission bits by which others than the owner could replace a file. */
+/** Permission bits by which users other than the owner could replace a file. */
 const WRITABLE_BY_OTHERS = 0o022;
 
-/** The user's folder for control sockets; `undefined` without a runtime folder. */
+/** The user's directory for control sockets; `undefined` without a runtime directory. */
 export const userFolder = (
   env: Readonly<Record<string, string | undefined>>,
 ): string | undefined => {
   const runtime = env['XDG_RUNTIME_DIR'];
-  // The XDG Base Directory Specification: a relative path is to be ignored.
+  // The XDG Base Directory Specification has relative paths ignored.
   return runtime?.startsWith('/') === true ? join(runtime, 'weir') : undefined;
 };
 
-/** Bytes of the path of a unix socket: `sun_path` of unix(7) without its end. */
+/** Maximum bytes of the path of a unix socket: `sun_path` of unix(7) without the final null byte. */
 const MAX_SOCKET_PATH = 107;
 
 /**
- * Where a unix socket of the API is a good default for a configuration: beside its file, or in the folder of services
- * for one below /etc, where a service cannot write.
+ * The default path of the API's unix socket for a configuration: beside its file, or in the directory of services for a
+ * file below /etc, where a service cannot write.
  *
- * @param config absolute
+ * @param config absolute path
  * @returns `undefined` where the path would be too long for a socket
  */
 export function apiSocketFor(config: string): string | undefined {
@@ -33,12 +33,12 @@ export function apiSocketFor(config: string): string | undefined {
 }
 
 /**
- * Why sockets in a folder may not be trusted; `undefined` if they may: it belongs to this user or to root,
- * and nobody else can put files into it. A link to one of theirs is as good: with DynamicUser= systemd makes one to
- * /run/private.
+ * Why sockets in a directory may not be trusted; `undefined` if they may: it belongs to this user or to root, and no
+ * other user can write to it. A symbolic link that belongs to this user or to root may be trusted as well: with
+ * DynamicUser= systemd creates one to /run/private.
  *
  * @param isTrusted whether the owner of a file may be trusted
- * @throws the error of the system, `ENOENT` above all
+ * @throws the error of the system, such as `ENOENT`
  */
 export function problemOfFolder(
   path: string,

@@ -7,49 +7,49 @@ import { bindUnixSocket } from '../../transports/listeners/unix-socket.ts';
 import type { ReloadOutcome } from '../outcomes.ts';
 
 /**
- * The requests, of one line each. Every response is one line of JSON; that of `connect` is followed by
- * the bytes of its flow, and `log` has one line for each of the log.
+ * Handlers of the requests, each of which is one line. Every response is one line of JSON; after that of `connect` the
+ * bytes of the flow follow, and `log` responds with a line per log line.
  */
 export interface ControlWords {
-  /** `reload`, `reload CAUSE`: the outcome. Must not reject. */
+  /** `reload`, `reload CAUSE`: resolves to the outcome. Must not reject. */
   readonly reload: (cause: string | undefined) => Promise<ReloadOutcome>;
   /** `log-level FILTER`. @throws {RangeError} for a text that is not a filter */
   readonly setLogFilter: (text: string) => void;
-  /** `status`: a value for JSON. */
+  /** `status`: resolves to a value for JSON. */
   readonly status: () => Promise<unknown>;
-  /** `drain ACTION`: a value for JSON. */
+  /** `drain ACTION`: resolves to a value for JSON. */
   readonly drain: (action: string) => Promise<unknown>;
-  /** `user-flows REQUEST`: a value for JSON. */
+  /** `user-flows REQUEST`: resolves to a value for JSON. */
   readonly userFlows: (request: string) => Promise<unknown>;
-  /** `log REQUEST`: takes the client over, which is paused. Rejects when it could not. */
+  /** `log REQUEST`: takes over the client, whose socket is paused. Rejects if it cannot. */
   readonly log: (request: string, client: Socket) => Promise<void>;
-  /** `profile REQUEST`: the same. */
+  /** `profile REQUEST`: takes over the client, whose socket is paused. Rejects if it cannot. */
   readonly profile: (request: string, client: Socket) => Promise<void>;
-  /** `loaded-files`: a value for JSON. */
+  /** `loaded-files`: resolves to a value for JSON. */
   readonly loadedFiles: () => Promise<unknown>;
   /**
-   * `connect REQUEST`: takes the client over, which is paused and has what it sent after its line ahead.
+   * `connect REQUEST`: takes over the client, whose socket is paused, with any data behind the request line unshifted.
    * Must not reject.
    */
   readonly connect: (request: string, client: Socket) => Promise<void>;
 }
 
-/** Bytes of a request; a log filter may name several targets. */
+/** Maximum bytes of a request; a log filter may name several targets. */
 export const MAX_REQUEST = 4096;
-/** Bytes of the cause of a reload, in UTF-8. */
+/** Maximum bytes of the cause of a reload, in UTF-8. */
 export const MAX_CAUSE = 512;
 
-/** Time limit for a client to send its request, and to take a response. */
+/** Milliseconds for a client to send its request, and to read a response. */
 const REQUEST_MS = 5_000;
-/** Clients at a time, most of which may have tunnels; their reloads run one after the other. */
+/** Maximum number of clients, most of which may have tunnels; their reloads are serialised. */
 const MAX_CLIENTS = 160;
 
 const LINE_FEED = 0x0a;
 
 /**
- * The unix socket that a running Weir is asked and controlled by without an `[api]`: `weir reload`, `weir
- * log-level`, `weir log` and `weir status` use it, and commands that fetch through an outbound. Only the user of the
- * process and root can connect.
+ * The unix socket for querying and controlling a running Weir without an `[api]`. `weir reload`, `weir log-level`,
+ * `weir log` and `weir status` use it, and commands that fetch through an outbound. Only the user of the process and
+ * root can connect.
  */
 export class ControlSocket {
   readonly path: string;
@@ -58,7 +58,7 @@ export class ControlSocket {
 
   private constructor(path: string, words: ControlWords) {
     this.path = path;
-    // A client may end its side after its request, and a flow may be half-closed.
+    // A client may half-close after its request, and a flow may be half-closed.
     this.#server = createServer({ allowHalfOpen: true }, (client) => {
       this.#clients.add(client);
       client.once('close', () => this.#clients.delete(client));
@@ -68,7 +68,7 @@ export class ControlSocket {
   }
 
   /**
-   * Binds and serves. The socket file of a process that has ended is replaced.
+   * Binds and serves. The socket file of an ended process is replaced.
    *
    * @throws {WeirError} with the reason
    */
@@ -89,14 +89,14 @@ export class ControlSocket {
     return socket;
   }
 
-  /** Accepts no more clients, disconnects those that are there, and removes the socket file. */
+  /** Stops accepting clients, disconnects the current ones, and removes the socket file. */
   close(): void {
     this.#server.close();
     for (const client of this.#clients) client.destroy();
   }
 }
 
-/** Reads the request; a client that sends none in time, or anything else, is disconnected. */
+/** Reads the request of a client; a client that sends an invalid one, or none in time, is disconnected. */
 function serve(client: Socket, words: ControlWords): void {
   let read: Buffer = Buffer.alloc(0);
   client.on('error', () => undefined);
@@ -121,7 +121,7 @@ const DRAIN = 'drain ';
 const LOG = 'log ';
 const PROFILE = 'profile ';
 
-/** @param ahead what the client sent after its line: only the bytes of a flow are expected there */
+/** Responds to a request line. @param ahead data that the client sent behind its line: expected only for a flow */
 function respond(line: string, ahead: Buffer, client: Socket, words: ControlWords): void {
   if (line.startsWith(CONNECT)) {
     client.setTimeout(0);
@@ -156,11 +156,11 @@ function reply(client: Socket, value: unknown): void {
   client.resume().end(`${JSON.stringify(value)}\n`);
 }
 
-/** Without a response the command could only guess that the process has ended. */
+/** Responds with an internal error: without a response the command would have to assume that the process has ended. */
 const fail = (client: Socket, error: unknown): void =>
   reply(client, { kind: 'failed', line: `internal error: ${messageOf(error)}` });
 
-/** `undefined` for a line that is not a request. */
+/** The response to a request line; `undefined` for a line that is not a request. */
 function responseTo(line: string, words: ControlWords): Promise<unknown> | undefined {
   if (line === RELOAD) return words.reload(undefined);
   if (line.startsWith(`${RELOAD} `)) {
@@ -180,7 +180,7 @@ function responseTo(line: string, words: ControlWords): Promise<unknown> | undef
   return undefined;
 }
 
-/** Why a text cannot be the cause of a reload; `undefined` if it can. */
+/** Why a text is invalid as the cause of a reload; `undefined` if it is valid. */
 export function problemOfCause(cause: string): string | undefined {
   if (cause.trim() === '') return 'the cause of the reload is empty';
   if (printable(cause) !== cause) return 'the cause of the reload has unprintable characters';

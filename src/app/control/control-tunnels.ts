@@ -21,28 +21,28 @@ import {
   type TunnelResponse,
 } from './tunnel-messages.ts';
 
-/** Tunnels at a time. */
+/** Maximum number of tunnels. */
 const MAX_TUNNELS = 128;
 
-/** A tunnel ends after this long without a byte in either direction. */
+/** Milliseconds without a byte in either direction after which a tunnel ends. */
 const TUNNEL_IDLE_MS = 300_000;
 
-/** What a response may wait for a client that does not read. */
+/** Milliseconds to wait for a client to read its response. */
 const RESPONSE_MS = 5_000;
 
-/** The client is on this host, and came in by no inbound. */
+/** The origin of tunnels: the client is on this host, and uses no inbound. */
 const ORIGIN: DialOrigin = { inbound: '', source: undefined, session: undefined };
 
-/** The running proxy, as tunnels need it. */
+/** The parts of the running proxy that tunnels use. */
 export interface TunnelDeps {
   readonly clock: Clock;
-  /** The outbound with this tag, or a member of the balancer with it; `undefined` for none. */
+  /** Returns the outbound with this tag, or a member of the balancer with it; `undefined` if there is none. */
   readonly pick: (tag: string) => OutboundVersion | undefined;
   /** Aborts when the proxy stops. */
   readonly stopping: AbortSignal;
 }
 
-/** A failed dial, with the steps that were completed. */
+/** A failed dial, with the times of the steps that were completed. */
 class TunnelDialError extends WeirError {
   readonly times: DialTimes;
 
@@ -52,7 +52,7 @@ class TunnelDialError extends WeirError {
   }
 }
 
-/** A flow that was dialled; it holds the version of its outbound. */
+/** A dialled flow; it holds a reference to the version of its outbound. */
 interface DialledTunnel {
   readonly link: ByteLink;
   readonly opened: TunnelOpened;
@@ -60,9 +60,8 @@ interface DialledTunnel {
 }
 
 /**
- * Flows that clients of the control socket open through an outbound of their choice. No rule decides about
- * them and no inbound has accepted them, so they are in no table of flows, count for no user, and an
- * operator's `close` does not reach them.
+ * Flows that clients of the control socket open through an outbound of their choice. They pass neither rules nor
+ * inbounds, so they are in no table of flows, belong to no user, and an operator's `close` does not affect them.
  */
 export class ControlTunnels {
   readonly #deps: TunnelDeps;
@@ -72,7 +71,7 @@ export class ControlTunnels {
     this.#deps = deps;
   }
 
-  /** Tunnels that are open or being opened. */
+  /** Number of tunnels that are open or being opened. */
   get open(): number {
     return this.#open;
   }
@@ -91,15 +90,15 @@ export class ControlTunnels {
     }
   }
 
-  /** @returns `undefined` when the client has left. @throws {WeirError} for the client */
+  /** Dials for a client. @returns `undefined` when the client has disconnected. @throws {WeirError} for the client */
   async #dialFor(text: string, client: Socket): Promise<DialledTunnel | undefined> {
     if (this.#open > MAX_TUNNELS) {
       throw new WeirError('tunnel', `${MAX_TUNNELS} connections are open through this socket`);
     }
     using deadline = new Deadline(this.#deps.clock, DIAL_MS, 'the dial', this.#deps.stopping);
     const onLeft = (): void => deadline.abort(new WeirError('tunnel', 'the client has left'));
-    // The end of the client's side counts as leaving, unless what it sent before is still to be read: the close of a
-    // unix socket looks the same. It is seen by reading alone.
+    // An end of stream from the client counts as a disconnect, unless earlier data is still unread: the close of a
+    // unix socket looks the same. Only reading detects it.
     const onReadable = (): void => {
       if (client.readableLength === 0) client.read();
     };
@@ -115,7 +114,7 @@ export class ControlTunnels {
     }
   }
 
-  /** @throws {WeirError} */
+  /** Parses the request and dials. @throws {WeirError} */
   async #dial(text: string, signal: AbortSignal): Promise<DialledTunnel> {
     const { clock, pick } = this.#deps;
     const request = toTunnelRequest(text);
@@ -180,7 +179,7 @@ export class ControlTunnels {
 
 const responseLine = (response: TunnelResponse): string => `${JSON.stringify(response)}\n`;
 
-/** Sends the reason and ends; resolves when the client is gone. */
+/** Sends the reason and closes; resolves when the client has disconnected. */
 async function refuse(client: Socket, response: TunnelFailed): Promise<void> {
   if (client.destroyed) return;
   const { promise, resolve } = Promise.withResolvers<void>();

@@ -6,8 +6,8 @@ import type { ProfileRecorder } from './profile-recorder.ts';
 import type { ControlledProcess, EndedReload, StatusReporter } from './status-reporter.ts';
 
 /**
- * The words of the control socket. What answers `status`, `connect`, `log` and `profile` is imported with the first
- * such request: most processes never get one.
+ * Creates the request handlers of the control socket. The modules for `status`, `connect`, `log` and `profile` are
+ * imported with the first such request: most processes never receive one.
  */
 export function createWords(process: ControlledProcess): ControlWords {
   const { instance, log, recent, setFilter } = process;

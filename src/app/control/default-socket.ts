@@ -6,25 +6,25 @@ import { isStaleSocket } from '../../transports/listeners/unix-socket.ts';
 import { problemOfFolder, SERVICE_FOLDER, userFolder } from './control-folder.ts';
 import { ControlSocket, type ControlWords } from './control-socket.ts';
 
-/** Only the owner may look into a folder of control sockets. */
+/** Only the owner may access a directory of control sockets. */
 const PRIVATE_FOLDER = 0o700;
 
-/** Files of ended processes that one start removes. */
+/** Maximum number of stale socket files that one start removes. */
 const MAX_REMOVED = 64;
 
 export interface DefaultPlace {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly pid: number;
-  /** For tests. */
+  /** The directory of services; replaced in tests. */
   readonly serviceFolder?: string;
 }
 
 /**
- * Opens the control socket `PID.sock` in `$XDG_RUNTIME_DIR/weir`, or without such a variable in `/run/weir`,
- * and removes those of ended processes there. The folder is made where it is missing.
+ * Opens the control socket `PID.sock` in `$XDG_RUNTIME_DIR/weir`, or without that variable in `/run/weir`, and removes
+ * stale ones there. Creates the directory where it is missing.
  *
- * @throws {WeirError} when other users could put files there, or the socket cannot be bound
- * @throws the error of the system for a folder that cannot be made
+ * @throws {WeirError} when other users could write to the directory, or the socket cannot be bound
+ * @throws the error of the system for a directory that cannot be created
  */
 export async function openDefaultSocket(
   words: ControlWords,
@@ -48,8 +48,8 @@ function makeFolder(path: string): void {
 }
 
 /**
- * Removes sockets that no process listens on and whose process has ended: a process of another container may
- * have a number that is unknown here, and one that has just bound does not listen yet.
+ * Removes sockets that no process listens on and whose process has ended. Both are checked: a process of another
+ * container may have an id that is unknown here, and a process that has just bound does not listen yet.
  */
 async function removeStale(folder: string, ownPid: number): Promise<void> {
   const names = readdirSync(folder).filter((name) => /^\d{1,10}\.sock$/.test(name));

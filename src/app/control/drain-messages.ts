@@ -5,30 +5,30 @@ export type DrainAction = 'begin' | 'undo' | 'show';
 
 const ACTIONS: readonly DrainAction[] = ['begin', 'undo', 'show'];
 
-/** The response to `drain`: whether the process drains, and what is left of its clients. */
+/** The response to `drain`: whether the process drains, and how many clients are left. */
 export interface DrainStatus {
   readonly kind: 'drain';
-  /** Unix milliseconds of its begin; `null` while clients are accepted. */
+  /** When the drain began, in Unix milliseconds; `null` while clients are accepted. */
   readonly since: number | null;
   readonly flows: number;
   readonly sessions: number;
-  /** Clients that have not authenticated. */
+  /** Number of clients that have not authenticated. */
   readonly handshakes: number;
-  /** Flows of devices, which go on until the stop. */
+  /** Number of flows of devices, which continue until the stop. */
   readonly device_flows: number;
 }
 
-/** The same in `status`; `null` there while clients are accepted. */
+/** The drain in the response to `status`, where it is `null` while clients are accepted. */
 export type RunningDrain = Omit<DrainStatus, 'kind' | 'since'> & { readonly since: number };
 
-/** A drain that could not be begun or taken back. */
+/** A drain that could not be begun or undone. */
 export type DrainFailed = Extract<ReloadOutcome, { readonly kind: 'failed' }>;
 
-/** @param text what followed the word. `undefined` for anything but an action. */
+/** Parses an action; `undefined` for any other text. @param text the rest of the request line */
 export const toDrainAction = (text: string): DrainAction | undefined =>
   ACTIONS.find((action) => action === text);
 
-/** @param parsed any JSON. `undefined` for anything but a status. */
+/** Parses the response to `drain`; `undefined` for any other value. @param parsed any JSON */
 export function toDrainStatus(parsed: unknown): DrainStatus | undefined {
   if (typeof parsed !== 'object' || parsed === null) return undefined;
   const { kind, since, flows, sessions, handshakes, device_flows } = parsed as Readonly<

@@ -3,28 +3,28 @@ import { asError, messageOf, WeirError } from '../../errors.ts';
 import { ControlRequestError, send } from './control-client.ts';
 import { toLogEvent, type LogEvent, type LogRequest } from './log-messages.ts';
 
-/** The running Weir has refused to have its log followed; the message is its reason. */
+/** The running Weir has rejected a request for its log; the message is its reason. */
 export class LogRefusedError extends WeirError {
   constructor(reason: string) {
     super('log_refused', reason);
   }
 }
 
-/** Characters of a line: an error's text with its place, at most. */
+/** Maximum characters of a line; the longest is an error's text with its place. */
 const MAX_LINE = 4 << 20;
 
 const WHAT = 'log';
 
 export interface LogSelection extends LogRequest {
-  /** Ends the iteration with its reason. */
+  /** Ends the iteration by throwing its reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
  * The log of the process that serves `path`: the latest lines if `tail` is set, then `live`, then lines as they are
- * logged, until that process ends. What is not read in time is lost for this follower, and said as `lost`.
+ * logged, until that process ends. Lines that are not read in time are lost for this follower, and reported as `lost`.
  *
- * @throws {LogRefusedError} for an invalid filter, and when too many follow
+ * @throws {LogRefusedError} for an invalid filter, and when there are too many followers
  * @throws {ControlRequestError}
  * @throws the reason of `signal`
  */
@@ -58,7 +58,7 @@ async function* linesFrom(
   request: string,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<string, void, undefined> {
-  // An abort while nothing is awaited is thrown with the next wait.
+  // An abort between two waits is thrown by the next one.
   const client = new Socket().setEncoding('utf8').on('error', () => undefined);
   const onAbort = (): void => void client.destroy(asError(signal?.reason));
   signal?.addEventListener('abort', onAbort);

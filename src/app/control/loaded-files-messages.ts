@@ -1,22 +1,22 @@
 /**
- * The response to `loaded-files`: whether the files of the running configuration are as they were when they were
- * loaded. It has no digests, which would show what is in a file to who can guess the rest.
+ * The response to `loaded-files`: whether the files of the running configuration have changed since they were loaded.
+ * It has no digests, which would reveal a file's contents to a client that can guess the rest.
  */
 export interface LoadedFiles {
-  /** In the order in which they were read: the configuration file first. */
+  /** Files in the order in which they were read: the configuration file first. */
   readonly files: readonly LoadedFile[];
-  /** Files beyond those. */
+  /** Number of further files. */
   readonly more: number;
 }
 
 export interface LoadedFile {
   /** Absolute. */
   readonly path: string;
-  /** `same` also for a file that could not be read then, and cannot be now. */
+  /** `same` also for a file that could not be read then and still cannot. */
   readonly state: 'same' | 'changed';
 }
 
-/** `undefined` for anything but a response. */
+/** Parses the response to `loaded-files`; `undefined` for any other value. */
 export function toLoadedFiles(parsed: unknown): LoadedFiles | undefined {
   if (typeof parsed !== 'object' || parsed === null) return undefined;
   if (!('files' in parsed) || !Array.isArray(parsed.files)) return undefined;

@@ -2,10 +2,10 @@ import { resolve } from 'node:path';
 import type { Instance } from '../instance.ts';
 import type { LoadedFile, LoadedFiles } from './loaded-files-messages.ts';
 
-/** Files that are compared for one request; a configuration names the files of its certificates too. */
+/** Maximum number of files compared for one request; a configuration also names the files of its certificates. */
 const MAX_FILES = 64;
 
-/** Answers `loaded-files` on the control socket: reads the files again, one after the other. */
+/** Handles `loaded-files` on the control socket: reads the files again, one after the other. */
 export async function answerLoadedFiles({
   loadedFiles,
 }: Pick<Instance, 'loadedFiles'>): Promise<LoadedFiles> {

@@ -5,13 +5,13 @@ import { parseFilter, passes, type LogFilter } from '../../log/filter.ts';
 import type { WrittenLine, RecentLines } from '../../log/recent-lines.ts';
 import { LIVE_LINE, loggedLine, lostLine, refusedLine, toLogRequest } from './log-messages.ts';
 
-/** Followers at a time. */
+/** Maximum number of followers. */
 export const MAX_FOLLOWERS = 16;
 
-/** Bytes that may wait for a follower. The latest lines fit into it, whatever they have to have escaped. */
+/** Maximum bytes that wait for a follower. The latest lines fit into it, even if all of them have to be escaped. */
 export const MAX_BACKLOG = 1 << 20;
 
-/** What the end of a response may wait for a client that does not read. */
+/** Milliseconds to wait for a client to read the end of its response. */
 const END_MS = 5_000;
 
 interface Follower {
@@ -20,27 +20,27 @@ interface Follower {
 }
 
 /**
- * Clients of the control socket that follow the log. None is waited for: lines that do not fit into the backlog
- * of a client are lost for that client, counted, and said in their place.
+ * Clients of the control socket that follow the log. Logging never waits for them: lines that do not fit into the
+ * backlog of a client are lost for that client, counted, and reported in their place.
  */
 export class LogFollowers {
   readonly #recent: RecentLines;
   readonly #followers = new Set<Follower>();
-  /** Lines that followers who have left were too slow for. */
+  /** Number of lines lost by former followers that were too slow. */
   #lost = 0;
 
   constructor(recent: RecentLines) {
     this.#recent = recent;
   }
 
-  /** Lines that followers were too slow for, since the start. */
+  /** Number of lines lost by followers that were too slow, since the start. */
   get lost(): number {
     let lost = this.#lost;
     for (const { sink } of this.#followers) lost += sink.lost;
     return lost;
   }
 
-  /** Serves one client until it leaves. @param client paused */
+  /** Serves one client until it disconnects. @param client paused */
   serve(text: string, client: Socket): void {
     const request = toLogRequest(text);
     if (!request) return refuse(client, 'expected {"filter":FILTER,"tail":BOOL,"follow":BOOL}');
@@ -61,13 +61,13 @@ export class LogFollowers {
   }
 
   #follow(client: Socket, filter: LogFilter | undefined, start: string): void {
-    // A write fails when the client has left: what it did not wait for is not lost by being slow.
+    // A write fails when the client has disconnected: lines that it did not wait for are not lost by slowness.
     const write = (bytes: string, done: () => void): void => void client.write(bytes, () => done());
     const sink = new BoundedSink({ terminal: false, write }, lostLine, MAX_BACKLOG);
     const follower: Follower = { filter, sink };
     this.#followers.add(follower);
     client.once('close', () => this.#leave(follower));
-    // The end of the client's side counts as leaving: the close of a unix socket looks the same.
+    // An end of stream from the client counts as a disconnect: the close of a unix socket looks the same.
     client.once('end', () => client.destroy()).resume();
     sink.write(start);
     this.#recent.reader = this.#pass;

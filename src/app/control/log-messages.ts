@@ -4,20 +4,20 @@ import { printableJson } from '../../printable.ts';
 
 /** The operand of `log` on the control socket, as JSON. */
 export interface LogRequest {
-  /** In the syntax of `[log].level`; absent: all lines that are logged. */
+  /** A filter in the syntax of `[log].level`; without one, all logged lines. */
   readonly filter?: string | undefined;
-  /** Whether the latest lines come first. */
+  /** Whether the response starts with the latest lines. */
   readonly tail?: boolean | undefined;
-  /** `false` ends the response after the latest lines. */
+  /** Whether to continue after the latest lines; `true` by default. */
   readonly follow?: boolean | undefined;
 }
 
-/** What a follower of a log receives. */
+/** An event that a follower of a log receives. */
 export type LogEvent =
   | LoggedLine
-  /** What follows was logged after the request. */
+  /** Later lines were logged after the request. */
   | { readonly kind: 'live' }
-  /** Lines that were lost here because the follower was too slow. */
+  /** Lines were lost here because the follower was too slow. */
   | { readonly kind: 'lost'; readonly count: number };
 
 export interface LoggedLine {
@@ -26,12 +26,12 @@ export interface LoggedLine {
   readonly at: number;
   readonly level: LogLevel;
   readonly target: string;
-  /** Printable, with line feeds between the lines of a record. */
+  /** Printable text, with line feeds between the lines of a record. */
   readonly message: string;
   readonly fields: LogFields;
 }
 
-/** The process does not serve the request; the line is its reason. */
+/** The process rejects the request; the line is its reason. */
 export interface LogRefused {
   readonly kind: 'failed';
   readonly line: string;
@@ -44,7 +44,7 @@ export const refusedLine = (line: string): string =>
 export const loggedLine = ({ at, level, target, message, fields }: WrittenLine): string =>
   `${printableJson({ at, level, target, message, fields })}\n`;
 
-/** @param text what followed the word. `undefined` for anything but a request. */
+/** Parses a request; `undefined` for any other text. @param text the rest of the request line */
 export function toLogRequest(text: string): LogRequest | undefined {
   const { filter, tail, follow, ...others } = objectOf(text) ?? { invalid: true };
   if (Object.keys(others).length > 0) return undefined;
@@ -54,7 +54,7 @@ export function toLogRequest(text: string): LogRequest | undefined {
   return { filter, tail, follow };
 }
 
-/** A line of the response; `undefined` for anything else. */
+/** Parses a line of the response; `undefined` for anything else. */
 export function toLogEvent(text: string): LogEvent | LogRefused | undefined {
   const parsed = objectOf(text);
   if (!parsed) return undefined;
@@ -71,7 +71,7 @@ const LEVELS: ReadonlySet<unknown> = new Set(['error', 'warn', 'info', 'debug', 
 
 const isLevel = (value: unknown): value is LogLevel => LEVELS.has(value);
 
-/** Texts and numbers alone: names that this version does not know are kept. */
+/** The fields with text and number values, including names that this version does not know. */
 const toFields = (value: unknown): LogFields =>
   typeof value === 'object' && value !== null
     ? Object.fromEntries(

@@ -1,25 +1,25 @@
 /** The operand of `profile` on the control socket, as JSON. */
 export interface ProfileRequest {
-  /** How long to record: 0 for no profile, `MAX_PROFILE_SECONDS` at most. */
+  /** Duration of the profile: 0 for none, at most `MAX_PROFILE_SECONDS`. */
   readonly seconds: number;
-  /** Whether also with more flows than `MOST_FLOWS_OF_PROFILE`. */
+  /** Whether to profile even with more flows than `MOST_FLOWS_OF_PROFILE`. */
   readonly busy?: boolean;
 }
 
 export const MAX_PROFILE_SECONDS = 30;
 
 /**
- * V8 walks the whole heap when a recording begins, which nothing else can interrupt: 20 to 40 ms in a Weir that rests,
- * and above 50 ms with the objects of thousands of flows.
+ * Number of flows above which a profile has to be forced. V8 walks the whole heap when a recording begins, without
+ * interruption: 20 to 40 ms in an idle Weir, and above 50 ms with the objects of thousands of flows.
  */
 export const MOST_FLOWS_OF_PROFILE = 500;
 
-/** What a process did, and what its memory is made of. Nothing of it is from the contents of memory. */
+/** The profile of a process, and statistics of its memory, without any of its contents. */
 export interface ProcessProfile {
   readonly kind: 'profile';
   /** A .cpuprofile (`Profiler.Profile` of the Chrome DevTools Protocol); `null` without one. */
   readonly profile: object | null;
-  /** From `node:v8` and `process`, by the names there; sizes in bytes. */
+  /** Statistics from `node:v8` and `process`, by the names there; sizes in bytes. */
   readonly heap: object;
   /** `process.versions`. */
   readonly versions: Readonly<Record<string, string>>;
@@ -31,7 +31,7 @@ export interface ProfileRefused {
   readonly line: string;
 }
 
-/** @param text what followed the word. `undefined` for anything but a request. */
+/** Parses a request; `undefined` for any other text. @param text the rest of the request line */
 export function toProfileRequest(text: string): ProfileRequest | undefined {
   let parsed: unknown;
   try {
@@ -45,7 +45,7 @@ export function toProfileRequest(text: string): ProfileRequest | undefined {
   return isValid ? { seconds, busy: busy === true } : undefined;
 }
 
-/** @param parsed any JSON. `undefined` for anything but a response. */
+/** Parses a response; `undefined` for any other value. @param parsed any JSON */
 export function toProfileResponse(parsed: unknown): ProcessProfile | ProfileRefused | undefined {
   if (typeof parsed !== 'object' || parsed === null) return undefined;
   const { kind, line, profile, heap, versions } = parsed as Readonly<Record<string, unknown>>;

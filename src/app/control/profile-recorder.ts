@@ -12,34 +12,34 @@ import {
   type ProfileRefused,
 } from './profile-messages.ts';
 
-/** Between two samples of the processor profile, at least. */
+/** Minimum microseconds between two samples of the processor profile. */
 const INTERVAL_US = 1_000;
-/** Samples of a profile: V8 writes them all at its end, some 2 µs each. */
+/** Maximum number of samples of a profile: V8 writes them all at its end, some 2 µs each. */
 const MOST_SAMPLES = 10_000;
 
-/** What a response may wait for a client that does not read. */
+/** Milliseconds to wait for a client to read its response. */
 const RESPONSE_MS = 5_000;
 
-/** Folders that a shown path of a file begins with, the last one of it. */
+/** Directories at the last of which the shown path of a file begins. */
 const SHOWN_FROM: readonly string[] = ['/node_modules/', '/src/', '/dist/'];
 
 /**
- * Answers `profile` on the control socket: records what the processor does, by an inspector session within the
- * process, for one client at a time. No port is opened.
+ * Handles `profile` on the control socket: profiles the processor by an inspector session within the process, for one
+ * client at a time. No port is opened.
  */
 export class ProfileRecorder {
   readonly #flows: () => number;
   #isRecording = false;
 
-  /** @param flows how many the process carries. */
+  /** @param flows returns the number of flows that the process carries */
   constructor(flows: () => number) {
     this.#flows = flows;
   }
 
-  /** Serves one client; what it has recorded is dropped when the client leaves. @param client paused */
+  /** Serves one client; its recording is dropped when the client disconnects. @param client paused */
   async serve(text: string, client: Socket): Promise<void> {
     const gone = new AbortController();
-    // The end of the client's side counts as leaving: the close of a unix socket looks the same.
+    // An end of stream from the client counts as a disconnect: the close of a unix socket looks the same.
     client.once('end', () => client.destroy()).once('close', () => gone.abort());
     client.resume();
     const response = await this.#respond(text, gone.signal);
@@ -93,12 +93,12 @@ async function record(milliseconds: number, gone: AbortSignal): Promise<object> 
     const { profile } = await session.post('Profiler.stop');
     return { ...profile, nodes: profile.nodes.map(withoutFolders) };
   } finally {
-    // Ends the profile too.
+    // This also ends the profile.
     session.disconnect();
   }
 }
 
-/** Folders of this machine say who runs it. */
+/** A node without the leading directories of its path, which may identify the user. */
 function withoutFolders(node: Profiler.ProfileNode): Profiler.ProfileNode {
   const { url } = node.callFrame;
   if (!url.startsWith('file:')) return node;
@@ -107,7 +107,7 @@ function withoutFolders(node: Profiler.ProfileNode): Profiler.ProfileNode {
   return { ...node, callFrame: { ...node.callFrame, url: short } };
 }
 
-/** Sizes and counts alone: a snapshot of the heap would have the secrets of the configuration in it. */
+/** Sizes and counts only: a heap snapshot would contain the secrets of the configuration. */
 function heapSummary(): object {
   return {
     memory: memoryUsage(),
@@ -119,7 +119,7 @@ function heapSummary(): object {
   };
 }
 
-/** As `process.memoryUsage`, which fails as a whole where the resident memory cannot be read. */
+/** Memory usage as by `process.memoryUsage`, which throws where the resident memory cannot be read. */
 function memoryUsage(): object {
   const { used_heap_size, total_heap_size, external_memory } = getHeapStatistics();
   return {

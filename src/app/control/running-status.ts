@@ -3,13 +3,12 @@ import type { ReloadOutcome } from '../outcomes.ts';
 import type { RunningDrain } from './drain-messages.ts';
 
 /**
- * What a running Weir tells about itself: the response to `status` on its control socket, and the output of
- * `weir status --json`. Times are Unix milliseconds. Fields may be added; none changes its meaning within a
- * major version.
+ * The state of a running Weir: the response to `status` on its control socket, and the output of `weir status --json`.
+ * Times are Unix milliseconds. Fields may be added; none changes its meaning within a major version.
  */
 export interface RunningStatus {
   readonly version: string;
-  /** `null` where it is not known; missing in older versions. */
+  /** `null` where the build is not known; missing in older versions. */
   readonly build?: Build | null;
   readonly pid: number;
   /** Absolute path of the configuration file; `null` for the built-in one. */
@@ -25,22 +24,22 @@ export interface RunningStatus {
   readonly routes: RoutesStatus;
   readonly sessions: number;
   readonly flows: number;
-  /** Since the start. */
+  /** Number of sessions since the start. */
   readonly sessions_opened: number;
   readonly flows_opened: number;
-  /** Flows that were not opened since the start: sent to a blackhole, or the destination was not reached. */
+  /** Number of flows that were not opened since the start: sent to a blackhole, or the destination was not reached. */
   readonly flows_blocked?: number;
   readonly flows_failed?: number;
-  /** Failed dials since the start, also those whose flow went on by another member of a balancer. */
+  /** Failed dials since the start, including those whose flow continued through another member of a balancer. */
   readonly failed_dials?: readonly { readonly outbound: string; readonly dials: number }[];
   readonly traffic: TrafficStatus;
   readonly limits: readonly LimitStatus[];
   readonly memory: MemoryStatus;
   readonly processor: ProcessorStatus;
-  /** `null` in the first response, which begins to measure. */
+  /** `null` in the first response, which starts the measurement. */
   readonly event_loop: EventLoopStatus | null;
   readonly last_reload: LastReload | null;
-  /** The filter of the log in force, in the syntax of `[log].level`; missing in older versions. */
+  /** The current filter of the log, in the syntax of `[log].level`; missing in older versions. */
   readonly log_filter?: string;
   readonly reloads: ReloadCounts;
   /** `null` while clients are accepted; missing in older versions. */
@@ -50,14 +49,14 @@ export interface RunningStatus {
 
 export interface SocketsStatus {
   readonly kind: 'kernel' | 'node';
-  /** Why they are those of Node.js; `null` for the kernel's. */
+  /** Why the sockets are those of Node.js; `null` for the kernel's. */
   readonly reason: string | null;
 }
 
 export interface InboundStatus {
   readonly tag: string;
   readonly protocol: string;
-  /** The bound address, or the name of the device. */
+  /** The bound address, or the name of the TUN device. */
   readonly address: string;
   readonly sessions: number;
   readonly flows: number;
@@ -79,7 +78,7 @@ export interface MemberStatus {
   readonly error: string | null;
 }
 
-/** What a rule index of a flow means. */
+/** The routes that the rule indexes of flows refer to. */
 export interface RoutesStatus {
   /** Flows with an older `plane_epoch` were routed by other rules or groups. */
   readonly rules_since: number;
@@ -87,23 +86,23 @@ export interface RoutesStatus {
   readonly groups: readonly {
     readonly name: string;
     readonly first_rule: number;
-    /** Number of its rules, which follow each other. */
+    /** Number of its rules, which are consecutive. */
     readonly rules: number;
   }[];
-  /** How the flows of rules have begun since these are in force; missing in older versions. */
+  /** Numbers of flows by rule since these rules are in force; missing in older versions. */
   readonly taken?: TakenRules;
 }
 
 export interface TakenRules {
   readonly since: number;
-  /** Those with the most flows, in the order of the rules. */
+  /** Rules with the most flows, in the order of the rules. */
   readonly rules: readonly TakenRule[];
-  /** Rules with flows that are left out. */
+  /** Number of further rules with flows. */
   readonly more: number;
 }
 
 export interface TakenRule {
-  /** Index; `null` for the default route. */
+  /** Index of the rule; `null` for the default route. */
   readonly rule: number | null;
   readonly opened: number;
   readonly blocked: number;
@@ -112,13 +111,13 @@ export interface TakenRule {
 }
 
 export interface LimitStatus {
-  /** `open files`, or an inbound and its key: `inbound hy: max_connections`. */
+  /** `open files`, or an inbound and its setting: `inbound hy: max_connections`. */
   readonly name: string;
   readonly used: number;
   readonly limit: number;
 }
 
-/** Bytes. */
+/** Memory in bytes. */
 export interface MemoryStatus {
   readonly resident: number;
   readonly heap_used: number;
@@ -126,7 +125,7 @@ export interface MemoryStatus {
   readonly external: number;
 }
 
-/** Bytes since the start, as of the last sample, which is taken every second. */
+/** Traffic in bytes since the start, as of the last sample; samples are taken every second. */
 export interface TrafficStatus {
   readonly up: number;
   readonly down: number;
@@ -148,37 +147,37 @@ export interface ProcessorStatus {
   readonly system: number;
 }
 
-/** How late the event loop ran what was due, in milliseconds. */
+/** Delays of the event loop in milliseconds: how late it ran due timers. */
 export interface EventLoopStatus {
-  /** Since the first response of this process. */
+  /** Time of this process's first response, which started the measurement. */
   readonly since: number;
   readonly p50: number;
   readonly p99: number;
   readonly max: number;
-  /** How often it was measured, and the sum of all delays. */
+  /** Number of measurements, and the sum of all delays. */
   readonly count: number;
   readonly sum: number;
 }
 
-/** Since the start. */
+/** Losses since the start. */
 export interface MissedStatus {
-  /** Flow events that clients of the API were too slow for. */
+  /** Number of flow events that slow clients of the API have missed. */
   readonly events: number;
-  /** Log lines that standard error did not take. */
+  /** Number of log lines lost because standard error was too slow. */
   readonly log_lines: number;
-  /** Log lines that followers of the log were too slow for (`weir log`), over all of them. */
+  /** Number of log lines that slow followers of the log (`weir log`) have missed, summed over all of them. */
   readonly followed_lines: number;
 }
 
-/** The end of the last reload, successful or not. */
+/** The outcome of the last reload, successful or not. */
 export interface LastReload {
   readonly at: number;
   readonly outcome: ReloadOutcome;
-  /** Where the configuration is invalid; `null` without such a place. */
+  /** The place of a configuration error; `null` without one. */
   readonly place: ReloadPlace | null;
 }
 
-/** Reloads that have ended since the start, and when one has applied a configuration the last time. */
+/** Numbers of reloads since the start, and when one last applied a configuration. */
 export interface ReloadCounts {
   readonly applied: number;
   readonly unchanged: number;
@@ -195,7 +194,7 @@ export interface ReloadPlace {
   readonly column: number;
 }
 
-/** The parts of a response that every reader depends on; `undefined` where one is missing. */
+/** Validates the parts of a response that every reader depends on; `undefined` where one is missing. */
 export function toRunningStatus(parsed: unknown): RunningStatus | undefined {
   return isStatus(parsed) ? parsed : undefined;
 }

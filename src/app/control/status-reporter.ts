@@ -34,30 +34,30 @@ import type {
   TrafficStatus,
 } from './running-status.ts';
 
-/** The instance that a control socket is for, and what its process alone knows. */
+/** The process that a control socket serves: its instance, and its log. */
 export interface ControlledProcess {
   readonly instance: Instance;
   readonly log: Logger;
   readonly recent: RecentLines;
   /** @throws {RangeError} for a text that is not a filter */
   readonly setFilter: (text: string) => void;
-  /** The filter of the log in force. */
+  /** The current filter of the log. */
   readonly logFilter: () => string;
-  /** Log lines that were lost since the start. */
+  /** Number of log lines that were lost since the start. */
   readonly linesLost: () => number;
-  /** As given; `undefined` for the built-in configuration. */
+  /** The path as given; `undefined` for the built-in configuration. */
   readonly configPath: string | undefined;
 }
 
-/** What of an answer to `status` the words of the socket keep. */
+/** Parts of a status that the request handlers keep. */
 export interface StatusParts {
   readonly lastReload: EndedReload | undefined;
   readonly reloads: ReloadCounts;
-  /** Lines that followers of the log were too slow for, since the start. */
+  /** Number of log lines that slow followers have missed since the start. */
   readonly followedLost: number;
 }
 
-/** The end of a reload; `error` is what it has failed with, if it has. */
+/** A reload that has ended; `error` is the error of a failed one. */
 export interface EndedReload {
   /** Unix milliseconds. */
   readonly at: number;
@@ -65,31 +65,31 @@ export interface EndedReload {
   readonly error: unknown;
 }
 
-/** The native timer of the histogram; finer ones cost more and tell no more. */
+/** Interval of the histogram's native timer; finer ones cost more without more information. */
 const LOOP_RESOLUTION_MS = 10;
 
-/** Settings of inbounds that bound their sessions or flows, with their keys in the configuration. */
+/** Settings of inbounds that limit their sessions or flows, with their keys in the configuration. */
 const BOUNDS = [
   { setting: 'maxConnections', key: 'max_connections', of: 'sessions' },
   { setting: 'maxCircuits', key: 'max_circuits', of: 'flows' },
   { setting: 'maxFlows', key: 'max_flows', of: 'flows' },
 ] as const;
 
-/** Rules with flows in one answer: it is asked for every other second, and has a line for each. */
+/** Maximum number of rules in a response, which has a line for each and is requested every two seconds. */
 const MOST_TAKEN = 1000;
 
 const flowsOf = ({ opened, blocked, failed }: TakenRule): number => opened + blocked + failed;
 const byFlows = (a: TakenRule, b: TakenRule): number => flowsOf(b) - flowsOf(a);
-/** The default route last, as it is matched. */
+/** Compares rules by index; the default route is last, as in matching. */
 const byIndex = (a: TakenRule, b: TakenRule): number => (a.rule ?? Infinity) - (b.rule ?? Infinity);
 
-/** Answers `status` on the control socket; measures the event loop from its creation on. */
+/** Handles `status` on the control socket; measures the event loop from the first request on. */
 export class StatusReporter {
   readonly #process: ControlledProcess;
   #loop:
     | { readonly since: number; readonly delays: ReturnType<typeof monitorEventLoopDelay> }
     | undefined;
-  /** The largest sum of delays that was reported. */
+  /** The largest sum of delays reported so far. */
   #loopSum = 0;
 
   constructor(process: ControlledProcess) {
@@ -234,13 +234,13 @@ export class StatusReporter {
     }
     const { since, delays } = this.#loop;
     if (delays.count === 0) return null;
-    // The histogram counts the interval of its timer too.
+    // The histogram includes the interval of its timer.
     const late = (nanoseconds: number): number =>
       Math.max(0, Math.round(nanoseconds / 1e4) / 100 - LOOP_RESOLUTION_MS);
     const [p50, p99, max] = [delays.percentile(50), delays.percentile(99), delays.max].map(late);
     const { count } = delays;
-    // libuv's timers count whole milliseconds: an interval after a late one is up to one shorter. A sum that
-    // decreased would count as one that began again.
+    // libuv's timers count whole milliseconds: an interval after a late one is up to one shorter. A decreasing sum
+    // would count as a restarted counter.
     this.#loopSum = Math.max(this.#loopSum, (delays.mean / 1e6 - LOOP_RESOLUTION_MS) * count);
     return { since, p50: p50 ?? 0, p99: p99 ?? 0, max: max ?? 0, count, sum: this.#loopSum };
   }
@@ -252,7 +252,7 @@ function socketsStatus(): SocketsStatus {
 }
 
 function memoryStatus(): MemoryStatus {
-  // Not `process.memoryUsage`, which fails as a whole where the resident memory cannot be read.
+  // Not `process.memoryUsage`, which throws where the resident memory cannot be read.
   const { used_heap_size, total_heap_size, external_memory } = getHeapStatistics();
   return {
     resident: residentBytes(),
@@ -262,7 +262,7 @@ function memoryStatus(): MemoryStatus {
   };
 }
 
-/** Microseconds become milliseconds. */
+/** Processor time in milliseconds, from Node's microseconds. */
 function processorStatus(): ProcessorStatus {
   const { user, system } = process.cpuUsage();
   return { user: user / 1000, system: system / 1000 };
@@ -283,7 +283,7 @@ function toLastReload({ at, outcome, error }: EndedReload): LastReload {
   return { at, outcome, place: placeOf(error) ?? null };
 }
 
-/** The cause of a ControlError is the error of the configuration. */
+/** The place of a configuration error, which may be the cause of a ControlError. */
 function placeOf(error: unknown): ReloadPlace | undefined {
   const cause = error instanceof ControlError ? error.cause : error;
   if (!(cause instanceof ConfigError) || !cause.location) return undefined;
@@ -305,12 +305,12 @@ function numberIn(settings: unknown, key: string): number | undefined {
   return typeof value === 'number' ? value : undefined;
 }
 
-/** `undefined` where the system does not tell. */
+/** Number of open descriptors; `undefined` where the system does not report it. */
 async function openFiles(): Promise<number | undefined> {
   const open = openDescriptors();
   if (open > 0) return open;
   try {
-    // One of them is that of this reading.
+    // One of them is that of this read.
     return (await readdir('/proc/self/fd')).length - 1;
   } catch {
     return undefined;

@@ -8,34 +8,33 @@ export interface TunnelRequest {
   readonly port: number;
 }
 
-/** The response to `connect`. After `connected` the bytes of the flow follow. */
+/** The response to `connect`. After `connected`, the bytes of the flow follow. */
 export type TunnelResponse = TunnelOpened | TunnelFailed;
 
 /** No flow was opened. */
 export interface TunnelFailed {
   readonly kind: 'failed';
   readonly line: string;
-  /** The steps of the dial that were completed; empty where none was begun. */
+  /** Times of the dial's steps that were completed; empty where none began. */
   readonly times: DialTimes;
 }
 
-/** A flow is open: the outbound would accept a client now. */
+/** A flow is open: at this point the outbound would accept a client. */
 export interface TunnelOpened {
   readonly kind: 'connected';
-  /** Tag of the outbound: of the member that a balancer has picked. */
+  /** Tag of the outbound; for a balancer, of the member it has picked. */
   readonly outbound: string;
   /**
-   * The steps of the dial, from the request on; `reused` where the flow shares a connection to the server that was
-   * open before, as with QUIC and gRPC. What `opened` has beyond the other steps is the outbound's own exchange
-   * with its server. Several protocols have none before the first payload: then the destination may still be
-   * unreachable.
+   * Times of the dial's steps since the request; `reused` where the flow shares an existing connection to the server,
+   * as with QUIC and gRPC. The time of `opened` beyond the other steps is the outbound's own exchange with its server.
+   * Several protocols have none before the first payload: then the destination may still be unreachable.
    */
   readonly times: DialTimes;
   /** See `Outbound.suspect`; `null` for none. */
   readonly suspect: string | null;
 }
 
-/** @param parsed any JSON. `undefined` for anything but a response. */
+/** Parses a response; `undefined` for any other value. @param parsed any JSON */
 export function toTunnelResponse(parsed: unknown): TunnelResponse | undefined {
   if (typeof parsed !== 'object' || parsed === null || !('kind' in parsed)) return undefined;
   if (parsed.kind === 'failed') {
@@ -52,7 +51,7 @@ export function toTunnelResponse(parsed: unknown): TunnelResponse | undefined {
 
 const timesIn = (parsed: object): DialTimes => ('times' in parsed ? toDialTimes(parsed.times) : {});
 
-/** @param text what followed the word. `undefined` for anything but a request. */
+/** Parses a request; `undefined` for any other text. @param text the rest of the request line */
 export function toTunnelRequest(text: string): TunnelRequest | undefined {
   let parsed: unknown;
   try {

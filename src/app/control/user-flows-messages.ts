@@ -1,11 +1,11 @@
-/** Which flows of an inbound are meant, and whether they are closed. */
+/** A selection of an inbound's flows, and whether to close them. */
 export interface UserFlowsRequest {
   readonly inbound: string;
-  /** Only those with this label. */
+  /** Selects only flows with this label. */
   readonly user?: string | undefined;
-  /** Only those whose account has been removed, or has another secret, since they were opened. */
+  /** Whether to select only flows whose account has since been removed or given another secret. */
   readonly removed: boolean;
-  /** Closes them; otherwise they are only counted. */
+  /** Whether to close the flows; otherwise they are only counted. */
   readonly close: boolean;
 }
 
@@ -15,7 +15,7 @@ export interface UserFlowsResponse {
   readonly count: number;
 }
 
-/** `undefined` for anything but a request. */
+/** Parses a request; `undefined` for any other text. */
 export function toUserFlowsRequest(text: string): UserFlowsRequest | undefined {
   const parsed = objectIn(text);
   const { inbound, user, removed, close } = parsed ?? {};
@@ -25,7 +25,7 @@ export function toUserFlowsRequest(text: string): UserFlowsRequest | undefined {
   return { inbound, user, removed, close };
 }
 
-/** The number in a response; `undefined` for anything else. */
+/** Parses the number in a response; `undefined` for any other value. */
 export function toUserFlows(parsed: unknown): number | undefined {
   if (typeof parsed !== 'object' || parsed === null || !('count' in parsed)) return undefined;
   return typeof parsed.count === 'number' ? parsed.count : undefined;

@@ -5,7 +5,7 @@ import { killFlows } from '../../tracker/tracker.ts';
 import type { Instance } from '../instance.ts';
 import { toUserFlowsRequest, type UserFlowsResponse } from './user-flows-messages.ts';
 
-/** Answers `user-flows` on the control socket; an invalid request has no flows. */
+/** Handles `user-flows` on the control socket; an invalid request matches no flows. */
 export async function answerUserFlows(
   text: string,
   {

@@ -8,31 +8,31 @@ import { toPreparedConfig, type PreparedConfig } from './prepared-config.ts';
 import type { EditTask, ResultOf, RoutesRead, TaskOptions, Task, TaskRunner } from './tasks.ts';
 
 /**
- * More bytes than this, all files together, are read in the thread: parsing them would delay traffic. The
- * first file of this length that a process parses takes 25 ms, before the parser has been compiled; a
- * running thread takes less, but starting one takes 300.
+ * Maximum bytes of all files that are read in this thread: parsing more would delay traffic. The first file of this
+ * length that a process parses takes 25 ms, before the parser has been compiled; a running thread takes less, but
+ * starting one takes 300.
  */
 const INLINE_LIMIT = 10 * 1024;
 
-/** The same before there is any traffic, when only the 300 ms matter. */
+/** Maximum bytes of all files that are read in this thread before there is any traffic, when only the 300 ms matter. */
 const INLINE_LIMIT_AT_START = 1024 * 1024;
 
 export interface LoaderOptions {
-  /** Compiles patterns; pass the one that is kept across reloads, where there is one. */
+  /** Compiles patterns; pass the cache that is kept across reloads, where there is one. */
   readonly regexes: RegexCache;
-  /** Whether `[api]` will be served; where not, it is not even validated. */
+  /** Whether `[api]` will be served; otherwise it is not even validated. */
   readonly serveApi: boolean;
 }
 
-/** Reads and edits configurations without delaying traffic: small files at once, large ones in a thread. */
+/** Reads and edits configurations without delaying traffic: small files in this thread, large ones in another. */
 export class ConfigLoader {
   readonly #inline: TaskRunner;
   readonly #thread: TaskRunner;
   readonly #serveApi: boolean;
 
   /**
-   * @param inline rejects with TooMuchToReadError what is for the thread
-   * @param thread takes tasks of any length
+   * @param inline rejects large tasks with TooMuchToReadError
+   * @param thread accepts tasks of any size
    */
   constructor(inline: TaskRunner, thread: TaskRunner, serveApi: boolean) {
     this.#inline = inline;
@@ -40,7 +40,7 @@ export class ConfigLoader {
     this.#serveApi = serveApi;
   }
 
-  /** The loader of a running instance. */
+  /** Creates the loader of a running instance. */
   static beside(thread: TaskRunner, { regexes, serveApi }: LoaderOptions): ConfigLoader {
     return new ConfigLoader(new InlineRunner({ limit: INLINE_LIMIT, regexes }), thread, serveApi);
   }
@@ -60,12 +60,12 @@ export class ConfigLoader {
     return toPreparedConfig(await this.#run(task, options));
   }
 
-  /** Reads the routes as the files have them. @throws {ConfigError} as `readDocuments` does. */
+  /** Reads the routes from the files. @throws {ConfigError} as `readDocuments` does */
   routes(path: string | undefined, signal?: AbortSignal): Promise<RoutesRead> {
     return this.#run({ kind: 'routes', path }, { signal });
   }
 
-  /** Writes a pick into bytes of a configuration file. @throws {ConfigError} as `editPick` does. */
+  /** Writes a pick into bytes of a configuration file. @throws {ConfigError} as `editPick` does */
   edit(edit: Omit<EditTask, 'kind'>, signal?: AbortSignal): Promise<Uint8Array> {
     return this.#run({ kind: 'edit', ...edit }, { signal });
   }
@@ -81,8 +81,8 @@ export class ConfigLoader {
 }
 
 /**
- * Loads before there is any traffic. Large files are read in a thread all the same: what that allocates
- * is returned to the system when the thread ends, whereas the heap of this thread would stay as large.
+ * Loads a configuration before there is any traffic. Large files are still read in a thread: its memory is returned to
+ * the system when it ends, whereas the heap of this thread would stay as large.
  *
  * @param options `blocking`: whether reading small files blocks the thread, for a process without other work
  * @throws {ConfigError} as `ConfigLoader.load` does, with its cause
@@ -111,7 +111,7 @@ export async function loadAtStart(
       try {
         return await thread.run(task, options);
       } catch {
-        // Errors lose their causes on the way from the thread: this finds the error again.
+        // Errors from the thread have lost their causes: loading again in this thread reproduces the error.
         return await upTo(Infinity).run(task, options);
       } finally {
         void thread.stop(new WeirError('ended', 'the configuration has been read'));

@@ -6,13 +6,14 @@ import { RegexCache } from '../../engine/router/tables/regex-set.ts';
 import { FilesRead } from './files-read.ts';
 import { loadConfigFile } from './inline-runner.ts';
 
-/** The error of the checks of a configuration, without its API; `undefined` if there is none. */
+/** The error message of a configuration's checks, without its API; `undefined` if it is valid. */
 export const configProblem = (text: string): Promise<string | undefined> =>
   problemOf(() => loadConfigFile('imported', { bytes: Buffer.from(text), serveApi: false }));
 
 /**
- * The same for a configuration and its subscribe file, neither of which need exist.
- * @param nodes name of the subscribe file, in the folder of the configuration
+ * The error message of a configuration's checks together with its subscribe file, neither of which need exist;
+ * `undefined` if both are valid.
+ * @param nodes name of the subscribe file, in the directory of the configuration
  */
 export function pairProblem(
   config: { readonly path: string; readonly text: string },

@@ -27,20 +27,20 @@ export interface AfterTask {
   readonly heap: number;
 }
 
-/** How long an idle thread is kept; it takes some 40 MB. */
+/** Milliseconds for which an idle thread is kept; it takes some 40 MB. */
 const IDLE_MS = 10_000;
 
-/** How long `stop` waits for the end of the thread. */
+/** Milliseconds for which `stop` waits for the end of the thread. */
 const END_MS = 1_000;
 
-/** A thread with a larger heap ends at once: most of it is garbage, which an idle thread does not collect. */
+/** A thread with a larger heap ends immediately: most of it is garbage, which an idle thread does not collect. */
 const MAX_IDLE_HEAP = 128 * 1024 * 1024;
 
-/** Limits of the queue and of the callers that wait. */
+/** Limits of queued tasks, and of callers that wait for them. */
 const MAX_TASKS = 16;
 const MAX_CALLERS = 1024;
 
-/** The members of a `Worker` that are used here. */
+/** The members of a `Worker` that ConfigThread uses. */
 export interface ThreadWorker {
   on(event: 'message', listener: (message: ThreadMessage) => void): unknown;
   on(event: 'error', listener: (error: unknown) => void): unknown;
@@ -62,11 +62,11 @@ class Job {
   constructor(task: Task, files: FilesRead | undefined) {
     this.task = task;
     this.#files = files;
-    // All callers may have left.
+    // There may be no callers left to handle the rejection.
     this.outcome.promise.catch(() => undefined);
   }
 
-  /** Takes a message about the outcome; returns whether another is to be requested. */
+  /** Handles a message about the outcome; returns whether another one is to be requested. */
   take(message: ThreadMessage): boolean {
     if (message.kind !== 'piece') this.#files?.adopt(message.files);
     switch (message.kind) {
@@ -90,9 +90,8 @@ class Job {
 }
 
 /**
- * A worker thread for tasks that would delay traffic, one after the other. It is started for the first
- * task, ends when it has been idle for a while, and is replaced when it fails. It keeps the process alive
- * only while it has a task.
+ * A worker thread for tasks that would delay traffic, one after the other. It is started for the first task, ends after
+ * it has been idle, and is replaced when it fails. It keeps the process alive only while it has a task.
  */
 export class ConfigThread implements TaskRunner {
   readonly #clock: Clock;
@@ -112,11 +111,11 @@ export class ConfigThread implements TaskRunner {
   }
 
   /**
-   * Queues a task. Callers that read the routes of the same path share one task as long as it is queued:
-   * each gets what the files hold after its call.
+   * Queues a task. Callers that read the routes of the same path share one task while it is queued: each gets the
+   * contents of the files after its call.
    *
    * @param options `signal` drops a queued task once no caller is left
-   * @throws {WeirError} what the task failed with, without its cause; `busy` when too much waits
+   * @throws {WeirError} the error of the task, without its cause; `busy` when too much is queued
    * @throws the signal's reason
    */
   async run<T extends Task>(task: T, { files, signal }: TaskOptions = {}): Promise<ResultOf<T>> {
@@ -137,7 +136,7 @@ export class ConfigThread implements TaskRunner {
   }
 
   /**
-   * Ends the thread; all tasks reject with the reason, future ones too. A thread that does not end within a
+   * Ends the thread; all tasks, including future ones, reject with the reason. A thread that does not end within a
    * second, because a system call of it does not return, is abandoned.
    */
   async stop(reason: Error): Promise<void> {
@@ -223,7 +222,7 @@ export class ConfigThread implements TaskRunner {
     this.#next();
   }
 
-  /** Fails the current task; the next one starts another thread. */
+  /** Fails the current task; the next task starts another thread. */
   #fail(worker: ThreadWorker, error: unknown): void {
     if (worker !== this.#worker) return;
     this.#worker = undefined;

@@ -6,21 +6,21 @@ import { pathHint } from '../path-hint.ts';
 import { WeirError, codeOf, messageOf } from '../../errors.ts';
 import { openRegularFile, openRegularFileSync } from '../../platform/regular-file.ts';
 
-/** Bytes of one read; they are hashed in a fraction of a millisecond. */
+/** Bytes of one read; hashing them takes a fraction of a millisecond. */
 const CHUNK = 256 * 1024;
 
-/** More than any file of a configuration has. */
+/** Maximum bytes of a file; no configuration file is longer. */
 const MAX_LENGTH = 512 * 1024 * 1024;
 
 /** The contents of a FilesRead, as plain data. */
 export interface FilesSeen {
-  /** By path: the SHA-256 of the content, or why there was none. */
+  /** States by path: the SHA-256 of the content, or why it could not be read. */
   readonly states: ReadonlyMap<string, string>;
   /** Whether a file changed between two reads, so that the load mixes two states. */
   readonly torn: boolean;
 }
 
-/** The files are longer than the budget of a FilesRead, which says nothing about their validity. */
+/** The files exceed the budget of a FilesRead, which says nothing about their validity. */
 export class TooMuchToReadError extends WeirError {
   constructor() {
     super('too_much_to_read', 'the files are longer than was to be read here');
@@ -28,8 +28,8 @@ export class TooMuchToReadError extends WeirError {
 }
 
 /**
- * Reads files and remembers their digests, so that a later reload can find out whether any has changed.
- * One is for one load. It is valid after a failed load too: files that were not read made no difference.
+ * Reads files and remembers their digests, so that a later reload can detect whether any has changed. Use an instance
+ * for one load only. It is valid after a failed load too: files that were not read had no influence.
  */
 export class FilesRead implements FileReader {
   #seen = new Map<string, string>();
@@ -38,8 +38,8 @@ export class FilesRead implements FileReader {
   readonly #blocking: boolean;
 
   /**
-   * @param budget bytes that may be read in all; a read beyond them rejects with TooMuchToReadError
-   * @param blocking whether reads block this thread, and so need no pool of threads
+   * @param budget maximum bytes to read in all; a read beyond rejects with TooMuchToReadError
+   * @param blocking whether reads block this thread, and so need no thread pool
    */
   constructor(budget = Infinity, blocking = false) {
     this.#budget = budget;
@@ -50,13 +50,13 @@ export class FilesRead implements FileReader {
     return { states: this.#seen, torn: this.#torn };
   }
 
-  /** Takes over the contents of another FilesRead, in place of its own. */
+  /** Replaces the contents by those of another FilesRead. */
   adopt({ states, torn }: FilesSeen): void {
     this.#seen = new Map(states);
     this.#torn = torn;
   }
 
-  /** Counts a file as read with these bytes, before they have been written to it. */
+  /** Records a file as read with these bytes, before they have been written to it. */
   expect(path: string, bytes: Uint8Array): void {
     this.#record(path, hash('sha256', bytes));
   }
@@ -86,8 +86,8 @@ export class FilesRead implements FileReader {
   }
 
   /**
-   * Whether every file has the same bytes as before, or still cannot be read for the same reason. Reads the
-   * files again, one after the other and in chunks.
+   * Whether every file has the same bytes as before, or still cannot be read for the same reason. Reads the files
+   * again, one after the other and in chunks.
    */
   async unchanged(): Promise<boolean> {
     if (this.#torn) return false;
@@ -95,7 +95,7 @@ export class FilesRead implements FileReader {
     return true;
   }
 
-  /** Each file, and whether it is as before; reads one file for each step. */
+  /** Compares each file with its recorded state; reads one file per step. */
   async *compared(): AsyncGenerator<{ readonly path: string; readonly isSame: boolean }> {
     for (const [path, seen] of this.#seen) yield { path, isSame: (await stateOf(path)) === seen };
   }
@@ -125,7 +125,7 @@ export class FilesRead implements FileReader {
   }
 }
 
-/** The state of a file in the form of `FilesSeen`. */
+/** The current state of a file, in the form of `FilesSeen`. */
 async function stateOf(path: string): Promise<string> {
   try {
     return await digestOf(path, () => undefined);
@@ -134,7 +134,7 @@ async function stateOf(path: string): Promise<string> {
   }
 }
 
-/** The SHA-256 of a file in hex; `take` gets the content in chunks that are reused. */
+/** The SHA-256 of a file in hex; `take` receives the content in chunks whose buffer is reused. */
 async function digestOf(path: string, take: (chunk: Uint8Array) => void): Promise<string> {
   const content = new Content(take);
   await using file = await openRegularFile(path);
@@ -142,7 +142,7 @@ async function digestOf(path: string, take: (chunk: Uint8Array) => void): Promis
   return content.digest();
 }
 
-/** The same in this thread. */
+/** The SHA-256 of a file in hex, read synchronously; `take` receives the content in chunks whose buffer is reused. */
 function digestOfSync(path: string, take: (chunk: Uint8Array) => void): string {
   const content = new Content(take);
   const fd = openRegularFileSync(path);
@@ -154,9 +154,9 @@ function digestOfSync(path: string, take: (chunk: Uint8Array) => void): string {
   }
 }
 
-/** What is read of a file, chunk by chunk. */
+/** The content of a file, read chunk by chunk. */
 class Content {
-  /** Where chunks are read to. */
+  /** The buffer that chunks are read into. */
   readonly buffer = Buffer.allocUnsafe(CHUNK);
   readonly #hash = createHash('sha256');
   readonly #take: (chunk: Uint8Array) => void;
@@ -200,7 +200,7 @@ const REASONS: Readonly<Record<string, string>> = {
 export const readReason = (error: unknown): string =>
   REASONS[codeOf(error) ?? ''] ?? messageOf(error);
 
-/** Node's texts name the system call and repeat the path. */
+/** Converts an error of Node to one without the system call and the path. */
 function toReadError(error: unknown, hint?: string): FileReadError {
   if (error instanceof FileReadError) return error;
   return new FileReadError(readReason(error), { cause: error, hint });

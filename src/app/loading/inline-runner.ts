@@ -16,15 +16,15 @@ import type {
 } from './tasks.ts';
 
 export interface InlineRunnerOptions {
-  /** Bytes that a task may read or be given. */
+  /** Maximum bytes that a task may read or be given. */
   readonly limit: number;
   readonly regexes: RegexCache;
-  /** Whether reading files blocks the thread: at a start, before there is anything to delay. */
+  /** Whether reading files blocks the thread: at startup, when there is nothing to delay. */
   readonly blocking?: boolean;
   readonly onLogLevel?: LoadHooks['onLogLevel'];
 }
 
-/** Carries tasks out in the calling thread. A task of more than `limit` bytes rejects with TooMuchToReadError. */
+/** Runs tasks in the calling thread. A task of more than `limit` bytes rejects with TooMuchToReadError. */
 export class InlineRunner implements TaskRunner {
   readonly #options: InlineRunnerOptions;
 
@@ -58,16 +58,16 @@ export class InlineRunner implements TaskRunner {
 }
 
 export interface LoadFileOptions extends LoadHooks, Partial<Pick<LoadTask, 'bytes' | 'serveApi'>> {
-  /** Remembers the files that are read, also when loading fails; a new one for every load. */
+  /** Records the files that are read, also when loading fails; use a new instance for every load. */
   readonly files?: FilesRead | undefined;
-  /** Compiles patterns; pass the one that is kept across reloads, where there is one. */
+  /** Compiles patterns; pass the cache that is kept across reloads, where there is one. */
   readonly regexes?: RegexCache | undefined;
 }
 
 /**
  * Reads a configuration file and the files that it names, or the built-in configuration when none is named.
  *
- * @throws {ConfigError} of kind `io` when a file cannot be read, `invalid` for an error in one.
+ * @throws {ConfigError} of kind `io` when a file cannot be read, `invalid` for an error in one
  */
 export const loadConfigFile = (
   path: string | undefined,
@@ -79,13 +79,13 @@ export const loadConfigFile = (
   return loadConfig({ path, bytes }, files, { regexes, serveApi, ...hooks });
 };
 
-/** @throws {ConfigError} as `editPick` does. */
+/** Runs an edit. @throws {ConfigError} as `editPick` does */
 async function edited({ bytes, path, group, target, subscribe }: EditTask): Promise<Uint8Array> {
   const { editPick } = await import('../../config/edit/pick-editor.ts');
   return withShownKeys(() => editPick(bytes, { subscribe }, group, target, path));
 }
 
-/** @throws {ConfigError} as `readDocuments` does. */
+/** Reads the routes. @throws {ConfigError} as `readDocuments` does */
 async function readRoutes(path: string | undefined, files: FilesRead): Promise<RoutesRead> {
   const { bytes, file, subscribe } = await readDocuments({ path }, files);
   const { routeView } = await import('../../config/route-view.ts');

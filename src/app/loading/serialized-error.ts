@@ -7,13 +7,13 @@ import {
 import type { ForeignFormat } from '../../config/sources/foreign-format.ts';
 import { WeirError, codeOf, hintsOf, messageOf } from '../../errors.ts';
 
-/** An error as plain data: `structuredClone` keeps neither its class nor its fields. */
+/** An error as plain data: `structuredClone` preserves neither its class nor its fields. */
 export interface SerializedError {
   readonly message: string;
   readonly code: string;
-  /** The hints of the error and of its causes, which are lost. */
+  /** The hints of the error and of its causes, which are not transferred. */
   readonly hint: string | undefined;
-  /** Set for a ConfigError. */
+  /** Present for a ConfigError. */
   readonly config:
     | {
         readonly kind: ConfigErrorKind;
@@ -21,7 +21,7 @@ export interface SerializedError {
         readonly subject: string | undefined;
         readonly showsPlace: boolean;
         readonly format: ForeignFormat | undefined;
-        /** Whether it is a DocumentReadError. */
+        /** Whether the error is a DocumentReadError. */
         readonly unread: boolean;
       }
     | undefined;
@@ -37,7 +37,7 @@ export function serializeError(error: unknown): SerializedError {
   return { message, code, hint, config: { kind, location, subject, showsPlace, format, unread } };
 }
 
-/** The error without its cause. */
+/** Recreates the error, without its cause. */
 export function deserializeError({ message, code, hint, config }: SerializedError): WeirError {
   if (!config) return new WeirError(code, message, { hint });
   const options = { ...config, hint };

@@ -9,12 +9,12 @@ export interface LoadTask {
   readonly kind: 'load';
   /** `undefined` for the built-in configuration. */
   readonly path: string | undefined;
-  /** Used as the contents of the file, which is then not read. */
+  /** Replaces the contents of the file, which is then not read. */
   readonly bytes: Uint8Array | undefined;
   readonly serveApi: boolean;
 }
 
-/** Reads the routes as the files have them. */
+/** Reads the routes from the files. */
 export interface RoutesTask {
   readonly kind: 'routes';
   readonly path: string | undefined;
@@ -37,26 +37,26 @@ export type ResultOf<T extends Task> = T extends LoadTask
     ? RoutesRead
     : Uint8Array;
 
-/** The files as they are written. */
+/** The routes as the files have them. */
 export interface RoutesRead {
   /** The configuration file. */
   readonly bytes: Uint8Array;
-  /** Entity tag of these bytes; computed where they are read, since megabytes take milliseconds. */
+  /** Entity tag of these bytes, computed in the thread that reads them: megabytes take milliseconds. */
   readonly etag: string;
   readonly view: RouteView;
-  /** Whether it has a `[subscribe]` table. */
+  /** Whether the file has a `[subscribe]` table. */
   readonly subscribe: boolean;
 }
 
 export interface TaskOptions {
-  /** Remembers the files that are read, also when the task fails. */
+  /** Records the files that are read, also when the task fails. */
   readonly files?: FilesRead | undefined;
   /** Ends the wait for the result. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Carries out tasks: in the calling thread (`InlineRunner`) or in another (`ConfigThread`). */
+/** Runs tasks, in the calling thread (`InlineRunner`) or in another (`ConfigThread`). */
 export interface TaskRunner {
-  /** @throws {WeirError} usually a ConfigError */
+  /** Runs a task. @throws {WeirError} usually a ConfigError */
   run<T extends Task>(task: T, options?: TaskOptions): Promise<ResultOf<T>>;
 }

@@ -4,16 +4,15 @@ import type { ResourceLimits } from 'node:worker_threads';
 const MIB = 1024 * 1024;
 
 /**
- * MiB of the old generation of the thread's heap: enough for configurations of some 80 MB. With a
- * larger limit V8 collects only when the heap has four times the size of the live objects, with this one at
- * twice.
+ * Limit of the old generation of the thread's heap in MiB: enough for configurations of some 80 MB. With a larger limit
+ * V8 collects only at four times the size of the live objects, with this one at twice.
  */
 const MAX_OLD_GENERATION = 2000;
 
-/** MiB of the young generation: room for the syntax trees of some slices, which are soon garbage. */
+/** Limit of the young generation in MiB: room for the short-lived syntax trees of some slices. */
 const MAX_YOUNG_GENERATION = 16;
 
-/** The limits of the thread's heap, none above that of the process. */
+/** Limits of the thread's heap, none above that of the process. */
 export function threadLimits(): ResourceLimits {
   const own = Math.floor(getHeapStatistics().heap_size_limit / MIB);
   return {

@@ -10,17 +10,17 @@ import { ValueSplitter } from './value-pieces.ts';
 
 // Runs in a separate thread: see config-thread.ts.
 
-/** Leaves the thread a tenth of the main thread's share of processor time when there is not enough for both. */
+/** Niceness that leaves the thread a tenth of the main thread's share of processor time under contention. */
 const NICE = 10;
 
-// Traffic goes first. On Linux a priority is that of the calling thread, elsewhere of the process.
+// Traffic has priority. On Linux a priority applies to the calling thread, elsewhere to the process.
 if (process.platform === 'linux') yieldToTraffic();
 
 function yieldToTraffic(): void {
   try {
     setPriority(NICE);
   } catch {
-    // A filter of system calls may forbid it, as systemd's `~@resources` does: both then have equal shares.
+    // A seccomp filter may forbid it, such as systemd's `~@resources`: both threads then have equal shares.
   }
 }
 
@@ -46,5 +46,5 @@ async function onRequest(request: ThreadRequest): Promise<void> {
   }
 }
 
-// A defect in there ends the thread, as an unhandled rejection does, and fails the task.
+// A defect becomes an unhandled rejection, which ends the thread and fails the task.
 parentPort?.on('message', (request: ThreadRequest) => void onRequest(request));

@@ -1,10 +1,10 @@
-/** Items of a list in one message: to deserialise a few thousand small objects takes a millisecond. */
+/** Maximum number of a list's items per message: deserialising a few thousand small objects takes a millisecond. */
 const PIECE = 256;
 
-/** The first message of a value: all of it but the items of its long lists. */
+/** The first message of a value: the value without the items of its long lists. */
 export interface FirstPiece {
   readonly value: unknown;
-  /** The long lists in `value`, still empty. */
+  /** The long lists of `value`, still empty. */
   readonly lists: readonly unknown[][];
 }
 
@@ -15,10 +15,10 @@ export interface NextPiece {
 }
 
 /**
- * Splits a value of plain data into messages that the receiver deserialises quickly: a message is
- * deserialised in one go, so a configuration of some megabytes would block everything else.
+ * Splits a value of plain data into messages that the receiver deserialises quickly: each message is deserialised
+ * without interruption, so a configuration of several megabytes would block everything else.
  *
- * The long lists are emptied for that, so the sender must not use the value afterwards.
+ * The long lists are emptied in the process, so the sender must not use the value afterwards.
  */
 export class ValueSplitter {
   readonly first: FirstPiece;
@@ -49,14 +49,14 @@ export class ValueSplitter {
     return piece;
   }
 
-  /** Buffers of the first piece that no other piece refers to: they can be transferred with it. */
+  /** Buffers of the first piece that no other piece refers to, and that can be transferred with it. */
   transferable(): ArrayBuffer[] {
     const held = buffersOf(this.#rest);
     return [...buffersOf(this.first)].filter((buffer) => !held.has(buffer));
   }
 }
 
-/** Puts the value of a ValueSplitter together again. */
+/** Reassembles the value of a ValueSplitter. */
 export class ValueJoiner {
   readonly #first: FirstPiece;
 
@@ -78,7 +78,7 @@ export class ValueJoiner {
   }
 }
 
-/** Lists that are too long to be received at once, except for those within such a list. */
+/** The lists that are too long for one message, except for those within such a list. */
 function longLists(value: unknown, found = new Set<unknown[]>()): Set<unknown[]> {
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return found;
   if (Array.isArray(value) && value.length > PIECE) return found.add(value);
@@ -87,8 +87,8 @@ function longLists(value: unknown, found = new Set<unknown[]>()): Set<unknown[]>
 }
 
 /**
- * The buffers of a value of plain data, each once. A buffer that is used in part, such as
- * the pool of small `Buffer`s, is not among them: the rest may be in use elsewhere.
+ * The distinct buffers of a value of plain data. A partly used buffer, such as the pool of small `Buffer`s, is left
+ * out: the rest may be in use elsewhere.
  */
 function buffersOf(value: unknown, found = new Set<ArrayBuffer>()): Set<ArrayBuffer> {
   if (ArrayBuffer.isView(value)) {

@@ -10,13 +10,13 @@ import { standardError, standardErrorNumbers } from './standard-error.ts';
 import { showAddresses, type ShownAddresses } from '../../net/addresses/shown-address.ts';
 import { systemClock } from '../../net/time/clock.ts';
 
-/** The target of the app's own lines. */
+/** Target of the app's own log lines. */
 export const APP_TARGET = 'svc_app';
 
-/** Time limit of `flush`. */
+/** Time limit of `flush`, in milliseconds. */
 const FLUSH_MS = 1_000;
 
-/** The choice of WEIR_LOG_ADDRESSES. An unknown value shows nothing: it was set to show less than everything. */
+/** Parses WEIR_LOG_ADDRESSES. An unknown value shows no addresses: it was set to show less than all of them. */
 export function chooseAddresses(wanted = ''): {
   readonly shown: ShownAddresses;
   readonly problem: string | undefined;
@@ -36,27 +36,27 @@ export function chooseAddresses(wanted = ''): {
   }
 }
 
-/** The log of a process. */
+/** The log of a process, on standard error. */
 export interface ProcessLog {
   readonly log: Logger;
   /** Waits until all lines have been written, for a second at most. */
   readonly flush: () => Promise<void>;
   /**
    * Replaces the filter until the process ends.
-   * @throws {RangeError} for a text that is not a filter
+   * @throws {RangeError} for an invalid filter
    */
   readonly setFilter: (text: string) => void;
-  /** The filter in force. */
+  /** The current filter. */
   readonly filter: () => string;
-  /** Lines that were lost because standard error was not read, or failed. */
+  /** Number of lines lost because standard error was not read, or failed. */
   readonly lost: () => number;
   readonly recent: RecentLines;
 }
 
 /**
- * The log of this process, on standard error. The filter is RUST_LOG if that can be parsed, otherwise
- * `level`, the value of `[log].level`; the default level applies when that could not be read. WEIR_LOG,
- * NO_COLOR and JOURNAL_STREAM determine the format, WEIR_LOG_ADDRESSES which addresses lines show.
+ * Creates the log of this process, on standard error. The filter is RUST_LOG if that can be parsed, otherwise `level`,
+ * the value of `[log].level`; the default level applies when that could not be read. WEIR_LOG, NO_COLOR and
+ * JOURNAL_STREAM determine the format, WEIR_LOG_ADDRESSES the addresses that lines show.
  */
 export function processLog(level: string = DEFAULT_LEVEL): ProcessLog {
   const { env } = process;

@@ -7,18 +7,18 @@ import type { FileNumbers } from '../../log/choose-format.ts';
 
 const STDERR = 2;
 
-/** Interval of retrying a write to a stopped terminal (Ctrl-S), which does not report when it continues. */
+/** Milliseconds between retries of a write to a stopped terminal (Ctrl-S), which does not report when it continues. */
 const RETRY_MS = 10;
 
 /**
  * Standard error, written without blocking, in the way that each kind of file requires:
  *
  * - Pipes and sockets are nonblocking streams in Node.
- * - Node's stream for a terminal blocks. The terminal is opened again instead, because O_NONBLOCK on the
- *   inherited descriptor would affect every process that shares it.
- * - What never blocks, such as a terminal and /dev/null, is written at once.
- * - Files and other devices are written by the thread pool. Node's stream for them blocks, and is destroyed by
- *   the first error, such as a full disk.
+ * - Node's stream for a terminal blocks. The terminal is reopened instead, because O_NONBLOCK on the inherited
+ *   descriptor would affect every process that shares it.
+ * - Devices that never block, such as a terminal and /dev/null, are written synchronously.
+ * - Files and other devices are written by the thread pool. Node's stream for them blocks, and is destroyed by the
+ *   first error, such as a full disk.
  */
 export function standardError(clock: Clock): LineDevice {
   const terminal = isatty(STDERR);
@@ -33,10 +33,10 @@ export function standardError(clock: Clock): LineDevice {
     : descriptorDevice(STDERR, terminal, clock);
 }
 
-/** Device and inode, by which the journal is recognised. */
+/** Device and inode numbers, by which the journal is recognised. */
 export const standardErrorNumbers = (): FileNumbers => fstatSync(STDERR, { bigint: true });
 
-/** @returns `undefined` where it cannot be opened by path, for instance without /proc */
+/** Opens the terminal again. @returns `undefined` where it cannot be opened by path, for instance without /proc */
 function openTerminal(): number | undefined {
   let fd: number;
   try {
@@ -52,20 +52,20 @@ function openTerminal(): number | undefined {
   return undefined;
 }
 
-/** Errors only reach the callbacks: a reader that closes its end must not end the process. */
+/** Writes to a stream. Errors only reach the callbacks: a reader that closes its end must not end the process. */
 function streamDevice(stream: NodeJS.WriteStream, terminal: boolean): LineDevice {
   stream.on('error', () => undefined);
   return { terminal, write: (text, done) => void stream.write(text, done) };
 }
 
-/** Whether it is /dev/null, by its number in Linux. */
+/** Whether a file is /dev/null, by its device number in Linux. */
 const isNull = (kind: Stats): boolean =>
   process.platform === 'linux' && kind.isCharacterDevice() && kind.rdev === NULL_DEVICE;
 
-/** The major number is 1, the minor 3. */
+/** Major number 1, minor number 3. */
 const NULL_DEVICE = 0x103;
 
-/** Writes to a descriptor that never blocks, in this thread. */
+/** Writes synchronously to a descriptor that never blocks. */
 function promptDevice(fd: number, terminal: boolean, clock: Clock): LineDevice {
   return {
     terminal,

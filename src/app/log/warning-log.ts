@@ -18,7 +18,7 @@ export class WarningLog {
     const logged = new Set<string>();
     for (const warning of warnings) {
       const { id, message } = warning;
-      // Numbers of rules and lines move too.
+      // Numbers of rules and lines change too.
       const key = `${id} ${message.replaceAll(/(?<=\[|\bline )\d+/g, '')}`;
       logged.add(key);
       this.#log[this.#last.has(key) ? 'debug' : 'warn'](renderWarning(warning));

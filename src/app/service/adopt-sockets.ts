@@ -9,12 +9,12 @@ import { openSystemCalls, type SystemCalls } from '../../platform/sockets/bindin
 
 /** The sockets that a service manager has passed to the process. */
 export interface AdoptedSockets {
-  /** Logs those that no listener uses; call it when everything is bound. */
+  /** Logs sockets that no listener uses; call it when everything is bound. */
   warnOfUnused(): void;
 }
 
 /**
- * Makes listeners use the sockets that a service manager has passed, and logs those that cannot be used.
+ * Makes listeners use the sockets that a service manager has passed, and logs unusable ones.
  *
  * @param openCalls throws a NativeError where native calls are not available
  */

@@ -1,18 +1,20 @@
 import type { PassedDescriptor } from '../../platform/service/passed-sockets.ts';
 
-/** What a service manager passes to a process: sd_notify(3), sd_watchdog_enabled(3), sd_listen_fds(3). */
+/**
+ * The parameters that a service manager passes to a process: sd_notify(3), sd_watchdog_enabled(3), sd_listen_fds(3).
+ */
 export interface ServiceEnvironment {
   /** `NOTIFY_SOCKET`; `undefined` where no manager expects notifications. */
   readonly notifySocket: string | undefined;
-  /** Interval in milliseconds within which the watchdog has to be notified; `undefined` without a watchdog. */
+  /** Interval in milliseconds within which the watchdog must be notified; `undefined` without a watchdog. */
   readonly watchdogMs: number | undefined;
-  /** The sockets that were passed, named as in `LISTEN_FDNAMES`; `unknown` without a name. */
+  /** The passed sockets, named as in `LISTEN_FDNAMES`; `unknown` without a name. */
   readonly passed: readonly PassedDescriptor[];
 }
 
 /** `SD_LISTEN_FDS_START`. */
 const FIRST_FD = 3;
-/** More than any manager passes; bounds the work for an invalid environment. */
+/** Maximum number of passed sockets; more than any manager passes, it bounds the work for an invalid environment. */
 const MAX_PASSED = 1024;
 
 const VARIABLES = [

@@ -3,27 +3,27 @@ import type { Clock, Timer } from '../../net/time/clock.ts';
 export interface NotifierOptions {
   readonly clock: Clock;
   readonly pid: number;
-  /** CLOCK_MONOTONIC in microseconds. */
+  /** Returns CLOCK_MONOTONIC in microseconds. */
   readonly monotonic: () => bigint;
-  /** Interval in milliseconds within which the watchdog has to be notified; `undefined` without a watchdog. */
+  /** Interval in milliseconds within which the watchdog must be notified; `undefined` without a watchdog. */
   readonly watchdogMs: number | undefined;
-  /** Sends without blocking; returns false when it has to be tried again. */
+  /** Sends without blocking; returns false when the send must be retried. */
   readonly send: (state: string) => boolean;
 }
 
-/** Interval of `EXTEND_TIMEOUT_USEC` during a start, a drain and a long stop. */
+/** Milliseconds between two `EXTEND_TIMEOUT_USEC` during a start, a drain and a long stop. */
 const EXTEND_EVERY_MS = 5_000;
-/** The time that each of these requests. */
+/** Milliseconds that each `EXTEND_TIMEOUT_USEC` requests. */
 const EXTENSION_MS = 30_000;
-/** No more time is requested for a start that takes longer. */
+/** Milliseconds of a start after which no more time is requested. */
 const LONGEST_START_MS = 300_000;
 
-/** Interval of retries while the queue of the manager is full. */
+/** Milliseconds between retries while the manager's queue is full. */
 const RETRY_MS = 50;
-/** States in the queue; the oldest are dropped. */
+/** Maximum number of queued states; the oldest are dropped. */
 const MAX_WAITING = 16;
 
-/** systemd reads at most 4096 bytes. */
+/** Maximum characters of a status; systemd reads at most 4096 bytes. */
 const MAX_STATUS = 800;
 
 /**
@@ -33,9 +33,9 @@ const MAX_STATUS = 800;
  */
 export class ServiceNotifier {
   readonly #options: NotifierOptions;
-  /** The next request of more time. */
+  /** Timer of the next request for more time. */
   #extension: Timer | undefined;
-  /** The next notification of the watchdog. */
+  /** Timer of the next notification of the watchdog. */
   #life: Timer | undefined;
   #retry: Timer | undefined;
   readonly #waiting: string[] = [];
@@ -46,14 +46,14 @@ export class ServiceNotifier {
     this.#options = options;
   }
 
-  /** The start begins; until `ready`, more time is requested. */
+  /** Reports that the start begins; more time is requested until `ready`. */
   starting(status: string): void {
     this.#phase = 'starting';
     this.#post([statusLine(status)]);
     this.#extend(LONGEST_START_MS);
   }
 
-  /** Every listener accepts. */
+  /** Reports that every listener accepts connections. */
   ready(status: string): void {
     if (this.#phase === 'stopping') return;
     this.#phase = 'ready';
@@ -62,35 +62,41 @@ export class ServiceNotifier {
     this.#showLife();
   }
 
-  /** A reload begins. Several at a time are one for the manager. */
+  /** Reports that a reload begins. Concurrent reloads are reported as one. */
   reloading(status: string): void {
     this.#reloads++;
     if (this.#reloads > 1 || this.#phase !== 'ready') return;
     this.#post(['RELOADING=1', `MONOTONIC_USEC=${this.#options.monotonic()}`, statusLine(status)]);
   }
 
-  /** A reload has ended, successfully or not. */
+  /** Reports that a reload has ended, successfully or not. */
   reloaded(status: string): void {
     this.#reloads--;
     if (this.#reloads > 0 || this.#phase !== 'ready') return;
     this.#post(['READY=1', statusLine(status)]);
   }
 
-  /** A drain begins: until it ends or the process stops, more time is requested, for a stop that waits for it. */
+  /**
+   * Reports that a drain begins: more time is requested until it ends or the process stops, for a stop that waits for
+   * it.
+   */
   draining(status: string): void {
     if (this.#phase !== 'ready') return;
     this.#post([statusLine(status)]);
     this.#extend(Infinity);
   }
 
-  /** A drain was taken back. */
+  /** Reports that a drain was undone. */
   accepting(status: string): void {
     if (this.#phase !== 'ready') return;
     this.#extension?.cancel();
     this.#post([statusLine(status)]);
   }
 
-  /** @param forMs how long more time is requested: a stop may take longer than the manager waits */
+  /**
+   * Reports that the process stops. @param forMs milliseconds for which more time is requested: a stop may take longer
+   * than the manager's timeout
+   */
   stopping(status: string, forMs = 0): void {
     this.#extension?.cancel();
     this.#phase = 'stopping';
@@ -98,7 +104,7 @@ export class ServiceNotifier {
     if (forMs > 0) this.#extend(forMs);
   }
 
-  /** Sends nothing from now on. */
+  /** Stops sending notifications. */
   close(): void {
     this.#extension?.cancel();
     this.#life?.cancel();
@@ -106,12 +112,13 @@ export class ServiceNotifier {
     this.#waiting.length = 0;
   }
 
-  /** Requests more time, again and again for `forMs`. */
+  /** Requests more time at intervals, for `forMs`. */
   #extend(forMs: number): void {
     this.#extension = this.#options.clock.after(EXTEND_EVERY_MS, () => {
       const leftMs = forMs - EXTEND_EVERY_MS;
       if (leftMs < 0) return;
-      // First: without the next one a failure would end the service.
+      // Scheduled first: a failure to send must not prevent the next request, without which the manager would end the
+      // service.
       this.#extend(leftMs);
       this.#post([`EXTEND_TIMEOUT_USEC=${EXTENSION_MS * 1000}`]);
     });

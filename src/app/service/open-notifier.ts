@@ -10,13 +10,13 @@ export interface OpenNotifierOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly pid: number;
-  /** @throws {NativeError} */
+  /** Opens native calls. @throws {NativeError} */
   readonly openCalls?: () => SystemCalls;
 }
 
 /**
- * The notifier of a process, which does nothing without a service manager. A failure to notify is logged
- * once: the manager will treat the process as one that does not start.
+ * Creates the notifier of a process, which does nothing without a service manager. A failure to notify is logged once:
+ * the manager will consider the start of the process failed.
  */
 export function openNotifier(
   { notifySocket, watchdogMs }: ServiceEnvironment,
@@ -64,7 +64,7 @@ function senderTo(
     } catch (error) {
       if (!failed) log.warn(`service manager: it cannot be notified: ${messageOf(error)}`);
       failed = true;
-      return true; // a retry would fail as well
+      return true; // a retry would fail too
     }
   };
   return { send, watchdogMs };

@@ -6,7 +6,7 @@ export function statusOf(inbounds: number, last?: ReloadOutcome): string {
   return last ? `${serving}; last reload: ${outcomeLine(last)}` : serving;
 }
 
-/** The outcome in one line. */
+/** The outcome of a reload in one line. */
 export function outcomeLine(outcome: ReloadOutcome): string {
   switch (outcome.kind) {
     case 'applied':
