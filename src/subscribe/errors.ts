@@ -1,13 +1,13 @@
 import { WeirError, type WeirErrorOptions } from '../errors.ts';
 
-/** A command about sources that cannot be carried out; the message is for users and has no secrets. */
+/** A failed command about sources; the message is for users and has no secrets. */
 export class SubscribeError extends WeirError {
   constructor(message: string, options?: WeirErrorOptions) {
     super('subscribe', message, options);
   }
 }
 
-/** What a source sent cannot be used: its nodes stay as they are. The message is the cause. */
+/** An unusable response of a source, whose nodes are left unchanged. The message is the reason. */
 export class RefusedAnswerError extends WeirError {
   constructor(message: string, options?: WeirErrorOptions) {
     super('refused_answer', message, options);

@@ -1,4 +1,4 @@
-/** Hosts that no server of a provider has: placeholders in lists of expired accounts. */
+/** Host names that no provider's server has: placeholders in lists of expired accounts. */
 const RESERVED_NAMES: readonly string[] = [
   'localhost',
   'example.com',
@@ -8,8 +8,8 @@ const RESERVED_NAMES: readonly string[] = [
 ];
 
 /**
- * Whether nothing can be reached at a place: the unspecified address, a name reserved for documents
- * (RFC 2606), port 0 or 1, or this machine.
+ * Whether an endpoint is a placeholder that cannot be reached: the unspecified address, a name reserved for
+ * documentation (RFC 2606), port 0 or 1, or this machine.
  * @param fromThisMachine whether the list itself comes from this machine, which may then name itself
  */
 export function isPlaceholder(server: string, port: number, fromThisMachine: boolean): boolean {
@@ -21,7 +21,7 @@ export function isPlaceholder(server: string, port: number, fromThisMachine: boo
   return RESERVED_NAMES.some((name) => host === name || host.endsWith(`.${name}`));
 }
 
-/** Whether a host is this machine by its own name or address. */
+/** Whether a host is this machine by a loopback name or address. */
 export const isThisMachine = (host: string): boolean =>
   host === 'localhost' ||
   host.endsWith('.localhost') ||

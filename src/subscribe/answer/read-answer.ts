@@ -11,35 +11,37 @@ import { MOST_NODES } from '../source.ts';
 import { isPlaceholder } from './placeholder.ts';
 import { toSourceNodes, type LeftOut } from './source-nodes.ts';
 
-/** The nodes in the answer of a source. */
+/** The nodes in the response of a source. */
 export interface ReadAnswer {
-  /** The format: `share links`. */
+  /** The format of the document, such as `share links`. */
   readonly kind: string;
   readonly nodes: readonly SourceNode[];
-  /** Names of entries that say something about the subscription and are no servers. */
+  /** Names of entries that are messages about the subscription, and not servers. */
   readonly information: readonly string[];
   readonly leftOut: readonly LeftOut[];
-  /** Nodes whose certificate the list pins to a hash, which is not compared, by their index. */
+  /** Indexes of nodes whose certificate the list pins to a hash, which Weir does not compare. */
   readonly pinned: readonly number[];
   readonly unused: UnusedRouting;
-  /** The nodes that a group of the list leads to, in its order, by their index; `undefined` without such a group. */
+  /**
+   * Returns the indexes of the nodes that a group of the list leads to, in its order; `undefined` without such a group.
+   */
   readonly membersOf: (group: string) => readonly number[] | undefined;
 }
 
-/** How many parts of a document are not taken over, since a source gives nodes alone. */
+/** Numbers of a document's parts that are not imported, since only nodes are taken from a source. */
 export interface UnusedRouting {
   readonly groups: number;
   readonly rules: number;
 }
 
 export interface ReadAnswerOptions {
-  /** Whether the source is this machine itself: its nodes may be on this machine too. */
+  /** Whether the source is on this machine: its nodes may be on this machine too. */
   readonly fromThisMachine: boolean;
 }
 
 /**
- * Reads the nodes of a document that a source sent: everything that `weir import` reads.
- * @throws {RefusedAnswerError} for anything else, and for a list without a node that can be used
+ * Reads the nodes of a source's document, in any format that `weir import` reads.
+ * @throws {RefusedAnswerError} for any other document, and for a list without a usable node
  */
 export async function readAnswer(
   bytes: Uint8Array,
@@ -60,7 +62,7 @@ export async function readAnswer(
   return { kind: imported.kind, nodes, information, leftOut, pinned, unused, membersOf };
 }
 
-/** Finds the members of groups. A group within a group stands for its first node, as in `weir import`. */
+/** Creates the `membersOf` of a list. A group within a group stands for its first node, as in `weir import`. */
 function groupReader(
   imported: Imported,
   drafts: readonly Draft[],
@@ -85,7 +87,7 @@ function groupReader(
 
 const NO_NODE = 'it is no node';
 
-/** The text of an answer, in which U+FFFD stands for broken UTF-8. @throws {RefusedAnswerError} */
+/** The text of a response, with U+FFFD for invalid UTF-8. @throws {RefusedAnswerError} */
 function textOf(bytes: Uint8Array): string {
   const text = new TextDecoder().decode(bytes).trim();
   if (text === '') throw new RefusedAnswerError('the answer is empty');
@@ -94,7 +96,7 @@ function textOf(bytes: Uint8Array): string {
 }
 
 const LONGEST_TITLE = 80;
-/** Characters of a page that are searched for its title. */
+/** Number of characters of a web page that are searched for its title. */
 const PAGE_START = 16 * 1024;
 
 function webPage(text: string): RefusedAnswerError {
@@ -116,7 +118,7 @@ function webPage(text: string): RefusedAnswerError {
   });
 }
 
-/** @throws {RefusedAnswerError} */
+/** Parses a document. @throws {RefusedAnswerError} */
 function importedFrom(text: string): Imported {
   try {
     return readForeign(text);
@@ -129,7 +131,7 @@ function importedFrom(text: string): Imported {
         cause: error,
       });
     }
-    // Parsers that recurse run out of stack where a document is nested deeply enough.
+    // Recursive parsers overflow the stack on deeply nested documents.
     if (error instanceof RangeError) {
       throw new RefusedAnswerError('the answer is nested too deeply', { cause: error });
     }
@@ -154,7 +156,7 @@ function sorted({ entries }: Imported, { fromThisMachine }: ReadAnswerOptions): 
     else if (!draft) leftOut.push({ name: entryName, reason: skipped });
     else {
       const place = placeOf(draft);
-      // Direct connections and drops are built in.
+      // Direct and blocking outbounds are built in.
       if (!place) continue;
       if (isPlaceholder(place.host, place.port, fromThisMachine)) {
         leftOut.push({ name: entryName, reason: 'it is a placeholder: nothing is at its address' });
@@ -164,7 +166,7 @@ function sorted({ entries }: Imported, { fromThisMachine }: ReadAnswerOptions): 
   return { drafts, information, leftOut };
 }
 
-/** The server of a draft, which for WireGuard is a setting (`host:port`); `undefined` for one without. */
+/** The server of a draft, which for WireGuard is a setting (`host:port`); `undefined` for a draft without one. */
 function placeOf({ server, port, settings: { endpoint } }: Draft): Endpoint | undefined {
   if (server !== undefined) return { host: server, port: port ?? 0 };
   if (typeof endpoint !== 'string') return undefined;

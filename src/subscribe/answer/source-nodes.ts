@@ -7,7 +7,7 @@ import { formatEndpoint } from '../../net/addresses/address.ts';
 import type { SourceNode } from '../nodes/source-node.ts';
 import { contentOf, identityOf, trustOf } from '../nodes/node-values.ts';
 
-/** An entry that is no node here, with the reason; the name is foreign text. */
+/** An entry that cannot be used as a node, with the reason; the name is untrusted text. */
 export interface LeftOut {
   readonly name: string;
   readonly reason: string;
@@ -15,13 +15,13 @@ export interface LeftOut {
 
 export interface SourceNodes {
   readonly nodes: readonly SourceNode[];
-  /** The draft of each. */
+  /** The draft of each node. */
   readonly drafts: readonly Draft[];
-  /** Drafts that Weir's checks refuse. */
+  /** Drafts that Weir's checks reject. */
   readonly refused: readonly LeftOut[];
 }
 
-/** Makes nodes of drafts, each checked as an outbound of a configuration. */
+/** Converts drafts to nodes, each checked as an outbound of a configuration. */
 export async function toSourceNodes(drafts: readonly Draft[]): Promise<SourceNodes> {
   const numbered = drafts.map((draft, index) => ({ tag: `node ${index}`, draft }));
   const problems = await problemsIn(

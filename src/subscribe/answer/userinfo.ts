@@ -1,25 +1,27 @@
-/** What a provider says about a subscription, in `subscription-userinfo`; absent parts are `undefined`. */
+/**
+ * The quota and the expiry of a subscription, from the header `subscription-userinfo`; missing parts are `undefined`.
+ */
 export interface Userinfo {
-  /** Bytes sent and received so far. */
+  /** Bytes sent so far. */
   readonly upload?: number | undefined;
   readonly download?: number | undefined;
-  /** Bytes that may be transferred in all. */
+  /** Quota in bytes for both directions. */
   readonly total?: number | undefined;
-  /** The end of the subscription, in seconds since 1970. */
+  /** End of the subscription, in Unix seconds. */
   readonly expire?: number | undefined;
 }
 
 const FIELDS = ['upload', 'download', 'total', 'expire'] as const;
 
-/** What is as large counts milliseconds, as some panels do: as seconds it would be after the year 5000. */
+/** A larger time is in milliseconds, as some panels send it: in seconds it would be after the year 5000. */
 const MILLISECONDS = 1e11;
 
-/** Characters of the header that are read. */
+/** Maximum number of characters of the header that are read. */
 const LONGEST = 1024;
 
 /**
- * Reads the header `subscription-userinfo`: `upload=455; download=24576; total=1073741824; expire=1790000000`.
- * Parts that are not numbers are left out; the first of several counts. `undefined` where nothing is left.
+ * Parses the header `subscription-userinfo`: `upload=455; download=24576; total=1073741824; expire=1790000000`. Parts
+ * that are not numbers are left out; the first of several counts. `undefined` where no part is left.
  */
 export function parseUserinfo(header: string | undefined): Userinfo | undefined {
   const found: { -readonly [Key in keyof Userinfo]: number } = {};
@@ -35,7 +37,7 @@ export function parseUserinfo(header: string | undefined): Userinfo | undefined 
     );
     if (field && value !== undefined) found[field] ??= value;
   }
-  // Panels write an end that does not exist as 0, and so a total without limit.
+  // Panels send 0 for a subscription without an end, or for an unlimited quota.
   if (found.expire === 0) delete found.expire;
   if (found.total === 0) delete found.total;
   if (found.expire !== undefined && found.expire >= MILLISECONDS) {
@@ -44,16 +46,14 @@ export function parseUserinfo(header: string | undefined): Userinfo | undefined 
   return Object.keys(found).length === 0 ? undefined : found;
 }
 
-/** The parts within `LONGEST` characters, without one that goes on after them: it may be a number cut short. */
+/** The parts within the first `LONGEST` characters, except one that continues beyond: it may be a truncated number. */
 const partsOf = (header: string): readonly string[] =>
   header
     .slice(0, LONGEST)
     .split(/[;,]/)
     .slice(0, header.length > LONGEST ? -1 : undefined);
 
-/**
- * A whole number that is not negative, also as programs print a float (`1.5E+14`); fractions are cut off.
- */
+/** Parses a non-negative integer, also in the float format of some programs (`1.5E+14`); fractions are truncated. */
 function numberOf(text: string): number | undefined {
   if (!/^\+?\d{1,40}(?:\.\d{0,40})?(?:e[+-]?\d{1,3})?$/i.test(text)) return undefined;
   const value = Math.trunc(Number(text));
@@ -64,8 +64,8 @@ const LEAST_HOURS = 1;
 const MOST_HOURS = 31 * 24;
 
 /**
- * Reads the header `profile-update-interval`, the hours between updates that the provider asks for, in
- * seconds and within an hour and a month. `undefined` where it is no number.
+ * Parses the header `profile-update-interval`, which has the provider's update interval in hours, to seconds between an
+ * hour and a month. `undefined` if it is not a number.
  */
 export function parseUpdateInterval(header: string | undefined): number | undefined {
   const hours = numberOf((header ?? '').trim());

@@ -4,23 +4,23 @@ import type { ArrayNode, Span } from '../../schema/node.ts';
 import { tableBlocks } from '../files/table-blocks.ts';
 import { stringAt } from '../nodes/node-values.ts';
 
-/** A balancer of a configuration with a line "follows" above it, and their places in the text. */
+/** A balancer of a configuration with a "follows" marker above it, and their places in the text. */
 export interface FollowingBlock {
   readonly tag: string;
   readonly members: readonly string[];
-  /** The list of its members. */
+  /** The array of its members. */
   readonly list: ArrayNode;
   readonly marker: FollowMarker | InvalidMarker;
-  /** The line of the marker, without a line end. */
+  /** The span of the marker's line, without a line end. */
   readonly markerSpan: Span;
 }
 
 /**
- * The balancers below a `[[balancer]]` header that follow sources, in file order.
+ * The balancers with a `[[balancer]]` header that follow sources, in file order.
  * @throws {TomlError} when it is not TOML
  */
 export function followingBlocks(text: string): readonly FollowingBlock[] {
-  // Few files have one, and reading a large file takes its time.
+  // Few files have a marker, and parsing a large file takes time.
   if (!text.includes('follows:')) return [];
   return tableBlocks(text, 'balancer').blocks.flatMap(({ span, table }) => {
     const list = table.entries.get('outbounds')?.value;
@@ -32,7 +32,7 @@ export function followingBlocks(text: string): readonly FollowingBlock[] {
   });
 }
 
-/** The marker in the lines of comments directly above an offset, the start of a line; the last one of several. */
+/** The marker in the comment lines directly above an offset, which is the start of a line; the last one of several. */
 function markerAbove(
   text: string,
   offset: number,
@@ -49,7 +49,7 @@ function markerAbove(
   return undefined;
 }
 
-/** The text of the members and markers of balancers that follow a source by one of these names, or any. */
+/** The text of the members and markers of balancers that follow a source by one of these names, or any source. */
 export const followingText = (text: string, names?: readonly string[]): string =>
   followingBlocks(text)
     .filter(

@@ -18,31 +18,33 @@ import { memberList } from './member-list.ts';
 import { planMembers } from './members.ts';
 
 export interface FollowedBalancers {
-  /** The configuration with other members. */
+  /** The configuration with changed members. */
   readonly text: string;
   readonly changes: readonly BalancerChange[];
-  /** What cannot be followed, a line each. */
+  /** Balancers that cannot be updated, with the reason, a line each. */
   readonly problems: readonly string[];
 }
 
 /** The nodes of a source after an update. */
 export interface FollowedSource {
   readonly source: string;
-  /** The subscribe file with them. */
+  /** The subscribe file with these nodes. */
   readonly nodes: NodeFile;
-  /** The names here of those in its list, in the order of that. */
+  /** Names in the subscribe file of the source's nodes, in the order of its list. */
   readonly names: readonly string[];
-  /** The names here of the members of a group of the list, in their order; `undefined` without the group. */
+  /**
+   * Returns the names in the subscribe file of a list group's members, in their order; `undefined` without the group.
+   */
   readonly membersOf: (group: string) => readonly string[] | undefined;
 }
 
-/** Compiled once in a process: see `RegexCache`. */
+/** Compiled expressions, shared within the process: see `RegexCache`. */
 const expressions = new RegexCache();
 
 /**
- * Changes the members of the balancers that follow a source to its nodes, and leaves everything else as it is, byte for
- * byte. A balancer that `weir import` has written follows the first source that has one of its members. One that would
- * have no member stays as it is.
+ * Updates the members of the balancers that follow a source to its nodes, and leaves everything else unchanged, byte
+ * for byte. A balancer that `weir import` has written follows the first source that has one of its members. A balancer
+ * that would have no members is left unchanged.
  *
  * @param text a configuration without its byte order mark
  * @throws {TomlError} when it is not TOML
@@ -85,20 +87,20 @@ export function followBalancers(text: string, followed: FollowedSource): Followe
   return { text: withReplacements(text, replacements), changes, problems };
 }
 
-/** The identities of the outbounds of a configuration by their tags. */
+/** The identities of a configuration's outbounds, by tag. */
 function ownOutbounds(text: string): ReadonlyMap<string, string> {
   const list = parseToml(text).entries.get('outbound')?.value;
   const tables = list?.kind === 'array' ? list.items.filter((item) => item.kind === 'table') : [];
   return new Map(tables.map((table) => [stringAt(table, 'tag'), identityOf(table)]));
 }
 
-/** Which nodes of a source are members of a balancer. */
+/** Determines which nodes of a source are members of a balancer. */
 class SourceMembers {
   readonly #followed: FollowedSource;
   readonly #byName: ReadonlyMap<string, FileNode>;
-  /** By the names of all that can be a member. */
+  /** Identities by name of all possible members. */
   readonly #identities: ReadonlyMap<string, string | undefined>;
-  /** Nodes of the list that a balancer can have. */
+  /** Nodes of the source that balancers can have as members. */
   readonly #candidates: readonly FileNode[];
 
   constructor(followed: FollowedSource, outbounds: ReadonlyMap<string, string>) {
@@ -117,8 +119,9 @@ class SourceMembers {
   }
 
   /**
-   * The members of a balancer, and its marker; `undefined` when it follows other sources, or none would be left.
-   * @throws {WeirError} for an expression that is invalid
+   * Plans the members of a balancer, and its marker; `undefined` when it follows other sources, or no member would be
+   * left.
+   * @throws {WeirError} for an invalid expression
    */
   planOf(
     { members }: FollowingBlock,
@@ -131,7 +134,7 @@ class SourceMembers {
     if (!isNamed && !isBound) return undefined;
     const isOwn = (name: string): boolean => !this.#isOfSource(name) && this.#identities.has(name);
     const own = new Set(members.filter(isOwn).map((name) => this.#identities.get(name)));
-    // A server that is a member as an outbound of the user is not one twice.
+    // A server that is already a member as the user's own outbound is not added again.
     const candidates = this.#candidates.filter(({ identity }) => !own.has(identity));
     const wanted = this.#wanted(candidates, members, marker);
     if (wanted.length === 0 && !members.some(isOwn)) return undefined;
@@ -169,7 +172,7 @@ class SourceMembers {
     return this.#byName.get(name)?.marker?.source === this.#followed.source;
   }
 
-  /** A marker with this source; other sources may still have the rest of what was imported. */
+  /** The marker with this source added; other sources may still have the remaining imported members. */
   #bound(marker: FollowMarker, members: readonly string[]): FollowMarker {
     const isLeft = members.some((name) => this.#byName.get(name)?.marker?.source === IMPORTED);
     const sources = marker.sources.filter((each) => isLeft || each !== IMPORTED);
@@ -177,7 +180,10 @@ class SourceMembers {
   }
 }
 
-/** Whether a marker takes a node by its name at the source. @throws {WeirError} for an invalid expression */
+/**
+ * A predicate for the nodes that a marker selects by their name at the source. @throws {WeirError} for an invalid
+ * expression
+ */
 function filterOf({
   filters,
   excluded,

@@ -4,8 +4,8 @@ import type { Marker } from '../nodes/marker.ts';
 import type { NodeFile } from '../nodes/node-file.ts';
 
 /**
- * The sources that the nodes among the members of a balancer are gone from; none while one of them is in its source, or
- * without such members.
+ * The sources that no longer have any of a balancer's nodes; empty while one of the members is in its source, or if no
+ * member is from a source.
  */
 export function lostSources(
   members: readonly string[],
@@ -17,7 +17,7 @@ export function lostSources(
   return [...new Set(ofSources.map(({ source }) => source))];
 }
 
-/** The tags of balancers none of whose nodes is in their sources any more, this one among them. */
+/** The tags of balancers whose sources, including this one, no longer have any of their nodes. */
 export function balancersLostBy(
   source: string,
   { balancer }: Pick<ConfigFile, 'balancer'>,

@@ -3,14 +3,14 @@ import { basicString, eolNear, indentAt, terminalSafe } from '../../config/edit/
 import type { ArrayNode } from '../../schema/node.ts';
 import type { MemberPlan } from './members.ts';
 
-/** Characters of the longest list on one line. */
+/** Maximum characters of a list on one line. */
 const LONGEST_LINE = 100;
 
 const STEP = '  ';
 
 /**
- * The text of the list of a balancer's members after a change. Members that stay keep the comments beside and above
- * them; a list with comments or line breaks has a line for each member.
+ * Formats the array of a balancer's members after a change. Kept members keep the comments beside and above them; an
+ * array with comments or line breaks gets a line for each member.
  */
 export function memberList(
   text: string,
@@ -60,6 +60,6 @@ export function memberList(
 
 const literal = (name: string): string => terminalSafe(basicString(name));
 
-/** The comment of a line, after a space; empty without one. */
+/** The comment of a line, after a space; empty if it has none. */
 const commentText = (text: string, line: GapLine | undefined): string =>
   line?.comment ? ` ${text.slice(line.comment.start, line.comment.end).trimEnd()}` : '';

@@ -1,15 +1,15 @@
-/** A member of a balancer before a change, with those that are new next to it. */
+/** A previous member of a balancer, with the new members next to it. */
 export interface PlannedMember {
   readonly name: string;
   readonly isKept: boolean;
-  /** New members directly before and after it. */
+  /** New members directly before it. */
   readonly before: readonly string[];
   readonly after: readonly string[];
 }
 
-/** The members of a balancer after a change. */
+/** The planned members of a balancer. */
 export interface MemberPlan {
-  /** All members from before, in their order. */
+  /** All previous members, in their order. */
   readonly members: readonly PlannedMember[];
   /** New members at the end. */
   readonly last: readonly string[];
@@ -18,11 +18,11 @@ export interface MemberPlan {
 }
 
 /**
- * Replaces the members that follow a list. Those that stay keep their order, in which a failover prefers them; a new
- * one comes after the one that it follows in the list. Takes linear time.
+ * Replaces those members of a balancer that follow a list. Kept members keep their order, which is a failover's order
+ * of preference; a new member is inserted after its predecessor in the list. Takes linear time.
  *
- * @param wanted the members by the list, in its order; distinct
- * @param isOwn whether a member is none of the list's, and stays
+ * @param wanted the members according to the list, in its order; distinct
+ * @param isOwn whether a member is independent of the list, and is kept
  */
 export function planMembers(
   current: readonly string[],

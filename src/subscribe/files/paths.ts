@@ -1,20 +1,22 @@
 import { LockFile } from '../../app/lock-file.ts';
 
-/** The files of a configuration's subscriptions, all in the folder of its subscribe file. */
+/** The files of a configuration's subscriptions, all in the directory of its subscribe file. */
 export interface SubscribePaths {
   /** `[subscribe].path`: the nodes. */
   readonly nodes: string;
-  /** The sources that they come from, with their URLs. */
+  /** The sources of the nodes, with their URLs. */
   readonly sources: string;
-  /** What is known of the sources: see `SubscribeState`. */
+  /** The state of the sources: see `SubscribeState`. */
   readonly state: string;
-  /** Held by a process that changes one of them. */
+  /** The lock file of a process that changes these files. */
   readonly lock: string;
 }
 
 const EXTENSION = '.toml';
 
-/** The files that go with a subscribe file: `nodes.toml` has `nodes.sources.toml` and others beside it. */
+/**
+ * The paths of the files that belong to a subscribe file: `nodes.toml` has `nodes.sources.toml` and others beside it.
+ */
 export function subscribePaths(nodes: string): SubscribePaths {
   const base = nodes.endsWith(EXTENSION) ? nodes.slice(0, -EXTENSION.length) : nodes;
   return {
@@ -25,6 +27,6 @@ export function subscribePaths(nodes: string): SubscribePaths {
   };
 }
 
-/** Held while the files of subscriptions are changed. @throws {LockError} when another process changes them */
+/** Locks the files of subscriptions for a change. @throws {LockError} when another process is changing them */
 export const lockSubscriptions = ({ lock }: Pick<SubscribePaths, 'lock'>): Promise<LockFile> =>
   LockFile.acquire(lock, { what: 'the subscriptions' });

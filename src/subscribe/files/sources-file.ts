@@ -36,7 +36,7 @@ const sourceTable = located(
 const sourcesFile = struct({ source: fallback(array(sourceTable), []) });
 
 /**
- * Reads a file of sources. Its errors never show a line of it, which may have a URL.
+ * Parses a file of sources. Its errors never quote a line, which may contain a URL.
  * @param path named in errors
  * @throws {SubscribeError}
  */
@@ -64,7 +64,7 @@ export function readSources(text: string, path: string): readonly Source[] {
 const toNumber = (value: bigint | undefined): number | undefined =>
   value === undefined ? undefined : Number(value);
 
-/** Why a source is invalid, if it is; without its URL. */
+/** Why a source is invalid, without its URL; `undefined` if it is valid. */
 export function problemOfSource(source: Source): string | undefined {
   const { name, url, interval, maxSize, timeout } = source;
   if (!isSourceName(name)) {
@@ -113,8 +113,8 @@ export function withSource(text: string, source: Source): string {
 }
 
 /**
- * The text of a file without a source; comments between sources stay.
- * @throws {SubscribeError} when the sources are written in brackets
+ * The text of a file without a source; comments between sources are kept.
+ * @throws {SubscribeError} when the sources are an inline array
  */
 export function withoutSource(text: string, name: string, path: string): string {
   const { blocks } = tableBlocks(text, 'source');

@@ -2,13 +2,13 @@ import { splice } from '../../config/edit/splice.ts';
 import { breakBefore, isBlankLine, lineStart } from '../../config/edit/toml-text.ts';
 import type { Span } from '../../schema/node.ts';
 
-/** A part of a text that is replaced; an insertion where its span is empty. */
+/** A replacement of a part of a text; an insertion if its span is empty. */
 export interface Replacement {
   readonly span: Span;
   readonly text: string;
 }
 
-/** Applies replacements that do not overlap, in any order; insertions at one place keep their order. */
+/** Applies non-overlapping replacements, in any order; insertions at the same place keep their order. */
 export function withReplacements(text: string, replacements: readonly Replacement[]): string {
   const inOrder = replacements.toSorted((a, b) => a.span.start - b.span.start);
   return splice(
@@ -22,8 +22,8 @@ export function withReplacements(text: string, replacements: readonly Replacemen
 }
 
 /**
- * Removes whole lines with the blank line before them, so that no gap stays. A comment above them stays, and one blank
- * line keeps it from what follows.
+ * Removes whole lines with the blank line before them, so that no gap remains. A comment above them is kept, separated
+ * by a blank line from the text that follows.
  */
 export function removals(text: string, spans: readonly Span[]): readonly Replacement[] {
   const joined: Span[] = [];
@@ -49,7 +49,7 @@ function withBlankLine(text: string, { start, end }: Span): Span {
   return { start, end };
 }
 
-/** Whether the last line before `offset` that is not blank is a comment. */
+/** Whether the last non-blank line before `offset` is a comment. */
 function isCommentBefore(text: string, offset: number): boolean {
   const before = text.slice(0, offset).trimEnd();
   return before.slice(lineStart(before, before.length)).trimStart().startsWith('#');

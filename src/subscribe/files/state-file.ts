@@ -2,34 +2,34 @@ import type { Userinfo } from '../answer/userinfo.ts';
 import { isSourceName } from '../../import/write/markers.ts';
 
 /**
- * What is known of a source beside its nodes. All of it can be lost: the next update makes it anew, and
- * nothing that serves depends on it.
+ * The state of a source apart from its nodes. It may be lost: the next update recreates it, and no running Weir depends
+ * on it.
  */
 export interface SourceState {
-  /** SHA-256 of the URL, in hex: another URL has none of the rest. */
+  /** SHA-256 of the URL, in hex: the rest is not valid for another URL. */
   readonly url: string;
-  /** SHA-256 of the nodes that the validators below are about, in hex: see `sourceText`. */
+  /** SHA-256 of the nodes that the validators below belong to, in hex: see `sourceText`. */
   readonly nodes?: string | undefined;
   readonly etag?: string | undefined;
   readonly lastModified?: string | undefined;
   readonly userinfo?: Userinfo | undefined;
-  /** Seconds between updates that the provider asks for. */
+  /** The provider's update interval, in seconds. */
   readonly updateInterval?: number | undefined;
-  /** Unix milliseconds of the last answer that was used, whether or not it had changed. */
+  /** When the last usable response was received, whether or not it had changed, in Unix milliseconds. */
   readonly updated?: number | undefined;
-  /** The last failure; `undefined` once an update has succeeded. */
+  /** The last failure; `undefined` after a successful update. */
   readonly failure?: UpdateFailure | undefined;
 }
 
 export interface UpdateFailure {
   /** Unix milliseconds. */
   readonly at: number;
-  /** One line. */
+  /** One line of text. */
   readonly message: string;
 }
 
 export interface SubscribeState {
-  /** SHA-256 of the subscribe file that the running Weir was last told of, in hex. */
+  /** SHA-256 in hex of the subscribe file that the running Weir last loaded. */
   readonly reloaded?: string | undefined;
   readonly sources: ReadonlyMap<string, SourceState>;
 }
@@ -39,11 +39,11 @@ export const NO_STATE: SubscribeState = { sources: new Map() };
 const VERSION = 1;
 const LONGEST_TEXT = 1024;
 
-/** The file of a state: JSON with a line end. */
+/** Formats a state as its file: JSON with a line end. */
 export const stateText = ({ reloaded, sources }: SubscribeState): string =>
   `${JSON.stringify({ version: VERSION, reloaded, sources: Object.fromEntries(sources) }, undefined, 2)}\n`;
 
-/** Reads a state; `undefined` for anything that no version of Weir has written. Invalid parts are left out. */
+/** Parses a state; `undefined` for a file that no version of Weir has written. Invalid parts are left out. */
 export function readState(text: string): SubscribeState | undefined {
   const file = objectOf(parsed(text));
   if (!file || file['version'] !== VERSION) return undefined;

@@ -7,13 +7,13 @@ import { FileReadError } from '../../config/sources/input-files.ts';
 import { codeOf, messageOf } from '../../errors.ts';
 import { SubscribeError } from '../errors.ts';
 
-/** Bytes of a file that is read: one of the largest number of nodes has less. */
+/** Maximum bytes of a file; one with the maximum number of nodes is smaller. */
 const LONGEST_FILE = 64 * 1024 * 1024;
 
 const OWNER_ONLY = 0o600;
 
 /**
- * The bytes of a file; `undefined` without one.
+ * Reads a file; `undefined` if it does not exist.
  * @throws {SubscribeError} when it cannot be read
  */
 export async function readStored(path: string): Promise<Uint8Array | undefined> {
@@ -25,15 +25,15 @@ export async function readStored(path: string): Promise<Uint8Array | undefined> 
   }
 }
 
-/** Which access a new file gets. */
+/** Permissions of a new file. */
 export interface NewFileAccess {
-  /** A file whose permission bits it takes over; it is for its owner alone without one. */
+  /** A file whose permission bits are copied; without one only the owner has access. */
   readonly like?: string | undefined;
 }
 
 /**
- * Replaces a file in one step, or creates it. A reader, and whatever follows a kill, finds the old contents or
- * the new ones; of a new file, none or all of them.
+ * Replaces a file atomically, or creates it. Readers see the old or the new contents, also after the process is killed;
+ * of a new file, none or all of them.
  * @throws {SubscribeError}
  */
 export async function writeStored(
@@ -48,7 +48,7 @@ export async function writeStored(
   });
 }
 
-/** @throws {SubscribeError} with what `work` throws as its cause */
+/** Runs `work`. @throws {SubscribeError} with the error of `work` as its cause */
 async function writing<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -57,19 +57,19 @@ async function writing<T>(path: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The new contents of a file that has been read. */
+/** New contents of a file. */
 export interface StoredChange {
   readonly path: string;
-  /** As read; `undefined` if there was none. */
+  /** The contents as read; `undefined` if the file did not exist. */
   readonly before: Uint8Array | undefined;
   readonly after: Uint8Array;
-  /** Applies to a new file. */
+  /** Permissions, if the file is new. */
   readonly access?: NewFileAccess;
 }
 
 /**
- * Replaces files in this order, or creates them. A file that another program has changed since it was read is left as
- * it is; files before it are then put back.
+ * Replaces files in this order, or creates them. A file that another program has changed since it was read is left
+ * unchanged; files before it are then restored.
  *
  * @throws {WeirError}
  */
@@ -101,7 +101,7 @@ async function replaceOne({ path, before, after, access }: StoredChange): Promis
   return { ...edited, undo };
 }
 
-/** Fills a file; one that was created for that is removed again when it fails, as on a full disk. */
+/** Fills a file; if that fails, as on a full disk, a file that was created for it is removed again. */
 async function unlessFailed<T>(path: string, isNew: boolean, fill: () => Promise<T>): Promise<T> {
   try {
     return await fill();
@@ -125,13 +125,13 @@ function editStored(path: string, before: Uint8Array, after: Uint8Array): Promis
   );
 }
 
-/** An empty file is valid in place of each of these files. @returns whether there was none */
+/** Creates an empty file, which is a valid state of each of these files. @returns whether the file did not exist */
 async function createEmpty(path: string, like: string | undefined): Promise<boolean> {
   try {
     const mode = like === undefined ? OWNER_ONLY : await modeLike(like);
     await using file = await open(path, 'wx', OWNER_ONLY);
     if (process.geteuid?.() === 0) {
-      // A service that may write to the folder, or read there, is to read what `sudo weir` has written.
+      // What `sudo weir` has written must be readable for a service that has access to the directory.
       const { uid, gid } = await stat(dirname(path));
       await file.chown(uid, gid);
     }
@@ -143,13 +143,16 @@ async function createEmpty(path: string, like: string | undefined): Promise<bool
   }
 }
 
-/** Another program may have written to it meanwhile. */
+/** Removes a file that is still empty: another program may have written to it in the meantime. */
 async function removeEmpty(path: string): Promise<void> {
   const found = await stat(path).catch(() => undefined);
   if (found?.size === 0) await unlink(path).catch(() => undefined);
 }
 
-/** The permission bits of a file. Beside a user's own file nothing is for others, beside root's it may serve another. */
+/**
+ * The permission bits of a file. Beside a user's file other users get none; beside root's they are kept, since another
+ * user may run the service.
+ */
 async function modeLike(path: string): Promise<number> {
   const mode = (await stat(path)).mode & 0o777;
   return process.geteuid?.() === 0 ? mode : mode & 0o770;

@@ -3,9 +3,9 @@ import { lineStart, nextLine } from '../../config/edit/toml-text.ts';
 import { parseToml } from '../../config/toml/parse.ts';
 import type { Span, TableNode } from '../../schema/node.ts';
 
-/** An element of an array of tables, written below a header, with its place in the text. */
+/** An element of an array of tables with a header, and its place in the text. */
 export interface TableBlock {
-  /** From the line of its header to the end of the last line of its last subtable. */
+  /** From the line of its header to the end of its last subtable's last line. */
   readonly span: Span;
   readonly table: TableNode;
 }
@@ -13,7 +13,7 @@ export interface TableBlock {
 /** The elements of a top-level array of tables in document order. */
 export interface TableBlocks {
   readonly blocks: readonly TableBlock[];
-  /** Elements that are written without a header, in brackets, and so are no blocks. */
+  /** Elements of an inline array, which have no header. */
   readonly inline: readonly TableNode[];
 }
 
@@ -39,7 +39,7 @@ export function tableBlocks(text: string, key: string): TableBlocks {
 
 const isElement = ({ path, isArray }: Header): boolean => isArray && path.length === 1;
 
-/** The places of the elements: each includes the subtables that follow it. */
+/** The spans of the elements: each includes the subtables that follow it. */
 function spansOf(text: string, headers: readonly Header[]): readonly Span[] {
   const spans: { start: number; end: number }[] = [];
   for (const header of headers) {

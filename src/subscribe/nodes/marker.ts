@@ -1,26 +1,26 @@
 import { IMPORTED, isSourceName, SOURCE_MARKER } from '../../import/write/markers.ts';
 import { printableJson } from '../../printable.ts';
 
-/** What the line above a node says about where it comes from. */
+/** The comment above a node that names its origin. */
 export interface Marker {
   /** The name of the source, or `IMPORTED`. */
   readonly source: string;
-  /** Since when the node is kept although its source has it no more; an ISO 8601 time. */
+  /** When the source dropped the node, which is kept nevertheless; an ISO 8601 time. */
   readonly goneSince?: string | undefined;
-  /** Its name at the source, if it has another one here. */
+  /** The node's name at the source, if it differs from the one in the file. */
   readonly there?: string | undefined;
 }
 
 const GONE = '; kept: in use, and gone from the source since ';
 const THERE = '; there: ';
 
-/** The line of a marker, without a line end. */
+/** Formats a marker as a line, without a line end. */
 export function markerLine({ source, goneSince, there }: Marker): string {
   const gone = goneSince === undefined ? '' : `${GONE}${goneSince}`;
   return `${SOURCE_MARKER}${source}${gone}${there === undefined ? '' : `${THERE}${printableJson(there)}`}`;
 }
 
-/** The marker in a line; `undefined` for any other line. */
+/** Parses the marker in a line; `undefined` for any other line. */
 export function parseMarker(line: string): Marker | undefined {
   const text = line.trimEnd();
   if (!text.startsWith(SOURCE_MARKER)) return undefined;

@@ -2,12 +2,12 @@ import type { FileNode } from './node-file.ts';
 import type { SourceNode } from './source-node.ts';
 
 /**
- * Finds for each node that a source sent the node of the file that it was before, by its index. In this
- * order: the same connection under the same name, the same connection under another name, an imported node that
- * is the same in everything, the same name at the source. A node of the file is found once. Takes linear time.
+ * Finds for each node that a source sent its previous node in the file, keyed by index. Matches are tried in this
+ * order: the same connection under the same name, the same connection under another name, an imported node that is
+ * equal in everything, the same name at the source. Each node of the file is matched at most once. Takes linear time.
  *
  * @param before the nodes of the source
- * @param imported nodes that `weir import` has written and no source has taken over
+ * @param imported nodes that `weir import` has written and no source has adopted
  */
 export function matchNodes(
   incoming: readonly SourceNode[],
@@ -44,7 +44,7 @@ export function matchNodes(
     ({ identity }) => identity,
     ({ identity }) => identity,
   );
-  // What a user has changed in an imported node makes it the user's.
+  // An imported node that the user has edited belongs to the user.
   pass(
     imported,
     (node) => JSON.stringify([node.content, nameThere(node)]),

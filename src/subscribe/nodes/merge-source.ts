@@ -11,34 +11,34 @@ import { isLowered, type Trust } from './node-values.ts';
 
 export interface MergeOptions {
   readonly source: string;
-  /** Names of the outbounds and balancers of the configuration. */
+  /** Names of the configuration's outbounds and balancers. */
   readonly taken: Iterable<string>;
   /** Names that picks, rules and balancers refer to. */
   readonly inUse: ReadonlySet<string>;
-  /** The time of this update, ISO 8601. */
+  /** Time of this update, in ISO 8601. */
   readonly now: string;
 }
 
-/** The text of a subscribe file after an update, and what that changes. */
+/** The text of a subscribe file after an update, and the changes. */
 export interface MergedSource {
   readonly text: string;
   readonly difference: Difference;
-  /** The names of the incoming nodes here, by their index. */
+  /** Names of the incoming nodes in the file, by index. */
   readonly names: readonly string[];
-  /** Imported nodes that belong to the source from now on. */
+  /** Imported nodes that now belong to the source. */
   readonly adopted: readonly string[];
-  /** New nodes that are the same connection as one that the source does not own. */
+  /** New nodes with the same connection as a node that the source does not own. */
   readonly twins: readonly Twin[];
   readonly lowered: readonly LoweredTrust[];
 }
 
-/** A node of a source, and one of the user that is the same connection: that one stays as it is. */
+/** A node of a source with the same connection as a node of the user, which is left unchanged. */
 export interface Twin {
   readonly name: string;
   readonly own: string;
 }
 
-/** A node that checks less of its server's certificate than before. */
+/** A node that verifies its server's certificate less strictly than before. */
 export interface LoweredTrust {
   readonly name: string;
   readonly before: Trust;
@@ -46,11 +46,11 @@ export interface LoweredTrust {
 }
 
 /**
- * Puts the nodes of one source into a subscribe file, and leaves everything else as it is, byte for byte.
+ * Merges the nodes of one source into a subscribe file, and leaves everything else unchanged, byte for byte.
  *
- * A node that was there before keeps its name and its place: see `matchNodes`. A node that is gone is
- * removed, unless something refers to it: then it stays, marked, until nothing does. Nodes that neither this source
- * nor `weir import` has written stay as they are.
+ * An existing node keeps its name and its place: see `matchNodes`. A node that the source has dropped is removed,
+ * unless something refers to it: then it is kept, with a marker, until nothing does. Nodes that neither this source nor
+ * `weir import` has written are left unchanged.
  */
 export function mergeSource(
   file: NodeFile,
@@ -135,19 +135,19 @@ export function mergeSource(
   };
 }
 
-/** Generated text, which has no strings of several lines. */
+/** Converts the line ends of generated text, which has no multi-line strings. */
 const withLineEnds = (text: string, eol: string): string => text.replaceAll(/\r?\n/g, eol);
 
 const nameOf = ({ name }: FileNode): string => name;
 
-/** Whether no source has written a node. */
+/** Whether a node was not written by a source. */
 const isUsers = ({ marker }: FileNode): boolean => !marker || marker.source === IMPORTED;
 
-/** The tables of a node, without its marker. */
+/** The text of a node's tables, without its marker. */
 const tablesText = ({ text }: NodeFile, { span, tables }: FileNode): string =>
   text.slice(tables, span.end);
 
-/** Puts new nodes behind the last of their source, or at the end of the file. */
+/** Inserts new nodes after the last node of their source, or at the end of the file. */
 function insertion(
   { text }: NodeFile,
   before: readonly FileNode[],

@@ -1,17 +1,17 @@
 import { replaceUnprintable } from '../../printable.ts';
 
-/** The longest name that is taken over, in UTF-16 units. */
+/** Maximum length of a name, in UTF-16 code units. */
 const LONGEST_NAME = 80;
 
-/** Names that mean something else where a target is named. */
+/** Names with a special meaning as a target. */
 const RESERVED: readonly string[] = ['direct', 'blackhole', 'default'];
 
-/** Gives the nodes of a source names that nothing else has. */
+/** Generates unique names for the nodes of a source. */
 export class NodeNames {
   readonly #source: string;
   readonly #others: ReadonlySet<string>;
   readonly #own: Set<string>;
-  /** The next number to try, by the text before it. */
+  /** The next number to try, by the name before it. */
   readonly #numbers = new Map<string, number>();
 
   /**
@@ -25,8 +25,8 @@ export class NodeNames {
   }
 
   /**
-   * A name for a node that its source calls `there`: the same where it is free, with the name of the source
-   * behind it where another has it, and with a number where this source has it already.
+   * Generates the name of a node that its source calls `there`: the same name if it is free, with the name of the
+   * source appended if another node has it, and with a number if this source has used it already.
    */
   next(there: string): string {
     const cleaned = clean(there) || this.#source;
@@ -40,7 +40,7 @@ export class NodeNames {
   }
 }
 
-/** A foreign name on one line, without control characters and of a bounded length. */
+/** An untrusted name on one line, without control characters and of a limited length. */
 const clean = (text: string): string =>
   replaceUnprintable(text.toWellFormed(), () => ' ')
     .trim()

@@ -25,11 +25,11 @@ export interface FileNode {
   readonly protocol: string;
   /** See `isProbed`. */
   readonly isProbed: boolean;
-  /** `undefined` for a node that no source has given. */
+  /** `undefined` for a node that is not from a source. */
   readonly marker: Marker | undefined;
-  /** Its marker and its tables, whole lines. */
+  /** The whole lines of its marker and its tables. */
   readonly span: Span;
-  /** Where its tables begin, behind the marker. */
+  /** Offset of its tables, behind the marker. */
   readonly tables: number;
 }
 
@@ -37,17 +37,17 @@ export interface FileNode {
 export interface NodeFile {
   readonly text: string;
   readonly nodes: readonly FileNode[];
-  /** Names of nodes that are written in brackets, and so cannot be taken over by a source. */
+  /** Names of nodes in an inline array, which a source cannot adopt. */
   readonly inlineNames: readonly string[];
 }
 
-/** What a new file begins with. */
+/** The beginning of a new file. */
 export const NEW_FILE = `# Nodes of subscriptions. \`weir subscribe update\` replaces every table below a line "# source: …";
 # whatever else is here stays as it is.
 `;
 
 /**
- * Reads a subscribe file, without its byte order mark.
+ * Parses a subscribe file, without its byte order mark.
  * @throws {TomlError} when it is not TOML
  */
 export function readNodeFile(text: string): NodeFile {
@@ -80,17 +80,17 @@ function fileNode(text: string, { start, end }: Span, table: TableNode): FileNod
 export const nodesOf = ({ nodes }: NodeFile, source: string): readonly FileNode[] =>
   nodes.filter(({ marker }) => marker?.source === source);
 
-/** Nodes of a source that it had at its last update: those kept beyond that are not counted. */
+/** The nodes that a source had at its last update, without those kept beyond it. */
 export const currentNodes = (file: NodeFile, source: string): readonly FileNode[] =>
   nodesOf(file, source).filter(({ marker }) => marker?.goneSince === undefined);
 
-/** The text of a source's nodes, which its state has a digest of. */
+/** The text of a source's nodes, whose digest is in its state. */
 export const sourceText = (file: NodeFile, source: string): string =>
   nodesOf(file, source)
     .map(({ span }) => file.text.slice(span.start, span.end))
     .join('');
 
-/** A node of the file as if its source had sent it again. */
+/** Converts a node of the file to one that its source has sent unchanged. */
 export const asSourceNode = (
   { text }: NodeFile,
   { name, identity, content, trust, marker, span, tables }: FileNode,

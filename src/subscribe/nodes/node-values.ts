@@ -2,7 +2,7 @@ import { isUdpOnly } from '../../config/tables/balancer.ts';
 import { protocolName } from '../../protocols/registry.ts';
 import type { Node, TableNode } from '../../schema/node.ts';
 
-/** Settings that say who is served; the others say how. */
+/** Settings that are credentials of the user; the others configure the protocol. */
 const CREDENTIALS: readonly string[] = [
   'id',
   'user',
@@ -15,8 +15,8 @@ const CREDENTIALS: readonly string[] = [
 ];
 
 /**
- * What makes a node the same as before under another name: its protocol, server, port and credentials, as
- * one text. It holds secrets, and stays in memory.
+ * The identity of a node, by which it is recognised under another name: its protocol, server, port and credentials, as
+ * one text. It contains secrets, and stays in memory.
  */
 export function identityOf(node: TableNode): string {
   const settings = tableAt(node, 'settings');
@@ -30,24 +30,24 @@ export function identityOf(node: TableNode): string {
   ]);
 }
 
-/** Everything that a table says beside its name, as one text: equal for nodes that work alike. */
+/** The contents of a table except its name, as one text: equal for nodes that behave alike. */
 export const contentOf = (table: TableNode): string => JSON.stringify(plain(table, ['name']));
 
-/** The name of a node or of a route group; empty where it has none that is a string. */
+/** The name of a node or of a route group; empty if it is missing or not a string. */
 export const nameOfTable = (table: TableNode): string => stringAt(table, 'name');
 
-/** Whether a TCP connection can probe the server of a node, so that a balancer can have it. */
+/** Whether the server of a node can be probed over TCP, so that a balancer can have the node as a member. */
 export const isProbed = (node: TableNode): boolean =>
   valueAt(node, 'server') !== undefined &&
   valueAt(node, 'port') !== undefined &&
   !isUdpOnly(stringAt(node, 'protocol'));
 
-/** Which certificates of its server a node accepts, the weakest first; `none` without TLS. */
+/** The strictness of certificate verification by a node, the weakest first; `none` without TLS. */
 export type Trust = 'none' | 'any' | 'public' | 'own';
 
 const WEAKEST_FIRST: readonly Trust[] = ['none', 'any', 'public', 'own'];
 
-/** Which certificates the node of a table accepts; `own` are those of its `ca_file` too. */
+/** The trust of a node's table; `own` also stands for the certificates of its `ca_file`. */
 export function trustOf(node: TableNode): Trust {
   if (protocolName(stringAt(node, 'protocol')) === 'hysteria2') {
     return trustIn(tableAt(node, 'settings'));
@@ -66,7 +66,7 @@ function trustIn(tls: TableNode | undefined): Trust {
   return tls && valueAt(tls, 'ca_file') ? 'own' : 'public';
 }
 
-/** Whether a node with other settings would check less than it did. */
+/** Whether changed settings verify less strictly than before. */
 export const isLowered = (before: Trust, after: Trust): boolean =>
   WEAKEST_FIRST.indexOf(after) < WEAKEST_FIRST.indexOf(before);
 
@@ -75,7 +75,7 @@ function tableAt(table: TableNode, key: string): TableNode | undefined {
   return value?.kind === 'table' ? value : undefined;
 }
 
-/** The string at a key; empty without one. */
+/** The string at a key; empty if there is none. */
 export function stringAt(table: TableNode, key: string): string {
   const value = valueAt(table, key);
   return value?.kind === 'string' ? value.value : '';
@@ -83,7 +83,7 @@ export function stringAt(table: TableNode, key: string): string {
 
 const valueAt = (table: TableNode, key: string): Node | undefined => table.entries.get(key)?.value;
 
-/** A value as JSON has it, keys in order; `null` where there is none. */
+/** A value as JSON, with keys in order; `null` where there is none. */
 function plain(node: Node | undefined, without: readonly string[] = []): unknown {
   switch (node?.kind) {
     case undefined:

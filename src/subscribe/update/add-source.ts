@@ -21,8 +21,9 @@ export type AddRequest = Pick<UpdateRequest, 'config' | 'dryRun' | 'force'> & {
 };
 
 /**
- * Fetches a new source, and adds it and its nodes. A configuration without `[subscribe]` gets one.
- * @throws {WeirError} when it cannot be added or its answer is refused: nothing is changed then, but for `EDIT_WRITTEN`
+ * Fetches a new source, and adds it and its nodes. A configuration without `[subscribe]` gets the table.
+ * @throws {WeirError} when the source cannot be added or its response is rejected; nothing has changed then, unless the
+ * code is `EDIT_WRITTEN`
  */
 export async function addSource(request: AddRequest, tools: UpdateTools): Promise<SourceOutcome> {
   const { source, config, dryRun } = request;
@@ -68,8 +69,8 @@ async function fetchNew(
 }
 
 /**
- * Writes nodes, the configuration and the sources, in this order: a kill between leaves files that are valid,
- * and adding the source again takes over what is there.
+ * Writes nodes, the configuration and the sources, in this order: if the process is killed in between, the files are
+ * valid, and adding the source again adopts the nodes.
  */
 async function writeOutput(
   workspace: Workspace,

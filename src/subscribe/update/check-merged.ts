@@ -8,7 +8,7 @@ import { OwnListeners } from '../../net/loop-guard/own-listeners.ts';
 import { systemClock } from '../../net/time/clock.ts';
 import { Supervisor } from '../../supervisor/supervisor.ts';
 
-/** Reads files, but one of them from memory: as it would be after an edit. */
+/** Reads files from disk, except one whose contents after an edit are in memory. */
 class FilesWith implements FileReader {
   readonly #files = new FilesRead();
   readonly #path: string;
@@ -42,7 +42,7 @@ export interface MergedFiles {
 }
 
 /**
- * Checks a configuration together with a subscribe file that has not been written, as `--test` does.
+ * Checks a configuration together with an unwritten subscribe file, as `--test` does.
  * @throws {ConfigError | ApplyError}
  */
 export async function checkMerged(merged: MergedFiles): Promise<void> {

@@ -6,7 +6,7 @@ import { RefusedAnswerError } from '../errors.ts';
 import type { SourceState } from '../files/state-file.ts';
 import { DEFAULT_MAX_SIZE, DEFAULT_TIMEOUT, type Source } from '../source.ts';
 
-/** What a provider says in headers, whatever the body. */
+/** Headers of a provider's response that apply whatever its body. */
 export interface AnswerHeaders {
   readonly etag: string | undefined;
   readonly lastModified: string | undefined;
@@ -14,23 +14,23 @@ export interface AnswerHeaders {
   readonly updateInterval: number | undefined;
 }
 
-/** The answer of a source; `answer` is `undefined` when its nodes are as before. */
+/** The response of a source; `answer` is `undefined` when its nodes are unchanged. */
 export interface FetchedSource {
   readonly headers: AnswerHeaders;
   readonly answer: ReadAnswer | undefined;
 }
 
-/** An answer that was refused, with what its headers say all the same. */
+/** A rejected response, with its headers, which are used nevertheless. */
 export interface RefusedSource {
   readonly headers: AnswerHeaders;
   readonly refused: RefusedAnswerError;
 }
 
 /**
- * Fetches a source and reads its answer.
+ * Fetches a source and reads its response.
  *
- * @param known validators of nodes that are still in the subscribe file, `undefined` to get everything
- * @throws {FetchError} when there is no answer
+ * @param known validators of nodes that are still in the subscribe file; `undefined` to get the whole document
+ * @throws {FetchError} when there is no response
  * @throws {RefusedAnswerError} for a status other than 2xx and an expected 304
  */
 export async function fetchSource(
@@ -87,7 +87,7 @@ function headersOf({ headers }: FetchedDocument): AnswerHeaders {
   };
 }
 
-/** A value that can be sent back; the next answer is a whole one without it. */
+/** A validator that can be sent back; without it the next response is a whole document. */
 const validator = (value: string | undefined): string | undefined =>
   value !== undefined && value.length <= LONGEST_VALIDATOR && /^[\x20-\x7e]+$/.test(value)
     ? value

@@ -2,7 +2,7 @@ import { encodedLike } from '../../config/edit/edit-text.ts';
 import type { StoredChange } from '../files/stored-file.ts';
 import type { Workspace } from './workspace.ts';
 
-/** The bytes of a subscribe file with other nodes. */
+/** The bytes of the subscribe file with other nodes, in its encoding. */
 export const nodesBytesOf = ({ nodesBytes }: Workspace, text: string): Uint8Array =>
   encodedLike(nodesBytes ?? new Uint8Array(), text);
 
@@ -13,8 +13,8 @@ export interface FileWrite {
 }
 
 /**
- * The changes of the files for writes that follow each other, so that the files are valid together after each: a
- * balancer names new nodes once they are there, and nodes go once no balancer names them.
+ * The file changes of consecutive writes, ordered so that the files are valid together after each one: a balancer names
+ * new nodes after they are added, and nodes are removed after no balancer names them.
  */
 export function storedChanges(
   { config, configRead, paths, nodesBytes }: Workspace,
@@ -26,7 +26,7 @@ export function storedChanges(
   };
   const changes: StoredChange[] = [];
   for (const [index, { file, bytes }] of writes.entries()) {
-    // Of several writes of one file without one of the other between them, the last counts.
+    // Of consecutive writes of the same file, the last counts.
     if (writes[index + 1]?.file === file) continue;
     const place = places[file];
     const { before } = place;

@@ -5,26 +5,26 @@ import { hostOf } from '../source.ts';
 import { dueAt, intervalOf } from './due.ts';
 import { chosenSources, digestOf, nodeFileOf, openWorkspace } from './workspace.ts';
 
-/** A source as it can be shown: without its URL. Times are Unix milliseconds. */
+/** A source without its URL, as it can be shown. Times are Unix milliseconds. */
 export interface ListedSource {
   readonly name: string;
   /** The host of its URL. */
   readonly host: string;
   readonly outbound: string | undefined;
-  /** Nodes that it had at the last update. */
+  /** Number of nodes at the last update. */
   readonly nodes: number;
-  /** Nodes that it has no more, kept because they are in use. */
+  /** Number of nodes that the source no longer has, kept because they are in use. */
   readonly kept: number;
   readonly updated: number | undefined;
-  /** 0 if it never was updated. */
+  /** When the source is due for an update; 0 if it was never updated. */
   readonly due: number;
-  /** Seconds. */
+  /** Update interval in seconds. */
   readonly interval: number;
   readonly userinfo: Userinfo | undefined;
   readonly failure: UpdateFailure | undefined;
 }
 
-/** What is known of all sources. @throws {WeirError} */
+/** Lists all sources with their state. @throws {WeirError} */
 export async function listSources(config: string): Promise<readonly ListedSource[]> {
   const workspace = await openWorkspace(config);
   const file = await nodeFileOf(workspace);

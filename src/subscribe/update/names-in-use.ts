@@ -4,9 +4,9 @@ import { routeReferences } from '../../config/tables/route.ts';
 import type { NodeFile } from '../nodes/node-file.ts';
 
 /**
- * The names that a configuration sends flows to: of picks, of rules, of members of balancers, and of the first
- * node where that is the default route. A node of such a name cannot go without flows taking another way, or
- * the configuration becoming invalid.
+ * The names that a configuration sends flows to: of picks, of rules, of members of balancers, and of the first node
+ * where that is the default route. Removing a node with such a name would reroute flows, or make the configuration
+ * invalid.
  */
 export function namesInUse(config: ConfigFile, nodes: NodeFile): ReadonlySet<string> {
   const used = new Set<string>();

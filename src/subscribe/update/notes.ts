@@ -3,10 +3,10 @@ import type { BalancerChange } from '../nodes/difference.ts';
 import type { LoweredTrust, MergedSource, Twin } from '../nodes/merge-source.ts';
 import type { Trust } from '../nodes/node-values.ts';
 
-/** Names and nodes that one note or one list of notes has. */
+/** Maximum number of names in a note, and of nodes in a list of notes. */
 const SHOWN = 3;
 
-/** What there is to say about the nodes of a source beside their numbers, a line each. */
+/** Notes about the nodes of a source, a line each. */
 export function nodeNotes(
   source: string,
   { adopted, twins, lowered }: Pick<MergedSource, 'adopted' | 'twins' | 'lowered'>,
@@ -22,7 +22,7 @@ export function nodeNotes(
   ];
 }
 
-/** The first names of a list, quoted, and how many there are beyond. */
+/** The first names of a list, quoted, and the number of further ones. */
 export function named(names: readonly string[]): string {
   const shown = names.slice(0, SHOWN).map(quoted).join(', ');
   return names.length > SHOWN ? `${shown} and ${names.length - SHOWN} more` : shown;
@@ -35,7 +35,7 @@ function some<T>(items: readonly T[], noteOf: (item: T) => string): readonly str
 }
 
 /**
- * About balancers whose nodes are all gone from their source.
+ * Notes about balancers whose source no longer has any of their nodes.
  * @param following those that follow a source
  */
 export function lostNotes(
@@ -61,7 +61,7 @@ export function lostNotes(
   ];
 }
 
-/** About balancers that should have followed a source. */
+/** A note about balancers that should have been updated, in a configuration that cannot be written. */
 export function unwritableNote(config: string, changes: readonly BalancerChange[]): string {
   const tags = changes.map(({ tag }) => tag);
   const what = tags.length === 0 ? 'balancers follow it' : `balancer ${named(tags)} would change`;

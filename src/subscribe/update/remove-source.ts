@@ -18,19 +18,19 @@ export interface RemoveRequest {
   readonly config: string;
   readonly name: string;
   readonly dryRun: boolean;
-  /** Keeps nodes that are in use as nodes of no source, instead of refusing. */
+  /** Whether to keep nodes that are in use, without a source, instead of failing. */
   readonly force: boolean;
 }
 
 export interface RemovedSource {
   readonly removed: readonly string[];
-  /** Nodes that are in use, and of no source from now on. */
+  /** Nodes that are in use, and now belong to no source. */
   readonly kept: readonly string[];
 }
 
 /**
  * Removes a source with its nodes.
- * @throws {WeirError} when it cannot be removed: nothing is changed then, but for `EDIT_WRITTEN`
+ * @throws {WeirError} when it cannot be removed; nothing has changed then, unless the code is `EDIT_WRITTEN`
  */
 export async function removeSource(
   request: RemoveRequest,
@@ -87,7 +87,7 @@ function stillUsed(name: string, nodes: readonly string[]): WeirError {
   });
 }
 
-/** The file with nodes that are in use no longer belonging to the source. */
+/** The file with the nodes in use detached from the source. */
 function withoutMarkers(
   file: NodeFile,
   source: string,

@@ -36,54 +36,54 @@ import {
   type Workspace,
 } from './workspace.ts';
 
-/** What became of a source. */
+/** The outcome of updating a source. */
 export interface SourceOutcome {
   readonly source: string;
   /**
-   * `updated`: its nodes are those of the answer, whether or not they differ; `unchanged`: the provider says
-   * that nothing has changed; `refused`: its nodes stay as they were; `not_due`: it was not asked.
+   * `updated`: its nodes are those of the response, whether or not they differ; `unchanged`: the provider reports that
+   * nothing has changed; `refused`: its nodes are left unchanged; `not_due`: it was not requested.
    */
   readonly kind: 'updated' | 'unchanged' | 'refused' | 'not_due';
   readonly difference: Difference;
   readonly information: readonly string[];
   readonly leftOut: readonly LeftOut[];
-  /** Balancers whose members were changed with its nodes. */
+  /** Balancers whose members have changed with its nodes. */
   readonly balancers: readonly BalancerChange[];
   /** Names of its nodes that accept any certificate. */
   readonly insecure: readonly string[];
-  /** What else there is to say, a line each. */
+  /** Further remarks, a line each. */
   readonly notes: readonly string[];
-  /** Absent without an answer, and where balancers follow it. */
+  /** Absent without a response, and where balancers follow the source. */
   readonly unused?: UnusedRouting | undefined;
-  /** Why it was refused; of another kind, why it is not known whether the running Weir has loaded its nodes. */
+  /** For `refused`, the reason; for other kinds, why it is not known whether the running Weir has loaded the nodes. */
   readonly error?: WeirError | undefined;
 }
 
-/** The nodes and the state after the update of one source. */
+/** The nodes and the state after updating one source. */
 export interface UpdatedSource {
   readonly outcome: SourceOutcome;
   readonly nodes: NodeFile;
   readonly state: SourceState;
-  /** With the configuration after it. */
+  /** The workspace with the updated configuration. */
   readonly workspace: Workspace;
-  /** What is to be written, in this order. */
+  /** Writes to make, in this order. */
   readonly writes: readonly FileWrite[];
 }
 
 export interface UpdateSourceOptions {
   readonly fetch: Fetch;
-  /** Accepts the loss of most nodes. */
+  /** Whether to accept the loss of most nodes. */
   readonly force: boolean;
-  /** Unix milliseconds. */
+  /** Current time in Unix milliseconds. */
   readonly now: number;
 }
 
-/** The share of nodes that an update may lose: an answer with fewer than this part is refused. */
+/** Minimum share of nodes that must remain: a response with fewer is rejected. */
 const LEAST_SHARE = 0.5;
 
 /**
- * Fetches a source, merges its nodes into `nodes` and checks the result together with the configuration.
- * Whatever is refused becomes an outcome, and leaves the nodes as they are.
+ * Fetches a source, merges its nodes into `nodes` and checks the result together with the configuration. A rejected
+ * response becomes an outcome, and leaves the nodes unchanged.
  */
 export async function updateSource(
   workspace: Workspace,
@@ -94,7 +94,7 @@ export async function updateSource(
   const { now } = options;
   const url = digestOf(source.url);
   const stored = workspace.state.sources.get(source.name);
-  // Another URL may be another account.
+  // Another URL may belong to another account.
   const before: SourceState = stored?.url === url ? stored : { url };
   let headers: AnswerHeaders | undefined;
   try {
@@ -125,7 +125,7 @@ export async function updateSource(
       writes: merged.writes,
       state: {
         ...withHeaders(before, headers),
-        // Balancers that could not be changed are, by the next answer that has everything.
+        // Without validators the next response is complete, and updates the balancers that could not be changed.
         etag: merged.isComplete ? validators.etag : undefined,
         lastModified: merged.isComplete ? validators.lastModified : undefined,
         nodes: digestOfSource(merged.workspace, merged.nodes, source.name),
@@ -145,7 +145,7 @@ export async function updateSource(
   }
 }
 
-/** The outcome of a source whose nodes stay as they are. */
+/** The outcome of a source whose nodes are left unchanged. */
 export const idleOutcome = (source: string, kind: 'refused' | 'not_due'): SourceOutcome => ({
   source,
   kind,
@@ -169,14 +169,14 @@ export const failureOf = ({ message }: WeirError, at: number): SourceState['fail
   message: message.replaceAll('\n', ' ').slice(0, LONGEST_MESSAGE),
 });
 
-/** The quota is taken from every answer, also from one whose nodes are refused or as before. */
+/** The state with the quota and the interval of a response, also if its nodes are rejected or unchanged. */
 const withHeaders = (state: SourceState, headers: AnswerHeaders | undefined): SourceState => ({
   ...state,
   userinfo: headers?.userinfo ?? state.userinfo,
   updateInterval: headers?.updateInterval ?? state.updateInterval,
 });
 
-/** What of the files belongs to a source: its nodes, and the balancers that follow it. */
+/** Digest of the parts of the files that belong to a source: its nodes, and the balancers that follow it. */
 const digestOfSource = (workspace: Workspace, nodes: NodeFile, source: string): string =>
   digestOf(
     sourceText(nodes, source) +
@@ -187,15 +187,15 @@ interface Merged
   extends
     Pick<UpdatedSource, 'nodes' | 'workspace' | 'writes'>,
     Pick<SourceOutcome, 'difference' | 'balancers' | 'insecure' | 'notes'> {
-  /** Whether a balancer names the source as one that it follows. */
+  /** Whether a balancer follows the source by name. */
   readonly isFollowed: boolean;
-  /** Whether balancers follow as far as they can. */
+  /** Whether all following balancers are up to date, as far as possible. */
   readonly isComplete: boolean;
 }
 
 /**
- * Merges the nodes of an answer, and then changes the balancers that follow the source. Nodes that only those named
- * are gone then.
+ * Merges the nodes of a response, and then updates the balancers that follow the source, which removes nodes that only
+ * those balancers named.
  * @throws {RefusedAnswerError}
  */
 async function merge(
@@ -229,7 +229,7 @@ async function merge(
     source: source.name,
     nodes: united,
     names,
-    // An answer that has not changed has no groups, nor have those who follow them.
+    // A response without changes has no groups; balancers that follow one keep their members.
     membersOf: (group) => answer?.membersOf(group)?.flatMap((index) => names[index] ?? []),
   });
   const isFollowing = answer !== undefined && followed.text !== config;
@@ -276,7 +276,7 @@ async function merge(
   };
 }
 
-/** @param known a file, which is that of this text if they are the same */
+/** Parses a text. @param known a parsed file, which is reused if it has this text */
 const reparsed = async (text: string, known: NodeFile, { paths }: Workspace): Promise<NodeFile> =>
   text === known.text ? known : parseNodes(Buffer.from(text), paths.nodes);
 
@@ -286,7 +286,7 @@ export const checkNodes = (
   nodesBytes: Uint8Array,
 ): Promise<void> => checkMerged({ config, configBytes, nodes: paths.nodes, nodesBytes });
 
-/** @throws {RefusedAnswerError} in place of the errors of a check */
+/** Runs a check. @throws {RefusedAnswerError} in place of its errors */
 async function refusing<T>(check: () => Promise<T>): Promise<T> {
   try {
     return await check();

@@ -6,7 +6,7 @@ import type { Fetch } from '../../fetch/contract.ts';
 import type { Source } from '../source.ts';
 import type { UpdateTools } from './update.ts';
 
-/** The files that are updated, and the running Weir that serves them. */
+/** The files to update, and the running Weir that serves them. */
 export interface UpdateTarget {
   /** The path of the configuration. */
   readonly config: string;
@@ -16,14 +16,14 @@ export interface UpdateTarget {
     readonly stderr: NodeJS.WritableStream;
     readonly env: Readonly<Record<string, string | undefined>>;
   };
-  /** Called with what a source is fetched through. */
+  /** Called with notes on how a source is fetched. */
   readonly onFetch?: (source: Source, notes: readonly string[]) => void;
   readonly onApplied?: (applied: EditApplied) => void;
 }
 
 /**
- * What updates need of their surroundings: fetches go directly or through the source's outbound, and the Weir
- * that serves the files is reloaded.
+ * The dependencies of updates: sources are fetched directly or through their outbound, and the Weir that serves the
+ * files is reloaded.
  */
 export const updateTools = (target: UpdateTarget): UpdateTools => ({
   now: Date.now,
@@ -34,7 +34,8 @@ export const updateTools = (target: UpdateTarget): UpdateTools => ({
       const applied = await applyEdit({ config, what, write }, { socket, io });
       onApplied?.(applied);
     } catch (error) {
-      // The process keeps what it had; with the old files again its state is theirs. One that has ended reads them.
+      // The process has kept its configuration; after the old files are restored, a reload makes their state current.
+      // If the process has ended, its next start reads them.
       if (codeOf(error) === 'edit_refused') await reloadAgain(target).catch(() => undefined);
       throw error;
     }
@@ -50,7 +51,7 @@ async function openSource(
   const running = outbound === undefined ? undefined : await chooseSocket({ socket, env }, config);
   const opened = await openFetch({ outbound, config, socket: running });
   onFetch?.(source, opened.notes);
-  // Some timers of dials do not keep the process alive.
+  // Keeps the process alive, which some timers of dials do not.
   const alive = setInterval(() => undefined, 2 ** 30);
   return {
     fetch: opened.fetch,

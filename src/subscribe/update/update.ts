@@ -27,38 +27,38 @@ import {
   type Workspace,
 } from './workspace.ts';
 
-/** What an update needs of its surroundings. */
+/** The dependencies of an update. */
 export interface UpdateTools {
-  /** Opens what fetches a source. @throws {WeirError} */
+  /** Opens a client for fetching a source. @throws {WeirError} */
   readonly openFetch: (source: Source) => Promise<AsyncDisposable & { readonly fetch: Fetch }>;
   /**
    * Writes by `write` and reloads the running Weir that serves the configuration.
-   * @param what the edit, in one line
-   * @throws {WeirError} with the code `EDIT_WRITTEN` when the files have the edit; otherwise they are as they were
+   * @param what description of the edit, in one line
+   * @throws {WeirError} with the code `EDIT_WRITTEN` when the files have the edit; otherwise they are unchanged
    */
   readonly apply: (
     what: string,
     write: () => Promise<Pick<EditedFile, 'changed' | 'undo'>>,
   ) => Promise<unknown>;
-  /** Unix milliseconds. */
+  /** Returns the current time in Unix milliseconds. */
   readonly now: () => number;
 }
 
 export interface UpdateRequest {
   /** The path of the configuration. */
   readonly config: string;
-  /** Sources to update; all of them when empty. */
+  /** Names of the sources to update; all of them when empty. */
   readonly names: readonly string[];
-  /** Leaves out sources that are not due. */
+  /** Whether to skip sources that are not due. */
   readonly ifDue: boolean;
   readonly dryRun: boolean;
-  /** Accepts answers that lack most of the nodes. */
+  /** Whether to accept responses that lack most of the nodes. */
   readonly force: boolean;
 }
 
 /**
  * Updates sources: see docs/nodes.md, "Subscriptions".
- * @throws {WeirError} when nothing could be updated; what concerns one source is in its outcome
+ * @throws {WeirError} when nothing could be updated; errors of a single source are in its outcome
  */
 export async function updateSources(
   request: UpdateRequest,
@@ -121,7 +121,10 @@ async function updateOne(
   }
 }
 
-/** Writes nodes, reloads, and writes the state: in this order, so that a kill between leaves nothing behind. */
+/**
+ * Writes nodes, reloads, and writes the state, in this order: if the process is killed in between, the next update
+ * completes it.
+ */
 async function commit(
   { workspace, outcomes, nodes, writes, states }: Prepared,
   tools: UpdateTools,
@@ -137,7 +140,7 @@ async function commit(
   try {
     await tools.apply(causeOf(outcomes), async () => {
       const { undo } = await replaceStored(changes);
-      // A reload is due also when an update before was ended between the write and the reload.
+      // A reload is also due when an earlier update was killed between the write and the reload.
       return { changed: true, undo };
     });
   } catch (error) {
@@ -149,7 +152,7 @@ async function commit(
       const known = isWritten ? after : state.sources.get(name);
       return [name, { ...known, url, userinfo, updateInterval, failure }] as const;
     });
-    // As long as `reloaded` is not the digest of the nodes, each update reloads.
+    // While `reloaded` differs from the digest of the nodes, each update reloads.
     await writeState(paths.state, { ...state, sources: new Map([...state.sources, ...tried]) });
     return outcomes.map((outcome) => {
       if (outcome.kind !== 'updated' && outcome.kind !== 'unchanged') return outcome;
@@ -163,13 +166,13 @@ async function commit(
 export const writeState = (path: string, state: SubscribeState): Promise<void> =>
   writeStored(path, Buffer.from(stateText(state)));
 
-/** What the running Weir is told of: the nodes, and balancers that follow a source. In hex. */
+/** Digest in hex of the parts that a reload applies: the nodes, and balancers that follow a source. */
 export const reloadDigest = (workspace: Workspace, nodes: string): string => {
   const followers = followingText(configText(workspace));
   return digestOf(Buffer.concat([nodesBytesOf(workspace, nodes), Buffer.from(followers)]));
 };
 
-/** What an update changes, for the line about the edit. */
+/** The changes of an update, for the description of the edit. */
 export const editLine = ({ source, difference, balancers }: SourceOutcome): string =>
   [`${source} ${differenceLine(difference)}`, ...balancers.map(balancerLine)].join(', ');
 
@@ -179,7 +182,7 @@ function causeOf(outcomes: readonly SourceOutcome[]): string {
   const changes = outcomes
     .filter(({ kind }) => kind === 'updated' || kind === 'unchanged')
     .map(editLine);
-  // Without any, what an update before has written is not in force yet.
+  // Without changes, the nodes that an earlier update has written are not in force yet.
   const text = `subscribe update: ${changes.join('; ') || 'nodes as written before'}`;
   return text.length > LONGEST_CAUSE ? `${text.slice(0, LONGEST_CAUSE)}…` : text;
 }

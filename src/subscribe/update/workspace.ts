@@ -20,24 +20,24 @@ import { readStored } from '../files/stored-file.ts';
 import { readNodeFile, type NodeFile } from '../nodes/node-file.ts';
 import type { Source } from '../source.ts';
 
-/** The name of a new subscribe file, in the folder of its configuration. */
+/** Name of a new subscribe file, in the directory of its configuration. */
 const NEW_NODES = 'nodes.toml';
 
-/** A configuration with its subscribe file, and the sources and the state beside that, as read. */
+/** A configuration with its subscribe file, sources and state, as read. */
 export interface Workspace {
-  /** The path of the configuration. */
+  /** Path of the configuration. */
   readonly config: string;
-  /** Its bytes as read. */
+  /** The bytes of the configuration as read. */
   readonly configRead: Uint8Array;
-  /** Its bytes with `[subscribe].path`. */
+  /** The bytes of the configuration with `[subscribe].path`. */
   readonly configBytes: Uint8Array;
-  /** Whether `configBytes` have a path that the file does not. */
+  /** Whether `configBytes` has a `[subscribe].path` that the file lacks. */
   readonly isPathNew: boolean;
   readonly file: ConfigFile;
   readonly paths: SubscribePaths;
-  /** The bytes of the subscribe file; `undefined` without one. */
+  /** The bytes of the subscribe file; `undefined` if it does not exist. */
   readonly nodesBytes: Uint8Array | undefined;
-  /** The bytes of the file of sources; `undefined` without one. */
+  /** The bytes of the file of sources; `undefined` if it does not exist. */
   readonly sourcesBytes: Uint8Array | undefined;
   readonly sourcesText: string;
   readonly sources: readonly Source[];
@@ -45,7 +45,7 @@ export interface Workspace {
 }
 
 /**
- * Reads what an update needs.
+ * Reads the files of a configuration's subscriptions.
  * @param create adds `[subscribe].path` to a configuration that has none, in memory
  * @throws {SubscribeError | ConfigError}
  */
@@ -103,11 +103,11 @@ export async function openWorkspace(
   };
 }
 
-/** The configuration as text, without its byte order mark. @throws {ConfigError} */
+/** The text of the configuration, without its byte order mark. @throws {ConfigError} */
 export const configText = ({ configBytes, config }: Workspace): string =>
   decodeSource(configBytes, config).text;
 
-/** The same with another text of the configuration. @throws {ConfigError} when that is invalid */
+/** The workspace with another text of the configuration. @throws {ConfigError} when that is invalid */
 export async function withConfigText(workspace: Workspace, text: string): Promise<Workspace> {
   const configBytes = encodedLike(workspace.configBytes, text);
   const file = await withShownKeys(() =>
@@ -126,18 +126,21 @@ export async function canWriteConfig({ config }: Workspace): Promise<boolean> {
   }
 }
 
-/** Without the byte order mark. @throws {SubscribeError} which shows no line: it may have a URL */
+/**
+ * Decodes a file of sources, without the byte order mark. @throws {SubscribeError} without quoting a line, which may
+ * contain a URL
+ */
 function decodeSources(bytes: Uint8Array, path: string): string {
   if (!isUtf8(bytes)) throw new SubscribeError(`${path} is not UTF-8`);
   return new TextDecoder().decode(bytes);
 }
 
-/** The nodes as they are. @throws {SubscribeError} when the file is not TOML */
+/** The nodes of the subscribe file. @throws {SubscribeError} when the file is not TOML */
 export async function nodeFileOf({ nodesBytes, paths }: Workspace): Promise<NodeFile> {
   return parseNodes(nodesBytes ?? new Uint8Array(), paths.nodes);
 }
 
-/** @throws {SubscribeError} when they are not UTF-8 or not TOML */
+/** Parses a subscribe file. @throws {SubscribeError} when it is not UTF-8 or not TOML */
 export async function parseNodes(bytes: Uint8Array, path: string): Promise<NodeFile> {
   try {
     return await withShownKeys(() => {
@@ -157,13 +160,13 @@ export async function parseNodes(bytes: Uint8Array, path: string): Promise<NodeF
   }
 }
 
-/** Names that the configuration gives to outbounds and balancers. */
+/** Names of the configuration's outbounds and balancers. */
 export const takenNames = ({ file }: Workspace): readonly string[] => [
   ...file.outbound.map(({ value }) => value.tag.value),
   ...balancerTags(file),
 ];
 
-/** The sources with these names, all without any. @throws {SubscribeError} for an unknown one */
+/** The sources with these names; all sources if there are none. @throws {SubscribeError} for an unknown name */
 export function chosenSources(
   { sources, paths }: Workspace,
   names: readonly string[],
@@ -178,5 +181,5 @@ export function chosenSources(
   });
 }
 
-/** SHA-256 in hex. */
+/** SHA-256 of a text, in hex. */
 export const digestOf = (text: string | Uint8Array): string => hash('sha256', text);
