@@ -1,25 +1,26 @@
 /*
- * Bounds of the stack as a whole. Those of one connection are in `tcp/limits.ts`, those of fragments and ICMP in
+ * Bounds of the stack as a whole. Bounds of one connection are in `tcp/limits.ts`, those of fragments and ICMP in
  * `ip/wire-limits.ts`.
  */
 
 /**
- * Bytes that all connections hold together, unread and unacknowledged. Above half of it no buffer grows: many
- * fast peers or readers that pause cannot take 8 MiB for each connection. Above it every connection is limited
- * to `LEAST_BUFFER` in each direction: the excess is dropped for the peer to retransmit, and writers wait. So all
- * connections make progress, and a client that opens tens of thousands and reads from none, or leaves gaps in
- * all, takes this and 32 KiB for each.
+ * Bytes that all connections hold together, unread and unacknowledged. Above half of this no buffer grows: many fast
+ * peers or readers that pause cannot use 8 MiB for each connection. Above this every connection is limited to
+ * `LEAST_BUFFER` in each direction: the excess is dropped for the peer to retransmit, and writers wait. All connections
+ * thus make progress, and a client that opens tens of thousands and reads from none, or leaves gaps in all, uses this
+ * and 32 KiB for each.
  */
 export const MAX_BUFFERED_BYTES = 512 * 1024 * 1024;
 
 /**
- * Resets a second in response to segments for no connection. Above it such segments are dropped without a
+ * Resets per second in response to segments for no connection. Beyond this rate such segments are dropped without a
  * response: a peer with a lost connection retransmits.
  */
 export const STRAY_RESPONSES_A_SECOND = 1000;
 
 /**
- * Bytes of payload that one connection sends before the next one: one large segment, or a few dozen of the MSS.
+ * Bytes of payload that one connection sends before the next one has its turn: one large segment, or a few dozen of the
+ * MSS.
  */
 export const BYTES_A_TURN = 64 * 1024;
 
@@ -27,8 +28,8 @@ export const BYTES_A_TURN = 64 * 1024;
 export const SENT_BYTES_A_TURN = 1024 * 1024;
 
 /**
- * Deadlines that are handled in one turn of the event loop, some microseconds each: 10,000 idle
- * connections may have theirs at the same time. The next turn continues.
+ * Deadlines that are handled in one turn of the event loop, some microseconds each: 10,000 idle connections may reach
+ * theirs at the same time. The next turn continues.
  */
 export const TIMEOUTS_A_TURN = 1024;
 
@@ -38,15 +39,15 @@ export const TIMEOUTS_A_TURN = 1024;
  */
 export const RESTORED_A_TURN = 64;
 export const RESTORED_INTERVAL = 5;
-/** Connections examined for that in one turn, a microsecond each: most may be idle. */
+/** Connections examined in one turn when paths are restored, a microsecond each: most may be idle. */
 export const SCANNED_A_TURN = 4096;
 
-/** Datagrams that wait for the reader of an association; above it the newest is dropped and counted. */
+/** Datagrams queued for the reader of an association; beyond this number the newest is dropped and counted. */
 export const MAX_QUEUED_DATAGRAMS = 256;
-/** Their bytes: a queue of large datagrams must not hold 16 MiB. */
+/** Bytes queued for the reader of an association: a queue of large datagrams must not hold 16 MiB. */
 export const MAX_QUEUED_BYTES = 1024 * 1024;
 /**
- * Bytes of the datagrams that wait in all associations together, with `DATAGRAM_OVERHEAD` for each. Above it an
+ * Bytes of the datagrams queued in all associations together, with `DATAGRAM_OVERHEAD` for each. Beyond this an
  * association still has `LEAST_QUEUED_BYTES`, so that others cannot displace a DNS query.
  */
 export const MAX_ALL_QUEUED_BYTES = 64 * 1024 * 1024;
@@ -55,33 +56,33 @@ export const LEAST_QUEUED_BYTES = 2048;
 export const DATAGRAM_OVERHEAD = 256;
 
 /**
- * The least limit of flows at which flows give way to others. A smaller limit is an operator's choice of exactly
- * that number: at it new flows are dropped.
+ * The smallest limit of flows at which flows are evicted for others. A smaller limit is an operator's choice of exactly
+ * that number: new flows are then dropped.
  */
 export const LEAST_SHARED_FLOWS = 16;
 
 /**
- * The share of all flows that connections leave to UDP associations: DNS has to work beside any number of
- * connections. Below 128 flows it is none.
+ * The share of all flows that is reserved for UDP associations: DNS has to work beside any number of connections. Below
+ * 128 flows none is.
  */
 export const LEFT_TO_UDP = 1 / 128;
 
 /**
- * New associations a second that replace others at the limit: each costs sockets and records, some 150
- * microseconds. Above it datagrams of new clients are dropped. DNS queries, which cost less, have a limit of the
- * same size of their own.
+ * New associations per second that replace others at the limit: each costs sockets and records, some 150 microseconds.
+ * Beyond this rate datagrams of new clients are dropped. DNS queries, which cost less, have a separate limit of the
+ * same size.
  */
 export const REPLACED_A_SECOND = 1000;
 
 /**
- * At the limit a client with this many times the established connections of another one loses one to it. The
- * other gets a sixteenth at most; a client that is alone loses none.
+ * Ratio of established connections at which, at the limit, a client loses one to another client. The other gets a
+ * sixteenth at most; a client that is alone loses none.
  */
 export const FAR_MORE_CONNECTIONS = 16;
 
 /**
- * The share of all connections that may be in their handshake while established ones give way: a flood of SYNs
- * from forged addresses, none of which has a connection, ends no more than that.
+ * The share of all connections that may be in their handshake while established ones are evicted: a flood of SYNs from
+ * forged addresses, none of which has a connection, ends no more than that.
  */
 export const PENDING_BESIDE_ESTABLISHED = 1 / 16;
 
@@ -91,12 +92,12 @@ export const PENDING_BESIDE_ESTABLISHED = 1 / 16;
  */
 export const KNOWN_PEERS = 8;
 
-/** The dynamic ports (RFC 6335 §6), from which own ones are chosen. */
+/** The first of the dynamic ports (RFC 6335 §6), from which own ports are chosen. */
 export const FIRST_LOCAL_PORT = 49_152;
 export const LAST_LOCAL_PORT = 65_535;
 /**
- * Ports that are tried for a new connection, from an unpredictable one on (RFC 6056 §3.3). Then `connect`
- * fails: nearly all are in use with this destination.
+ * Ports that are tried for a new connection, from an unpredictable one on (RFC 6056 §3.3). After that `connect` fails:
+ * nearly all are in use with this destination.
  */
 export const PORT_ATTEMPTS = 1024;
 /**
@@ -106,20 +107,20 @@ export const PORT_ATTEMPTS = 1024;
 export const UNUSED_ATTEMPTS = 64;
 
 /**
- * Bytes of a SYN that are kept until its request is decided, for an ICMP message to quote. A larger one, which
- * no stack sends, is refused with a RST instead.
+ * Bytes of a SYN that are kept until its request is decided, for an ICMP message to quote. A larger SYN, which no stack
+ * sends, is refused with a RST instead.
  */
 export const MAX_QUOTED_SYN = 1500;
 
 /**
- * Milliseconds without progress after which a released connection that has unsent data is reset, unless its
- * peer keeps its window closed.
+ * Milliseconds without progress after which a released connection that has unsent data is reset, unless its peer keeps
+ * the window closed.
  */
 export const LINGER = 30_000;
 /**
- * The same for a peer that keeps its window closed and acknowledges window probes: a program that pauses. Then it
- * is reset as well: a peer that never reads must not keep it. It equals the time that a half-closed flow may
- * be idle before it is released (`HALF_CLOSED_IDLE_MS`).
+ * Milliseconds after which a released connection is reset whose peer keeps its window closed but acknowledges window
+ * probes: a program that pauses. A peer that never reads must not keep the connection. Equals the time that a
+ * half-closed flow may be idle before it is released (`HALF_CLOSED_IDLE_MS`).
  */
 export const RESTING_LINGER = 300_000;
 

@@ -23,32 +23,29 @@ export interface ConnectionRequest {
   readonly source: Endpoint;
   /** The requested destination. */
   readonly destination: Endpoint;
-  /**
-   * Its connection. Nothing can be read or written before it is accepted, but it fails when the client resets
-   * it.
-   */
+  /** The connection. Nothing can be read or written before it is accepted, but it fails when the client resets it. */
   readonly link: ByteLink;
   /**
    * Completes the handshake.
    * @returns `link`, after the client's ACK; rejects when the connection fails before.
    */
   accept(): Promise<ByteLink>;
-  /** Instead of `accept`: the link fails. Without effect after `accept` or `refuse`. */
+  /** Refuses the request instead of `accept`: the link fails. Without effect after `accept` or `refuse`. */
   refuse(reason: RefusalReason): void;
   /**
    * Resolves, never rejects, when the client has acknowledged everything, or the connection was aborted.
-   * `link.closed` may resolve before: to close the stack then would reset the connection.
+   * `link.closed` may resolve earlier: closing the stack then would reset the connection.
    */
   whenLeft(): Promise<void>;
 }
 
-/** A new client's datagrams. */
+/** A request for an association: a new client's datagrams. */
 export interface AssociationRequest {
   /** The client. */
   readonly source: Endpoint;
   /**
-   * Its datagrams, the first one included, each with its destination as `peer`; the client gets what is sent
-   * as if from `peer`. It ends after `udpIdle` without datagrams.
+   * The client's datagrams, the first one included, each with its destination as `peer`; datagrams sent on the link
+   * reach the client as if from `peer`. The link ends after `udpIdle` without datagrams.
    */
   readonly link: PacketLink;
 }
@@ -64,33 +61,33 @@ export interface NetstackOptions {
   readonly clock: Clock;
   readonly random: RandomSource;
   /**
-   * 'any': the stack acts as every destination, and passes requests to the handlers. A list, of at most one
-   * address of each family: the own addresses, from which connections begin.
+   * The own addresses. 'any': the stack acts as every destination, and passes requests to the handlers. A list, of at
+   * most one address of each family: the own addresses, from which connections begin.
    */
   readonly addresses: 'any' | readonly IpEndpoint[];
-  /** Broadcast addresses of networks: packets to them are dropped, as those to groups. */
+  /** Broadcast addresses of networks: packets to them are dropped, like those to multicast groups. */
   readonly broadcasts?: readonly IpEndpoint[] | undefined;
-  /** Bound of connections that are not established yet, if below `MAX_BACKLOG`. */
+  /** The bound of connections that are not established yet, if below `MAX_BACKLOG`. */
   readonly maxBacklog?: number | undefined;
-  /** Without them, requests are refused. */
+  /** Handlers of requests; without them, requests are refused. */
   readonly handlers?: NetstackHandlers | undefined;
   /** Whether segments are paced over the round trip; not where the path stays on this machine. */
   readonly isPaced: boolean;
   readonly settings: StackSettings;
   readonly trace?: Trace | undefined;
-  /** See `TurnLoopOptions.soon` and `later`: tests run turns themselves. */
+  /** Schedules turns: see `TurnLoopOptions.soon` and `later`; tests run turns themselves. */
   readonly soon?: Defer | undefined;
 }
 
 /**
  * The driver of a TCP/IP stack and of its device: links above, packets below. `close` releases the device.
  *
- * Packets from the device are handled as they arrive; after each batch the links get their events, segments
- * that may leave are sent, and the timer is set. Calls of the application take effect together, after the
- * current callback; work that exceeds the share of a turn continues in the next one.
+ * Packets from the device are handled as they arrive; after each batch the links get their events, pending segments are
+ * sent, and the timer is set. Calls of the application take effect together, after the current callback; work that
+ * exceeds the share of a turn continues in the next one.
  */
 export class Netstack {
-  /** Resolves, never rejects, when the device is released: with the error that closed it, if there was one. */
+  /** Resolves, never rejects, when the device is released: with the error that closed it, if any. */
   readonly closed: Promise<Error | undefined>;
   readonly #device: PacketDevice;
   readonly #clock: Clock;
@@ -170,12 +167,12 @@ export class Netstack {
     });
   }
 
-  /** TCP connections and UDP associations. */
+  /** Number of TCP connections and UDP associations. */
   get flows(): number {
     return this.#stack.flows;
   }
 
-  /** Received packets that were dropped, and packets that the device did not send. */
+  /** Numbers of received packets that were dropped, and of packets that the device did not send. */
   get dropped(): { readonly received: number; readonly sent: number } {
     return { received: this.#stack.dropped, sent: this.#device.dropped };
   }
@@ -187,8 +184,8 @@ export class Netstack {
   /**
    * Connects to a destination from the own address of its family.
    *
-   * @throws {DialError} `refused`, `timed_out`, `unreachable_host`, `unreachable_network` where there is no
-   *   own address of this family, `failed` where there is no room, or the reason of `signal`.
+   * @throws {DialError} `refused`, `timed_out`, `unreachable_host`, `unreachable_network` if there is no own address of
+   * this family, `failed` if there is no room, or the reason of `signal`.
    */
   async connect(destination: IpEndpoint, signal: AbortSignal): Promise<ByteLink> {
     const target = { host: addressText(destination), port: destination.port };
@@ -208,24 +205,24 @@ export class Netstack {
   }
 
   /**
-   * Opens an association of an own port, with any peers. When all ports are in use, the least active one is
-   * closed: see `AssociationOrder`.
+   * Opens an association of an own port, with any peers. When all ports are in use, the least active one is closed: see
+   * `AssociationOrder`.
    *
-   * @param client the address of the client that it is for; '' where there is none.
-   * @throws {DialError} `failed` where there is no room, or the stack is closed.
+   * @param client the address of the client that it is for; '' if there is none.
+   * @throws {DialError} `failed` if there is no room, or the stack is closed.
    */
   bindUdp(client = ''): PacketLink {
     const now = this.#clock.now();
     const flow = this.#state === 'open' ? this.#stack.udp.bind(client, now) : undefined;
-    // The link of one that gave way gets its event.
+    // The link of an evicted association gets its event.
     this.#turns.schedule();
     if (flow === undefined) throw new DialError('failed', 'the stack has no room for another flow');
     return new UdpFlowLink(this.#host, flow);
   }
 
   /**
-   * Resolves, never rejects, when the connections that linger have left, each within its time limit. Those in
-   * use are released first.
+   * Resolves, never rejects, when lingering connections have closed, each within its time limit. Those in use must be
+   * released first.
    */
   async whenLeft(): Promise<void> {
     const leaving: Promise<void>[] = [];
@@ -267,7 +264,7 @@ export class Netstack {
     return this.#state === 'closed';
   }
 
-  /** Resets that find no room are lost: they cannot be sent later. */
+  /** Sends resets. Those without room are lost: they cannot be sent later. */
   #sendResets(): void {
     const now = this.#clock.now();
     while (this.#stack.transmit(now) && !this.#stack.isFull);
@@ -285,7 +282,7 @@ export class Netstack {
     return flow;
   }
 
-  /** Delivers events, and sends segments that may leave. */
+  /** Delivers events, and sends pending segments. */
   #turn(): void {
     const stack = this.#stack;
     const now = this.#clock.now();
@@ -306,7 +303,7 @@ export class Netstack {
 
   #deliver({ network, flow, event }: StackEvent): void {
     if (flow.owner === undefined) {
-      // A request may have given way to another one before its event was delivered.
+      // A request may have been evicted for another one before its event was delivered.
       if (event === 'requested' && network === 'tcp' && !flow.isForgotten) this.#onRequested(flow);
       else if (event === 'opened' && network === 'udp') this.#onOpened(flow);
     } else if (network === 'tcp') flow.owner.onEvent(event);
@@ -354,7 +351,7 @@ export class Netstack {
     else link.close();
   }
 
-  /** The device is released. */
+  /** Called when the device is released. */
   #onReleased(cause: Error | undefined): void {
     this.#state = 'closed';
     this.#turns.stop();

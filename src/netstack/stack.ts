@@ -26,9 +26,9 @@ import { NextHeader } from './wire/ipv6.ts';
 /** Settings that may change while a stack runs. */
 export interface StackSettings {
   /**
-   * Bound of TCP connections, without those in TIME-WAIT, and UDP associations together. At the bound the
-   * least active association gives way, or a connection of a client that has far more than another. Otherwise
-   * SYNs and datagrams of new clients are dropped; a client repeats its SYN.
+   * Bound of TCP connections, without those in TIME-WAIT, and UDP associations together. At the bound the least active
+   * association is evicted, or a connection of a client that has far more than another. Otherwise SYNs and datagrams of
+   * new clients are dropped; a client retransmits its SYN.
    */
   readonly maxFlows: number;
   /** Whether datagrams are accepted; if not they are dropped without an ICMP error. */
@@ -38,14 +38,14 @@ export interface StackSettings {
 }
 
 export interface StackOptions {
-  /** Where packets are written. */
+  /** The output that packets are written to. */
   readonly output: PacketOutput;
   readonly traits: DeviceTraits;
   readonly random: RandomSource;
   readonly now: number;
   /**
-   * 'any': the stack acts as every destination, and connections and datagrams of its peers are requests.
-   * A list, of at most one address of each family: connections begin here, from these addresses; requests of
+   * The own addresses. 'any': the stack acts as every destination, and connections and datagrams of its peers are
+   * requests. A list, of at most one address of each family: connections begin here, from these addresses; requests of
    * peers are refused.
    */
   readonly addresses: 'any' | readonly IpEndpoint[];
@@ -54,29 +54,29 @@ export interface StackOptions {
   /** Whether segments are paced over the round trip; not where the path stays on this machine. */
   readonly isPaced: boolean;
   readonly settings: StackSettings;
-  /** Bound of connections that are not established yet, if below `MAX_BACKLOG`. */
+  /** The bound of connections that are not established yet, if below `MAX_BACKLOG`. */
   readonly maxBacklog?: number | undefined;
-  /** Instead of `MAX_BUFFERED_BYTES`. */
+  /** Replaces `MAX_BUFFERED_BYTES`. */
   readonly maxHeld?: number | undefined;
   readonly trace?: Trace | undefined;
 }
 
-/** Why a request is refused, and what its client gets. */
+/** The reason why a request is refused, which determines the response to its client. */
 export type RefusalReason =
-  /** A RST. */
+  /** Responds with a RST. */
   | 'refused'
-  /** An ICMP message; a RST where there were too many of them. */
+  /** Responds with an ICMP message; with a RST if there were too many of these. */
   | 'host unreachable'
   | 'network unreachable'
   | 'prohibited'
-  /** Nothing: each SYN that the client repeats is a new request, until it gives up. */
+  /** No response: each SYN that the client retransmits is a new request, until it gives up. */
   | 'timeout';
 
 /**
- * A TCP/IP stack: packets in, packets out. No packet makes it throw.
+ * A TCP/IP stack as a function of packets and time. No packet makes it throw.
  *
- * After every call: `nextEvent` until there is none, then `transmit` until it returns false; both again if
- * handling events made further calls; then `nextTimeout`.
+ * After every call, the driver calls `nextEvent` until there is none, then `transmit` until it returns false, both
+ * again if handling events made further calls; then `nextTimeout`.
  */
 export class Stack {
   readonly tcp: TcpFlows;
@@ -146,27 +146,27 @@ export class Stack {
     });
   }
 
-  /** TCP connections and UDP associations. */
+  /** Number of TCP connections and UDP associations. */
   get flows(): number {
     return this.tcp.size + this.udp.size;
   }
 
-  /** Received packets that were dropped. */
+  /** Number of received packets that were dropped. */
   get dropped(): number {
     return this.#drops.count;
   }
 
-  /** Whether the output had no room; `transmit` again when it has. */
+  /** Whether the output had no room; `transmit` must be called again when it has. */
   get isFull(): boolean {
     return this.#output.isFull;
   }
 
-  /** Whether `transmit` may have something. */
+  /** Whether `transmit` may have segments to send. */
   get isReady(): boolean {
     return this.#queues.isReady;
   }
 
-  /** Whether `nextEvent` may have something. */
+  /** Whether `nextEvent` may return an event. */
   get hasEvents(): boolean {
     return this.#queues.eventful !== undefined;
   }
@@ -175,28 +175,28 @@ export class Stack {
     this.#settings = settings;
   }
 
-  /** The traits of the device have changed. */
+  /** Applies a change of the device's traits. */
   setTraits(traits: DeviceTraits, now: number): void {
     this.#output.traits = traits;
     this.tcp.onMtu(now);
   }
 
   /**
-   * The device delivers again after a time in which segments were unanswered. Connections do not wait for the
+   * Called when the device delivers again after a time without responses. Connections do not wait for the
    * end of their backoff: they retransmit with the next calls of `onTimeout`, a few at a time.
    */
   onPathRestored(now: number): void {
     this.tcp.onPathRestored(now);
   }
 
-  /** The own address of the destination's family; `undefined` where there is none. */
+  /** The own address of the destination's family; `undefined` if there is none. */
   sourceFor(remote: IpEndpoint): IpEndpoint | undefined {
     if (this.#addresses === 'any') return undefined;
     const isIPv4 = isIPv4Endpoint(remote);
     return this.#addresses.find((own) => isIPv4Endpoint(own) === isIPv4);
   }
 
-  /** Takes a packet from the device. */
+  /** Handles a packet from the device. */
   receive(inbound: InboundPacket, now: number): void {
     const { buffer, start, end } = inbound;
     const packet = this.#packet;
@@ -208,7 +208,7 @@ export class Stack {
     else this.#onPacket(inbound.checksumVouched, inbound.segmentSize, now);
   }
 
-  /** Begins a connection. @returns undefined when there is no own address for it, no port, or no room. */
+  /** Begins a connection. @returns `undefined` when there is no own address for it, no port, or no room. */
   connect(to: IpEndpoint, now: number): TcpFlow | undefined {
     const from = this.sourceFor(to);
     return from === undefined ? undefined : this.tcp.connect(from, to, now);
@@ -223,7 +223,7 @@ export class Stack {
     this.tcp.refuse(flow, reason === 'timeout' || isReported ? 'silent' : 'reset', now);
   }
 
-  /** Reports to the client of an association that its datagrams to `peer` go nowhere. */
+  /** Reports to the client of an association that `peer` is unreachable. */
   refuseDatagrams(flow: UdpFlow, peer: IpEndpoint, reason: Unreachable, now: number): void {
     const error = errorOf(reason);
     const isOneFamily = isIPv4Endpoint(flow.remote) === isIPv4Endpoint(peer);
@@ -232,7 +232,7 @@ export class Stack {
   }
 
   /**
-   * Sends segments that may leave now: connections take turns of `BYTES_A_TURN`, until none has more, the
+   * Sends segments that may be sent now: connections take turns of `BYTES_A_TURN`, until none has more, the
    * output is full, or `SENT_BYTES_A_TURN` are sent.
    * @returns whether there is more.
    */
@@ -249,7 +249,7 @@ export class Stack {
     return queues.isReady;
   }
 
-  /** The next event; undefined when there is none. Flows with events take turns in the order of their first. */
+  /** The next event; `undefined` when there is none. Flows with events take turns in the order of their first. */
   nextEvent(now: number): StackEvent | undefined {
     const queues = this.#queues;
     for (;;) {
@@ -269,7 +269,7 @@ export class Stack {
     }
   }
 
-  /** When `onTimeout` is due, in milliseconds; Infinity for not at all. */
+  /** When `onTimeout` must be called, in milliseconds; Infinity for never. */
   nextTimeout(): number {
     return Math.min(
       this.#queues.wheel.earliest,
@@ -300,7 +300,7 @@ export class Stack {
     });
   }
 
-  /** Ends a flow: a connection with a RST, which leaves with the next `transmit`. */
+  /** Ends a flow; a connection with a RST, which is sent with the next `transmit`. */
   abort(flow: TcpFlow | UdpFlow, now: number): void {
     if (flow.network === 'udp') {
       this.udp.close(flow);
@@ -311,8 +311,8 @@ export class Stack {
   }
 
   /**
-   * Multicast and broadcast packets between neighbours (mDNS, SSDP, NetBIOS; MLD and router solicitations) do
-   * not concern this stack, which has none.
+   * Multicast and broadcast packets between neighbours (mDNS, SSDP, NetBIOS; MLD and router solicitations) do not
+   * concern this stack, which has no neighbours.
    */
   #isToGroup({ destination, toGroup }: IpPacket): boolean {
     return toGroup || isAmong(this.#broadcasts, destination);
@@ -350,7 +350,8 @@ export class Stack {
         this.#icmp.receive(packet, checksumVouched, now);
         break;
       case NextHeader.NONE:
-        // RFC 8200 §4.7: nothing follows, which is no unknown protocol. In IPv4 the number means the same.
+        // RFC 8200 §4.7: nothing follows the header, which is not an unknown protocol. In IPv4 the number means the
+        // same.
         this.#drops.add('no next header', packet.end - packet.start, now);
         break;
       default:

@@ -7,54 +7,54 @@ import type { IpFault } from './wire/ip.ts';
 import type { TcpFault } from './wire/tcp.ts';
 import type { UdpFault } from './wire/udp.ts';
 
-/** Why a packet was dropped. It does not end a connection, and mostly gets no response. */
+/** The reason why a packet was dropped. A drop does not end a connection, and mostly gets no response. */
 export type DropReason =
   | IpFault
   | TcpFault
   | UdpFault
   | IcmpFault
   | FragmentFault
-  /** To an address that this stack does not have. */
+  /** The packet is to an address that this stack does not have. */
   | 'not local'
-  /** To a multicast or broadcast address. */
+  /** The packet is to a multicast or broadcast address. */
   | 'group'
-  /** An unsupported protocol. */
+  /** The protocol is not supported. */
   | 'protocol'
   | 'no next header'
   /** A segment for no connection. It gets a reset, within a limit. */
   | 'no connection'
   /** A datagram to a port that nothing is bound to. It gets an ICMP message, within a limit. */
   | 'no socket'
-  /** No room for another flow: `maxFlows` of the settings. */
+  /** There is no room for another flow: `maxFlows` of the settings. */
   | 'flow limit'
-  /** A flow ended at the limit so that another one could begin. */
+  /** A flow was evicted at the limit so that another one could begin. */
   | 'gave way'
   /** Too many connections wait for their dial or for their client's ACK. */
   | 'backlog'
-  /** A datagram that this stack has sent itself, and that was routed back to it. */
+  /** A datagram that this stack itself sent, and that was routed back to it. */
   | 'returned'
   /** UDP is switched off. */
   | 'udp disabled'
   /** The reader of an association is too slow. */
   | 'queue';
 
-/** Why the connection of a segment has ignored it, or a part of it. */
+/** The reason why the connection of a segment has ignored it, or a part of it. */
 export type SegmentDropReason =
-  /** Outside of the window (RFC 9293 §3.10.7.4). */
+  /** The segment is outside of the window (RFC 9293 §3.10.7.4). */
   | 'sequence'
-  /** It acknowledges data that was never sent, or is too old (RFC 5961 §5). */
+  /** The segment acknowledges data that was never sent, or is too old (RFC 5961 §5). */
   | 'acknowledgment'
-  /** Its timestamp is older than the last one (PAWS, RFC 7323 §5.3), or missing. */
+  /** The timestamp is older than the last one (PAWS, RFC 7323 §5.3), or missing. */
   | 'timestamp'
   /** A reset whose sequence number is not exactly the next one (RFC 5961 §3). */
   | 'reset'
   /** A SYN on a synchronized connection (RFC 5961 §4). */
   | 'syn'
-  /** It has no acknowledgment. */
+  /** The segment has no acknowledgment. */
   | 'no-acknowledgment'
-  /** Not acceptable in this state. */
+  /** The segment is not acceptable in this state. */
   | 'state'
-  /** Data above the bound of the out-of-order queue. */
+  /** Data beyond the bound of the out-of-order queue. */
   | 'out-of-order-limit'
   /** Data after the application has stopped reading. */
   | 'unread';
@@ -78,7 +78,7 @@ export type TraceEvent =
   | { readonly kind: 'mtu'; readonly bytes: number };
 
 /**
- * Receives each event and its time in milliseconds. It must not throw. It is `undefined` where nothing is traced,
+ * Receives each event and its time in milliseconds. It must not throw. Where nothing is traced the sink is `undefined`,
  * which costs one comparison: `if (trace !== undefined) trace({ … }, now)`.
  */
 export type Trace = TraceSink<TraceEvent>;

@@ -7,23 +7,23 @@ import { EstablishedConnections } from './established-connections.ts';
 import type { TcpFlow } from './tcp-flow.ts';
 
 export interface ConnectionPlacesOptions {
-  /** See `MAX_BACKLOG`. */
+  /** The bound of pending connections; see `MAX_BACKLOG`. */
   readonly maxBacklog: number;
   readonly drops: Drops;
-  /** All connections of the stack. */
+  /** Returns the number of all connections of the stack. */
   readonly connections: () => number;
-  /** Whether there is room for another connection. */
+  /** Returns whether there is room for another connection. */
   readonly hasRoom: () => boolean;
-  /** Whether room is made as soon as another flow ends. */
+  /** Returns whether there will be room as soon as another flow ends. */
   readonly endMakesRoom: () => boolean;
-  /** Ends an association in favour of a connection of a client. @returns whether one gave way. */
+  /** Ends an association in favour of a connection of a client. @returns whether one was evicted. */
   readonly makeRoom: (client: IpEndpoint, now: number) => boolean;
-  /** Ends a connection that gives way. */
+  /** Ends an evicted connection. */
   readonly end: (flow: TcpFlow, now: number) => void;
 }
 
 /**
- * Which requests of clients get a place among the connections of a stack, and which connection gives way to
+ * Decides which requests of clients are admitted among the connections of a stack, and which connection is evicted for
  * them.
  */
 export class ConnectionPlaces {
@@ -39,8 +39,8 @@ export class ConnectionPlaces {
   }
 
   /**
-   * Finds a place for a request, which `add` takes. Another connection may end for it.
-   * @returns `undefined` when a place was found, else why not.
+   * Admits a request, which `add` then adds. Another connection may be evicted for it.
+   * @returns `undefined` when the request was admitted, otherwise the reason why not.
    */
   find(
     client: IpEndpoint,
@@ -56,34 +56,37 @@ export class ConnectionPlaces {
     return hasPlace ? undefined : 'backlog';
   }
 
-  /** Adds the connection of the request that has found a place. */
+  /** Adds the connection of the admitted request. */
   add(flow: TcpFlow): void {
     this.#backlog.add(flow, this.#ends);
   }
 
-  /** The request was accepted: it waits for the ACK of its client. */
+  /** Called when the request was accepted: it waits for the ACK of its client. */
   onAccepted(flow: TcpFlow): void {
     this.#backlog.answered(flow);
   }
 
-  /** The handshake of a connection is complete. @param isClients whether a client has requested it. */
+  /**
+   * Called when the handshake of a connection is complete. @param isClients whether a client has requested the
+   * connection.
+   */
   onEstablished(flow: TcpFlow, isClients: boolean): void {
     this.#backlog.remove(flow);
     if (isClients) this.#established.add(flow, addressNumber(flow.remote));
   }
 
-  /** The handshake of a connection has failed. */
+  /** Called when the handshake of a connection has failed. */
   onFailed(flow: TcpFlow): void {
     this.#backlog.remove(flow);
   }
 
-  /** Idempotent. */
+  /** Removes a connection. Idempotent. */
   delete(flow: TcpFlow): void {
     this.#backlog.remove(flow);
     this.#established.delete(flow);
   }
 
-  /** Whether another flow gives way to the current request, where there are too many. */
+  /** Evicts another flow for the current request, if there are too many. Returns whether one was evicted. */
   #makeRoom(client: IpEndpoint, now: number): boolean {
     const { endMakesRoom, makeRoom, hasRoom } = this.#options;
     if (!endMakesRoom()) return false;
@@ -93,8 +96,8 @@ export class ConnectionPlaces {
   }
 
   /**
-   * The established connection that gives way to the current request. The source of a request may be forged:
-   * when many are pending, none of them ends an established connection.
+   * The established connection to evict for the current request. The source of a request may be forged: when many are
+   * pending, none of them ends an established connection.
    */
   #crowding(): TcpFlow | undefined {
     const mayEnd = this.#backlog.size < this.#options.connections() * PENDING_BESIDE_ESTABLISHED;
@@ -105,7 +108,7 @@ export class ConnectionPlaces {
     if (victim === undefined) return false;
     const { drops, end } = this.#options;
     drops.add(this.#established.has(victim) ? 'gave way' : 'backlog', 0, now);
-    // To a client whose dial is under way it is as if its SYN had been lost.
+    // To a client whose dial is in progress this looks as if its SYN had been lost.
     if (this.#backlog.isDialling(victim)) victim.connection.refuse('silent', now);
     end(victim, now);
     return true;

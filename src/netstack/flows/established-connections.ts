@@ -1,7 +1,7 @@
 import { Shares } from '../../net/bounds/shares.ts';
 import { FAR_MORE_CONNECTIONS } from '../limits.ts';
 
-/** Connections that are examined for the one that gives way. */
+/** Connections that are examined for the one to evict. */
 const LOOKS = 8;
 
 interface Heard {
@@ -9,9 +9,8 @@ interface Heard {
 }
 
 /**
- * Established connections by their clients. Where they take all flows, the client with the most loses one to
- * a client that has far fewer: the connection that was silent for the longest time, among the `LOOKS` that
- * were not examined lately.
+ * Established connections by their clients. When they use up all flows, the client with the most loses one to a client
+ * that has far fewer: the connection that was silent for the longest time, among the `LOOKS` least recently examined.
  *
  * @typeParam Client a primitive value.
  */
@@ -27,12 +26,12 @@ export class EstablishedConnections<Flow extends Heard, Client> {
     return this.#shares.has(flow);
   }
 
-  /** Idempotent. */
+  /** Removes a connection. Idempotent. */
   delete(flow: Flow): void {
     this.#shares.delete(flow);
   }
 
-  /** The connection that gives way to a new one; the caller ends and deletes it. */
+  /** The connection to evict for a new one; the caller ends and deletes it. */
   victim(client: Client): Flow | undefined {
     const shares = this.#shares;
     if (shares.most < FAR_MORE_CONNECTIONS * (shares.countOf(client) + 1)) return undefined;

@@ -3,11 +3,11 @@ import { LEAST_SHARED_FLOWS, LEFT_TO_UDP } from '../limits.ts';
 export interface FlowCounts {
   readonly tcp: () => number;
   readonly udp: () => number;
-  /** See `StackSettings`. */
+  /** Returns the bound of flows; see `StackSettings`. */
   readonly maxFlows: () => number;
 }
 
-/** The bound of TCP connections and UDP associations together, of which a part is left to associations. */
+/** The bound of TCP connections and UDP associations together, a part of which is reserved for associations. */
 export class FlowLimit {
   readonly #counts: FlowCounts;
 
@@ -24,7 +24,7 @@ export class FlowLimit {
     return tcp() + Math.max(udp(), this.#leftToUdp) < this.#counts.maxFlows();
   }
 
-  /** Whether an association is to give way to a connection. */
+  /** Whether an association has to be evicted for a connection. */
   get isUdpCrowding(): boolean {
     return this.isFull && this.#counts.udp() > this.#leftToUdp;
   }
@@ -34,8 +34,8 @@ export class FlowLimit {
   }
 
   /**
-   * Whether room is made as soon as another flow ends: after a change of the settings there may be more than
-   * fit.
+   * Whether there will be room as soon as another flow ends: after a change of the settings there may be more flows
+   * than the limit.
    */
   get endMakesRoom(): boolean {
     const maxFlows = this.#counts.maxFlows();

@@ -1,16 +1,16 @@
 import type { TcpFlow } from './tcp-flow.ts';
 
-/** The memory of all connections of a stack: what is unread and what is unacknowledged. */
+/** The memory of all connections of a stack: unread and unacknowledged data. */
 export class FlowMemory {
   readonly #limit: number;
   #held = 0;
 
-  /** @param limit in bytes: see `MAX_BUFFERED_BYTES`. */
+  /** @param limit the bound in bytes: see `MAX_BUFFERED_BYTES`. */
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  /** Bytes that all connections hold. */
+  /** Number of bytes that all connections hold. */
   get held(): number {
     return this.#held;
   }
@@ -20,12 +20,12 @@ export class FlowMemory {
     return this.#held * 2 < this.#limit;
   }
 
-  /** Whether all of the memory is used. */
+  /** Whether all of the memory is in use. */
   get isShort(): boolean {
     return this.#held >= this.#limit;
   }
 
-  /** A connection holds this number of bytes now. */
+  /** Sets the number of bytes that a connection now holds. */
   account(flow: TcpFlow, held: number): void {
     this.#held += held - flow.held;
     flow.held = held;

@@ -16,38 +16,38 @@ export class FlowQueues {
     this.wheel = new TimerWheel(now);
   }
 
-  /** Whether `nextReady` has something. */
+  /** Whether `nextReady` would return a connection. */
   get isReady(): boolean {
     return this.#ready.size > 0;
   }
 
-  /** The flow may have events. */
+  /** Queues a flow that may have events. */
   report(flow: StackFlow): void {
     if (flow.isEventful) return;
     flow.isEventful = true;
     this.#eventful.push(flow);
   }
 
-  /** The connection may have events, and segments to send. */
+  /** Queues a connection that may have events, and segments to send. */
   touch(flow: TcpFlow): void {
     if (flow.isForgotten) return;
     this.report(flow);
     this.queue(flow);
   }
 
-  /** Queues the connection to send, after all others. */
+  /** Queues a connection for sending, after all others. */
   queue(flow: TcpFlow): void {
     if (flow.isReady) return;
     flow.isReady = true;
     this.#ready.push(flow);
   }
 
-  /** The first flow that may have events; it stays the first until `done`. */
+  /** The first flow that may have events, unchanged until `done`. */
   get eventful(): StackFlow | undefined {
     return this.#eventful.peek();
   }
 
-  /** The first flow has no more events. */
+  /** Removes the first flow, which has no more events. */
   done(): void {
     const flow = this.#eventful.shift();
     if (flow !== undefined) flow.isEventful = false;

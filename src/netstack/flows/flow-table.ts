@@ -56,7 +56,7 @@ export class FlowTable<Item extends Keyed> {
     this.#size++;
   }
 
-  /** Idempotent. */
+  /** Removes an element. Idempotent. */
   remove(item: Item): void {
     const at = item.hash & (this.#buckets.length - 1);
     let before: Keyed | undefined;
@@ -72,7 +72,7 @@ export class FlowTable<Item extends Keyed> {
     }
   }
 
-  /** All elements. The current one may be removed during the iteration. */
+  /** Iterates over all elements. The current one may be removed meanwhile. */
   *[Symbol.iterator](): Generator<Item> {
     for (const head of this.#buckets) {
       let item = head;
@@ -118,7 +118,7 @@ export class FlowTable<Item extends Keyed> {
     hash = mixed(hash, remote.d);
     hash = mixed(hash, local.d);
     hash = mixed(hash, (remote.port << 16) | local.port);
-    // The other words of IPv4 addresses are always the same.
+    // The other words of IPv4 addresses never vary.
     if ((remote.a | remote.b | local.a | local.b) !== 0) {
       hash = mixed(hash, remote.a);
       hash = mixed(hash, remote.b);

@@ -6,16 +6,16 @@ import { FIRST_LOCAL_PORT, LAST_LOCAL_PORT, PORT_ATTEMPTS, UNUSED_ATTEMPTS } fro
  *
  * - `free`: it is unused.
  * - `reusable`: it has a connection in TIME-WAIT, which a new one may follow safely (RFC 6191).
- * - `last resort`: the same, but only sequence numbers distinguish old segments.
+ * - `last resort`: it has such a connection, but only sequence numbers distinguish old segments.
  * - `used`: it has a live connection.
  */
 export type PortState = 'free' | 'reusable' | 'last resort' | 'used';
 
 /**
- * Chooses a dynamic port, searching from a random one on, so that it is not predictable (RFC 6056 §3.3.1): a free
+ * Chooses a dynamic port, searching from a random one on, so that the port is not predictable (RFC 6056 §3.3.1): a free
  * one if there is one nearby, otherwise the best of those in TIME-WAIT.
  *
- * @returns undefined when `PORT_ATTEMPTS` ports are used.
+ * @returns `undefined` when `PORT_ATTEMPTS` ports are used.
  */
 export function chooseLocalPort(
   random: RandomSource,

@@ -2,8 +2,8 @@ import { RESTORED_A_TURN, RESTORED_INTERVAL, SCANNED_A_TURN } from '../limits.ts
 import type { TcpFlow } from './tcp-flow.ts';
 
 /**
- * Connections that retransmit unacknowledged data after their path was restored: a few at a time, since all may
- * have waited for it.
+ * Connections that retransmit unacknowledged data after their path was restored: a few at a time, since all may have
+ * waited for the path.
  */
 export class RestoredFlows {
   #flows: readonly TcpFlow[] = [];
@@ -17,12 +17,12 @@ export class RestoredFlows {
     this.#at = now;
   }
 
-  /** When the next ones are due, in milliseconds; Infinity when none are left. */
+  /** When the next connections are due, in milliseconds; Infinity when none are left. */
   nextTimeout(): number {
     return this.#at;
   }
 
-  /** Calls `restore` for those that are due. */
+  /** Calls `restore` for connections that are due. */
   onTimeout(now: number, restore: (flow: TcpFlow) => void): void {
     if (now < this.#at) return;
     const end = Math.min(this.#next + SCANNED_A_TURN, this.#flows.length);

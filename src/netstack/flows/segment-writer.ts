@@ -20,7 +20,7 @@ export class SegmentWriter implements SegmentOutput {
     return this.#output.buffer;
   }
 
-  /** The segments that follow are from `local` to `remote`. */
+  /** Sets the endpoints of the segments that follow: from `local` to `remote`. */
   between(local: IpEndpoint, remote: IpEndpoint): this {
     this.#local = local;
     this.#remote = remote;

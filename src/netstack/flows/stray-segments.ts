@@ -5,7 +5,7 @@ import type { IpPacket } from '../wire/ip-packet.ts';
 import { sequenceLength, TcpFlag, type TcpSegment } from '../wire/tcp.ts';
 import type { SegmentWriter } from './segment-writer.ts';
 
-/** Segments for no connection: each gets a reset (RFC 9293 §3.10.7.1), up to a rate. */
+/** Handles segments for no connection: each gets a reset (RFC 9293 §3.10.7.1), up to a rate. */
 export class StraySegments {
   readonly #writer: SegmentWriter;
   readonly #drops: Drops;

@@ -4,12 +4,12 @@ import type { TcpConnection } from '../tcp/connection.ts';
 import type { TcpEvent } from '../tcp/events.ts';
 import type { Timed } from '../../collections/timer-wheel.ts';
 
-/** The user of a connection, which gets its events. */
+/** The user of a connection, which receives its events. */
 export interface TcpOwner {
   onEvent(event: TcpEvent): void;
-  /** Releases the connection, and resolves when nothing of it is left to be sent. Never rejects. */
+  /** Releases the connection, and resolves when no data remains to be sent. Never rejects. */
   leave(): Promise<void>;
-  /** The stack was closed. Idempotent. */
+  /** Called when the stack was closed. Idempotent. */
   fail(error: Error): void;
 }
 
@@ -19,7 +19,7 @@ export interface TcpOwner {
  */
 export class TcpFlow implements Keyed, Timed {
   readonly network = 'tcp';
-  /** This end; for an accepted connection the destination that the client has requested. */
+  /** The local endpoint; for an accepted connection the destination that the client has requested. */
   readonly local: IpEndpoint;
   readonly remote: IpEndpoint;
   readonly connection: TcpConnection;
@@ -27,11 +27,11 @@ export class TcpFlow implements Keyed, Timed {
   /** The packet with the SYN, until the request is decided: an ICMP message quotes it. */
   syn: Uint8Array | undefined;
 
-  /** Bytes that it held when `FlowMemory` counted them last. */
+  /** Bytes that the connection held when `FlowMemory` last counted them. */
   held = 0;
-  /** The version of the path MTUs that it uses; of `TcpFlows`. */
+  /** The version of the path MTUs of `TcpFlows` that the connection uses. */
   pathVersion = 0;
-  /** Whether it has left the stack; received data may still be read. */
+  /** Whether the connection has left the stack; received data may still be read. */
   isForgotten = false;
 
   // Fields of the queues, the table and the wheel.

@@ -31,9 +31,9 @@ export interface TcpFlowsOptions extends Omit<ConnectionPlacesOptions, 'connecti
   /** Whether a SYN for no connection is a request. */
   readonly listens: boolean;
   readonly settings: Omit<TcpSettings, 'memory'>;
-  /** See `MAX_BUFFERED_BYTES`. */
+  /** Bytes that all connections may hold; see `MAX_BUFFERED_BYTES`. */
   readonly maxHeld: number;
-  /** Bytes of the largest packet to an address. */
+  /** Returns the size in bytes of the largest packet to an address. */
   readonly pathMtu: (remote: IpEndpoint, now: number) => number;
 }
 
@@ -60,7 +60,7 @@ export class TcpFlows {
   readonly #sequences: InitialSequences;
   readonly #segment = new TcpSegment();
   readonly #candidate = blankEndpoint();
-  /** Incremented with each change of a path MTU. */
+  /** Number of changes of path MTUs so far. */
   #pathVersion = 0;
 
   constructor(options: TcpFlowsOptions) {
@@ -86,7 +86,7 @@ export class TcpFlows {
     this.#sequences = new InitialSequences(random);
   }
 
-  /** Connections, without those in TIME-WAIT. */
+  /** Number of connections, without those in TIME-WAIT. */
   get size(): number {
     return this.#flows.size;
   }
@@ -95,7 +95,7 @@ export class TcpFlows {
     return this.#waiting.size;
   }
 
-  /** Bytes that all connections hold: unread and unacknowledged. */
+  /** Number of bytes that all connections hold: unread and unacknowledged. */
   get held(): number {
     return this.#memory.held;
   }
@@ -130,7 +130,7 @@ export class TcpFlows {
   /**
    * Begins a connection.
    * @param from the own address; the port is chosen here.
-   * @returns undefined when there is no room for it, or all ports have live connections to `to`.
+   * @returns `undefined` when there is no room, or all ports have live connections to `to`.
    */
   connect(from: IpEndpoint, to: IpEndpoint, now: number): TcpFlow | undefined {
     if (!this.#hasRoom()) return undefined;
@@ -162,7 +162,7 @@ export class TcpFlows {
     return false;
   }
 
-  /** Handles an event of a connection before its owner gets it. */
+  /** Handles an event of a connection before its owner receives it. */
   onEvent(flow: TcpFlow, event: TcpEvent, now: number): void {
     switch (event) {
       case 'established':
@@ -187,13 +187,13 @@ export class TcpFlows {
     }
   }
 
-  /** To be called after each call of a connection by the application. */
+  /** Schedules a connection; must be called after each call of the connection by the application. */
   touch(flow: TcpFlow): void {
     if (flow.isForgotten) this.#memory.account(flow, flow.connection.held);
     else this.#queues.touch(flow);
   }
 
-  /** Accepts a request: the SYN-ACK leaves with the next `transmit`. */
+  /** Accepts a request: the SYN-ACK is sent with the next `transmit`. */
   accept(flow: TcpFlow): void {
     flow.syn = undefined;
     flow.connection.accept();
@@ -211,7 +211,7 @@ export class TcpFlows {
     this.#queues.touch(flow);
   }
 
-  /** The MTU of the device has changed. */
+  /** Applies a change of the device's MTU. */
   onMtu(now: number): void {
     for (const flow of this.#flows) {
       this.#setPath(flow, now);
@@ -220,8 +220,8 @@ export class TcpFlows {
   }
 
   /**
-   * The path MTU of an address was lowered, by a report to one of its connections. The others update theirs when
-   * they send next, so that the cost of a report does not grow with their number.
+   * Applies a lower path MTU of an address, reported to one of its connections. The others update theirs when they next
+   * send, so that the cost of a report does not grow with their number.
    */
   onPathMtu(local: IpEndpoint, remote: IpEndpoint, now: number): void {
     this.#pathVersion++;
@@ -231,7 +231,7 @@ export class TcpFlows {
     this.#queues.touch(flow);
   }
 
-  /** An ICMP message reports that a segment between these endpoints was not delivered. */
+  /** Handles an ICMP message that reports a segment between these endpoints as undelivered. */
   onUnreachable(local: IpEndpoint, remote: IpEndpoint, sequence: number, now: number): void {
     const flow = this.#flows.find(local, remote);
     if (flow === undefined) return;
@@ -244,7 +244,7 @@ export class TcpFlows {
     return this.#flows.find(local, remote);
   }
 
-  /** Calls `TcpConnection.onPathRestored` for those in backoff, a few at a time. */
+  /** Calls `TcpConnection.onPathRestored` for connections in backoff, a few at a time. */
   onPathRestored(now: number): void {
     this.#restored.begin(this.#flows.toArray(), now);
   }
@@ -322,7 +322,7 @@ export class TcpFlows {
     flow.connection.segmentArrives(this.#segment, now);
   }
 
-  /** Ends a connection that gives way to another one. */
+  /** Ends an evicted connection. */
   #end(flow: TcpFlow, now: number): void {
     flow.connection.abort(now);
     // Sends its RST before its place is reused.
@@ -359,7 +359,7 @@ export class TcpFlows {
   #forget(flow: TcpFlow, now: number): void {
     if (flow.isForgotten) return;
     flow.isForgotten = true;
-    // What is unread stays until its owner has read or dropped it.
+    // Unread data stays until its owner has read or dropped it.
     this.#memory.account(flow, flow.connection.held);
     this.#flows.remove(flow);
     this.#places.delete(flow);

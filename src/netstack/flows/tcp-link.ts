@@ -6,10 +6,10 @@ import { LINGER, RESTING_LINGER } from '../limits.ts';
 import type { TcpEvent } from '../tcp/events.ts';
 import type { TcpFlow, TcpOwner } from './tcp-flow.ts';
 
-/** What a link needs of its stack. */
+/** The stack of a link, as seen by the link. */
 export interface TcpHost {
   readonly clock: Clock;
-  /** To be called after each call of the connection: delivers its events and sends. */
+  /** Schedules the connection, after each call of it: delivers its events and sends. */
   touch(flow: TcpFlow): void;
 }
 
@@ -25,10 +25,10 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
   readonly #host: TcpHost;
   readonly #flow: TcpFlow;
   readonly #established: PromiseWithResolvers<void>;
-  /** Whether the link was released: what is received then is discarded. */
+  /** Whether the link was released: data received afterwards is discarded. */
   #isReleased = false;
   #hasLeft = false;
-  /** For `whenLeft`; most links need none. */
+  /** The promise of `whenLeft`; most links need none. */
   #left: PromiseWithResolvers<void> | undefined;
 
   constructor(host: TcpHost, flow: TcpFlow) {
@@ -37,7 +37,7 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
     this.#flow = flow;
     this.#established = Promise.withResolvers<void>();
     this.established = this.#established.promise;
-    // A caller that does not wait for it must not cause an unhandled rejection.
+    // A caller that does not await it must not cause an unhandled rejection.
     this.established.catch(() => undefined);
     flow.owner = this;
   }
@@ -75,8 +75,8 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
   }
 
   /**
-   * Resolves, never rejects, when nothing of the connection is left to be sent: the peer has acknowledged
-   * everything, or it was aborted. `closed` may resolve before, since the link lingers.
+   * Resolves, never rejects, when no data of the connection remains to be sent: the peer has acknowledged everything,
+   * or it was aborted. `closed` may resolve before, since the link lingers.
    */
   whenLeft(): Promise<void> {
     if (this.#hasLeft) return Promise.resolve();
@@ -89,7 +89,7 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
     return this.whenLeft();
   }
 
-  /** The stack was closed: the link fails without calls of the connection. */
+  /** Fails the link, since the stack was closed; the connection is not called. */
   fail(error: Error): void {
     this.#leave();
     this.#isReleased = true;
@@ -130,7 +130,7 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
 
   protected override stopReading(truncates: boolean): void {
     this.#isReleased = true;
-    // Otherwise the connection drops what is unread when it is aborted.
+    // Otherwise the connection drops unread data when it is aborted.
     if (!truncates || this.#hasLeft) this.#discard();
   }
 
@@ -140,7 +140,9 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
     this.#host.touch(this.#flow);
   }
 
-  /** The peer's FIN is awaited too: without it the connection stays in FIN-WAIT-2. */
+  /**
+   * Whether data or FINs are outstanding; includes the peer's FIN, without which the connection stays in FIN-WAIT-2.
+   */
   protected override get isUnfinished(): boolean {
     const { state } = this.#flow.connection;
     return state !== 'CLOSED' && state !== 'TIME-WAIT';
@@ -165,7 +167,7 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
     this.#left?.resolve();
   }
 
-  /** A released link goes on discarding data: its peer may still read what was written before. */
+  /** Discards data of a released link: its peer may still read data written before. */
   #discard(): void {
     const { connection } = this.#flow;
     const now = this.#host.clock.now();

@@ -20,12 +20,12 @@ export class TimeWaitFlow implements Keyed {
 }
 
 /**
- * The connections in TIME-WAIT, found by their endpoints. All wait equally long, so that a list in the order of
+ * The connections in TIME-WAIT, found by their endpoints. All wait for the same time, so that a list in the order of
  * arrival is in the order of expiry. At `MAX_TIME_WAIT` the oldest is removed early.
  */
 export class TimeWaitFlows {
   readonly #table: FlowTable<TimeWaitFlow>;
-  /** In the order in which they expire. */
+  /** Connections in the order in which they expire. */
   readonly #waiting = new AgedSet<TimeWaitFlow>();
   readonly #most: number;
 
@@ -51,7 +51,7 @@ export class TimeWaitFlows {
     this.#waiting.add(flow);
   }
 
-  /** Its wait begins again. */
+  /** Restarts the wait of a connection. */
   restart(flow: TimeWaitFlow): void {
     if (this.#waiting.delete(flow)) this.#waiting.add(flow);
   }

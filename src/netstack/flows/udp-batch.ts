@@ -8,7 +8,7 @@ import type { UdpDatagram } from '../wire/udp.ts';
  *     while (batch.next()) use(datagram.bytes, batch.start, batch.end);
  */
 export class UdpBatch {
-  /** The payload of the current datagram. */
+  /** The start of the current datagram's payload. */
   start = 0;
   end = 0;
   #next = 0;
@@ -16,7 +16,7 @@ export class UdpBatch {
   #size = 0;
   #isEmpty = false;
 
-  /** @param segmentSize bytes of payload in each datagram; 0 where nothing was merged. */
+  /** @param segmentSize bytes of payload in each datagram; 0 for a datagram that was not merged. */
   begin(datagram: UdpDatagram, segmentSize: number): void {
     this.#next = datagram.payload;
     this.#batchEnd = datagram.payloadEnd;

@@ -6,13 +6,13 @@ import { ReceivingPackets } from '../../net/packets/receiving-packets.ts';
 import type { UdpEvent, UdpFlow, UdpOwner } from './udp-flow.ts';
 import type { UdpFlows } from './udp-flows.ts';
 
-/** What a link needs of its stack. */
+/** The stack of a link, as seen by the link. */
 export interface UdpHost {
   readonly clock: Clock;
   readonly udp: Pick<UdpFlows, 'send' | 'close'>;
   /** Reports to the client of an association that `peer` is unreachable. */
   refuseDatagrams(flow: UdpFlow, peer: IpEndpoint, reason: Unreachable): void;
-  /** A datagram was written, to be sent in the next turn. */
+  /** Schedules the sending of a written datagram in the next turn. */
   wake(): void;
 }
 

@@ -15,11 +15,11 @@ import type { Timed } from '../../collections/timer-wheel.ts';
 
 /** Events of an association. */
 export type UdpEvent =
-  /** The first datagram of a client has created it. */
+  /** The first datagram of a client has created the association. */
   | 'opened'
-  /** `take` returns something after it had returned nothing. */
+  /** `take` returns a datagram after it had returned none. */
   | 'readable'
-  /** It was idle for too long, or gave way to another flow: the last event. */
+  /** The association was idle for too long, or was evicted for another flow: the last event. */
   | 'expired';
 
 /** The queues of all associations together. */
@@ -27,10 +27,10 @@ export interface QueuedDatagrams {
   bytes: number;
 }
 
-/** The user of an association, which gets its events. */
+/** The user of an association, which receives its events. */
 export interface UdpOwner {
   onEvent(event: UdpEvent): void;
-  /** The stack was closed. Idempotent. */
+  /** Called when the stack was closed. Idempotent. */
   close(cause?: Error): void;
 }
 
@@ -40,23 +40,23 @@ export interface UdpOwner {
  */
 export class UdpFlow implements Keyed, Timed, Ordered {
   readonly network = 'udp';
-  /** Either `local` is a port of this stack, or `remote` is a client: the other one is the wildcard. */
+  /** The local endpoint: a port of this stack; the wildcard if `remote` is a client. */
   readonly local: IpEndpoint;
   readonly remote: IpEndpoint;
-  /** Whether it is of a client: the destinations of its datagrams are the peers. */
+  /** Whether the association is a client's: the destinations of its datagrams are the peers. */
   readonly isClient: boolean;
   readonly peers = new KnownPeers();
   owner: UdpOwner | undefined;
   /** When the last datagram was sent or received, in milliseconds. */
   activeAt: number;
-  /** Milliseconds without datagrams after which it ends; Infinity for never. */
+  /** Milliseconds without datagrams after which the association ends; Infinity for never. */
   idle: number;
   isClosed = false;
-  /** Its stage, which decides what gives way at the limit of flows. */
+  /** The stage of the association, which determines the order of eviction at the limit of flows. */
   stage: Stage = Stage.unanswered;
-  /** The source of the last datagram to its client. */
+  /** The source of the last datagram sent to the client. */
   lastSender: IpEndpoint | undefined;
-  /** Datagrams that were dropped in either direction. */
+  /** Number of datagrams that were dropped in either direction. */
   dropped = 0;
   readonly #shared: QueuedDatagrams;
   readonly #queue = new Fifo<Packet>();
@@ -124,19 +124,19 @@ export class UdpFlow implements Keyed, Timed, Ordered {
     return true;
   }
 
-  /** Removes and returns the next datagram; undefined when there is none. */
+  /** Removes and returns the next datagram; `undefined` when there is none. */
   take(): Packet | undefined {
     const packet = this.#queue.shift();
     if (packet !== undefined) this.#count(-costOf(packet));
     return packet;
   }
 
-  /** Whether the queue should be emptied soon: one merged packet may fill the rest of it. */
+  /** Whether the queue should be emptied soon: one merged packet could fill the rest. */
   get isCrowded(): boolean {
     return this.#queue.size * 2 >= MAX_QUEUED_DATAGRAMS;
   }
 
-  /** When it expires without another datagram. */
+  /** When the association expires without another datagram. */
   get deadline(): number {
     return this.activeAt + this.idle;
   }
@@ -145,7 +145,7 @@ export class UdpFlow implements Keyed, Timed, Ordered {
     this.#isExpired = true;
   }
 
-  /** It was ended in favour of another flow: only an owner gets an event. */
+  /** Ends the association, which was evicted for another flow: only an owner gets an event. */
   giveWay(): void {
     this.#isOpened = this.#isReadable = false;
     this.#isExpired = this.owner !== undefined;

@@ -34,19 +34,19 @@ export interface UdpFlowsOptions {
   readonly drops: Drops;
   /** Whether a datagram of a new client creates an association; otherwise associations have own ports. */
   readonly listens: boolean;
-  /** The own address of the destination's family; `undefined` where there is none. */
+  /** Returns the own address of the destination's family; `undefined` if there is none. */
   readonly sourceFor: (remote: IpEndpoint) => IpEndpoint | undefined;
-  /** Whether there is room for another association. */
+  /** Returns whether there is room for another association. */
   readonly hasRoom: () => boolean;
-  /** Whether there is room as soon as another flow ends. */
+  /** Returns whether there is room only once another flow ends. */
   readonly isFull: () => boolean;
-  /** Milliseconds without datagrams after which the association of a client ends. */
+  /** Returns the milliseconds without datagrams after which the association of a client ends. */
   readonly idle: () => number;
-  /** Bytes of the largest packet to an address. */
+  /** Returns the size in bytes of the largest packet to an address. */
   readonly pathMtu: (remote: IpEndpoint, now: number) => number;
 }
 
-/** The other end of every association: any address, any port. */
+/** The wildcard end of every association: any address, any port. */
 const ANY: IpEndpoint = blankEndpoint();
 
 const DNS_PORT = 53;
@@ -58,7 +58,7 @@ export type UdpOutcome = 'taken' | 'dropped' | 'no socket';
 export class UdpFlows {
   readonly #options: UdpFlowsOptions;
   readonly #flows: FlowTable<UdpFlow>;
-  /** Which one gives way; by the client's address, for own ports by the client that they were opened for. */
+  /** The order of eviction; by the client's address, for own ports by the client that they were opened for. */
   readonly #order = new AssociationOrder<UdpFlow, number | string>();
   readonly #replaced = new RateLimit(REPLACED_A_SECOND);
   readonly #replacedByQuestions = new RateLimit(REPLACED_A_SECOND);
@@ -78,7 +78,7 @@ export class UdpFlows {
     return this.#flows.size;
   }
 
-  /** Bytes of memory of all queued datagrams. */
+  /** Memory in bytes of all queued datagrams. */
   get queued(): number {
     return this.#queued.bytes;
   }
@@ -89,7 +89,7 @@ export class UdpFlows {
 
   /**
    * Receives the datagram in `packet`, or several that the device has merged.
-   * @param segmentSize bytes of payload of each of them; 0 for one.
+   * @param segmentSize bytes of payload of each merged datagram; 0 for a single one.
    */
   receive(
     packet: IpPacket,
@@ -131,7 +131,7 @@ export class UdpFlows {
     return 'taken';
   }
 
-  /** Whether queues should be emptied before more is received. Resets itself. */
+  /** Whether queues should be emptied before more is received. A call resets this. */
   takeCrowded(): boolean {
     const isCrowded = this.#isCrowded;
     this.#isCrowded = false;
@@ -139,10 +139,10 @@ export class UdpFlows {
   }
 
   /**
-   * Opens an association of an own port. When there is no port or no room left, the least active one gives way.
+   * Opens an association of an own port. When no port or no room is left, the least active one is evicted.
    *
-   * @param client the address of the client that it is for; '' where there is none.
-   * @returns undefined when no association gives way.
+   * @param client the address of the client that it is for; '' if there is none.
+   * @returns `undefined` when no association can be evicted.
    */
   bind(client: string, now: number): UdpFlow | undefined {
     const local = blankEndpoint();
@@ -158,7 +158,7 @@ export class UdpFlows {
   /**
    * Sends one datagram: from `peer` to the client, or from the own port to `peer`.
    *
-   * @returns false when it was dropped: too large, of another family, or no room.
+   * @returns false when the datagram was dropped: too large, of another family, or no room.
    */
   send(flow: UdpFlow, data: Uint8Array, peer: IpEndpoint, now: number): boolean {
     const { output, pathMtu } = this.#options;
@@ -190,8 +190,8 @@ export class UdpFlows {
   }
 
   /**
-   * Ends an association so that another flow of a client can begin: see `AssociationOrder`.
-   * @returns false when none gives way.
+   * Evicts an association so that another flow of a client can begin: see `AssociationOrder`.
+   * @returns false when none can be evicted.
    */
   giveWay(client: IpEndpoint, now: number): boolean {
     return this.#giveWay(addressNumber(client), now) !== undefined;
@@ -223,7 +223,10 @@ export class UdpFlows {
     }
   }
 
-  /** @returns the association that has ended. */
+  /**
+   * Evicts an association.
+   * @returns the association that has ended.
+   */
   #giveWay(client: number | string, now: number): UdpFlow | undefined {
     const victim = this.#order.victim(client, now);
     if (victim === undefined) return undefined;
@@ -235,7 +238,10 @@ export class UdpFlows {
     return victim;
   }
 
-  /** @param local its port is changed. */
+  /**
+   * Finds a free port.
+   * @param local its port is changed.
+   */
   #freePort(local: MutableIpEndpoint): number | undefined {
     const { random, hasRoom } = this.#options;
     if (!hasRoom()) return undefined;
@@ -260,7 +266,7 @@ export class UdpFlows {
       drops.add('returned', size, now);
       return 'dropped';
     }
-    // There is no reply to port 0.
+    // A datagram from port 0 cannot be replied to.
     if (source.port === 0 || !(hasRoom() || this.#replace(source, destination.port, now))) {
       drops.add(source.port === 0 ? 'udp port zero' : 'flow limit', size, now);
       return 'dropped';
@@ -272,23 +278,23 @@ export class UdpFlows {
     return flow;
   }
 
-  /** Ends an association in favour of a new one. @returns false when none gives way. */
+  /** Evicts an association in favour of a new one. @returns false when none can be evicted. */
   #replace(client: IpEndpoint, port: number, now: number): boolean {
     const limit = port === DNS_PORT ? this.#replacedByQuestions : this.#replaced;
     return this.#options.isFull() && limit.take(now) && this.giveWay(client, now);
   }
 
   /**
-   * Whether this stack has sent the datagram itself, as a peer to a client. If the client's address is routed to
-   * the device, for example because it was forged, what is sent to it comes back, and two services that respond
-   * to each other would do so for ever.
+   * Whether this stack itself sent the datagram, as a peer to a client. If the client's address is routed to the
+   * device, for example because it was forged, datagrams to it come back, and two services that respond to each other
+   * would do so indefinitely.
    */
   #isReturned({ source, destination }: IpPacket): boolean {
     const client = this.#flows.find(ANY, destination);
     return client?.peers.find(source)?.isSent === true;
   }
 
-  /** A client got a datagram from another peer: a datagram between these two may be that one, returned. */
+  /** Records that a client got a datagram from another peer: a datagram between these two may be a returned one. */
   #onSender(flow: UdpFlow, peer: IpEndpoint): void {
     flow.lastSender = peer;
     const sender = flow.peers.find(peer);
@@ -306,7 +312,7 @@ export class UdpFlows {
     return this.#from;
   }
 
-  /** The path MTU matters only above the least MTU of IPv6. */
+  /** The path MTU to an address; it matters only above the minimum MTU of IPv6. */
   #mtuFor(
     to: IpEndpoint,
     size: number,

@@ -18,7 +18,7 @@ import {
   REASSEMBLY_TIMEOUT_MS,
 } from './wire-limits.ts';
 
-/** Why a fragment is dropped, and with it its datagram. */
+/** The reason why a fragment is dropped, and with it its datagram. */
 export type FragmentFault =
   | 'fragment overlap'
   | 'fragment beyond the end'
@@ -30,7 +30,7 @@ export type FragmentFault =
 /** The result of a fragment: `held` until the others arrive, or `complete` with it. */
 export type FragmentOutcome = 'held' | 'complete' | 'duplicate' | FragmentFault;
 
-/** Called with the fragment at offset 0 of a datagram that has expired. */
+/** Called with the first fragment (offset 0) of a datagram that has expired. */
 export type OnExpired = (firstFragment: Uint8Array) => void;
 
 interface Fragment {
@@ -39,7 +39,7 @@ interface Fragment {
   readonly data: Uint8Array;
 }
 
-/** What is held of one source address, for the bounds of each source. */
+/** The state of one source address, for the bounds of each source. */
 interface Source {
   readonly address: MutableIpEndpoint;
   datagrams: number;
@@ -51,24 +51,24 @@ interface Datagram {
   readonly source: Source;
   readonly destination: MutableIpEndpoint;
   readonly identification: number;
-  /** Part of the key in IPv4 alone (RFC 791, RFC 8200 §4.5). */
+  /** The protocol, a part of the key in IPv4 alone (RFC 791, RFC 8200 §4.5). */
   readonly protocol: number;
   readonly deadline: number;
-  /** In order, without overlaps. */
+  /** The fragments in order, without overlaps. */
   readonly fragments: Fragment[];
   /** The IP packet with the fragment at offset 0: the header of the datagram, and the quote of an error. */
   first: Uint8Array | undefined;
   /** The protocol in the fragment at offset 0; those of the others do not count (RFC 8200 §4.5). */
   firstProtocol: number;
-  /** Bytes of the data in `fragments`. */
+  /** Bytes of data received in `fragments`. */
   received: number;
-  /** Bytes of all data; -1 before the last fragment has arrived. */
+  /** Bytes of the datagram's data; -1 before the last fragment has arrived. */
   total: number;
-  /** Bytes that it counts for the bounds. */
+  /** Bytes that the datagram counts towards the bounds. */
   cost: number;
-  /** Whether a fragment has the mark of congestion (RFC 3168 §5.3). */
+  /** Whether a fragment is marked with congestion experienced (RFC 3168 §5.3). */
   isMarked: boolean;
-  /** Whether its fragments contradict each other: all others are dropped (RFC 5722 §4). */
+  /** Whether the datagram's fragments contradict each other: all others are dropped (RFC 5722 §4). */
   isInvalid: boolean;
 }
 
@@ -78,7 +78,7 @@ const NO_BYTES = new Uint8Array(0);
 const CONGESTION_EXPERIENCED = 3;
 
 /**
- * IP fragments in, whole packets out (RFC 791, RFC 8200 §4.5). The fragments of a datagram may arrive in any
+ * Reassembles IP fragments into whole packets (RFC 791, RFC 8200 §4.5). The fragments of a datagram may arrive in any
  * order, and twice. If two overlap otherwise, the whole datagram is dropped, as RFC 5722 requires for IPv6 and
  * as Linux does for IPv4.
  *
@@ -86,7 +86,7 @@ const CONGESTION_EXPERIENCED = 3;
  * incomplete datagram and with each fragment of its own.
  */
 export class FragmentReassembly {
-  /** In the order of their deadlines. */
+  /** Incomplete datagrams in the order of their deadlines. */
   readonly #datagrams: Datagram[] = [];
   #bytes = 0;
   #whole: Uint8Array | undefined;
@@ -97,17 +97,17 @@ export class FragmentReassembly {
     return this.#whole ?? NO_BYTES;
   }
 
-  /** Bytes of `packet`. */
+  /** Size of `packet` in bytes. */
   get packetSize(): number {
     return this.#wholeSize;
   }
 
-  /** Incomplete datagrams. */
+  /** Number of incomplete datagrams. */
   get size(): number {
     return this.#datagrams.length;
   }
 
-  /** Bytes held, as the bounds count them. */
+  /** Number of bytes held, as the bounds count them. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -290,7 +290,7 @@ export class FragmentReassembly {
   }
 }
 
-/** The position of a fragment that starts at `start`, from the end: fragments mostly arrive in order. */
+/** The position of a fragment that starts at `start`, searched from the end: fragments mostly arrive in order. */
 function positionOf(fragments: readonly Fragment[], start: number): number {
   let position = fragments.length;
   while (position > 0 && (fragments[position - 1] as Fragment).start >= start) position--;

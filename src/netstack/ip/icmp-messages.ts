@@ -18,7 +18,7 @@ import { IcmpMessage, IcmpQuote, readIcmp, readQuote } from '../wire/icmp.ts';
 import { IpPacket, IpProtocol } from '../wire/ip-packet.ts';
 import { readIpPacket } from '../wire/ip.ts';
 
-/** What ICMP needs of TCP: to find the connection that a message is about, and to report it. */
+/** The part of TCP that ICMP uses: to find the connection that a message is about, and to report to it. */
 export type ReportedFlows = Pick<TcpFlows, 'find' | 'onPathMtu' | 'onUnreachable'>;
 
 /** Dependencies of ICMP in a stack. */
@@ -27,7 +27,7 @@ export interface IcmpOptions {
   readonly output: IpOutput;
   readonly drops: Drops;
   readonly tcp: ReportedFlows;
-  /** Whether there is an association between these endpoints. */
+  /** Returns whether there is an association between these endpoints. */
   readonly hasUdp: (local: IpEndpoint, remote: IpEndpoint) => boolean;
 }
 
@@ -48,7 +48,7 @@ export class IcmpMessages {
     this.#tcp = tcp;
     const salts = random.bytes(8);
     this.#limit = new IcmpErrorLimit(salts.readUInt32LE(0));
-    // The MTU of the device may change; its users apply it beside the path MTU.
+    // The MTU of the device may change; users apply it in addition to the path MTU.
     this.#paths = new PathMtus(LARGEST_PACKET, salts.readUInt32LE(4), (quote) =>
       quote.protocol === IpProtocol.TCP
         ? this.#isInFlight(quote)
@@ -90,9 +90,9 @@ export class IcmpMessages {
   }
 
   /**
-   * Reports to the source of a packet why it was not delivered, if that is permitted. The source of the report is
-   * the destination of the packet.
-   * @returns whether it was sent.
+   * Reports to the source of a packet why the packet was not delivered, if that is permitted. The source of the report
+   * is the destination of the packet.
+   * @returns whether the report was sent.
    */
   report(error: IcmpError, cause: IpPacket, now: number): boolean {
     const { trace } = this.#drops;
@@ -109,7 +109,7 @@ export class IcmpMessages {
     return true;
   }
 
-  /** The same for a copy of a packet. */
+  /** Reports as `report` does, about a copy of a packet. */
   reportCopy(error: IcmpError, copy: Uint8Array, now: number): boolean {
     if (readIpPacket(copy, 0, copy.length, this.#cause) !== undefined) return false;
     return this.report(error, this.#cause, now);

@@ -20,7 +20,7 @@ import { IpProtocol, writeTransportChecksum, type IpPacket } from '../wire/ip-pa
 import { IPV4_HEADER_SIZE, writeIPv4Header } from '../wire/ipv4.ts';
 import { IPV6_HEADER_SIZE, MIN_IPV6_MTU, writeIPv6Header } from '../wire/ipv6.ts';
 
-/** Why a packet was not delivered: what an ICMP message reports to its source. */
+/** The reason why a packet was not delivered, which an ICMP message reports to its source. */
 export type IcmpError =
   | 'no route'
   | 'host unreachable'
@@ -45,7 +45,7 @@ const CODES: Record<IcmpError, readonly [number, number, number, number]> = {
 
 /** Bytes of the largest error message (RFC 1812 §4.3.2.3; of ICMPv6 see RFC 4443 §2.4 (c)). */
 const MAX_IPV4_ERROR = 576;
-/** Internetwork control (RFC 1812 §4.3.2.5). */
+/** The traffic class of errors: internetwork control (RFC 1812 §4.3.2.5). */
 const ERROR_TRAFFIC_CLASS = 0xc0;
 const HOP_LIMIT = 64;
 
@@ -55,9 +55,9 @@ const FIRST_V6_QUERY = 128;
 const V4_QUERIES = new Set([0, 8, 9, 10, 13, 14, 15, 16, 17, 18]);
 
 /**
- * Whether a packet may be answered with an ICMP error at all (RFC 1122 §3.2.2, RFC 4443 §2.4 (e)): not if
- * it is an error message itself, was sent to a group, or is a fragment other than the first. Packets whose
- * source is not a single host were dropped before.
+ * Whether a packet may be answered with an ICMP error at all (RFC 1122 §3.2.2, RFC 4443 §2.4 (e)): not if the packet is
+ * an error message itself, was sent to a group, or is a fragment other than the first. Packets whose source is not a
+ * single host were dropped before.
  */
 export function mayCauseError(packet: IpPacket): boolean {
   if (packet.toGroup || packet.fragmentOffset > 0) return false;
@@ -71,7 +71,7 @@ export function mayCauseError(packet: IpPacket): boolean {
 export class IcmpErrorLimit {
   readonly #salt: number;
   readonly #total = new RateLimit(ICMP_ERRORS_A_SECOND);
-  /** By the hash of the address. */
+  /** Limits by the hash of the address. */
   readonly #ofAddresses = Array.from(
     { length: ICMP_ADDRESS_BUCKETS },
     () => new RateLimit(ICMP_ERRORS_TO_ADDRESS_A_SECOND),
@@ -92,7 +92,7 @@ export class IcmpErrorLimit {
   }
 }
 
-/** Bytes of the packet that `writeEchoReply` writes; it may exceed the MTU if the request was fragmented. */
+/** Size in bytes of the packet that `writeEchoReply` writes; it may exceed the MTU if the request was fragmented. */
 export const echoReplySize = (request: IcmpMessage): number =>
   ipHeaderSize(request.version) + request.end - request.start;
 
@@ -118,7 +118,7 @@ export function writeEchoReply(
   return size;
 }
 
-/** Bytes of the packet that `writeIcmpError` writes, which quotes as much of the cause as it may. */
+/** Size in bytes of the packet that `writeIcmpError` writes, which quotes as much of the cause as permitted. */
 export function icmpErrorSize(cause: IpPacket): number {
   const most = cause.version === 4 ? MAX_IPV4_ERROR : MIN_IPV6_MTU;
   const headers = ipHeaderSize(cause.version) + ICMP_HEADER_SIZE;
@@ -131,7 +131,7 @@ export function icmpErrorSize(cause: IpPacket): number {
  *
  * @param from the source of the error. On a TUN device it is the destination of `cause`: the host drops
  *   packets from a device whose source is an address of the host.
- * @param mtu of the next hop, for "too big" alone.
+ * @param mtu the MTU of the next hop, for "too big" alone.
  * @returns the size of the packet.
  */
 export function writeIcmpError(
@@ -157,7 +157,7 @@ export function writeIcmpError(
   return size;
 }
 
-/** The second word of the header. */
+/** The second word of the ICMP header. */
 function parameterOf(error: IcmpError, cause: IpPacket, mtu: number): number {
   if (error === 'too big') return cause.version === 4 ? Math.min(mtu, 0xffff) : mtu;
   // The offset of the next-header field with the unknown protocol (RFC 4443 §3.4).
@@ -185,7 +185,7 @@ function writeIpHeader(
   }
 }
 
-/** Only the checksum of ICMPv6 covers a pseudo-header. */
+/** Writes the checksum; only that of ICMPv6 covers a pseudo-header. */
 function writeIcmpChecksum(
   version: 4 | 6,
   bytes: Uint8Array,

@@ -9,7 +9,7 @@ import { IPV6_HEADER_SIZE, MAX_IPV6_PAYLOAD, writeIPv6Header } from '../wire/ipv
 /** TTL and hop limit of sent packets: the IANA's recommendation, and the default of Linux. */
 const HOP_LIMIT = 64;
 
-/** Bytes of the IP header of packets to this address. */
+/** Size in bytes of the IP header of packets to this address. */
 export const ipHeaderSize = (remote: IpEndpoint): number =>
   isIPv4Endpoint(remote) ? IPV4_HEADER_SIZE : IPV6_HEADER_SIZE;
 
@@ -27,7 +27,7 @@ export const largestTransport = (remote: IpEndpoint): number =>
  */
 export class IpOutput {
   traits: DeviceTraits;
-  /** Packets and bytes sent. */
+  /** Number of packets sent. */
   packets = 0;
   bytes = 0;
   /** Whether the device had no room for the last packet. */
@@ -38,26 +38,26 @@ export class IpOutput {
   #at = 0;
   #headerSize = 0;
   #size = 0;
-  /** Bytes of each fragment of the packet that is being written; 0 where it is not fragmented. */
+  /** Bytes of each fragment of the current packet; 0 if it is not fragmented. */
   #fragmentSize = 0;
 
-  /** @param identification 32 random bits, where the numbering of packets begins. */
+  /** @param identification 32 random bits, at which the numbering of packets begins. */
   constructor(output: PacketOutput, traits: DeviceTraits, identification: number) {
     this.#output = output;
     this.traits = traits;
     this.#identification = identification;
   }
 
-  /** Where the current packet is written. */
+  /** The buffer that the current packet is written to. */
   get buffer(): Uint8Array {
     return this.#fragmentSize > 0 ? this.#scratch.buffer : this.#output.buffer;
   }
 
   /**
-   * Makes room for a packet.
+   * Reserves room for a packet.
    *
    * @param size bytes of transport header and payload, at most `largestTransport`.
-   * @param mtu a larger packet is sent in fragments; Infinity for one that never is.
+   * @param mtu a larger packet is sent in fragments; Infinity never fragments.
    * @returns the offset of the transport header in `buffer`; -1 when there is no room.
    */
   begin(remote: IpEndpoint, size: number, mtu: number): number {
@@ -103,8 +103,8 @@ export class IpOutput {
   }
 
   /**
-   * Makes room for a packet that the caller writes completely, with its IP header and checksums.
-   * @param mtu as for `begin`.
+   * Reserves room for a packet that the caller writes completely, with its IP header and checksums.
+   * @param mtu a larger packet is sent in fragments.
    * @returns its offset in `buffer`; -1 when there is no room.
    */
   reserve(bytes: number, mtu: number): number {
@@ -114,7 +114,7 @@ export class IpOutput {
     return at;
   }
 
-  /** Sends the packet that `reserve` made room for. */
+  /** Sends the packet for which `reserve` reserved room. */
   commit(length: number): void {
     const mtu = this.#fragmentSize;
     if (mtu === 0) this.#output.commit(length, 0, -1, 0);
@@ -135,7 +135,7 @@ export class IpOutput {
     writeIPv4Header(buffer, at, local, remote, protocol, total, HOP_LIMIT, 0, id, dontFragment);
   }
 
-  /** Unique among packets whose fragments may be in flight (RFC 6864). */
+  /** A new identification, unique among packets whose fragments may be in flight (RFC 6864). */
   #nextIdentification(): number {
     this.#identification = (this.#identification + 1) >>> 0;
     return this.#identification;

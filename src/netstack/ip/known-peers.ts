@@ -12,7 +12,7 @@ import { KNOWN_PEERS } from '../limits.ts';
 export interface Known {
   readonly text: Endpoint;
   readonly numbers: IpEndpoint;
-  /** Whether a datagram of the client to it was checked not to be a returned one of this stack. */
+  /** Whether a datagram of the client to this peer was checked not to be a returned one of this stack. */
   isChecked: boolean;
   /** Whether a datagram was sent to the client with this peer as its source. */
   isSent: boolean;

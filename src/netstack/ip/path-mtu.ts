@@ -35,7 +35,7 @@ export class PathMtus {
   readonly #deviceMtu: number;
   readonly #salt: number;
   readonly #isOurs: (quote: IcmpQuote) => boolean;
-  /** By the hash of the address, the oldest first. An address with the same hash replaces the other. */
+  /** Paths by the hash of the address, the oldest first. An address with the same hash replaces the other. */
   readonly #paths = new Map<number, Path>();
   /** The quote of the last message: after `lowered` the connection that has to send smaller packets. */
   readonly quote = new IcmpQuote();
@@ -43,7 +43,7 @@ export class PathMtus {
   /**
    * @param deviceMtu the MTU of all other paths, in bytes.
    * @param salt 32 random bits.
-   * @param isOurs whether the quoted packet was sent and may be in flight: for TCP, whether the connection has
+   * @param isOurs returns whether the quoted packet was sent and may be in flight: for TCP, whether the connection has
    *   sent the sequence number and it is unacknowledged.
    */
   constructor(deviceMtu: number, salt: number, isOurs: (quote: IcmpQuote) => boolean) {
@@ -52,7 +52,7 @@ export class PathMtus {
     this.#isOurs = isOurs;
   }
 
-  /** The MTU to `destination`, in bytes. @param now milliseconds. */
+  /** The MTU of the path to `destination`, in bytes. @param now milliseconds. */
   get(destination: IpEndpoint, now: number): number {
     if (this.#paths.size === 0) return this.#deviceMtu;
     return this.#find(destination, now)?.mtu ?? this.#deviceMtu;
@@ -73,7 +73,7 @@ export class PathMtus {
     const { quote } = this;
     if (!readQuote(message, quote)) return 'unreadable quote';
     const mtu = message.mtu === 0 ? plateauBelow(quote.size) : message.mtu;
-    // An MTU below the least of IPv6 is ignored (RFC 8201 §4).
+    // An MTU below the minimum of IPv6 is ignored (RFC 8201 §4).
     if (mtu < (message.version === 4 ? MIN_PATH_MTU_IPV4 : MIN_IPV6_MTU)) {
       return 'below the minimum';
     }
@@ -94,7 +94,7 @@ export class PathMtus {
 
   #remember(destination: IpEndpoint, mtu: number, now: number): void {
     const key = hashAddress(destination, this.#salt);
-    // It becomes the newest.
+    // The entry becomes the newest.
     this.#paths.delete(key);
     if (this.#paths.size >= MAX_PATH_MTUS) {
       const [oldest] = this.#paths.keys();

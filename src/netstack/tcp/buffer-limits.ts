@@ -6,21 +6,24 @@ const KIB = 1024;
 const MIB = 1024 * KIB;
 
 /**
- * Bytes of a send buffer, queued and in flight: initial and maximum. In between it is twice the congestion
+ * Bytes of a send buffer, queued and in flight: initial and maximum. In between the buffer is twice the congestion
  * window: one window is in flight while the next one is queued.
  */
 export const FIRST_SEND_BUFFER = 256 * KIB;
 export const MAX_SEND_BUFFER = 4 * MIB;
-/** Bytes that each chunk counts beyond its own, so that the memory of tiny chunks is bounded too. */
+/** Bytes that each chunk counts beyond its data, so that the memory of tiny chunks is bounded as well. */
 export const CHUNK_OVERHEAD = 128;
 
 /**
- * Bytes of a receive window: initial and maximum. It doubles while a reader that keeps up takes at least half
+ * Bytes of a receive window: initial and maximum. The window doubles while a reader that keeps up takes at least half
  * of it in a round trip.
  */
 export const FIRST_RECEIVE_WINDOW = 256 * KIB;
 export const MAX_RECEIVE_WINDOW = 4 * MIB;
-/** The shortest round trip assumed for that, in milliseconds: on one host a read waits for the reader's turn. */
+/**
+ * The shortest round trip assumed for the growth of the window, in milliseconds: on one host a read waits for the
+ * reader's turn.
+ */
 export const LEAST_GROWTH_INTERVAL = 5;
 
 /**
@@ -41,10 +44,10 @@ export const OUT_OF_ORDER_BLOCK = 16 * KIB;
 export const LEAST_BLOCK = 256;
 export const MOST_BLOCK = 64 * KIB;
 
-/** The memory that all connections of a stack share, as it is at any time. */
+/** The state of the memory that all connections of a stack share. */
 export interface SharedMemory {
-  /** Whether there is enough for larger buffers. */
+  /** Whether there is enough memory for larger buffers. */
   readonly mayGrow: boolean;
-  /** Whether it is used up: each connection is then limited to `LEAST_BUFFER` in each direction. */
+  /** Whether the memory is used up: each connection is then limited to `LEAST_BUFFER` in each direction. */
   readonly isShort: boolean;
 }

@@ -25,7 +25,7 @@ import { Tcb } from './tcb.ts';
 import { Timestamps } from './timestamps.ts';
 import { Transmitter } from './transmitter.ts';
 
-/** For connections without a bound on memory. */
+/** The shared memory of connections without a bound. */
 const ENOUGH_MEMORY: SharedMemory = { mayGrow: true, isShort: false };
 
 export interface TcpSettings {
@@ -33,36 +33,36 @@ export interface TcpSettings {
   readonly keepAlive: number;
   /** The largest receive window in bytes. */
   readonly receiveBuffer: number;
-  /** Whether segments are spread over the round trip. Not useful towards a local device. */
+  /** Whether segments are paced over the round trip. Not useful towards a local device. */
   readonly isPaced: boolean;
-  /** By default there is enough. */
+  /** The shared memory; unbounded by default. */
   readonly memory?: SharedMemory | undefined;
 }
 
-/** What a connection is created with. */
+/** Options of a new connection. */
 export interface TcpConnectionOptions {
   readonly role: 'active' | 'passive';
-  /** See `InitialSequences`. */
+  /** The ISS; see `InitialSequences`. */
   readonly initialSequence: number;
-  /** Added to the clock in timestamps (RFC 7323 §5.4), see `InitialSequences`. */
+  /** The offset added to the clock in timestamps (RFC 7323 §5.4); see `InitialSequences`. */
   readonly timestampOffset: number;
   readonly path: TcpPath;
   readonly settings: TcpSettings;
-  /** Used by this connection only. */
+  /** The congestion control, used by this connection only. */
   readonly control: SendControl;
   readonly trace: Trace | undefined;
   readonly now: number;
 }
 
 /**
- * A TCP connection (RFC 9293) as a function of segments and time, in milliseconds. No method throws, whatever
- * the peer sends.
+ * A TCP connection (RFC 9293) as a function of segments and time, in milliseconds. No method throws, whatever the peer
+ * sends.
  *
- * For the calls that follow each one that is not a pure query, see `Stack`: events first, then `transmit`;
- * `closed` may follow it.
+ * After each call that is not a query, the caller handles events, then calls `transmit`, as for `Stack`; `closed` may
+ * follow.
  *
- * An active connection sends its SYN with the first `transmit`. A passive one is in LISTEN until its SYN
- * arrives; the SYN-ACK is sent after `accept`, which may be called before.
+ * An active connection sends its SYN with the first `transmit`. A passive one is in LISTEN until its SYN arrives; the
+ * SYN-ACK is sent after `accept`, which may be called earlier.
  */
 export class TcpConnection {
   readonly #parts: TcpParts;
@@ -109,17 +109,17 @@ export class TcpConnection {
     return this.#parts.machine.state;
   }
 
-  /** Why the connection ended early. */
+  /** The reason why the connection ended early. */
   get failure(): TcpFailure | undefined {
     return this.#parts.machine.failure;
   }
 
-  /** Set in TIME-WAIT: replaces the connection. */
+  /** The state in TIME-WAIT, which replaces the connection. */
   get timeWait(): TimeWait | undefined {
     return this.#parts.machine.timeWait;
   }
 
-  /** Bytes that were written and are not acknowledged. */
+  /** Number of bytes that were written and are not acknowledged. */
   get unacknowledged(): number {
     return this.#parts.tcb.sendBuffer.size;
   }
@@ -129,7 +129,7 @@ export class TcpConnection {
     return this.#parts.probes.heardAt;
   }
 
-  /** Bytes of memory held in both directions, with the overhead of chunks. */
+  /** Memory in bytes held in both directions, with the overhead of chunks. */
   get held(): number {
     return this.#parts.tcb.sendBuffer.charge + this.#parts.tcb.receiveBuffer.memory;
   }
@@ -143,13 +143,14 @@ export class TcpConnection {
 
   /**
    * Writes the segments that may be sent now, up to about `budget` bytes of payload.
-   * @returns whether there are more: call again when the output has room and other connections had their turn.
+   * @returns whether there are more: the call is repeated when the output has room and other connections have had their
+   * turn.
    */
   transmit(now: number, out: SegmentOutput, budget: number): boolean {
     return this.#transmitter.transmit(now, out, budget);
   }
 
-  /** When to call `onTimeout`, and `transmit` after it; Infinity for never. */
+  /** When `onTimeout`, and `transmit` after it, must be called; Infinity for never. */
   nextTimeout(): number {
     if (this.#parts.machine.state === 'CLOSED') return Infinity;
     return Math.min(this.#deadlines.next, this.#parts.tcb.recovery.timeout);
@@ -176,7 +177,7 @@ export class TcpConnection {
   }
 
   /**
-   * The next event; `undefined` if there is none. 'closed' is held back until the pending RST, or the last ACK
+   * The next event; `undefined` if there is none. 'closed' is deferred until the pending RST, or the last ACK
    * in TIME-WAIT, was written.
    */
   nextEvent(): TcpEvent | undefined {
@@ -196,7 +197,7 @@ export class TcpConnection {
     return offset >= sndUna && offset < sndNxt;
   }
 
-  /** The path MTU has changed, by a verified ICMP message or with the MTU of the device. */
+  /** Applies a change of the path MTU, by a verified ICMP message or with the MTU of the device. */
   onPathMtu(segmentBytes: number, now: number): void {
     const { options, recovery } = this.#parts.tcb;
     if (!options.setSegmentBytes(segmentBytes)) return;
@@ -208,9 +209,8 @@ export class TcpConnection {
   }
 
   /**
-   * ICMP reports that a packet with this sequence number cannot be delivered. That ends an attempt to connect.
-   * For an established connection it may be transient, and retransmission goes on (RFC 1122 §4.2.3.9,
-   * RFC 5927 §5.2).
+   * Handles an ICMP report that a packet with this sequence number cannot be delivered. It ends an attempt to connect.
+   * For an established connection it may be transient, and retransmission continues (RFC 1122 §4.2.3.9, RFC 5927 §5.2).
    */
   onUnreachable(sequence: number, now: number): void {
     const machine = this.#parts.machine;
@@ -218,14 +218,14 @@ export class TcpConnection {
   }
 
   /**
-   * Whether the peer keeps its window closed but answers: it has responded to all window probes except the one
+   * Whether the peer keeps its window closed but responds: it has responded to all window probes except the one
    * that may be in flight. It may do so indefinitely (RFC 9293 §3.8.6.1).
    */
   get isPeerResting(): boolean {
     return this.#parts.tcb.recovery.isWindowBlocked && this.#parts.probes.isAnswered;
   }
 
-  /** Whether something was sent without an answer, and is retransmitted with exponential backoff. */
+  /** Whether a segment is unanswered and retransmitted with exponential backoff. */
   get isBackedOff(): boolean {
     const { state } = this.#parts.machine;
     switch (state) {
@@ -249,8 +249,8 @@ export class TcpConnection {
   }
 
   /**
-   * The path delivers packets again after an outage: what had no answer is sent with the next `transmit`, and
-   * backoff starts again. Does nothing unless `isBackedOff`.
+   * Called when the path delivers packets again after an outage: unanswered segments are sent with the next `transmit`,
+   * and backoff starts again. No effect unless `isBackedOff`.
    */
   onPathRestored(now: number): void {
     if (!this.isBackedOff) return;
@@ -265,7 +265,7 @@ export class TcpConnection {
 
   // ---- the application's calls ----
 
-  /** Passive: the SYN-ACK is sent with the next `transmit`. */
+  /** Accepts a passive connection: the SYN-ACK is sent with the next `transmit`. */
   accept(): void {
     const syn = this.#parts.syn;
     if (syn.isAccepted) return;
@@ -274,8 +274,8 @@ export class TcpConnection {
   }
 
   /**
-   * Passive, instead of `accept`: answers with a RST, or not at all. In the latter case the client sends its SYN
-   * again, which is a new request.
+   * Refuses a passive connection instead of `accept`, with a RST or without a response. In the latter case the client
+   * retransmits its SYN, which is a new request.
    */
   refuse(how: 'reset' | 'silent', now: number): void {
     const machine = this.#parts.machine;
@@ -285,7 +285,7 @@ export class TcpConnection {
   }
 
   /**
-   * Queues a chunk, which the caller must not change afterwards. After `closeWrite`, and in CLOSED, it is
+   * Queues a chunk, which the caller must not change afterwards. After `closeWrite`, and in CLOSED, the chunk is
    * discarded.
    * @param isOwned whether the caller gives up the memory: nothing else refers to it.
    * @returns whether more may be written now; if not, 'writable' follows.
@@ -296,7 +296,7 @@ export class TcpConnection {
     return sendBuffer.write(chunk, this.#parts.memory.isShort, isOwned);
   }
 
-  /** Half-closes: a FIN follows the data that was written. Idempotent. */
+  /** Half-closes the connection: a FIN follows the written data. Idempotent. */
   closeWrite(): void {
     this.#parts.tcb.isFinQueued = true;
   }
@@ -329,7 +329,7 @@ export class TcpConnection {
         break;
       case 'CLOSING':
       case 'LAST-ACK':
-        // With data unacknowledged the peer must not take a clean end for the end of the stream.
+        // With unacknowledged data the peer must not take a clean end for the end of the stream.
         if (recovery.sndUna < sendBuffer.end) this.#resetPeer();
         break;
       case 'TIME-WAIT':

@@ -1,23 +1,23 @@
-/** Why a connection ended before both directions were closed. */
+/** The reason why a connection ended before both directions were closed. */
 export type TcpFailure =
-  /** A RST of the peer before the connection was established: it refuses the connection, or withdraws its SYN. */
+  /** A RST of the peer before the connection was established: the peer refuses the connection, or withdraws its SYN. */
   | 'refused'
-  /** A valid RST of the peer after that. */
+  /** A valid RST of the peer after the connection was established. */
   | 'reset'
   /** The peer did not answer a handshake, data or keep-alive probes within their time limits. */
   | 'timeout'
   /** ICMP reported the destination unreachable while connecting. */
   | 'unreachable'
-  /** This side ended it: `abort`, or `refuse`. */
+  /** This side ended the connection: `abort`, or `refuse`. */
   | 'aborted';
 
 /** An event of a connection. Reported once, however often it was raised since the last report. */
 export type TcpEvent =
-  /** Passive: a SYN has arrived. `accept` or `refuse` must follow. */
+  /** A passive connection received a SYN. `accept` or `refuse` must follow. */
   | 'requested'
   /** The handshake is complete. */
   | 'established'
-  /** `read` returns something. */
+  /** `read` would return bytes. */
   | 'readable'
   /** Everything up to the peer's FIN has arrived: the end of stream follows the last chunk of `read`. */
   | 'end'
@@ -33,7 +33,7 @@ export type TcpEvent =
    */
   | 'closed';
 
-/** In the order in which they are reported. */
+/** Events in the order in which they are reported. */
 const ORDER: readonly TcpEvent[] = [
   'requested',
   'established',
@@ -66,7 +66,10 @@ export class EventFlags {
     this.#bits |= BITS[event];
   }
 
-  /** @param withClosed false holds 'closed' back. */
+  /**
+   * The next event.
+   * @param withClosed false defers 'closed'.
+   */
   next(withClosed: boolean): TcpEvent | undefined {
     const bits = withClosed ? this.#bits : this.#bits & ~BITS.closed;
     if (bits === 0) return undefined;

@@ -1,5 +1,5 @@
 /*
- * Limits and times of TCP connections. Those of buffers are in `buffer-limits.ts`, those of loss recovery in
+ * Limits and times of TCP connections. Limits of buffers are in `buffer-limits.ts`, those of loss recovery in
  * `recovery/recovery-limits.ts`.
  */
 
@@ -16,16 +16,16 @@ export const DEFAULT_MSS = 536;
  */
 export const MIN_MSS = 48;
 
-/** Milliseconds until a SYN or SYN-ACK is first retransmitted (RFC 6298 §2.1); doubled each time. */
+/** Milliseconds until a SYN or SYN-ACK is first retransmitted (RFC 6298 §2.1); doubles each time. */
 export const FIRST_HANDSHAKE_TIMEOUT = 1000;
-/** The longest time between two of them. */
+/** The longest time between two retransmissions of a SYN or SYN-ACK, in milliseconds. */
 export const MAX_HANDSHAKE_TIMEOUT = 60_000;
 /** Retransmissions of a SYN: the last one after 63 seconds, and a minute later the connection fails. */
 export const SYN_RETRIES = 6;
 /** Retransmissions of a SYN-ACK. Fewer, because a client that does not respond occupies the backlog. */
 export const SYN_ACK_RETRIES = 5;
 
-/** Milliseconds that an ACK is delayed at most (RFC 9293 §3.8.6.3: MUST be less than 500). */
+/** The longest delay of an ACK in milliseconds (RFC 9293 §3.8.6.3: MUST be less than 500). */
 export const MAX_ACK_DELAY = 40;
 
 /** Data segments at the start of a connection that are acknowledged at once, as in Linux. */
@@ -34,8 +34,8 @@ export const QUICK_ACKS = 16;
 export const MAX_DUPLICATE_ACKS = 4;
 
 /**
- * Milliseconds until the first probe of a zero window if no round trip was measured. Otherwise it is the
- * retransmission timeout (RFC 9293 §3.8.6.1), and at least `LEAST_WINDOW_PROBE`. Doubled each time.
+ * Milliseconds until the first probe of a zero window if no round trip was measured. Otherwise the time is the
+ * retransmission timeout (RFC 9293 §3.8.6.1), and at least `LEAST_WINDOW_PROBE`. Doubles each time.
  */
 export const FIRST_WINDOW_PROBE = 1000;
 export const LEAST_WINDOW_PROBE = 200;
@@ -58,16 +58,16 @@ export const USER_TIMEOUT = 5 * 60_000;
 /** Milliseconds of TIME-WAIT: twice a maximum segment lifetime of 30 seconds, as in Linux (RFC 9293 §3.4.2). */
 export const TIME_WAIT = 60_000;
 /**
- * Milliseconds in TIME-WAIT after which this side may reuse the ports if timestamps are in use: the longest
+ * Milliseconds in TIME-WAIT after which this side may reuse the ports, if timestamps are in use: the longest
  * tick of a peer's timestamp clock (RFC 7323 §5.4).
  */
 export const REUSE_DELAY = 1000;
-/** Connections in TIME-WAIT. Beyond it the oldest is removed early. Each takes some 200 bytes. */
+/** Connections in TIME-WAIT. Beyond this number the oldest is removed early. Each takes some 200 bytes. */
 export const MAX_TIME_WAIT = 32_768;
 
 /**
  * Challenge ACKs of one connection within `CHALLENGE_INTERVAL` (RFC 5961 §7). Counted per connection, so that
- * an attacker learns nothing about others from it (CVE-2016-5696). Beyond it such segments get no response.
+ * an attacker learns nothing about others from it (CVE-2016-5696). Beyond this number such segments get no response.
  */
 export const MAX_CHALLENGE_ACKS = 10;
 /** Milliseconds over which challenge ACKs are counted. */
@@ -87,11 +87,11 @@ export const MAX_BACKLOG_PER_ADDRESS = 2048;
 /**
  * Connections displaced per second in favour of others without priority, such as those of the same client to
  * the same network: each costs the start of one dial and the abort of another, up to a millisecond in all.
- * Beyond it SYNs are dropped, and clients send them again.
+ * Beyond this rate SYNs are dropped, and clients retransmit them.
  */
 export const DISPLACED_A_SECOND = 250;
 /**
- * A new dial has priority if another network has this many times as many dials of the same client as the
- * network of the new one.
+ * Ratio that gives a new dial priority: of the dials of the same client to another network, to those to the network of
+ * the new one.
  */
 export const FAR_MORE_DIALS = 8;

@@ -40,13 +40,13 @@ export class NegotiatedOptions {
     return Math.max(MIN_MSS, most - (this.timestamps ? TIMESTAMPS_BYTES : 0));
   }
 
-  /** Payload bytes of the largest segment: several full ones with segmentation offload. */
+  /** Payload bytes of the largest segment: several full segments with segmentation offload. */
   get largest(): number {
     const { mss } = this;
     return Math.max(mss, this.#path.largestPayload - (this.#path.largestPayload % mss));
   }
 
-  /** Sets the size of the path's packets. @returns whether it has changed. */
+  /** Sets the size of packets on the path. @returns whether it has changed. */
   setSegmentBytes(bytes: number): boolean {
     if (bytes === this.#segmentBytes) return false;
     this.#segmentBytes = bytes;

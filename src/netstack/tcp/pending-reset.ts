@@ -4,17 +4,17 @@ import type { TcpSegment } from '../wire/tcp.ts';
 export class PendingReset {
   isDue = false;
   sequence = 0;
-  /** `undefined`: without the ACK flag. */
+  /** SEG.ACK of the RST; `undefined` for a RST without the ACK flag. */
   acknowledgment: number | undefined;
 
-  /** <SEQ=SEG.ACK><CTL=RST>: the segment acknowledges something that was never sent. */
+  /** Sets <SEQ=SEG.ACK><CTL=RST>: the segment acknowledges data that was never sent. */
   inReplyTo(segment: TcpSegment): void {
     this.isDue = true;
     this.sequence = segment.acknowledgment;
     this.acknowledgment = undefined;
   }
 
-  /** <SEQ=SND.NXT><ACK=RCV.NXT><CTL=RST,ACK>: this side ends the connection. */
+  /** Sets <SEQ=SND.NXT><ACK=RCV.NXT><CTL=RST,ACK>: this side ends the connection. */
   toPeer(sequence: number, acknowledgment: number): void {
     this.isDue = true;
     this.sequence = sequence;

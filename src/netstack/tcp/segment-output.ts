@@ -1,7 +1,7 @@
 import type { TcpSegment } from '../wire/tcp.ts';
 
 /**
- * Where the segments of one connection are written. The stack adds ports, checksum and the IP header:
+ * The output for the segments of one connection. The stack adds ports, checksum and the IP header:
  *
  *     fill output.segment
  *     const at = output.begin(payloadBytes);
@@ -12,10 +12,10 @@ import type { TcpSegment } from '../wire/tcp.ts';
 export interface SegmentOutput {
   /** The header of the next segment: the connection sets every field but the ports. */
   readonly segment: TcpSegment;
-  /** Holds the room that `begin` made; each `begin` may replace it. */
+  /** The buffer with the room that `begin` reserved; each `begin` may replace it. */
   readonly buffer: Uint8Array;
   /**
-   * Writes the header from `segment`, and makes room for the payload after it.
+   * Writes the header from `segment`, and reserves room for the payload after it.
    * @returns the start of the payload in `buffer`; -1 if there is no room now.
    */
   begin(payloadBytes: number): number;

@@ -9,7 +9,7 @@ import {
 } from './buffer-limits.ts';
 
 interface Chunk {
-  /** Its offset in the stream. */
+  /** The chunk's offset in the stream. */
   readonly start: number;
   readonly bytes: Uint8Array;
   /** Whether nothing else refers to the memory, which is then freed on acknowledgement. */
@@ -34,7 +34,7 @@ export class SendBuffer {
     return this.#end;
   }
 
-  /** Bytes written and not acknowledged. */
+  /** Number of bytes written and not acknowledged. */
   get size(): number {
     return this.#end - this.#acknowledged;
   }
@@ -50,7 +50,7 @@ export class SendBuffer {
 
   /**
    * Appends a chunk, which the caller must not change afterwards. Returns whether more may be written now.
-   * @param isShort see `SharedMemory`: the limit is then `LEAST_BUFFER`.
+   * @param isShort whether memory is short (see `SharedMemory`): the limit is then `LEAST_BUFFER`.
    * @param isOwned whether the caller gives up the memory, as with `OWNED` of a `ByteLink`.
    */
   write(chunk: Uint8Array, isShort = false, isOwned = false): boolean {
@@ -64,7 +64,7 @@ export class SendBuffer {
 
   /**
    * Whether a writer for which `write` returned false may write again: half of the limit is free. True once.
-   * @param isShort see `write`.
+   * @param isShort whether memory is short, as for `write`.
    */
   takeWritable(isShort = false): boolean {
     if (!this.#writerWaits || this.charge * 2 > this.#limitNow(isShort)) return false;
@@ -72,7 +72,7 @@ export class SendBuffer {
     return true;
   }
 
-  /** Raises the limit to twice the congestion window; it never shrinks. */
+  /** Raises the limit to twice the congestion window; the limit never decreases. */
   follow(window: number): void {
     this.#limit = Math.max(this.#limit, Math.min(2 * window, MAX_SEND_BUFFER));
   }
@@ -102,7 +102,7 @@ export class SendBuffer {
     }
   }
 
-  /** Releases everything: the connection has failed. */
+  /** Releases everything after the connection has failed. */
   clear(): void {
     this.acknowledge(this.#end);
     this.#hint = 0;

@@ -3,7 +3,7 @@
  * plain numbers that do not wrap. The SYN has offset -1, the first byte of data 0.
  */
 
-/** `to` - `from` modulo 2^32, as a number from -2^31 to 2^31 - 1. */
+/** The distance `to` - `from` modulo 2^32, as a number from -2^31 to 2^31 - 1. */
 export const distance = (from: number, to: number): number => (to - from) | 0;
 
 /** The sequence number `bytes` after another. */
@@ -20,7 +20,10 @@ export class SequenceSpace {
     this.#first = advance(initial, 1);
   }
 
-  /** @param offset up to 2^52, however often the sequence numbers have wrapped. */
+  /**
+   * The sequence number of an offset.
+   * @param offset up to 2^52, however often the sequence numbers have wrapped.
+   */
   sequence(offset: number): number {
     return (this.#first + offset) >>> 0;
   }

@@ -30,7 +30,7 @@ export class Tcb {
   /** SND.WL1 and SND.WL2: SEG.SEQ and SEG.ACK of the last window update. */
   sndWl1 = -1;
   sndWl2 = -1;
-  /** CLOSE was called (§3.10.4): the FIN follows the data in the send buffer. */
+  /** Whether CLOSE was called (§3.10.4): the FIN follows the data in the send buffer. */
   isFinQueued = false;
 
   /** Sequence numbers of the peer, from IRS; not valid before its SYN. */
@@ -63,7 +63,7 @@ export class Tcb {
     return this.receiveBuffer.received + (this.isFinReceived ? 1 : 0);
   }
 
-  /** The end of what is queued for sending, FIN included. */
+  /** The end of the data queued for sending, FIN included. */
   get sendEnd(): number {
     return this.sendBuffer.end + (this.isFinQueued ? 1 : 0);
   }
@@ -78,7 +78,7 @@ export class Tcb {
     return this.recovery.sndNxt > this.recovery.sndUna;
   }
 
-  /** Sets IRS, the options and SND.WND from the peer's SYN. Data in a SYN is ignored: it is sent again. */
+  /** Sets IRS, the options and SND.WND from the peer's SYN. Data in a SYN is ignored: the peer retransmits it. */
   onSyn(segment: TcpSegment, now: number): void {
     const { options, timestamps } = this;
     this.receiveSpace = new SequenceSpace(segment.sequence);
@@ -95,13 +95,13 @@ export class Tcb {
     this.sndWl2 = -1;
   }
 
-  /** The window field of the next segment, unless that is a SYN. RCV.WND follows it. */
+  /** The window field of the next segment, unless that is a SYN. Sets RCV.WND accordingly. */
   announceWindow(): number {
     const { options, receiveBuffer } = this;
     return receiveBuffer.announce(options.announcedMss, options.receiveScale);
   }
 
-  /** What remains of the connection in TIME-WAIT. */
+  /** The state that remains of the connection in TIME-WAIT. */
   timeWaitFacts(): TimeWaitFacts {
     const { timestamps } = this;
     return {

@@ -9,8 +9,8 @@ import type { RejectedSegments } from './segment-arrives/rejected-segments.ts';
 import type { Tcb } from './tcb.ts';
 
 /**
- * The parts of one connection. What handles a segment or writes one refers to this record instead of to each
- * part: with references of their own a connection took about 200 bytes more.
+ * The parts of one connection. Code that handles or writes segments refers to this record instead of to each part:
+ * separate references took about 200 bytes more per connection.
  */
 export interface TcpParts {
   readonly tcb: Tcb;

@@ -10,7 +10,7 @@ export class Timestamps {
   readonly offset: number;
   /** Snd.TS.OK: whether both SYNs had the option. */
   enabled = false;
-  /** TS.Recent, which is echoed, and when it was set. */
+  /** TS.Recent, the value that is echoed. */
   recent = 0;
   recentAt = -Infinity;
 

@@ -5,12 +5,12 @@ import type { SegmentOutput } from './segment-output.ts';
 
 const { FIN, SYN, RST, PSH, ACK } = TcpFlag;
 
-/** SACK blocks of the segment that is being written. One array for all connections. */
+/** SACK blocks of the segment that is being written. All connections share the array. */
 const reported = new Float64Array(2 * MAX_SACK_BLOCKS);
 /** SACK blocks that fit into the options beside timestamps (RFC 2018 §3). */
 const SACK_BLOCKS_BESIDE_TIMESTAMPS = 3;
 
-/** Writes what a connection has to send now: a RST, a SYN, data with its FIN, probes, ACKs. */
+/** Writes the segments that a connection has to send now: a RST, a SYN, data with its FIN, probes, ACKs. */
 export class Transmitter {
   readonly #parts: TcpParts;
   readonly #trace: Trace | undefined;
@@ -20,7 +20,7 @@ export class Transmitter {
     this.#trace = trace;
   }
 
-  /** See `TcpConnection.transmit`. */
+  /** Writes the segments that may be sent now; see `TcpConnection.transmit`. */
   transmit(now: number, out: SegmentOutput, budget: number): boolean {
     if (this.#parts.reset.isDue && !this.#sendReset(out, now)) return true;
     const { state } = this.#parts.machine;
@@ -81,7 +81,7 @@ export class Transmitter {
     return true;
   }
 
-  /** Data as far as recovery and SND.WND permit, then probes and ACKs without data. */
+  /** Sends data as far as recovery and SND.WND permit, then probes and ACKs without data. */
   #sendStream(out: SegmentOutput, budget: number, now: number): boolean {
     const tcb = this.#parts.tcb;
     const { recovery, options, receiveBuffer } = tcb;
@@ -102,14 +102,14 @@ export class Transmitter {
     return !this.#sendAcks(out, now);
   }
 
-  /** The reader has made room. A window larger than a SYN can announce needs no segment of its own. */
+  /** Called when the reader has made room. A window larger than a SYN can announce needs no segment of its own. */
   #updateWindow(): void {
     const { receiveBuffer, options, isFinReceived } = this.#parts.tcb;
     if (isFinReceived || receiveBuffer.received === 0) return;
     if (receiveBuffer.isUpdateDue(options.announcedMss)) this.#parts.acks.require();
   }
 
-  /** Sends what `Recovery.plan` has chosen, with the ACK. */
+  /** Sends the segment that `Recovery.plan` has chosen, with the ACK. */
   #sendPlanned(out: SegmentOutput, now: number): boolean {
     const { recovery, sendBuffer, options } = this.#parts.tcb;
     const { start, end } = recovery.planned;
@@ -140,7 +140,7 @@ export class Transmitter {
     else if (machine.state === 'CLOSE-WAIT') machine.enter('LAST-ACK', now);
   }
 
-  /** SEG.SEQ = SND.UNA - 1, without data: the peer must answer with an ACK (RFC 9293 §3.8.4). */
+  /** Sends a probe: SEG.SEQ = SND.UNA - 1, without data: the peer must respond with an ACK (RFC 9293 §3.8.4). */
   #sendProbe(out: SegmentOutput, now: number): boolean {
     this.#header(out, this.#parts.tcb.recovery.sndUna - 1, ACK, now);
     if (out.begin(0) < 0) return false;

@@ -9,7 +9,7 @@ export const ICMP_HEADER_SIZE = 8;
 /** The offset of the checksum in the header. */
 export const ICMP_CHECKSUM_OFFSET = 2;
 
-/** The kinds of messages, for both versions. */
+/** The kinds of messages in both versions. */
 export type IcmpKind =
   | 'echo request'
   | 'echo reply'
@@ -19,7 +19,7 @@ export type IcmpKind =
   | 'parameter problem'
   | 'other';
 
-/** Why an ICMP message is dropped. */
+/** The reason why an ICMP message is dropped. */
 export type IcmpFault = 'icmp truncated' | 'icmp checksum' | 'icmp version';
 
 /** Types of ICMP (RFC 792). */
@@ -55,21 +55,21 @@ export class IcmpMessage {
   bytes: Uint8Array = NO_BYTES;
   /** The offset of the message. */
   start = 0;
-  /** The offset after its header of 8 bytes: the data of an echo, the quoted packet of an error. */
+  /** The offset after the header of 8 bytes: the data of an echo, the quoted packet of an error. */
   payload = 0;
   end = 0;
-  /** Only in echo messages, as is `sequence`. */
+  /** The identifier; only in echo messages, as is `sequence`. */
   identifier = 0;
   sequence = 0;
-  /** For "too big" messages: the MTU of the next hop; 0 from a router older than RFC 1191. */
+  /** The MTU of the next hop in "too big" messages; 0 from a router older than RFC 1191. */
   mtu = 0;
 }
 
 /**
- * Reads the ICMP message in `packet`. ICMPv6 in IPv4 packets and the reverse are rejected.
+ * Reads the ICMP message in `packet`. ICMPv6 in IPv4 packets, and ICMP in IPv6 packets, are rejected.
  *
- * @param checksumVouched the device has verified the checksum, or it is partial.
- * @returns undefined when `message` is filled, or why it has to be dropped.
+ * @param checksumVouched whether the device has verified the checksum, or it is partial.
+ * @returns `undefined` when `message` is filled, or the reason why it has to be dropped.
  */
 export function readIcmp(
   packet: IpPacket,
@@ -145,12 +145,12 @@ function kindOfV6(type: number): IcmpKind {
 export class IcmpQuote {
   version: 4 | 6 = 4;
   protocol = 0;
-  /** As in the packet: `source` is this end. Ports are 0 for protocols other than TCP and UDP. */
+  /** The source of the quoted packet, which is this end. Ports are 0 for protocols other than TCP and UDP. */
   readonly source = blankEndpoint();
   readonly destination = blankEndpoint();
   /** The sequence number of a TCP segment; 0 for others. */
   sequence = 0;
-  /** Bytes of the packet by its header. */
+  /** Size of the packet in bytes according to its header. */
   size = 0;
 }
 
@@ -160,8 +160,8 @@ const QUOTED_TRANSPORT = 8;
 /**
  * Reads the part of a packet that an error message quotes.
  *
- * @returns whether `quote` is filled: not for a quote too short, of a fragment other than the first, or of
- *   another IP version.
+ * @returns whether `quote` is filled: not if the quote is too short, or is of a fragment other than the first or of
+ * another IP version.
  */
 export function readQuote(message: IcmpMessage, quote: IcmpQuote): boolean {
   const { bytes, payload: at, end } = message;
@@ -180,7 +180,7 @@ export function readQuote(message: IcmpMessage, quote: IcmpQuote): boolean {
   return true;
 }
 
-/** The offset of the transport header, or -1. */
+/** The offset of the transport header in a quoted IPv4 packet, or -1. */
 function readQuotedIPv4(bytes: Uint8Array, at: number, end: number, quote: IcmpQuote): number {
   if (at + IPV4_HEADER_SIZE > end) return -1;
   const headerSize = ((bytes[at] as number) & 0x0f) << 2;
@@ -195,7 +195,10 @@ function readQuotedIPv4(bytes: Uint8Array, at: number, end: number, quote: IcmpQ
   return at + headerSize;
 }
 
-/** The offset of the transport header, or -1. The only extension header that this stack sends is that of fragments. */
+/**
+ * The offset of the transport header in a quoted IPv6 packet, or -1. The only extension header that this stack sends is
+ * that of fragments.
+ */
 function readQuotedIPv6(bytes: Uint8Array, at: number, end: number, quote: IcmpQuote): number {
   const transport = at + IPV6_HEADER_SIZE;
   if (transport > end) return -1;

@@ -2,7 +2,7 @@ import { blankEndpoint } from '../../ip/ip-endpoint.ts';
 import { writeUint16 } from '../../collections/network-order.ts';
 import { complement, pseudoHeaderSum, sumOf } from './checksum.ts';
 
-/** Protocol numbers (IANA), which are the next-header values of IPv6 too. */
+/** Protocol numbers (IANA), which are also the next-header values of IPv6. */
 export const IpProtocol = {
   ICMP: 1,
   TCP: 6,
@@ -17,35 +17,35 @@ export class IpPacket {
   bytes: Uint8Array = NO_BYTES;
   /** The offset of the IP header. */
   start = 0;
-  /** The end of the packet by its own length field, without padding that follows. */
+  /** The end of the packet according to its length field, without trailing padding. */
   end = 0;
   version: 4 | 6 = 4;
   /** The transport protocol, after all extension headers that could be read. */
   protocol = 0;
   /** The offset of the byte with `protocol`. */
   protocolField = 0;
-  /** The offset of the transport header; of the fragment's data where `isFragment`. */
+  /** The offset of the transport header; if `isFragment`, of the fragment's data. */
   payload = 0;
-  /** TTL or hop limit, at least 1. */
+  /** The TTL or hop limit, at least 1. */
   hopLimit = 0;
   /** DSCP and, in the two lowest bits, ECN. */
   trafficClass = 0;
   /** The offset of the source address; the destination address follows it. */
   addresses = 0;
-  /** 4 or 16. */
+  /** The size of an address in bytes. */
   addressSize: 4 | 16 = 4;
   /**
    * The addresses, IPv4 in mapped form. The ports are 0 until `readTcpSegment` or `readUdpDatagram` fills them.
    */
   readonly source = blankEndpoint();
   readonly destination = blankEndpoint();
-  /** The destination is a multicast group or 255.255.255.255: no ICMP error is sent. */
+  /** Whether the destination is a multicast group or 255.255.255.255: no ICMP error is sent. */
   toGroup = false;
-  /** IPv4's DF; true for IPv6, which routers never fragment. */
+  /** The DF bit of IPv4; true for IPv6, which routers never fragment. */
   dontFragment = false;
-  /** A fragment of a datagram, for `FragmentReassembly`. */
+  /** Whether the packet is a fragment of a datagram, for `FragmentReassembly`. */
   isFragment = false;
-  /** 16 bits in IPv4, 32 in IPv6; 0 where there is no fragment header. */
+  /** The identification: 16 bits in IPv4, 32 in IPv6; 0 without a fragment header. */
   identification = 0;
   /** Bytes of the datagram before this fragment. */
   fragmentOffset = 0;

@@ -8,12 +8,12 @@ import {
 import { complement, sumOf } from './checksum.ts';
 import type { IpPacket } from './ip-packet.ts';
 
-/** A header without options, the only kind written here. */
+/** Size in bytes of a header without options, the only kind that this stack writes. */
 export const IPV4_HEADER_SIZE = 20;
 /** The largest value of the length field. */
 export const MAX_IPV4_PACKET = 0xffff;
 
-/** Why an IPv4 packet is dropped. */
+/** The reason why an IPv4 packet is dropped. */
 export type IPv4Fault =
   | 'ipv4 truncated'
   | 'ipv4 header length'
@@ -33,7 +33,7 @@ const FRAGMENT_UNITS = 0x1fff;
  * Reads and validates an IPv4 packet (RFC 791). Options are skipped: none matters to a host that does not forward
  * (RFC 1122 §3.2.1.8), and source routes are not followed.
  *
- * @returns undefined when `packet` is filled, or why the packet has to be dropped.
+ * @returns `undefined` when `packet` is filled, or the reason why the packet has to be dropped.
  */
 export function readIPv4(
   bytes: Uint8Array,
@@ -100,20 +100,20 @@ function fillEndpoint(endpoint: MutableIpEndpoint, address: number): void {
   endpoint.port = endpoint.scope = 0;
 }
 
-/** 0.0.0.0/8 and 127.0.0.0/8, which never leave a host (RFC 1122 §3.2.1.3). */
+/** Whether an address is in 0.0.0.0/8 or 127.0.0.0/8, which never leave a host (RFC 1122 §3.2.1.3). */
 function isLocalOnly(address: number): boolean {
   const first = address >>> 24;
   return first === 0 || first === 127;
 }
 
-/** 224.0.0.0/4 and 255.255.255.255: never a source (RFC 1122 §3.2.1.3). */
+/** Whether an address is in 224.0.0.0/4 or is 255.255.255.255: never a source (RFC 1122 §3.2.1.3). */
 const isGroup = (address: number): boolean => address >>> 28 === 0xe || address === -1;
 
 /**
  * Writes a header of 20 bytes with its checksum.
  *
- * @param total bytes of the packet with this header.
- * @param identification 16 bits; without meaning where `dontFragment` (RFC 6864 §4.1).
+ * @param total size of the packet in bytes, header included.
+ * @param identification 16 bits; meaningless if `dontFragment` (RFC 6864 §4.1).
  */
 export function writeIPv4Header(
   bytes: Uint8Array,

@@ -12,18 +12,18 @@ export const IPV6_HEADER_SIZE = 40;
 export const FRAGMENT_HEADER_SIZE = 8;
 /** The largest value of the length field; jumbograms (RFC 2675) are rejected. */
 export const MAX_IPV6_PAYLOAD = 0xffff;
-/** The least MTU of a link (RFC 8200 §5). */
+/** The minimum MTU of a link (RFC 8200 §5). */
 export const MIN_IPV6_MTU = 1280;
 
 /**
- * Extension headers that are read; a packet with more is dropped. Each of those of RFC 8200 §4.1 occurs once,
+ * Extension headers that are read; a packet with more is dropped. Each extension header of RFC 8200 §4.1 occurs once,
  * destination options twice.
  */
 const MAX_EXTENSION_HEADERS = 8;
 /** Options other than padding in all headers of a packet (RFC 8504 §5.3 suggests 8). */
 const MAX_UNKNOWN_OPTIONS = 8;
 
-/** Why an IPv6 packet is dropped. */
+/** The reason why an IPv6 packet is dropped. */
 export type IPv6Fault =
   | 'ipv6 truncated'
   | 'ipv6 payload length'
@@ -50,7 +50,7 @@ export const NextHeader = {
  * rejected, and those of type 0 always (RFC 5095); so are unknown options that must not be skipped, without an
  * ICMP error.
  *
- * @returns undefined when `packet` is filled, or why the packet has to be dropped.
+ * @returns `undefined` when `packet` is filled, or the reason why the packet has to be dropped.
  */
 export function readIPv6(
   bytes: Uint8Array,
@@ -101,7 +101,7 @@ const isExtensionHeader = (protocol: number): boolean =>
   protocol === NextHeader.FRAGMENT ||
   protocol === NextHeader.DESTINATION_OPTIONS;
 
-/** Moves `protocol` and `payload` past the extension headers, or to the data of a fragment. */
+/** Moves `protocol` and `payload` beyond the extension headers, or to the data of a fragment. */
 function walkExtensionHeaders(packet: IpPacket): IPv6Fault | undefined {
   const { bytes, end } = packet;
   let unknownOptions = 0;
@@ -164,7 +164,10 @@ function countUnknownOptions(bytes: Uint8Array, start: number, end: number, seen
   return at === end ? unknown : Infinity;
 }
 
-/** RFC 8200 §4.5. A fragment that is a whole datagram ("atomic", RFC 6946) is treated as unfragmented. */
+/**
+ * Reads a fragment header (RFC 8200 §4.5). A fragment that is a whole datagram ("atomic", RFC 6946) is treated as
+ * unfragmented.
+ */
 function readFragmentHeader(packet: IpPacket, at: number): void {
   const { bytes } = packet;
   const offsetAndFlag = readUint16(bytes, at + 2);
@@ -178,8 +181,8 @@ function readFragmentHeader(packet: IpPacket, at: number): void {
 }
 
 /**
- * A fragment without data, or one before the last whose size is not a multiple of 8, is invalid (RFC 8200 §4.5), and
- * so is a datagram longer than the largest payload.
+ * The fault of a fragment: one without data, or one before the last whose size is not a multiple of 8, is invalid (RFC
+ * 8200 §4.5), and so is a datagram longer than the largest payload.
  */
 function fragmentFault(packet: IpPacket): IPv6Fault | undefined {
   const size = packet.end - packet.payload;
@@ -216,8 +219,8 @@ export function fillIPv6Endpoint(endpoint: MutableIpEndpoint, bytes: Uint8Array,
 }
 
 /**
- * `::` and `::1` (RFC 4291 §2.5), and IPv4-mapped addresses, which must not appear on the wire and would be
- * treated as IPv4 endpoints (RFC 4942 §2.2).
+ * Whether an address is `::` or `::1` (RFC 4291 §2.5), or an IPv4-mapped address, which must not appear on the wire and
+ * would be treated as IPv4 endpoints (RFC 4942 §2.2).
  */
 const isLocalOnly = ({ a, b, c, d }: IpEndpoint): boolean =>
   a === 0 && b === 0 && (c === MAPPED || (c === 0 && (d === 0 || d === 1)));

@@ -19,16 +19,16 @@ export const TcpFlag = {
 } as const;
 
 export const TCP_HEADER_SIZE = 20;
-/** The data offset has four bits. */
+/** The largest size of a header in bytes: the data offset has four bits. */
 const MAX_TCP_HEADER_SIZE = 60;
 /** The offset of the checksum in the header. */
 export const TCP_CHECKSUM_OFFSET = 16;
-/** Larger shifts are read as this one (RFC 7323 §2.3). */
+/** The largest window scale; larger shifts are read as this one (RFC 7323 §2.3). */
 const MAX_WINDOW_SCALE = 14;
-/** Blocks in a header without other options (RFC 2018 §3); three fit beside timestamps. */
+/** The number of blocks in a header without other options (RFC 2018 §3); three fit beside timestamps. */
 export const MAX_SACK_BLOCKS = 4;
 
-/** Why a TCP segment is dropped without any response. */
+/** The reason why a TCP segment is dropped without any response. */
 export type TcpFault =
   | 'tcp truncated'
   | 'tcp data offset'
@@ -46,29 +46,29 @@ const NO_BYTES = new Uint8Array(0);
 export class TcpSegment {
   sourcePort = 0;
   destinationPort = 0;
-  /** From 0 to 2^32 - 1, as all sequence numbers here. */
+  /** The sequence number, from 0 to 2^32 - 1, like all sequence numbers here. */
   sequence = 0;
   acknowledgment = 0;
-  /** `TcpFlag` bits. */
+  /** The flags, as bits of `TcpFlag`. */
   flags = 0;
-  /** As on the wire: not scaled. */
+  /** The window field as on the wire: not scaled. */
   window = 0;
   urgent = 0;
   /** The Maximum Segment Size option; 0 where absent. Only read from and written to SYNs. */
   mss = 0;
   /** The Window Scale option, at most 14; -1 where absent. Only read from and written to SYNs. */
   windowScale = -1;
-  /** Only read from and written to SYNs. */
+  /** Whether the SACK-permitted option is present. Only read from and written to SYNs. */
   sackPermitted = false;
-  /** Whether the Timestamps option is there (RFC 7323 §3). */
+  /** Whether the Timestamps option is present (RFC 7323 §3). */
   hasTimestamps = false;
   timestamp = 0;
   timestampEcho = 0;
-  /** Blocks in `sackBlocks`, at most 4; those beyond what the header has room for are not written. */
+  /** Number of blocks in `sackBlocks`, at most 4; blocks for which the header has no room are not written. */
   sackCount = 0;
-  /** Left and right edges alternately, as on the wire: not validated. */
+  /** SACK blocks: left and right edges alternately, as on the wire, not validated. */
   readonly sackBlocks = new Uint32Array(2 * MAX_SACK_BLOCKS);
-  /** The payload of a received segment. */
+  /** The buffer with the payload of a received segment. */
   bytes: Uint8Array = NO_BYTES;
   payload = 0;
   payloadEnd = 0;
@@ -103,7 +103,7 @@ const MSS_SIZE = 4;
 const WINDOW_SCALE_SIZE = 3;
 const SACK_PERMITTED_SIZE = 2;
 const TIMESTAMPS_SIZE = 10;
-/** Before the blocks: two NOPs for alignment, kind and length. */
+/** Bytes before the blocks: two NOPs for alignment, kind and length. */
 const SACK_LEAD = 4;
 const SACK_BLOCK_SIZE = 8;
 /** NOP, NOP, kind 8, length 10: common stacks send timestamps like this in segments other than SYNs. */
@@ -119,9 +119,9 @@ const VALID_COMBINATIONS = [SYN, SYN | ACK, RST, RST | ACK, FIN | ACK, ACK].redu
 /**
  * Reads the TCP segment in `packet`, and fills the ports of the packet's endpoints.
  *
- * @param checksumVouched the device has verified the checksum, or it is partial because the segment has not
- *   crossed a wire.
- * @returns undefined when `segment` is filled, or why it has to be dropped.
+ * @param checksumVouched whether the device has verified the checksum, or it is partial because the segment has not
+ * crossed a wire.
+ * @returns `undefined` when `segment` is filled, or the reason why it has to be dropped.
  */
 export function readTcpSegment(
   packet: IpPacket,
@@ -161,8 +161,8 @@ export function readTcpSegment(
 }
 
 /**
- * Unknown options, and known ones of wrong lengths, are skipped; an impossible length ends the options (RFC 9293
- * §3.1, MUST-6 and MUST-7). At most 40 bytes.
+ * Reads the options. Unknown options, and known ones of wrong lengths, are skipped; an impossible length ends the
+ * options (RFC 9293 §3.1, MUST-6 and MUST-7). At most 40 bytes.
  */
 function readOptions(bytes: Uint8Array, start: number, end: number, segment: TcpSegment): void {
   const isSyn = (segment.flags & SYN) !== 0;
@@ -225,7 +225,7 @@ function writtenSackBlocks(segment: TcpSegment, used: number): number {
   return Math.min(segment.sackCount, Math.floor(room / SACK_BLOCK_SIZE));
 }
 
-/** Bytes of the options without SACK blocks, a multiple of 4. */
+/** Size in bytes of the options without SACK blocks, a multiple of 4. */
 function fixedOptionsSize(segment: TcpSegment): number {
   const timestamps = segment.hasTimestamps ? TIMESTAMPS_SIZE + 2 : 0;
   if ((segment.flags & SYN) === 0) return timestamps;
@@ -238,7 +238,7 @@ function fixedOptionsSize(segment: TcpSegment): number {
   );
 }
 
-/** Bytes of the header that `writeTcpHeader` writes for this record, options included: 20 to 60. */
+/** Size in bytes of the header that `writeTcpHeader` writes for this record, options included: 20 to 60. */
 export function tcpHeaderSize(segment: TcpSegment): number {
   const fixed = fixedOptionsSize(segment);
   if (segment.sackCount === 0) return TCP_HEADER_SIZE + fixed;
@@ -246,8 +246,8 @@ export function tcpHeaderSize(segment: TcpSegment): number {
 }
 
 /**
- * Writes the header at `at` with its options, in the order of Linux, which middleboxes support. The checksum is
- * 0: see `writeTransportChecksum`.
+ * Writes the header at `at` with its options, in the order of Linux, which middleboxes support. The checksum is written
+ * as 0: see `writeTransportChecksum`.
  *
  * @returns the size of the header, equal to `tcpHeaderSize`.
  */
@@ -279,7 +279,7 @@ function writeMss({ mss }: TcpSegment, bytes: Uint8Array, at: number): number {
   return at + MSS_SIZE;
 }
 
-/** In a SYN with SACK permitted, which replaces the two NOPs. */
+/** Writes the timestamps, in a SYN with SACK permitted, which replaces the two NOPs. */
 function writeTimestamps(segment: TcpSegment, bytes: Uint8Array, at: number): number {
   if (segment.sackPermitted && (segment.flags & SYN) !== 0) {
     bytes[at] = OptionKind.SACK_PERMITTED;
@@ -292,7 +292,7 @@ function writeTimestamps(segment: TcpSegment, bytes: Uint8Array, at: number): nu
   return at + TIMESTAMPS_SIZE + 2;
 }
 
-/** SACK permitted, unless it was written with the timestamps, and the window scale. */
+/** Writes SACK permitted, unless it was written with the timestamps, and the window scale. */
 function writeSackPermittedAndScale(segment: TcpSegment, bytes: Uint8Array, start: number): number {
   let at = start;
   if (segment.sackPermitted && !segment.hasTimestamps) {
@@ -311,7 +311,7 @@ function writeSackPermittedAndScale(segment: TcpSegment, bytes: Uint8Array, star
   return at;
 }
 
-/** For a record with SACK blocks. */
+/** Writes the SACK blocks of a record that has some. */
 function writeSackBlocks(
   segment: TcpSegment,
   bytes: Uint8Array,

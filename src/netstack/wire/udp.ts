@@ -5,7 +5,7 @@ export const UDP_HEADER_SIZE = 8;
 /** The offset of the checksum in the header. */
 export const UDP_CHECKSUM_OFFSET = 6;
 
-/** Why a UDP datagram is dropped without any response. */
+/** The reason why a UDP datagram is dropped without any response. */
 export type UdpFault =
   | 'udp truncated'
   | 'udp length'
@@ -17,7 +17,7 @@ const NO_BYTES = new Uint8Array(0);
 
 /** A UDP datagram, in place. One record is reused for all datagrams. */
 export class UdpDatagram {
-  /** 0 for no reply (RFC 768). */
+  /** The source port; 0 for no reply (RFC 768). */
   sourcePort = 0;
   destinationPort = 0;
   bytes: Uint8Array = NO_BYTES;
@@ -31,8 +31,8 @@ export class UdpDatagram {
  *
  * Bytes after the length in the UDP header are ignored (the surplus area of RFC 9868).
  *
- * @param checksumVouched the device has verified the checksum, or it is partial.
- * @returns undefined when `datagram` is filled, or why it has to be dropped.
+ * @param checksumVouched whether the device has verified the checksum, or it is partial.
+ * @returns `undefined` when `datagram` is filled, or the reason why it has to be dropped.
  */
 export function readUdpDatagram(
   packet: IpPacket,
@@ -60,7 +60,7 @@ export function readUdpDatagram(
 }
 
 /**
- * Writes a header of 8 bytes at `at`, the checksum 0: see `writeTransportChecksum`.
+ * Writes a header of 8 bytes at `at` with the checksum 0: see `writeTransportChecksum`.
  *
  * @param payloadSize bytes of the payload, at most 65,527.
  */

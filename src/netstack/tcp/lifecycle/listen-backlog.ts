@@ -7,11 +7,11 @@ import {
   MAX_BACKLOG_PER_ADDRESS,
 } from '../limits.ts';
 
-/** Client and destination of a connection, as primitive values. */
+/** The client and the destination of a connection, as primitive values. */
 export interface Ends<Address, Network> {
   /** The client. */
   readonly address: Address;
-  /** The network of its destination. */
+  /** The network of the destination. */
   readonly network: Network;
 }
 
@@ -34,7 +34,7 @@ export class ListenBacklog<Connection, Address, Network> {
   readonly #all = new Shares<Connection, Address>();
   /** Connections that wait for their dials: for each client, by network. */
   readonly #dials = new Map<Address, Shares<Connection, Network>>();
-  /** Connections that wait for an ACK. */
+  /** Connections that wait for an ACK, by client address. */
   readonly #answered = new Shares<Connection, Address>();
   readonly #displaced = new RateLimit(DISPLACED_A_SECOND);
   readonly #most: number;
@@ -64,7 +64,7 @@ export class ListenBacklog<Connection, Address, Network> {
 
   /**
    * The connection to be displaced by a new one when there is no room; the caller ends and removes it.
-   * `undefined` if the new one has no priority and `DISPLACED_A_SECOND` is used up: drop its SYN.
+   * `undefined` if the new one has no priority and `DISPLACED_A_SECOND` is used up: its SYN must be dropped.
    */
   victim({ address, network }: Ends<Address, Network>, now: number): Connection | undefined {
     return (
@@ -90,7 +90,7 @@ export class ListenBacklog<Connection, Address, Network> {
     return isFarHeavier ? dials.heaviest?.oldest : undefined;
   }
 
-  /** Adds a requested connection. Only if `hasRoom`. */
+  /** Adds a requested connection. Requires `hasRoom`. */
   add(connection: Connection, { address, network }: Ends<Address, Network>): void {
     this.#waiting.set(connection, { address, isAnswered: false });
     this.#all.add(connection, address);
@@ -102,7 +102,7 @@ export class ListenBacklog<Connection, Address, Network> {
     dials.add(connection, network);
   }
 
-  /** The dial has ended: the SYN-ACK was sent, or the connection was refused silently. */
+  /** Called when the dial has ended: the SYN-ACK was sent, or the connection was refused silently. */
   answered(connection: Connection): void {
     const waiting = this.#waiting.get(connection);
     if (waiting === undefined || waiting.isAnswered) return;
@@ -111,7 +111,7 @@ export class ListenBacklog<Connection, Address, Network> {
     this.#answered.add(connection, waiting.address);
   }
 
-  /** The connection is established, or has ended. Idempotent. */
+  /** Removes a connection that is established, or has ended. Idempotent. */
   remove(connection: Connection): void {
     const waiting = this.#waiting.get(connection);
     if (waiting === undefined) return;
@@ -127,7 +127,7 @@ export class ListenBacklog<Connection, Address, Network> {
     if (dials?.size === 0) this.#dials.delete(address);
   }
 
-  /** The client that loses a connection to one of this address: the same, if it has as many as any other. */
+  /** The client that loses a connection to one of this address: this client itself, if it has as many as any other. */
   #heaviestBeside(address: Address): Address | undefined {
     const count = this.#all.countOf(address);
     if (count > 0 && (count >= this.#mostPerAddress || count === this.#all.most)) return address;

@@ -11,23 +11,23 @@ import {
 } from '../limits.ts';
 
 /**
- * Finds out whether the peer still answers: keep-alive probes of an idle connection (RFC 9293 §3.8.4),
+ * Checks whether the peer still responds: keep-alive probes of an idle connection (RFC 9293 §3.8.4),
  * probes of a zero window (§3.8.6.1), and the user timeout of everything unacknowledged (§3.8.3).
  */
 export class PeerProbes {
   readonly #deadlines: Deadlines;
   readonly #keepAlive: number;
   readonly #trace: Trace | undefined;
-  /** A probe is to be sent with the next `transmit`. */
+  /** Whether a probe has to be sent with the next `transmit`. */
   isDue = false;
   #heardAt: number;
   #keepAliveProbes = 0;
-  /** Probes of the window since it last opened. */
+  /** Number of window probes since the window last opened. */
   #windowProbes = 0;
-  /** Those of them since the last segment of the peer. */
+  /** Number of window probes since the last segment of the peer. */
   #unansweredProbes = 0;
 
-  /** @param keepAlive see `TcpSettings`. */
+  /** @param keepAlive milliseconds: see `TcpSettings`. */
   constructor(deadlines: Deadlines, keepAlive: number, trace: Trace | undefined, now: number) {
     this.#deadlines = deadlines;
     this.#keepAlive = keepAlive;
@@ -45,12 +45,12 @@ export class PeerProbes {
     return this.#windowProbes > 0;
   }
 
-  /** Whether the peer has answered all window probes, but perhaps the one that is on its way. */
+  /** Whether the peer has answered all window probes, except perhaps the one in flight. */
   get isAnswered(): boolean {
     return this.#unansweredProbes < 2;
   }
 
-  /** Whether a probe was sent that has no answer yet. */
+  /** Whether a probe was sent that is still unanswered. */
   get isBackedOff(): boolean {
     return this.#windowProbes > 0 || this.#keepAliveProbes > 0;
   }
@@ -59,20 +59,20 @@ export class PeerProbes {
     if (this.#keepAlive > 0) this.#deadlines.set('keepAlive', now + this.#keepAlive);
   }
 
-  /** An acceptable segment of the peer has arrived. */
+  /** Called when an acceptable segment of the peer has arrived. */
   onHeard(now: number): void {
     this.#heardAt = now;
     this.#keepAliveProbes = 0;
     this.#unansweredProbes = 0;
   }
 
-  /** The right edge of the peer's window has moved. */
+  /** Called when the right edge of the peer's window has moved. */
   onWindowOpened(): void {
     this.#windowProbes = 0;
     this.#deadlines.clear('persist');
   }
 
-  /** Data waits for the window, whose update may have been lost (§3.8.6.1): sets the persist timer. */
+  /** Called when data waits for the window, whose update may have been lost (§3.8.6.1): sets the persist timer. */
   onWindowBlocked(rtt: RttEstimator, now: number): void {
     const deadlines = this.#deadlines;
     if (deadlines.isSet('persist')) return;
@@ -85,7 +85,7 @@ export class PeerProbes {
     this.startUserTimeout(now);
   }
 
-  /** The persist timer. */
+  /** Handles the persist timer. */
   onPersistTimeout(now: number): void {
     this.#windowProbes++;
     this.#unansweredProbes++;
@@ -95,7 +95,7 @@ export class PeerProbes {
   }
 
   /**
-   * The keep-alive timer. Data in flight and window probes serve as probes themselves.
+   * Handles the keep-alive timer. Data in flight and window probes serve as probes themselves.
    * @returns false if the peer has answered none of the probes: the connection has failed.
    */
   onKeepAliveTimeout(isAwaitingAck: boolean, now: number): boolean {
@@ -114,22 +114,22 @@ export class PeerProbes {
     return true;
   }
 
-  /** Something was sent that the peer must acknowledge, or its window is closed. */
+  /** Starts the user timeout: a segment was sent that the peer must acknowledge, or its window is closed. */
   startUserTimeout(now: number): void {
     if (!this.#deadlines.isSet('user')) this.#deadlines.set('user', now + USER_TIMEOUT);
   }
 
   /**
-   * Something was acknowledged, or the peer answers while its window is closed, which it may keep closed
-   * indefinitely (§3.8.6.1).
-   * @param isWaiting whether more is unacknowledged, or waits for the window.
+   * Restarts the user timeout: data was acknowledged, or the peer responds while its window is closed, which it may
+   * keep closed indefinitely (§3.8.6.1).
+   * @param isWaiting whether more data is unacknowledged, or waits for the window.
    */
   restartUserTimeout(isWaiting: boolean, now: number): void {
     if (isWaiting) this.#deadlines.set('user', now + USER_TIMEOUT);
     else this.#deadlines.clear('user');
   }
 
-  /** The path delivers again: probes without an answer are repeated at once. */
+  /** Called when the path delivers again: unanswered probes are repeated at once. */
   onPathRestored(): void {
     if (!this.isBackedOff) return;
     this.isDue = true;

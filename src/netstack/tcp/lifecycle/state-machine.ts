@@ -33,17 +33,17 @@ export class StateMachine {
     return this.#state;
   }
 
-  /** Why the connection ended early. */
+  /** The reason why the connection ended early. */
   get failure(): TcpFailure | undefined {
     return this.#failure;
   }
 
-  /** Set in TIME-WAIT, and kept after it. */
+  /** The state in TIME-WAIT, kept afterwards. */
   get timeWait(): TimeWait | undefined {
     return this.#timeWait;
   }
 
-  /** Enters a state; does nothing if figure 5 has no such transition. CLOSED ends all timers. */
+  /** Enters a state; no effect if figure 5 has no such transition. CLOSED ends all timers. */
   enter(to: TcpState, now: number): void {
     const from = this.#state;
     if (!mayGo(from, to)) return;
@@ -54,7 +54,7 @@ export class StateMachine {
     if (from !== 'TIME-WAIT') this.#events.raise('closed');
   }
 
-  /** Enters CLOSED because of a failure; what the peer has not acknowledged is discarded. */
+  /** Enters CLOSED because of a failure; unacknowledged data is discarded. */
   fail(failure: TcpFailure, now: number): void {
     if (this.#state === 'CLOSED') return;
     this.#failure = failure;
@@ -71,7 +71,7 @@ export class StateMachine {
     this.#events.raise('closed');
   }
 
-  /** The 2 MSL timeout of `timeWait` has changed. */
+  /** Applies a change of the 2 MSL timeout of `timeWait`. */
   restartTimeWait(): void {
     if (this.#timeWait !== undefined) this.#deadlines.set('close', this.#timeWait.expiresAt);
   }

@@ -1,26 +1,26 @@
 import type { Deadlines } from '../deadlines.ts';
 import { FIRST_HANDSHAKE_TIMEOUT, MAX_HANDSHAKE_TIMEOUT } from '../limits.ts';
 
-/** When this side's SYN or SYN-ACK is sent, and sent again (RFC 9293 §3.8.1, RFC 6298 §2.1 and §5.5). */
+/** Schedules the sending and retransmission of this side's SYN or SYN-ACK (RFC 9293 §3.8.1, RFC 6298 §2.1 and §5.5). */
 export class SynRetransmission {
   readonly #deadlines: Deadlines;
   /** Whether a SYN of the peer may be answered: a passive connection waits for `accept`. */
   isAccepted: boolean;
-  /** To be sent with the next `transmit`. */
+  /** Whether the SYN or SYN-ACK is due with the next `transmit`. */
   isDue: boolean;
   #sent = 0;
-  /** Those sent since the path was last restored: the timeout doubles with each. */
+  /** Number of transmissions since the path was last restored: the timeout doubles with each. */
   #unanswered = 0;
   #sentAt = 0;
 
-  /** An active connection sends its SYN at once. */
+  /** Creates the schedule; an active connection sends its SYN at once. */
   constructor(role: 'active' | 'passive', deadlines: Deadlines) {
     this.isAccepted = role === 'active';
     this.isDue = role === 'active';
     this.#deadlines = deadlines;
   }
 
-  /** Whether it was ever sent. */
+  /** Whether the SYN or SYN-ACK was ever sent. */
   get isSent(): boolean {
     return this.#sent > 0;
   }
@@ -35,21 +35,24 @@ export class SynRetransmission {
     this.#sentAt = now;
   }
 
-  /** The retransmission timeout. @returns false if it was sent again `retries` times already. */
+  /** Handles the retransmission timeout. @returns false after `retries` retransmissions. */
   onTimeout(retries: number): boolean {
     if (this.#unanswered > retries) return false;
     this.isDue = true;
     return true;
   }
 
-  /** The peer has acknowledged it. @returns the round trip; `undefined` if it was sent more than once. */
+  /**
+   * Called when the peer has acknowledged the SYN. @returns the round trip; `undefined` if the SYN was sent more than
+   * once.
+   */
   onAcknowledged(now: number): number | undefined {
     this.isDue = false;
     this.#deadlines.clear('handshake');
     return this.#sent === 1 ? now - this.#sentAt : undefined;
   }
 
-  /** The path delivers again: it is sent at once, and the timeout is as short as the first. */
+  /** Called when the path delivers again: the SYN is sent at once, and the timeout starts with its first value. */
   onPathRestored(): void {
     this.#unanswered = 0;
     this.isDue = true;

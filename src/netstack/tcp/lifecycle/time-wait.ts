@@ -7,9 +7,9 @@ import { timestampAt } from '../timestamps.ts';
 
 /** The variables of a connection that TIME-WAIT keeps; numbers as on the wire. */
 export interface TimeWaitFacts {
-  /** SND.NXT: after this side's FIN. */
+  /** SND.NXT, after this side's FIN. */
   readonly sendNext: number;
-  /** RCV.NXT: after the peer's FIN. */
+  /** RCV.NXT, after the peer's FIN. */
   readonly receiveNext: number;
   /** The window field of the last ACK. */
   readonly window: number;
@@ -21,18 +21,18 @@ export interface TimeWaitFacts {
 
 /** The effect of a segment on a connection in TIME-WAIT. */
 export type TimeWaitVerdict =
-  /** None. */
+  /** No effect. */
   | 'ignored'
   /** An ACK must be sent: `acknowledge`. */
   | 'acknowledge'
-  /** The peer has sent its FIN again: an ACK must be sent, and the 2 MSL timeout was restarted. */
+  /** The peer has retransmitted its FIN: an ACK must be sent, and the 2 MSL timeout was restarted. */
   | 'restart'
-  /** By a RST. */
+  /** A RST has closed the connection. */
   | 'closed'
-  /** By the SYN of a new connection, which replaces this one; see `nextInitialSequence`. */
+  /** The SYN of a new connection replaces this one; see `nextInitialSequence`. */
   | 'reopen';
 
-/** Added to SND.NXT, so that old segments in flight are outside the window of the new connection. */
+/** Distance added to SND.NXT, so that old segments in flight are outside the window of the new connection. */
 const REOPEN_DISTANCE = 65_537;
 
 /** A connection in TIME-WAIT (RFC 9293 §3.10.7.4), without its buffers. */
@@ -89,7 +89,7 @@ export class TimeWait {
     return this.#challenges.takeStray(now) ? 'acknowledge' : 'ignored';
   }
 
-  /** Writes an ACK of everything received. @returns false if the output has no room; it is not sent later. */
+  /** Writes an ACK of everything received. @returns false if the output has no room; the ACK is not sent later. */
   acknowledge(out: SegmentOutput, now: number): boolean {
     const { sendNext, receiveNext, window, timestamps, timestampOffset, recentTimestamp } =
       this.#facts;
@@ -107,7 +107,10 @@ export class TimeWait {
     return true;
   }
 
-  /** RFC 6191 §2: a later timestamp, or the same and a later SEG.SEQ. Without timestamps, a later SEG.SEQ. */
+  /**
+   * Whether a SYN is newer by RFC 6191 §2: a later timestamp, or the same and a later SEG.SEQ. Without timestamps, a
+   * later SEG.SEQ.
+   */
   #isNewer(segment: TcpSegment, now: number): boolean {
     const { receiveNext, timestamps, recentTimestamp, recentTimestampAt } = this.#facts;
     const isLater = distance(receiveNext, segment.sequence) > 0;

@@ -10,7 +10,7 @@ const MAX_FIELD = 65_535;
 const MOST_DRIFT = 1 / 8;
 
 /**
- * RCV.WND (RFC 9293 §3.8.6). It opens as the reader takes data, not as data arrives, and its right edge never
+ * RCV.WND (RFC 9293 §3.8.6). The window opens as the reader takes data, not as data arrives, and its right edge never
  * moves back. Its size doubles when a reader that keeps up takes at least half of it in a round trip, so a
  * connection that is not read holds no more than the first window.
  */
@@ -19,7 +19,7 @@ export class AdvertisedWindow {
   #max: number;
   #edge: number;
   #roundTrip = Infinity;
-  /** Bytes that the reader has taken since `#measuredFrom`. */
+  /** Number of bytes that the reader has taken since `#measuredFrom`. */
   #taken = 0;
   #measuredFrom: number;
 
@@ -30,7 +30,7 @@ export class AdvertisedWindow {
     this.#measuredFrom = now;
   }
 
-  /** The size in bytes: how much may be unread. */
+  /** The size of the window in bytes: the most that may be unread. */
   get size(): number {
     return this.#size;
   }
@@ -40,26 +40,26 @@ export class AdvertisedWindow {
     return this.#edge;
   }
 
-  /** A round trip in milliseconds, from echoed timestamps or the handshake; the minimum is used. */
+  /** Records a round trip in milliseconds, from echoed timestamps or the handshake; the minimum is used. */
   onRoundTrip(sample: number): void {
     this.#roundTrip = Math.min(this.#roundTrip, sample);
   }
 
-  /** The window field announces no more than `most`: without window scaling, so neither may the window grow. */
+  /** Limits the window to `most`, the largest that can be announced without window scaling. */
   limit(most: number): void {
     this.#max = Math.min(this.#max, most);
     this.#size = Math.min(this.#size, most);
   }
 
-  /** The shared memory is used up: shrinks to `LEAST_BUFFER`, from where the window may grow again. */
+  /** Shrinks the window to `LEAST_BUFFER`, since the shared memory is used up; it may grow again from there. */
   shrink(): void {
     this.#size = Math.min(this.#size, LEAST_BUFFER);
   }
 
   /**
-   * The reader has taken bytes.
+   * Called when the reader has taken bytes.
    * @param unread bytes that it has not taken yet, without those after a gap.
-   * @param mayGrow see `SharedMemory`.
+   * @param mayGrow whether the window may grow: see `SharedMemory`.
    */
   onTaken(bytes: number, unread: number, mayGrow: boolean, now: number): void {
     this.#taken += bytes;
@@ -76,7 +76,7 @@ export class AdvertisedWindow {
   }
 
   /**
-   * Whether a window update is sent (receiver's silly window syndrome avoidance, RFC 9293 §3.8.6.2.2): the right
+   * Whether a window update is due (receiver's silly window syndrome avoidance, RFC 9293 §3.8.6.2.2): the right
    * edge moves by at least two full segments and a quarter of the window, or the window is nearly closed.
    */
   isUpdateDue(read: number, received: number, mss: number): boolean {
@@ -87,7 +87,7 @@ export class AdvertisedWindow {
   }
 
   /**
-   * The window field of the next segment. Moves the right edge to what the field announces.
+   * The window field of the next segment. Moves the right edge to the announced one.
    * @param scale Rcv.Wind.Shift (RFC 7323 §2.3); 0 without the option and in a SYN.
    */
   announce(read: number, received: number, mss: number, scale: number): number {
@@ -101,11 +101,11 @@ export class AdvertisedWindow {
     return field;
   }
 
-  /** The field that keeps the right edge where it is: rounded up, because the window must not shrink. */
+  /** The window field that keeps the right edge where it is: rounded up, because the window must not shrink. */
   #repeat(read: number, received: number, unit: number): number {
     const units = (this.#edge - received) / unit;
-    // Rounding up moves the edge with each segment smaller than the unit. Beyond a limit it is rounded down;
-    // data up to the announced edge is accepted all the same.
+    // Rounding up moves the edge with each segment smaller than the unit. Beyond a limit the field is rounded down;
+    // data up to the announced edge is still accepted.
     const isDrifting = this.#edge - read > this.#size * (1 + MOST_DRIFT);
     return Math.max(isDrifting ? Math.floor(units) : Math.ceil(units), 0);
   }

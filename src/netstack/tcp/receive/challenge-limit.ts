@@ -1,8 +1,8 @@
 import { CHALLENGE_INTERVAL, MAX_CHALLENGE_ACKS, STRAY_ACK_INTERVAL } from '../limits.ts';
 
 /**
- * Limits the ACKs in reply to unacceptable segments. Without a limit two ends that disagree would exchange
- * them endlessly, and an attacker could make a host send them (RFC 5961 §7).
+ * Limits the ACKs in reply to unacceptable segments. Without a limit two ends that disagree would exchange them
+ * indefinitely, and an attacker could make a host send them (RFC 5961 §7).
  */
 export class ChallengeLimit {
   #left = MAX_CHALLENGE_ACKS;
@@ -20,7 +20,10 @@ export class ChallengeLimit {
     return true;
   }
 
-  /** Whether an ACK may be sent for a segment without text outside the window: it may reply to one of ours. */
+  /**
+   * Whether an ACK may be sent for a segment without text outside the window: it may itself reply to an ACK of this
+   * side.
+   */
   takeStray(now: number): boolean {
     if (now - this.#strayAt < STRAY_ACK_INTERVAL) return false;
     this.#strayAt = now;

@@ -19,7 +19,7 @@ export class DelayedAcks {
     this.#deadlines = deadlines;
   }
 
-  /** ACKs to be sent now; more than one only for peers that count duplicate ACKs. */
+  /** Number of ACKs to be sent now; more than one only for peers that count duplicate ACKs. */
   get due(): number {
     return this.#count;
   }
@@ -29,7 +29,7 @@ export class DelayedAcks {
     return this.#isReportDue;
   }
 
-  /** Data arrived in order. @param mss payload bytes of the largest segment that the peer may send. */
+  /** Called when data arrived in order. @param mss payload bytes of the largest segment that the peer may send. */
   onInOrder(bytes: number, mss: number, now: number): void {
     this.#bytes += bytes;
     if (bytes > this.#fullSegment) this.#fullSegment = Math.min(bytes, mss);
@@ -43,8 +43,8 @@ export class DelayedAcks {
   }
 
   /**
-   * Data arrived out of order. Each such segment gets an ACK of its own if the peer detects losses by duplicate
-   * ACKs; with SACK one ACK reports them all.
+   * Called when data arrived out of order. Each such segment gets an ACK of its own if the peer detects losses by
+   * duplicate ACKs; with SACK one ACK reports them all.
    */
   onOutOfOrder(sack: boolean): void {
     this.#isReportDue = true;
@@ -52,7 +52,7 @@ export class DelayedAcks {
     else this.#count = Math.min(this.#count + 1, MAX_DUPLICATE_ACKS);
   }
 
-  /** An ACK is sent with the next `transmit`, with data or alone. */
+  /** Requires an ACK with the next `transmit`, with data or alone. */
   require(): void {
     if (this.#count === 0) this.#count = 1;
   }
@@ -61,12 +61,12 @@ export class DelayedAcks {
     if (this.#deadlines.take('acknowledgment', now)) this.require();
   }
 
-  /** A segment was sent with all SACK blocks that there are. */
+  /** Called when a segment was sent with all current SACK blocks. */
   onReported(): void {
     this.#isReportDue = false;
   }
 
-  /** A segment was sent, with SEG.ACK = RCV.NXT. */
+  /** Called when a segment was sent with SEG.ACK = RCV.NXT. */
   onSent(): void {
     this.#bytes = 0;
     if (this.#count > 0) this.#count--;

@@ -18,17 +18,17 @@ export class OutOfOrder {
     return this.#ranges.size === 0;
   }
 
-  /** The number of ranges, for tests of its bound. */
+  /** Number of ranges, for tests of its bound. */
   get ranges(): number {
     return this.#ranges.size;
   }
 
-  /** Bytes of memory. */
+  /** Memory in bytes. */
   get memory(): number {
     return this.#blocks.size * OUT_OF_ORDER_BLOCK;
   }
 
-  /** Start and end of the first range; only if there is one. */
+  /** Start of the first range; only if there is one. */
   get firstStart(): number {
     return this.#ranges.start(0);
   }
@@ -37,7 +37,7 @@ export class OutOfOrder {
     return this.#ranges.end(0);
   }
 
-  /** Whether all of this range has arrived. */
+  /** Whether all of a range has arrived. */
   has(start: number, end: number): boolean {
     return this.#ranges.has(start, end);
   }
@@ -62,7 +62,7 @@ export class OutOfOrder {
   }
 
   /**
-   * Removes bytes from the first range, which is in order now: from `offset` to the end of their block or of the
+   * Removes bytes from the first range, which is now in order: from `offset` to the end of their block or of the
    * range. The caller owns them: nothing else is written to that block.
    */
   take(offset: number): Uint8Array {
@@ -73,7 +73,7 @@ export class OutOfOrder {
     return chunk;
   }
 
-  /** Everything below `offset` is in order: removes it. */
+  /** Removes everything below `offset`, which is in order. */
   forget(offset: number): void {
     const ranges = this.#ranges;
     const blockStart = offset - (offset % OUT_OF_ORDER_BLOCK);
@@ -101,7 +101,7 @@ export class OutOfOrder {
 
   /**
    * Writes ranges for a SACK option: the most recently changed one first, no range twice (RFC 2018 §4).
-   * @param blocks start and end by turns; filled from pair `count` up to pair `limit`.
+   * @param blocks start and end alternately; filled from pair `count` up to pair `limit`.
    * @returns the number of pairs in `blocks`.
    */
   report(blocks: Float64Array, count: number, limit: number): number {
@@ -126,7 +126,7 @@ export class OutOfOrder {
     const ranges = this.#ranges;
     const recent = this.#recent;
     const index = ranges.find(offset);
-    // Replaces an older offset of the same range, or else the last one.
+    // Replaces an older offset of the same range, otherwise the last one.
     let free = MAX_SACK_BLOCKS - 1;
     for (let i = 0; i < MAX_SACK_BLOCKS; i++) {
       const other = recent[i] as number; // within, here and below

@@ -14,15 +14,17 @@ import {
 /** Maximum memory of unread chunks, as a multiple of their bytes. */
 const WASTE = 4;
 
-/** How a segment's data arrived. The ACK of `in-order` may be delayed, all others are due at once (RFC 5681 §4.2). */
+/**
+ * How the data of a segment arrived. The ACK of `in-order` may be delayed; all others are due at once (RFC 5681 §4.2).
+ */
 export type Arrival =
   | 'in-order'
-  /** In order, with out-of-order data waiting. */
+  /** The data is in order, and out-of-order data waits. */
   | 'filled'
   | 'out-of-order'
-  /** Nothing new; reported by DSACK (RFC 2883). */
+  /** The data is not new; reported by DSACK (RFC 2883). */
   | 'duplicate'
-  /** Outside the window, or beyond `MAX_RANGES`. */
+  /** The data is outside the window, or beyond `MAX_RANGES`. */
   | 'dropped';
 
 /**
@@ -31,19 +33,19 @@ export type Arrival =
  */
 export class ReceiveBuffer {
   readonly window: AdvertisedWindow;
-  /** Set while there is out-of-order data. */
+  /** Out-of-order data; `undefined` while there is none. */
   #ahead: OutOfOrder | undefined;
   /** Chunks in order, before the data in the current block. */
   readonly #chunks = new Fifo<Uint8Array>();
   /** Bytes of memory that the chunks keep alive. */
   #chunkMemory = 0;
   #block: Uint8Array | undefined;
-  /** How much of the current block was taken by the reader, and how much is filled. */
+  /** Bytes of the current block that the reader has taken; `#blockEnd` is the end of those received. */
   #blockRead = 0;
   #blockEnd = 0;
   #read = 0;
   #received = 0;
-  /** Bytes received since the reader had last taken everything, and in the period before that. */
+  /** Bytes received since the reader had last taken everything, and in the period before. */
   #burst = 0;
   #lastBurst = 0;
   #duplicateStart = 0;
@@ -58,7 +60,7 @@ export class ReceiveBuffer {
     return this.#received;
   }
 
-  /** Bytes that the reader can take now. */
+  /** Number of bytes that the reader can take now. */
   get readable(): number {
     return this.#received - this.#read;
   }
@@ -68,7 +70,7 @@ export class ReceiveBuffer {
     return this.#ahead !== undefined;
   }
 
-  /** Bytes of memory that hold data not yet taken by the reader. */
+  /** Memory in bytes that holds data not yet taken by the reader. */
   get memory(): number {
     const inBlock = this.#blockEnd > this.#blockRead ? (this.#block?.length ?? 0) : 0;
     return (this.#ahead?.memory ?? 0) + this.#chunkMemory + inBlock;
@@ -76,7 +78,8 @@ export class ReceiveBuffer {
 
   /**
    * Inserts `size` bytes (at least 1) at `offset`; they start at `at` in `bytes`.
-   * @param isShort see `SharedMemory`: the window is then `LEAST_BUFFER`, and nothing is kept out of order.
+   * @param isShort whether memory is short (see `SharedMemory`): the window is then `LEAST_BUFFER`, and no out-of-order
+   * data is kept.
    */
   insert(offset: number, bytes: Uint8Array, at: number, size: number, isShort = false): Arrival {
     if (isShort) this.window.shrink();
@@ -100,8 +103,8 @@ export class ReceiveBuffer {
   }
 
   /**
-   * The next bytes in order, which the caller then owns; `undefined` if there are none.
-   * @param mayGrow see `SharedMemory`.
+   * Takes the next bytes in order, which the caller then owns; `undefined` if there are none.
+   * @param mayGrow whether the window may grow: see `SharedMemory`.
    */
   take(now: number, mayGrow = true): Uint8Array | undefined {
     const chunk = this.#takeChunk() ?? this.#takeBlock();
@@ -110,7 +113,7 @@ export class ReceiveBuffer {
     if (this.#read === this.#received) {
       this.#lastBurst = this.#burst;
       this.#burst = 0;
-      // An idle connection keeps no block, and a reader that has taken all of one may free it.
+      // An idle connection keeps no block, and a reader that has taken a whole block may free it.
       const isWhole = this.#block?.buffer === chunk.buffer && chunk.length === this.#blockEnd;
       if (isWhole) asSole(chunk);
       this.#block = undefined;
@@ -119,12 +122,12 @@ export class ReceiveBuffer {
     return chunk;
   }
 
-  /** See `AdvertisedWindow.announce`. */
+  /** The window field of the next segment; see `AdvertisedWindow.announce`. */
   announce(mss: number, scale: number): number {
     return this.window.announce(this.#read, this.#received, mss, scale);
   }
 
-  /** See `AdvertisedWindow.isUpdateDue`. */
+  /** Whether a window update is due; see `AdvertisedWindow.isUpdateDue`. */
   isUpdateDue(mss: number): boolean {
     return this.window.isUpdateDue(this.#read, this.#received, mss);
   }
@@ -132,7 +135,7 @@ export class ReceiveBuffer {
   /**
    * Writes the SACK blocks of the next segment: a duplicate first (once, RFC 2883), then the ranges that
    * changed last.
-   * @param blocks start and end by turns.
+   * @param blocks start and end alternately.
    * @param limit the maximum number of pairs.
    * @returns the number of pairs.
    */
@@ -147,7 +150,7 @@ export class ReceiveBuffer {
     return this.#ahead?.report(blocks, count, limit) ?? count;
   }
 
-  /** Discards everything: the connection was aborted. */
+  /** Discards everything after the connection was aborted. */
   clear(): void {
     this.#read = this.#received;
     this.#chunks.clear();
@@ -156,7 +159,7 @@ export class ReceiveBuffer {
     this.#ahead = undefined;
   }
 
-  /** In-order data with out-of-order data waiting. The byte of an offset is at `base + offset` in `bytes`. */
+  /** Inserts in-order data while out-of-order data waits. The byte of an offset is at `base + offset` in `bytes`. */
   #fill(ahead: OutOfOrder, start: number, end: number, bytes: Uint8Array, base: number): void {
     for (let from = start; from < end; from = this.#received) {
       const until = ahead.isEmpty ? end : Math.min(end, ahead.firstStart);
@@ -176,7 +179,7 @@ export class ReceiveBuffer {
     if (ahead.isEmpty) this.#ahead = undefined;
   }
 
-  /** The right edge when memory is short. */
+  /** The right edge of the window when memory is short. */
   #leastEdge(): number {
     return Math.min(this.window.edge, this.#read + LEAST_BUFFER);
   }
@@ -200,7 +203,7 @@ export class ReceiveBuffer {
     }
   }
 
-  /** Sized by the previous period, to hold what may arrive before the reader runs. */
+  /** Allocates a block, sized by the previous period, to hold the data that may arrive before the reader runs. */
   #newBlock(size: number): Uint8Array {
     const expected = Math.max(size, this.#lastBurst - this.#burst + size, this.#burst);
     let length = LEAST_BLOCK;
@@ -212,7 +215,7 @@ export class ReceiveBuffer {
     return this.#block;
   }
 
-  /** Closes the current block: what is unread of it becomes a chunk. */
+  /** Closes the current block: its unread part becomes a chunk. */
   #seal(): void {
     const length = this.#block?.length ?? 0;
     const chunk = this.#takeBlock();

@@ -1,8 +1,8 @@
 import { MAX_SEGMENTS } from './recovery-limits.ts';
 
 /**
- * Duplicate acknowledgements in a row from a peer without SACK: each stands for one segment that has left
- * the network, though not for a certain one (RFC 5681 §3.2).
+ * Duplicate acknowledgements in a row from a peer without SACK: each stands for one segment that has left the network,
+ * but not for a particular one (RFC 5681 §3.2).
  */
 export class DuplicateAcks {
   #count = 0;
@@ -15,13 +15,13 @@ export class DuplicateAcks {
     this.#count = 0;
   }
 
-  /** A duplicate acknowledgement, with data outstanding. */
+  /** Counts a duplicate acknowledgement, with data outstanding. */
   onDuplicate(): void {
     this.#count = Math.min(this.#count + 1, MAX_SEGMENTS);
   }
 
   /**
-   * A partial acknowledgement (RFC 6582 §3.2) covers the retransmitted segment and further ones, which
+   * Handles a partial acknowledgement (RFC 6582 §3.2), which covers the retransmitted segment and further ones, which
    * duplicates have already counted.
    */
   onPartialAck(bytes: number, mss: number): void {

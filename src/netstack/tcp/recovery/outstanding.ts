@@ -11,16 +11,16 @@ import { SegmentFlag, SentSegments } from './sent-segments.ts';
 const { IN_FLIGHT, SACKED, LOST, RETRANSMITTED, REPORTED } = SegmentFlag;
 
 /**
- * The data between SND.UNA and SND.NXT, and its state: delivered, in flight or lost. Keeps `SendControl`'s count
- * of bytes in flight in step. Detects losses by RACK; it does not decide when anything is sent.
+ * The data between SND.UNA and SND.NXT, and its state: delivered, in flight or lost. Keeps `SendControl`'s count of
+ * bytes in flight current. Detects losses by RACK; does not decide when data is sent.
  */
 export class Outstanding implements SackOwner {
   readonly segments = new SentSegments();
   readonly scoreboard = new SackScoreboard();
   readonly rack = new Rack();
-  /** Created with the first retransmission or loss. */
+  /** The record of the current or last recovery; created with the first retransmission or loss. */
   episode: RecoveryEpisode | undefined;
-  /** Ranges to be retransmitted; they start and end where segments do. */
+  /** Ranges to be retransmitted, on segment boundaries. */
   readonly lost = new RangeSet();
   readonly #control: SendControl;
   readonly #trace: Trace | undefined;
@@ -31,7 +31,7 @@ export class Outstanding implements SackOwner {
   #transmission = 0;
   #lossTime = Infinity;
 
-  /** About the current acknowledgement. */
+  /** State of the current acknowledgement. */
   #now = 0;
   #echo = -1;
   #advances = false;
@@ -74,7 +74,7 @@ export class Outstanding implements SackOwner {
     this.#mss = mss;
   }
 
-  /** A segment with new data was sent. */
+  /** Called when a segment with new data was sent. */
   onSent(end: number, now: number): void {
     const { segments } = this;
     const start = this.#sndNxt;
@@ -84,7 +84,10 @@ export class Outstanding implements SackOwner {
     segments.enlist(slot, this.#transmission++);
   }
 
-  /** These bytes were retransmitted. They start where a segment does, except for the probe of a large one's tail. */
+  /**
+   * Called when these bytes were retransmitted. They start at a segment boundary, except for the probe of a large
+   * segment's tail.
+   */
   onResent(start: number, end: number, now: number): void {
     const { segments } = this;
     const control = this.#control;
@@ -129,7 +132,7 @@ export class Outstanding implements SackOwner {
     return last;
   }
 
-  /** Begins an acknowledgement; its parts follow. */
+  /** Begins an acknowledgement, whose parts follow. */
   beginAck(offset: number, echo: number, now: number): void {
     this.#now = now;
     this.#echo = echo;
@@ -139,7 +142,7 @@ export class Outstanding implements SackOwner {
     this.rack.beginAck();
   }
 
-  /** SEG.ACK, at most SND.NXT. */
+  /** Handles SEG.ACK, at most SND.NXT. */
   acknowledge(offset: number): void {
     const { segments } = this;
     while (segments.count > 0) {
@@ -157,8 +160,8 @@ export class Outstanding implements SackOwner {
   }
 
   /**
-   * Part of a SACK block, from `SackScoreboard`. A peer receives whole packets. Parts of one are ignored, so that
-   * no acknowledgement can divide segments into more than packets.
+   * Handles a part of a SACK block, from `SackScoreboard`. A peer receives whole packets. Parts of packets are ignored,
+   * so that no acknowledgement can divide segments into more than packets.
    */
   sacked(start: number, end: number): void {
     const { segments } = this;
@@ -187,7 +190,7 @@ export class Outstanding implements SackOwner {
     return this.#advances && this.#echo >= 0 ? this.#now - this.#echo : -1;
   }
 
-  /** RACK_detect_loss: marks segments that were overtaken long enough ago as lost (RFC 8985 §6.2). */
+  /** RACK_detect_loss: marks segments as lost that were overtaken long enough ago (RFC 8985 §6.2). */
   detectLost(recovers: boolean, now: number): void {
     const { segments, rack } = this;
     const { rtt } = this.#control;
@@ -205,7 +208,7 @@ export class Outstanding implements SackOwner {
     }
   }
 
-  /** Without SACK: three duplicate ACKs show that the first packet is lost. */
+  /** Without SACK: marks the first packet as lost, as three duplicate ACKs show. */
   loseFirst(now: number): void {
     const { segments } = this;
     if (segments.count === 0) return;
@@ -223,7 +226,7 @@ export class Outstanding implements SackOwner {
     this.#lossTime = Infinity;
   }
 
-  /** The path MTU has decreased: larger segments in flight are retransmitted, which is no sign of congestion. */
+  /** Applies a lower path MTU: larger segments in flight are retransmitted, which is not a sign of congestion. */
   resize(largest: number): void {
     const { segments } = this;
     for (let index = 0; index < segments.count; index++) {
@@ -236,13 +239,13 @@ export class Outstanding implements SackOwner {
     }
   }
 
-  /** Whether the peer has reneged (RFC 2018 §8): it had reported the first segment, and does not acknowledge it. */
+  /** Whether the peer has reneged (RFC 2018 §8): it reported the first segment, and does not acknowledge it. */
   get isReneged(): boolean {
     const { segments } = this;
     return segments.count > 0 && (segments.flags(segments.at(0)) & SACKED) !== 0;
   }
 
-  /** Discards all SACK reports; that data is retransmitted (RFC 2018 §8). */
+  /** Discards all SACK reports, so that their data is retransmitted (RFC 2018 §8). */
   forgetSacked(): void {
     const { segments } = this;
     for (let index = 0; index < segments.count; index++) {
@@ -276,7 +279,7 @@ export class Outstanding implements SackOwner {
     }
   }
 
-  /** A segment is newly acknowledged or reported. */
+  /** Called when a segment is newly acknowledged or reported. */
   #deliver(slot: number): void {
     const { segments } = this;
     const flags = segments.flags(slot);
@@ -312,9 +315,9 @@ export class Outstanding implements SackOwner {
   }
 
   /**
-   * Whether the echoed timestamp shows that the original has arrived, not the retransmission (Eifel, RFC 3522).
-   * The timestamp is that of the segment that moved SND.UNA. For segments after the first one it must be older
-   * than every retransmission.
+   * Whether the echoed timestamp shows that the original of a segment has arrived, rather than the retransmission
+   * (Eifel, RFC 3522). The timestamp is that of the segment that moved SND.UNA. For segments after the first one it
+   * must be older than every retransmission.
    */
   #isOriginal(slot: number): boolean {
     if (!this.#advances || this.#echo < 0) return false;

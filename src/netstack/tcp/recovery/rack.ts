@@ -42,7 +42,7 @@ export class Rack {
   }
 
   /**
-   * A segment is newly acknowledged, cumulatively or not (steps 2 and 3).
+   * Called when a segment is newly acknowledged, cumulatively or not (steps 2 and 3).
    * @param echo see `ReceivedAck`.
    */
   onDelivered(
@@ -57,7 +57,7 @@ export class Rack {
     if (end > this.#highest) this.#highest = end;
     else if (end < this.#priorHighest && !isRetransmitted) this.#reorders = true;
     const roundTrip = now - sentAt;
-    // The original may have been delivered, not the retransmission.
+    // The original may have been delivered, rather than the retransmission.
     if (isRetransmitted) {
       if (echo >= 0 && echo + TIMESTAMP_TICK <= sentAt) return;
       if (roundTrip < minRtt) return;
@@ -87,7 +87,7 @@ export class Rack {
     return this.#roundTrip + window;
   }
 
-  /** A retransmission was unnecessary, so the reordering window was too small. Counts once per round trip. */
+  /** Called when a retransmission was unnecessary: the reordering window was too small. Counts once per round trip. */
   onSpurious(sndUna: number, sndNxt: number): void {
     if (sndUna < this.#roundEnd) return;
     this.#roundEnd = sndNxt;
@@ -96,7 +96,7 @@ export class Rack {
     this.#persistence = PERSISTENCE;
   }
 
-  /** A recovery has ended. */
+  /** Called when a recovery has ended. */
   onRecovered(): void {
     if (this.#multiple > 1 && --this.#persistence <= 0) this.#multiple = 1;
   }

@@ -1,8 +1,8 @@
-/** An acceptable ACK, in offsets of this side's stream. The connection fills one record again and again. */
+/** An acceptable ACK, in offsets of this side's stream. The connection reuses one record. */
 export interface ReceivedAck {
   /** SEG.ACK: the cumulative acknowledgement. */
   offset: number;
-  /** SACK blocks in the order of the option: start and end (excluded) by turns, `blockCount` pairs. */
+  /** SACK blocks in the order of the option: start and end (excluded) alternately, `blockCount` pairs. */
   readonly blocks: Float64Array;
   blockCount: number;
   /**
@@ -10,6 +10,6 @@ export interface ReceivedAck {
    * timestamp, in milliseconds. -1 without the option.
    */
   echo: number;
-  /** A duplicate acknowledgement by RFC 5681 §2. Used only if the peer does not send SACK. */
+  /** Whether this is a duplicate acknowledgement by RFC 5681 §2. Used only if the peer does not send SACK. */
   isDuplicate: boolean;
 }

@@ -4,31 +4,31 @@ import type { SendControl } from '../../../congestion/send-control.ts';
  * Losses reported to congestion control in one recovery, and the bytes retransmitted. If DSACK shows that all
  * retransmissions were unnecessary, there was no loss (RFC 3708, RFC 4653), and the reduction is undone.
  *
- * DSACK may follow when the recovery is over, so the record is kept until the next one begins.
+ * DSACK may arrive after the recovery, so the record is kept until the next one begins.
  */
 export class RecoveryEpisode {
   #isOver = true;
-  /** SND.UNA at its beginning: what was retransmitted below belongs to earlier recoveries. */
+  /** SND.UNA at the beginning of the recovery: retransmissions below belong to earlier recoveries. */
   #from = 0;
-  /** Losses reported and not found to be spurious. */
+  /** Number of losses reported and not found to be spurious. */
   #losses = 0;
   #sentAt = 0;
-  /** Bytes retransmitted and not reported as duplicates. */
+  /** Number of bytes retransmitted and not reported as duplicates. */
   #resent = 0;
   #firstResentAt = Infinity;
 
-  /** When something was first retransmitted; `Infinity` before. */
+  /** When data was first retransmitted; `Infinity` before. */
   get firstResentAt(): number {
     return this.#firstResentAt;
   }
 
-  /** A loss; the first one after `end` begins another record. */
+  /** Records a loss; the first one after `end` begins another record. */
   onLoss(sentAt: number, sndUna: number): void {
     if (this.#isOver) this.#begin(sndUna);
     if (this.#losses++ === 0) this.#sentAt = sentAt;
   }
 
-  /** One loss was reported as spurious by itself. */
+  /** Records that one loss was reported as spurious by itself. */
   onSpurious(): void {
     if (this.#losses > 0) this.#losses--;
   }
@@ -38,13 +38,13 @@ export class RecoveryEpisode {
     this.#firstResentAt = Math.min(this.#firstResentAt, now);
   }
 
-  /** The recovery has ended. */
+  /** Called when the recovery has ended. */
   end(): void {
     this.#isOver = true;
   }
 
   /**
-   * Bytes arrived twice (DSACK, RFC 2883). Returns whether a retransmission explains that. With the last
+   * Records that bytes arrived twice (DSACK, RFC 2883). Returns whether a retransmission explains that. With the last
    * retransmitted byte, each loss is reported to congestion control as spurious.
    */
   onDuplicate(start: number, end: number, control: SendControl, now: number): boolean {

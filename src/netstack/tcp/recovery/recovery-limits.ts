@@ -3,17 +3,17 @@
  */
 
 /**
- * Segments in the retransmission queue beyond which no new data is sent until an acknowledgement arrives; each
- * has up to 64 KiB. SACK blocks and retransmissions divide them further, but only at multiples of the MSS, so
- * that the second limit bounds their number.
+ * Segments in the retransmission queue beyond which no new data is sent until an acknowledgement arrives; each has up
+ * to 64 KiB. SACK blocks and retransmissions divide them further, but only at multiples of the MSS, so that
+ * `MAX_OUTSTANDING_SEGMENTS` bounds their number.
  */
 export const MAX_SEGMENTS = 6144;
 /** SND.NXT - SND.UNA as a multiple of the MSS: there are then at most twice `MAX_SEGMENTS`. */
 export const MAX_OUTSTANDING_SEGMENTS = MAX_SEGMENTS;
 
 /**
- * The first capacity of the retransmission queue, which doubles. An idle connection has few segments, and
- * columns of this length are allocated in V8's heap.
+ * The initial capacity of the retransmission queue, which doubles. An idle connection has few segments, and columns of
+ * this length are allocated in V8's heap.
  */
 export const FIRST_SEGMENT_CAPACITY = 4;
 /** Queues with a larger capacity are released when nothing is outstanding. */
@@ -23,7 +23,7 @@ export const KEPT_SEGMENT_CAPACITY = 32;
 export const INITIAL_TIMEOUT = 1000;
 export const TIMEOUT_AFTER_LOST_SYN = 3000;
 /**
- * The minimum that the timeout adds to the smoothed round trip. RFC 6298 §2.4 says one second in all. As in
+ * The minimum that the timeout adds to the smoothed round trip. RFC 6298 §2.4 requires one second in total. As in
  * Linux, this covers a peer's delayed ACK, and spurious timeouts are undone.
  */
 export const LEAST_TIMEOUT_MARGIN = 200;
@@ -37,7 +37,7 @@ export const DUPLICATE_THRESHOLD = 3;
 export const LEAST_PROBE_WAIT = 10;
 /** The probe timeout before the round trip is known (RFC 8985 §7.2). */
 export const FIRST_PROBE_WAIT = 1000;
-/** TLP.max_ack_delay: added with one segment in flight, whose ACK the peer may delay (RFC 8985 §7.2). */
+/** TLP.max_ack_delay: added if one segment is in flight, whose ACK the peer may delay (RFC 8985 §7.2). */
 export const WORST_ACK_DELAY = 200;
 
 /** The tick of the timestamp clock in milliseconds (RFC 7323 §5.4). */

@@ -13,10 +13,9 @@ import { probeWait, TailLossProbe } from './tail-loss-probe.ts';
 type RecoveryDeadline = 'none' | 'reordering' | 'probe' | 'retransmission';
 
 /**
- * Loss recovery of one connection: RACK-TLP (RFC 8985) if the peer sends SACK, NewReno (RFC 6582) if not.
- * It decides what may be sent now (`SendPlan`) and what an acknowledgement means, and reports to
- * `SendControl`. All offsets are plain numbers: the first byte of data is 0, the SYN is not counted, the
- * FIN is one byte after the data.
+ * Loss recovery of one connection: RACK-TLP (RFC 8985) if the peer sends SACK, NewReno (RFC 6582) if not. Decides what
+ * may be sent now (`SendPlan`), interprets acknowledgements, and reports to `SendControl`. All offsets are plain
+ * numbers: the first byte of data is 0, the SYN is not counted, the FIN is one byte after the data.
  */
 export class Recovery {
   readonly #control: SendControl;
@@ -29,13 +28,13 @@ export class Recovery {
   #mss: number;
   #sack = false;
   #phase: RecoveryPhase = 'open';
-  /** The phase lasts until this offset is acknowledged: RecoveryPoint of RFC 6675. */
+  /** The offset whose acknowledgement ends the phase: RecoveryPoint of RFC 6675. */
   #point = -1;
-  /** When something was last sent or acknowledged. */
+  /** When data was last sent or acknowledged. */
   #activeAt = 0;
   #timeout = Infinity;
   #deadline: RecoveryDeadline = 'none';
-  /** Set with the first timeout. */
+  /** State of the last timeout, created with the first one. */
   #timedOut: SpuriousTimeout | undefined;
 
   /** @param isPaced whether segments are spread over the round trip. A local path does not need that. */
@@ -59,7 +58,7 @@ export class Recovery {
     return this.#outstanding.sndUna;
   }
 
-  /** SND.NXT: the end of everything that was ever sent. */
+  /** SND.NXT: the end of all data that was ever sent. */
   get sndNxt(): number {
     return this.#outstanding.sndNxt;
   }
@@ -73,7 +72,7 @@ export class Recovery {
     return this.#control.rtt;
   }
 
-  /** Retransmission timeouts in a row that the peer has not answered. */
+  /** Number of retransmission timeouts in a row that the peer has not answered. */
   get timeouts(): number {
     return this.#timer.count;
   }
@@ -83,7 +82,7 @@ export class Recovery {
     return Math.min(this.#timeout, this.#plan.paceAt);
   }
 
-  /** Whether `plan` held data back because of the peer's window, with nothing in flight: probe it. */
+  /** Whether `plan` held data back because of the peer's window, with nothing in flight: a probe is then due. */
   get isWindowBlocked(): boolean {
     return this.#plan.isWindowBlocked;
   }
@@ -92,18 +91,21 @@ export class Recovery {
     return this.#plan.planned;
   }
 
-  /** The number of segments in the retransmission queue, for tests of its bound. */
+  /** Number of segments in the retransmission queue, for tests of its bound. */
   get segments(): number {
     return this.#outstanding.segments.count;
   }
 
-  /** What the handshake has agreed on, before the first segment: SACK, and the bytes of a full segment. */
+  /** Sets the results of the handshake, before the first segment: SACK, and the bytes of a full segment. */
   start(sack: boolean, mss: number): void {
     this.#sack = sack;
     this.#useMss(mss);
   }
 
-  /** @param roundTrip of the handshake; `undefined` if its SYN was sent more than once. */
+  /**
+   * Called when the handshake is complete.
+   * @param roundTrip the round trip of the handshake; `undefined` if its SYN was sent more than once.
+   */
   onHandshake(roundTrip: number | undefined, now: number): void {
     if (roundTrip === undefined) {
       this.#timer.onLostSyn();
@@ -114,7 +116,7 @@ export class Recovery {
     this.#control.finishAck();
   }
 
-  /** The path MTU has changed. */
+  /** Applies a change of the path MTU. */
   setMss(mss: number, now: number): void {
     const isSmaller = mss < this.#mss;
     this.#useMss(mss);
@@ -122,12 +124,12 @@ export class Recovery {
     this.#arm(now);
   }
 
-  /** Writes what may be sent now into `planned`; false for nothing. See `SendPlan.next`. */
+  /** Writes the segment that may be sent now into `planned`; returns false for none. See `SendPlan.next`. */
   plan(now: number, available: number, edge: number, largest: number): boolean {
     return this.#plan.next(now, available, edge, largest, this.#phase);
   }
 
-  /** The planned segment was sent. */
+  /** Called when the planned segment was sent. */
   onSent(now: number): void {
     const outstanding = this.#outstanding;
     const plan = this.#plan;
@@ -145,7 +147,7 @@ export class Recovery {
     this.#arm(now);
   }
 
-  /** Returns false, and does nothing, if it acknowledges what was never sent. */
+  /** Handles an ACK. Returns false, without effect, if it acknowledges data that was never sent. */
   onAck(ack: ReceivedAck, now: number): boolean {
     const outstanding = this.#outstanding;
     const control = this.#control;
@@ -215,7 +217,7 @@ export class Recovery {
     } else if (ack.isDuplicate && sndNxt > sndUna) this.#duplicates.onDuplicate();
   }
 
-  /** DSACK (RFC 2883): data that arrived twice. */
+  /** Handles DSACK (RFC 2883): data that arrived twice. */
   #takeDuplicates(now: number): void {
     const outstanding = this.#outstanding;
     const { scoreboard, episode } = outstanding;
@@ -256,7 +258,10 @@ export class Recovery {
     this.#tail.cancel();
   }
 
-  /** Without SACK: three duplicate ACKs, or a partial one in a recovery (RFC 6582 §3.2). */
+  /**
+   * Whether the first packet is lost, without SACK: three duplicate ACKs, or a partial one in a recovery (RFC 6582
+   * §3.2).
+   */
   #isFirstLost(advances: boolean): boolean {
     if (this.#phase === 'recovery') return advances;
     if (this.#phase !== 'open') return false;
@@ -315,7 +320,7 @@ export class Recovery {
     this.#control.onMtu(mss);
   }
 
-  /** Sets `timeout`. */
+  /** Sets `timeout` to the earliest deadline. */
   #arm(now: number): void {
     const { sndUna, sndNxt, lossTime, scoreboard, lost } = this.#outstanding;
     this.#timeout = Infinity;

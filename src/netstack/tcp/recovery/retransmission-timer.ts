@@ -9,13 +9,13 @@ import {
 /** Doublings after which the timeout stops growing. */
 const MOST_DOUBLINGS = 16;
 
-/** The retransmission timer (RFC 6298): its timeout, its start, and how often it has expired in a row. */
+/** The retransmission timer (RFC 6298): its timeout, its start, and the number of expirations in a row. */
 export class RetransmissionTimer {
   #count = 0;
   #since = 0;
   #first = INITIAL_TIMEOUT;
 
-  /** Timeouts in a row that the peer has not answered. */
+  /** Number of timeouts in a row that the peer has not answered. */
   get count(): number {
     return this.#count;
   }
@@ -38,19 +38,19 @@ export class RetransmissionTimer {
     this.#since = now;
   }
 
-  /** The timer has expired: backs off and restarts (§5.5, §5.6). */
+  /** Called when the timer has expired: backs off and restarts (§5.5, §5.6). */
   onTimeout(now: number): void {
     this.#count++;
     this.#since = now;
   }
 
-  /** The peer has acknowledged new data, or the path is restored: ends the backoff. */
+  /** Called when the peer has acknowledged new data, or the path is restored: ends the backoff. */
   onAnswer(now: number): void {
     this.#count = 0;
     this.#since = now;
   }
 
-  /** The SYN or the SYN-ACK was lost (§5.7). */
+  /** Called when the SYN or the SYN-ACK was lost (§5.7). */
   onLostSyn(): void {
     this.#first = TIMEOUT_AFTER_LOST_SYN;
   }

@@ -4,14 +4,14 @@ import type { ReceivedAck } from './received-ack.ts';
 
 /** Receives the parts of SACK blocks that are reported for the first time. */
 export interface SackOwner {
-  /** Calls `SackScoreboard.add` for as much of the range as it can use. */
+  /** Calls `SackScoreboard.add` for the usable part of the range. */
   sacked(start: number, end: number): void;
 }
 
 /**
- * The scoreboard: ranges that the peer has received beyond SND.UNA (RFC 2018 §5, RFC 6675 §3). Blocks repeat
- * earlier reports. Only new ranges are passed on, so the cost of an acknowledgement is that of what it newly
- * reports, and a few binary searches.
+ * The scoreboard: ranges that the peer has received beyond SND.UNA (RFC 2018 §5, RFC 6675 §3). Blocks repeat earlier
+ * reports. Only new ranges are passed on, so an acknowledgement costs its newly reported ranges, and a few binary
+ * searches.
  */
 export class SackScoreboard {
   readonly #sacked = new RangeSet();
@@ -38,7 +38,7 @@ export class SackScoreboard {
     return offset >= this.#duplicateStart && offset < this.#duplicateEnd;
   }
 
-  /** Start and end of the DSACK block, if there is one. */
+  /** Start of the DSACK block, if there is one. */
   get duplicateStart(): number {
     return this.#duplicateStart;
   }
@@ -47,7 +47,7 @@ export class SackScoreboard {
     return this.#duplicateEnd;
   }
 
-  /** Whether all of this range is reported. */
+  /** Whether all of a range is reported. */
   has(start: number, end: number): boolean {
     return this.#sacked.has(start, end);
   }
@@ -57,12 +57,14 @@ export class SackScoreboard {
     this.#sacked.add(start, end);
   }
 
-  /** SND.UNA has moved. */
+  /** Called when SND.UNA has moved. */
   advance(sndUna: number): void {
     if (this.#sacked.size > 0) this.#sacked.remove(0, sndUna);
   }
 
-  /** The peer has reneged: it may have discarded data that it had reported (RFC 2018 §8). */
+  /**
+   * Discards all reports, since the peer has reneged: it may have discarded data that it had reported (RFC 2018 §8).
+   */
   clear(): void {
     this.#sacked.clear();
   }
@@ -88,7 +90,7 @@ export class SackScoreboard {
     }
   }
 
-  /** DSACK: the first block lies below SEG.ACK, or within the second block (RFC 2883 §4). */
+  /** Whether a block is a DSACK: the first block lies below SEG.ACK, or within the second block (RFC 2883 §4). */
   #areDuplicates(ack: ReceivedAck, start: number, end: number, count: number): boolean {
     if (start < ack.offset) return end <= ack.offset;
     if (count < 2) return false;

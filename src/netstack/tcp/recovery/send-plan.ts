@@ -11,7 +11,7 @@ const DEFERRED_SHARE = 4;
 /** The next segment to be sent; filled by `SendPlan.next` and reused. */
 export interface PlannedSegment {
   start: number;
-  /** Excluded; one more than the end of the data if it carries the FIN. */
+  /** The end (excluded); one more than the end of the data if the segment carries the FIN. */
   end: number;
   isRetransmission: boolean;
 }
@@ -20,9 +20,9 @@ export interface PlannedSegment {
  * - `open`: no loss is being recovered.
  * - `recovery`: losses were reported to congestion control. Ends when everything that had been sent by then
  *   is acknowledged.
- * - `timeout`: only the first segment is sent again, until an acknowledgement shows whether the timeout was
- *   spurious (RFC 3522, RFC 5682). Congestion control is notified after that.
- * - `go-back`: it was not. Everything that was in flight is sent again, in slow start.
+ * - `timeout`: only the first segment is retransmitted, until an acknowledgement shows whether the timeout was
+ *   spurious (RFC 3522, RFC 5682). Congestion control is notified afterwards.
+ * - `go-back`: the timeout was not spurious. Everything that was in flight is retransmitted, in slow start.
  */
 export type RecoveryPhase = 'open' | 'recovery' | 'timeout' | 'go-back';
 
@@ -30,14 +30,14 @@ export type RecoveryPhase = 'open' | 'recovery' | 'timeout' | 'go-back';
 export type ProbeKind = 'none' | 'first' | 'tail';
 
 /**
- * Chooses the next segment of a connection: a probe, then what was lost, then new data. New and lost data
+ * Chooses the next segment of a connection: a probe, then lost data, then new data. New and lost data
  * obey the congestion window, the peer's window and, if the connection is paced, the pacer.
  */
 export class SendPlan {
   readonly planned: PlannedSegment = { start: 0, end: 0, isRetransmission: false };
   /** The probe to be sent before anything else. */
   probe: ProbeKind = 'none';
-  /** The first retransmission of a recovery is sent although cwnd is full (RFC 6675 §5). */
+  /** Whether a segment is sent although cwnd is full: the first retransmission of a recovery (RFC 6675 §5). */
   isForced = false;
   readonly #control: SendControl;
   readonly #outstanding: Outstanding;
@@ -52,7 +52,7 @@ export class SendPlan {
   #lastSentAt = -Infinity;
   /** The restart window after an idle time (RFC 5681 §4.1); Infinity while cwnd applies. */
   #restartWindow = Infinity;
-  /** When the pacer permits what `next` held back. */
+  /** When the pacer permits the data that `next` deferred. */
   #paceAt = Infinity;
 
   constructor(
@@ -76,12 +76,12 @@ export class SendPlan {
     return this.#plannedProbe;
   }
 
-  /** Whether only the peer's window holds data back, with nothing in flight. */
+  /** Whether only the peer's window blocks data, with nothing in flight. */
   get isWindowBlocked(): boolean {
     return this.#isWindowBlocked;
   }
 
-  /** When the pacer permits more; `Infinity` if it holds nothing back. */
+  /** When the pacer permits more; `Infinity` if it defers nothing. */
   get paceAt(): number {
     return this.#paceAt;
   }
@@ -92,7 +92,7 @@ export class SendPlan {
 
   /**
    * Writes the next segment into `planned`; returns false if nothing may be sent.
-   * @param available the end of what is queued, FIN included.
+   * @param available the end of the queued data, FIN included.
    * @param edge the right edge of the peer's window: SND.UNA + SND.WND.
    * @param largest payload bytes of a segment: at least the MSS, more with segmentation offload.
    */
@@ -119,19 +119,22 @@ export class SendPlan {
     return this.#planFresh(now, room, available, edge, largest, phase === 'open');
   }
 
-  /** The planned segment was sent. */
+  /** Called when the planned segment was sent. */
   onSent(now: number): void {
     if (this.#plannedProbe === 'none' && this.planned.isRetransmission) this.isForced = false;
     this.#plannedProbe = this.probe = 'none';
     this.#lastSentAt = now;
   }
 
-  /** The deadline of the pacer has passed. */
+  /** Called when the deadline of the pacer has passed. */
   onTimeout(now: number): void {
     if (now >= this.#paceAt) this.#paceAt = Infinity;
   }
 
-  /** @param bytes that an acknowledgement has removed from flight: the restart window grows by them. */
+  /**
+   * Called for an acknowledgement.
+   * @param bytes bytes that it has removed from flight: the restart window grows by them.
+   */
   onAcked(bytes: number): void {
     if (this.#restartWindow === Infinity) return;
     this.#restartWindow += Math.max(0, bytes);
@@ -222,7 +225,7 @@ export class SendPlan {
     return true;
   }
 
-  /** Nothing is sent until an acknowledgement arrives or the pacer permits it. */
+  /** Ends the turn: nothing is sent until an acknowledgement arrives or the pacer permits it. */
   #pause(now: number): false {
     if (!this.#isPaced || this.#duplicates.count > 0) return false;
     const at = this.#control.nextSendTime(now);
@@ -230,7 +233,7 @@ export class SendPlan {
     return false;
   }
 
-  /** Bytes that congestion control permits now: at least a full segment, or 0. */
+  /** Number of bytes that congestion control permits now: at least a full segment, or 0. */
   #room(now: number): number {
     const control = this.#control;
     const mss = this.#mss;
@@ -244,7 +247,7 @@ export class SendPlan {
     return room < mss ? 0 : Math.min(room, least);
   }
 
-  /** After an idle time longer than the RTO cwnd no longer describes the path (RFC 5681 §4.1). */
+  /** Reduces the window after an idle time longer than the RTO: cwnd no longer describes the path (RFC 5681 §4.1). */
   #restartAfterIdle(now: number, available: number): void {
     const { sndUna, sndNxt } = this.#outstanding;
     if (sndUna < sndNxt || available <= sndNxt) return;

@@ -3,12 +3,12 @@ import { FIRST_SEGMENT_CAPACITY, KEPT_SEGMENT_CAPACITY } from './recovery-limits
 
 /** The state of a sent segment, as bits. */
 export const SegmentFlag = {
-  /** It counts as in flight: neither acknowledged nor lost. */
+  /** The segment counts as in flight: neither acknowledged nor lost. */
   IN_FLIGHT: 1,
   SACKED: 2,
-  /** To be retransmitted. */
+  /** The segment has to be retransmitted. */
   LOST: 4,
-  /** Sent more than once. */
+  /** The segment was sent more than once. */
   RETRANSMITTED: 8,
   /** The loss of an earlier transmission was reported to congestion control. */
   REPORTED: 16,
@@ -17,7 +17,7 @@ export const SegmentFlag = {
 const { IN_FLIGHT } = SegmentFlag;
 const NONE = -1;
 
-/** Tables kept for reuse, since connections often have nothing in flight and then something again. */
+/** Tables kept for reuse, since connections often have nothing in flight and then data again. */
 const SPARE_TABLES = 64;
 
 /** Memory for segments: plain numbers in columns, indexed by slot. */
@@ -30,7 +30,7 @@ class SegmentTable {
   readonly lostSentAt: Float64Array;
   readonly flags: Uint8Array;
   readonly older: Int32Array;
-  /** In a free slot: the next free one. */
+  /** The next newer segment in flight; in a free slot the next free one. */
   readonly newer: Int32Array;
   /** Slots in the order of offsets. Twice the capacity, so that it is seldom moved. */
   readonly order: Int32Array;
@@ -59,7 +59,7 @@ class SegmentTable {
 
 const COLUMNS = ['start', 'end', 'transmission', 'lostSentAt', 'flags', 'older', 'newer'] as const;
 
-/** Used by every connection with nothing in flight: most of them, most of the time. */
+/** The table shared by connections with nothing in flight: most of them, most of the time. */
 const NO_TABLE = new SegmentTable(0);
 const spare: SegmentTable[] = [];
 
@@ -79,17 +79,17 @@ export class SentSegments {
   #oldest = NONE;
   #newest = NONE;
 
-  /** The number of segments. */
+  /** Number of segments. */
   get count(): number {
     return this.#count;
   }
 
-  /** The number of segments that there is memory for, for tests of the bound. */
+  /** Allocated capacity in segments, for tests of the bound. */
   get capacity(): number {
     return this.#table.capacity;
   }
 
-  /** The facts of transmissions, by slot. Replaced as the table grows. */
+  /** The facts of transmissions, by slot. The object is replaced as the table grows. */
   get facts(): SentFacts {
     return this.#table.facts;
   }
@@ -120,7 +120,7 @@ export class SentSegments {
     this.#table.flags[slot] = flags;
   }
 
-  /** The number of its last transmission: transmissions are numbered in their order. */
+  /** The number of a segment's last transmission: transmissions are numbered in their order. */
   transmission(slot: number): number {
     return this.#table.transmission[slot] as number;
   }
@@ -181,14 +181,14 @@ export class SentSegments {
     this.#release();
   }
 
-  /** A segment was sent: it is in flight, and the newest transmission. */
+  /** Called when a segment was sent: it is in flight, and the newest transmission. */
   enlist(slot: number, transmission: number): void {
     this.#table.transmission[slot] = transmission;
     this.#table.flags[slot] = this.flags(slot) | IN_FLIGHT;
     this.#link(slot, this.#newest);
   }
 
-  /** A segment is no longer in flight. */
+  /** Called when a segment is no longer in flight. */
   delist(slot: number): void {
     const older = this.#table.older[slot] as number;
     const newer = this.#table.newer[slot] as number;
@@ -242,7 +242,7 @@ export class SentSegments {
     this.#first = 0;
   }
 
-  /** The queue is empty. The table of a long burst is not kept. */
+  /** Releases the table of the empty queue; a small one is kept for other queues. */
   #release(): void {
     const table = this.#table;
     this.#table = NO_TABLE;

@@ -15,7 +15,7 @@ export class SpuriousTimeout {
   readonly #point: number;
   #firstResentAt = Infinity;
 
-  /** The first timeout of a series; something is outstanding. */
+  /** Records the first timeout of a series; data is outstanding. */
   constructor({ segments, sndUna, sndNxt }: Outstanding, sack: boolean) {
     this.#sack = sack;
     this.#point = sndNxt;
@@ -28,7 +28,7 @@ export class SpuriousTimeout {
     return this.#sentAt;
   }
 
-  /** The segment was sent again. */
+  /** Called when the segment was retransmitted. */
   onResent(now: number): void {
     this.#firstResentAt = Math.min(this.#firstResentAt, now);
   }

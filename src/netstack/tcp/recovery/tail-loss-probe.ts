@@ -29,19 +29,22 @@ export class TailLossProbe {
     return this.#sentAt;
   }
 
-  /** Bytes that the unanswered probe has retransmitted; 0 for new data, and without a probe. */
+  /** Number of bytes that the unanswered probe has retransmitted; 0 for new data, and without a probe. */
   get resent(): number {
     return this.isOutstanding ? this.#resent : 0;
   }
 
-  /** @param resent its bytes if they were sent before; 0 for new data. */
+  /**
+   * Called when a probe was sent.
+   * @param resent its bytes if they were sent before; 0 for new data.
+   */
   onSent(end: number, resent: number, now: number): void {
     this.#end = end;
     this.#sentAt = now;
     this.#resent = resent;
   }
 
-  /** A retransmission timeout or a recovery supersedes it. */
+  /** Cancels the probe, which a retransmission timeout or a recovery supersedes. */
   cancel(): void {
     this.#end = -1;
   }
@@ -63,7 +66,7 @@ export class TailLossProbe {
       this.#end = -1;
       return false;
     }
-    // With timestamps this is certain. Without, the DSACK may still follow.
+    // With timestamps this is certain. Without them, the DSACK may still follow.
     if (echo < 0 && acknowledged === this.#end) return false;
     this.#end = -1;
     return true;

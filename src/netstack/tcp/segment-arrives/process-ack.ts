@@ -2,7 +2,7 @@ import { MAX_SACK_BLOCKS, TcpFlag, type TcpSegment } from '../../wire/tcp.ts';
 import type { TcpParts } from '../tcp-parts.ts';
 import type { ReceivedAck } from '../recovery/received-ack.ts';
 
-/** One record for all connections: none is handled within another's call. */
+/** One record for all connections: none is handled within a call of another. */
 const receivedAck: ReceivedAck = {
   offset: 0,
   blocks: new Float64Array(2 * MAX_SACK_BLOCKS),
@@ -39,8 +39,8 @@ export function processAck(
   for (let index = 0; index < 2 * ack.blockCount; index++) {
     ack.blocks[index] = sendSpace.offset(segment.sackBlocks[index] as number, sndUna);
   }
-  // If SND.UNA < SEG.ACK =< SND.NXT, set SND.UNA <- SEG.ACK, and remove what is acknowledged from the
-  // retransmission queue.
+  // If SND.UNA < SEG.ACK =< SND.NXT, set SND.UNA <- SEG.ACK, and remove acknowledged segments from the retransmission
+  // queue.
   recovery.onAck(ack, now);
 
   // If SND.UNA =< SEG.ACK =< SND.NXT, the send window should be updated.
@@ -56,7 +56,10 @@ export function processAck(
   if (tcb.isFinAcknowledged) finAcknowledged(parts, now);
 }
 
-/** If SND.WL1 < SEG.SEQ, or SND.WL1 = SEG.SEQ and SND.WL2 =< SEG.ACK, set SND.WND, SND.WL1 and SND.WL2. */
+/**
+ * Updates the send window: if SND.WL1 < SEG.SEQ, or SND.WL1 = SEG.SEQ and SND.WL2 =< SEG.ACK, sets SND.WND, SND.WL1 and
+ * SND.WL2.
+ */
 function updateSendWindow(
   { tcb, probes }: TcpParts,
   segWnd: number,
@@ -73,7 +76,10 @@ function updateSendWindow(
   if (segWnd > tcb.maxSndWnd) tcb.maxSndWnd = segWnd;
 }
 
-/** FIN-WAIT-1 enters FIN-WAIT-2, CLOSING enters TIME-WAIT, LAST-ACK enters CLOSED. */
+/**
+ * Changes the state when the FIN is acknowledged: FIN-WAIT-1 enters FIN-WAIT-2, CLOSING enters TIME-WAIT, LAST-ACK
+ * enters CLOSED.
+ */
 function finAcknowledged({ tcb, machine, events }: TcpParts, now: number): void {
   const { state } = machine;
   if (state === 'FIN-WAIT-1') machine.enter('FIN-WAIT-2', now);

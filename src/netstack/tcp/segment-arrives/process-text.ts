@@ -23,7 +23,7 @@ export function processText(
   if (size > 0) insertText(parts, segment, segSeq, size, now);
   else acks.require();
   if (hasFin) {
-    // A FIN beyond the window has to be sent again; a second one at another offset is invalid.
+    // A FIN beyond the window has to be retransmitted; a second one at another offset is invalid.
     const fin = segSeq + length;
     if (tcb.rcvFin === Infinity && fin <= receiveBuffer.window.edge) tcb.rcvFin = fin;
     acks.require();
@@ -31,7 +31,7 @@ export function processText(
   if (tcb.rcvFin <= receiveBuffer.received) finReceived(parts, now);
 }
 
-/** RCV.NXT advances over text in order; text out of order is held (SHLD-31) and acknowledged at once. */
+/** Inserts text: RCV.NXT advances over text in order; text out of order is held (SHLD-31) and acknowledged at once. */
 function insertText(
   parts: TcpParts,
   segment: TcpSegment,
@@ -65,7 +65,7 @@ function insertText(
   }
 }
 
-/** RCV.NXT advances over the FIN, which is acknowledged. */
+/** Handles the peer's FIN: RCV.NXT advances over it, and it is acknowledged. */
 function finReceived({ tcb, machine, acks, events }: TcpParts, now: number): void {
   const { state } = machine;
   tcb.isFinReceived = true;

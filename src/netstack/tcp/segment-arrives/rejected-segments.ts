@@ -3,11 +3,11 @@ import { TcpFlag, type TcpSegment } from '../../wire/tcp.ts';
 import type { DelayedAcks } from '../receive/delayed-acks.ts';
 import { ChallengeLimit } from '../receive/challenge-limit.ts';
 
-/** What happens to segments that SEGMENT ARRIVES rejects, in part or as a whole. */
+/** Handles segments that SEGMENT ARRIVES rejects, in part or as a whole. */
 export class RejectedSegments {
   readonly #acks: DelayedAcks;
   readonly #trace: Trace | undefined;
-  /** Created with the first segment that it limits: most connections have none. */
+  /** The limit of responses, created with the first segment that it limits: most connections need none. */
   #limited: ChallengeLimit | undefined;
 
   constructor(acks: DelayedAcks, trace: Trace | undefined) {
@@ -19,7 +19,7 @@ export class RejectedSegments {
     return (this.#limited ??= new ChallengeLimit());
   }
 
-  /** The segment is dropped, or not used as it was meant: for the trace only. */
+  /** Traces a segment that was dropped, or not used as intended. */
   drop(reason: SegmentDropReason, segment: TcpSegment, now: number): void {
     if (this.#trace === undefined) return;
     const bytes = segment.payloadEnd - segment.payload;
@@ -27,8 +27,8 @@ export class RejectedSegments {
   }
 
   /**
-   * <SEQ=SND.NXT><ACK=RCV.NXT><CTL=ACK> in reply. Limited for segments without text: they may be replies to
-   * such ACKs of ours.
+   * Replies with <SEQ=SND.NXT><ACK=RCV.NXT><CTL=ACK>. Limited for segments without text: they may themselves be replies
+   * to such ACKs.
    */
   unacceptable(reason: SegmentDropReason, segment: TcpSegment, now: number): void {
     this.drop(reason, segment, now);
@@ -36,7 +36,7 @@ export class RejectedSegments {
     if (!isBare || this.#limit.takeStray(now)) this.#acks.require();
   }
 
-  /** A challenge ACK (RFC 5961): only the real peer sees it, and confirms its RST or corrects itself. */
+  /** Sends a challenge ACK (RFC 5961): only the real peer sees it, and confirms its RST or corrects itself. */
   challenge(reason: SegmentDropReason, segment: TcpSegment, now: number): void {
     this.drop(reason, segment, now);
     if (!this.#limit.take(now)) return;
@@ -44,7 +44,7 @@ export class RejectedSegments {
     if (this.#trace !== undefined) this.#trace({ kind: 'challenge-ack' }, now);
   }
 
-  /** Whether a SYN that is repeated gets another SYN-ACK. */
+  /** Whether a retransmitted SYN gets another SYN-ACK. */
   mayRepeatSynAck(now: number): boolean {
     return this.#limit.take(now);
   }

@@ -6,9 +6,8 @@ import { processText } from './process-text.ts';
 const { FIN, SYN, RST, ACK } = TcpFlag;
 
 /**
- * SEGMENT ARRIVES: RFC 9293 §3.10.7 in its order, for every state, with the stricter checks of RFC 5961 and
- * with PAWS (RFC 7323 §5). It sends nothing itself: ACKs and RSTs become due and leave with the next
- * `transmit`.
+ * SEGMENT ARRIVES: RFC 9293 §3.10.7 in its order, for every state, with the stricter checks of RFC 5961 and with PAWS
+ * (RFC 7323 §5). Sends nothing itself: ACKs and RSTs become due and are sent with the next `transmit`.
  *
  * SEG.SEQ, SEG.ACK and the variables of the TCB are offsets in the streams, see `SequenceSpace`.
  */
@@ -70,12 +69,12 @@ export class SegmentArrives {
     }
   }
 
-  /** SYN-RECEIVED before the SYN-ACK was sent, which for the client is as LISTEN. */
+  /** Handles a segment in SYN-RECEIVED before the SYN-ACK was sent, a state that to the client is LISTEN. */
   #beforeSynAck(segment: TcpSegment, now: number): void {
     const { receiveSpace } = this.#parts.tcb;
     const { flags } = segment;
     if ((flags & RST) !== 0) {
-      // The client takes its SYN back: only the exact RCV.NXT is valid (RFC 5961 §3.2).
+      // The client withdraws its SYN: only the exact RCV.NXT is valid (RFC 5961 §3.2).
       if (segment.sequence === receiveSpace.sequence(0)) this.#parts.machine.fail('refused', now);
       else this.#parts.rejected.drop('reset', segment, now);
     } else if ((flags & ACK) !== 0) this.#parts.reset.inReplyTo(segment);
@@ -130,7 +129,7 @@ export class SegmentArrives {
     this.#parts.probes.onHeard(now);
   }
 
-  /** The SYN of this side is acknowledged: ESTABLISHED. */
+  /** Enters ESTABLISHED: the SYN of this side is acknowledged. */
   #establish(now: number): void {
     const { options, recovery, receiveBuffer } = this.#parts.tcb;
     this.#parts.machine.enter('ESTABLISHED', now);
@@ -189,7 +188,7 @@ export class SegmentArrives {
     }
     if (segSeq === -1 && this.#parts.machine.state === 'SYN-RECEIVED' && (flags & SYN) !== 0) {
       if ((flags & ACK) === 0) {
-        // The client repeats its SYN, so the SYN-ACK was lost: it is sent again.
+        // The client retransmits its SYN, so the SYN-ACK was lost and is sent again.
         if (this.#parts.rejected.mayRepeatSynAck(now)) this.#parts.syn.isDue = true;
         return;
       }
@@ -264,8 +263,8 @@ export class SegmentArrives {
   }
 
   /**
-   * A valid RST. SYN-RECEIVED: the connection is refused. CLOSING, LAST-ACK: CLOSED, as both streams are
-   * complete and only the ACK of the FIN is missing. Others: it is reset, and what is queued discarded.
+   * Handles a valid RST. SYN-RECEIVED: the connection is refused. CLOSING, LAST-ACK: CLOSED, as both streams are
+   * complete and only the ACK of the FIN is missing. Others: the connection is reset, and queued data discarded.
    */
   #resetByPeer(now: number): void {
     const { recovery, sendBuffer } = this.#parts.tcb;
