@@ -2,8 +2,8 @@ import { CodedError, type WeirErrorOptions } from '../errors.ts';
 import { printable } from '../printable.ts';
 
 /**
- * Why a well-formed configuration was not applied. `bind` is caused by the system, `stopped` by a
- * stop, `draining` by a drain, the others by the configuration.
+ * The reason why a well-formed configuration was not applied. `bind` is caused by the system, `stopped` by a stop,
+ * `draining` by a drain, the others by the configuration.
  */
 export type ApplyErrorCode =
   | 'bind'
@@ -17,7 +17,7 @@ export type ApplyErrorCode =
   | 'disruptive';
 
 export class ApplyError extends CodedError<ApplyErrorCode> {
-  /** @param message may quote tags and texts of others: it becomes one line, whatever they hold */
+  /** @param message may quote tags and foreign texts: it is escaped into one line */
   constructor(code: ApplyErrorCode, message: string, options?: WeirErrorOptions) {
     super(code, printable(message), options);
   }

@@ -38,9 +38,9 @@ export interface BuiltOutbound {
 interface OutboundDeps extends BuildDeps {
   readonly resolver: Resolver;
   readonly ownListeners: OwnListeners;
-  /** What outbounds share across reloads. */
+  /** Objects that outbounds share across reloads. */
   readonly shared: KeptObjects;
-  /** See `OutboundContext`. */
+  /** Aborts when the proxy has stopped; see `OutboundContext`. */
   readonly stopped: AbortSignal;
 }
 
@@ -49,11 +49,11 @@ interface BuildDeps {
   readonly log: Logger;
 }
 
-/** By the name of its protocol: what makes an outbound. */
+/** Functions that create outbounds, by the name of their protocol. */
 export type OutboundMakers = ReadonlyMap<string, Create<unknown, OutboundContext, Outbound>>;
 
 /**
- * Loads what these outbounds are built with: their protocols and their carriers.
+ * Loads the modules that these outbounds need: their protocols and their carriers.
  * @throws {ApplyError} `build_failed`
  */
 export async function loadForOutbounds(specs: readonly OutboundSpec[]): Promise<OutboundMakers> {
@@ -120,7 +120,7 @@ export function buildOutbound(
 }
 
 /**
- * Loads what an inbound is built with, and builds its handler or server in turns.
+ * Loads the modules that an inbound needs, and builds its handler or server in turns.
  * @throws {ApplyError} `build_failed`
  */
 export async function buildInbound<T extends object>(
@@ -147,7 +147,7 @@ export async function buildInbound<T extends object>(
 }
 
 /**
- * Builds the acceptor, which makes carriers of accepted sockets, for an inbound that has been built.
+ * Builds the acceptor of an inbound that has been built, which turns accepted sockets into carriers.
  * @throws {ApplyError} `build_failed`
  */
 export function buildAcceptor(

@@ -3,7 +3,7 @@ import type { InboundListener } from './inbound-listener.ts';
 import type { FreedListener } from './listener-exchange.ts';
 import { SessionInbound } from './session-inbound.ts';
 
-/** Live sessions, as `Supervisor.stop` ends them. */
+/** Live sessions, which `Supervisor.stop` ends. */
 export interface LiveSide {
   /** Resolves when no session is left. */
   whenIdle(): Promise<void>;
@@ -11,19 +11,19 @@ export interface LiveSide {
 }
 
 /**
- * The remains of inbounds that were removed, moved or changed to another kind: sessions with connections
- * of their own, and listeners that stay open for the sessions that they own.
+ * The draining inbounds, which were removed, moved or changed to another kind: sessions with connections of their own,
+ * and listeners that stay open for the sessions that they own.
  */
 export class Departures {
   readonly #runtimes = new Set<InboundRuntime>();
-  /** By listener: the tag of its former inbound. */
+  /** Tags of the former inbounds, by listener. */
   readonly #listeners = new Map<SessionInbound, string>();
 
   get sides(): LiveSide[] {
     return [...this.#runtimes, ...this.#listeners.keys()];
   }
 
-  /** Live sessions. */
+  /** Number of live sessions. */
   get sessions(): number {
     let sessions = 0;
     for (const runtime of this.#runtimes) sessions += runtime.sessions;
@@ -36,7 +36,7 @@ export class Departures {
     return [...this.#listeners.keys()];
   }
 
-  /** The same, for a ListenerExchange. */
+  /** The open listeners, in the form of a `ListenerExchange`. */
   get freed(): FreedListener[] {
     return Array.from(this.#listeners, ([listener, tag]) => ({ tag, listener, draining: true }));
   }
@@ -55,7 +55,7 @@ export class Departures {
     void listener.closed.then(() => this.#listeners.delete(listener));
   }
 
-  /** Called when an inbound has taken a listener over. */
+  /** Called when an inbound has taken over a listener. */
   release(listener: InboundListener): void {
     if (listener instanceof SessionInbound) this.#listeners.delete(listener);
   }

@@ -16,26 +16,26 @@ export interface DrainDeps {
   readonly tracker: Tracker;
   readonly departures: Departures;
   readonly unauthenticated: Pick<UnauthenticatedClients, 'count'>;
-  /** Called when listeners have been closed, and when they were opened again. */
+  /** Called when listeners were closed, and when they were opened again. */
   readonly changed: () => void;
-  /** What is served now; no reload changes it during a drain. */
+  /** Returns the served inbounds; no reload changes them during a drain. */
   readonly inbounds: () => ReadonlyMap<string, RunningInbound>;
 }
 
-/** Interval of looks at what is left. */
+/** Milliseconds between two checks of the remaining sessions. */
 const LOOK_MS = 250;
-/** Looks after which sessions without a flow are asked to end again. */
+/** Checks after which sessions without a flow are again asked to end. */
 const LOOKS_A_SWEEP = 40;
-/** Looks from one log line to the next: a minute. */
+/** Checks between two log lines: a minute. */
 const LOOKS_A_LINE = 240;
 
 /**
- * Stops accepting clients while the process goes on: flows continue, also new ones of sessions that have others, and
- * a session ends with its last flow, so that its client connects to whichever process accepts by then. The port of
+ * Stops accepting clients while the process continues: flows continue, including new ones of sessions that have others,
+ * and a session ends with its last flow, so that its client reconnects to the process that accepts by then. The port of
  * datagrams stays bound until its last association or session has ended.
  *
- * Devices go on serving: no other process can have them meanwhile, and to refuse what programs of this host begin
- * would take them off the network.
+ * Devices are still served: no other process can open them meanwhile, and refusing flows of this host's programs would
+ * disconnect them.
  */
 export class Drain {
   readonly #deps: DrainDeps;
@@ -49,7 +49,7 @@ export class Drain {
     this.#deps = deps;
   }
 
-  /** Unix milliseconds of its begin; `undefined` while clients are accepted. */
+  /** When the drain began, in Unix milliseconds; `undefined` while clients are accepted. */
   get since(): number | undefined {
     return this.#since;
   }
@@ -72,7 +72,7 @@ export class Drain {
   }
 
   /**
-   * A reload would bind listeners, and `takeBack` opens those that were closed.
+   * Refuses a reload, which would bind listeners: `takeBack` opens those that were closed.
    * @throws {ApplyError} `draining` during a drain
    */
   refuseChanges(): void {
@@ -84,8 +84,8 @@ export class Drain {
   }
 
   /**
-   * Idempotent. Resolves when no listener accepts.
-   * @param forStop whether flows of devices are waited for too: they end with the process
+   * Begins the drain. Idempotent. Resolves when no listener accepts.
+   * @param forStop whether flows of devices are waited for as well: they end with the process
    */
   async begin(forStop = false): Promise<void> {
     if (forStop) this.#waitsForDevices = true;
@@ -102,8 +102,8 @@ export class Drain {
   }
 
   /**
-   * Has the listeners accept again, all or none.
-   * @throws {ApplyError} `bind` when one cannot be bound: the drain goes on
+   * Makes the listeners accept again, all or none.
+   * @throws {ApplyError} `bind` when one cannot be bound: the drain continues
    */
   async takeBack(): Promise<void> {
     if (this.#since === undefined) return;
@@ -114,7 +114,7 @@ export class Drain {
         reopened.push(inbound);
       } catch (error) {
         await Promise.all(reopened.map(close));
-        // Some may have accepted clients, after nothing was left.
+        // Some may have accepted clients after the drain was complete.
         if (reopened.length > 0 && !this.#timer) this.#lookAgain();
         throw new ApplyError('bind', `inbound ${tag}: ${messageOf(error)}`, { cause: error });
       }
@@ -124,14 +124,14 @@ export class Drain {
     this.#deps.changed();
   }
 
-  /** Looks no more: the drain was taken back, or the process stops. */
+  /** Stops checking: the drain was taken back, or the process stops. */
   end(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#over?.resolve();
   }
 
-  /** Resolves when nothing is left, or the drain has ended otherwise. */
+  /** Resolves when no session remains, or the drain has ended otherwise. */
   get over(): Promise<void> {
     return this.#over?.promise ?? Promise.resolve();
   }
@@ -140,7 +140,7 @@ export class Drain {
     return [...this.#deps.inbounds()].filter(([, inbound]) => !isDevice(inbound));
   }
 
-  /** After nothing was left. */
+  /** Starts checking again after the drain was complete. */
   #lookAgain(): void {
     this.#over = Promise.withResolvers();
     this.#look();
@@ -196,7 +196,7 @@ async function reopen(inbound: RunningInbound): Promise<void> {
   if (inbound.kind === 'sessions') {
     await inbound.listener.resume();
   } else {
-    // Before it accepts: a connection that carries several would be refused them.
+    // Before the listener accepts: a connection that carries several flows would have them refused.
     inbound.acceptor.open();
     try {
       await inbound.listener.reopen();

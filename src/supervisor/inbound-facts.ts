@@ -6,19 +6,22 @@ import type { ListenMeans } from './inbound-listener.ts';
 /** The server side of a protocol by its canonical name. */
 export type ProtocolOf = (name: string) => InboundProtocol<unknown>;
 
-/** Facts about inbounds that a plan depends on and that are up to their protocols. Pure. */
+/** Facts about inbounds that a plan depends on and that their protocols determine. Pure. */
 export interface InboundFacts {
-  /** The accounts in its settings; `undefined` for an inbound without users. */
+  /** Returns the accounts in an inbound's settings; `undefined` for an inbound without users. */
   readonly usersOf: (inbound: InboundSpec) => readonly unknown[] | undefined;
   readonly meansOf: (inbound: InboundSpec) => ListenMeans;
   /**
-   * Why an inbound that keeps its address cannot change while sessions are live; `undefined` when it
+   * Returns the reason why an inbound that keeps its address cannot change while sessions are live; `undefined` when it
    * can.
    */
   readonly restartReason: (before: InboundSpec, after: InboundSpec) => string | undefined;
 }
 
-/** @param protocolOf by default the protocols of the registry */
+/**
+ * Facts about inbounds.
+ * @param protocolOf by default the protocols of the registry
+ */
 export const inboundFacts = (protocolOf: ProtocolOf = inboundProtocol): InboundFacts => ({
   usersOf: ({ protocol, settings }) => protocolOf(protocol).users(settings),
   meansOf({ protocol, listen }) {

@@ -4,9 +4,9 @@ import type { ListenSpec, SocketListenSpec } from '../spec.ts';
 /** The kind of socket or device that an inbound listens on. A unix socket counts as TCP. */
 export type ListenMeans = 'tcp' | 'tcp+udp' | 'udp' | 'device';
 
-/** A listener that can give up its address, so that another can be bound there. */
+/** A listener that can release its address, so that another can be bound there. */
 export interface ReopenableListener {
-  /** Whether closing this one could make room for `spec`: another address with the same port. */
+  /** Whether closing this listener could make room for `spec`: another address with the same port. */
   standsInTheWayOf(spec: SocketListenSpec): boolean;
   /** Releases the address; `reopen` may follow. */
   close(): Promise<void>;
@@ -14,23 +14,23 @@ export interface ReopenableListener {
   reopen(): Promise<void>;
 }
 
-/** A bound listener of an inbound, whichever way it holds its sessions. */
+/** A bound listener of an inbound, however its sessions are held. */
 export interface InboundListener extends ReopenableListener {
   readonly spec: ListenSpec;
   readonly means: ListenMeans;
-  /** For log lines. */
+  /** The bound address, for log lines. */
   readonly address: string;
   /** The bound addresses as data; none for a unix socket or a device. */
   readonly endpoints: readonly OwnEndpoint[];
-  /** Live sessions that closing it would end; 0 where sessions outlive their listener. */
+  /** Number of live sessions that closing the listener would end; 0 if sessions outlive their listener. */
   readonly tied: number;
-  /** Passes on the connections and datagrams held since it was bound; from now on without holding them. */
+  /** Passes on the connections and datagrams queued since the listener was bound, and later ones directly. */
   serve(): void;
-  /** Stops accepting clients for good; resolves when it has. */
+  /** Stops accepting clients permanently; resolves when it has. */
   retire(): Promise<void>;
 }
 
-/** Whether two listeners may be in conflict about a port number. */
+/** Whether two listeners may conflict over a port number. */
 export const shareNetwork = (a: ListenMeans, b: ListenMeans): boolean =>
   networksOf(a).some((network) => networksOf(b).includes(network));
 

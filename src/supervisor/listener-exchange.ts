@@ -17,18 +17,19 @@ export interface WantedListener {
   readonly spec: ListenSpec;
   readonly means: ListenMeans;
   /**
-   * Why the inbound's current listener has to be closed before this one is bound; `undefined` when it stays
+   * The reason why the inbound's current listener has to be closed before this one is bound; `undefined` when it stays
    * open until the commit.
    */
   readonly restartReason: string | undefined;
   /**
+   * | Binds the listener.
    * @throws {BindError}
    * @throws the reason of `signal`
    */
   bind(signal: AbortSignal): Promise<InboundListener>;
   /**
    * Claims `listener`: a draining one is kept open until the returned function or `retire` is called. That
-   * function attaches the inbound to it. Returns `undefined`, and claims nothing, where it does not fit.
+   * function attaches the inbound to it. Returns `undefined`, without a claim, if the listener does not fit.
    */
   takeOver(listener: InboundListener): (() => void) | undefined;
 }
@@ -38,7 +39,7 @@ export interface FreedListener {
   /** Tag of its current or former inbound. */
   readonly tag: string;
   readonly listener: InboundListener;
-  /** Whether an earlier reload has retired it, and it is only open for its live sessions. */
+  /** Whether an earlier reload has retired the listener, which is open only for its live sessions. */
   readonly draining: boolean;
 }
 
@@ -56,22 +57,20 @@ interface TakenOver {
 }
 
 /**
- * The listeners of one reload: bound before anything that runs is changed, and closed again when the reload
- * fails.
+ * The listeners of one reload: bound before any running resource is changed, and closed again when the reload fails.
  *
- * An address that moves from one inbound to another keeps its socket, so that no client finds the port
- * closed. An old listener is closed before the commit only where its address conflicts with a new one
- * (`0.0.0.0` after `127.0.0.1`, same port) or its inbound has to be restarted; it is bound again if the
- * reload fails. The same is done to a listener of the API that gives up its address. A listener whose live
- * sessions would end with it is never closed: the reload is refused. Devices conflict by their names and
- * routes, which only the kernel can compare.
+ * An address that moves from one inbound to another keeps its socket, so that no client finds the port closed. An old
+ * listener is closed before the commit only where its address conflicts with a new one (`0.0.0.0` after `127.0.0.1`,
+ * same port) or its inbound has to be restarted; it is bound again if the reload fails. The same applies to a listener
+ * of the API that releases its address. A listener whose live sessions would end with it is never closed: the reload is
+ * refused. Devices conflict by their names and routes, which only the kernel can compare.
  */
 export class ListenerExchange {
   readonly #log: Logger;
   readonly #freed: Set<FreedListener>;
   readonly #bound = new Map<string, InboundListener>();
   readonly #takenOver = new Map<string, TakenOver>();
-  /** Listeners of the API that move away or are removed, and may be closed to make room. */
+  /** Listeners of the API that move or are removed, and may be closed to make room. */
   readonly #apiListeners: Set<ReopenableListener>;
   readonly #closedEarly: FreedListener[] = [];
   readonly #closedApiListeners: ReopenableListener[] = [];
@@ -88,7 +87,7 @@ export class ListenerExchange {
 
   /**
    * Binds the wanted listeners, in turns. The caller rolls back when this rejects.
-   * @throws {ApplyError} `bind`, or `disruptive` where a listener with live sessions had to be closed
+   * @throws {ApplyError} `bind`, or `disruptive` when a listener with live sessions would have to be closed
    * @throws the reason of `signal`
    */
   async bind(wanted: readonly WantedListener[], turns: Turns, signal: AbortSignal): Promise<void> {
@@ -109,15 +108,14 @@ export class ListenerExchange {
         crowded.push(want);
       }
     }
-    // Last, when everything else has succeeded: clients find the port closed meanwhile.
+    // Last, when all other steps have succeeded: clients find the port closed meanwhile.
     const late = [...crowded, ...restarted];
     for (const want of late) this.#refuseToEndSessions(want);
     for (const want of late) await this.#bindInPlaceOfOld(want, signal);
   }
 
   /**
-   * Commits, in one turn of the event loop: serves new listeners, switches those taken over, and retires
-   * the others.
+   * Commits, in one turn of the event loop: serves new listeners, switches those taken over, and retires the others.
    */
   commit(): Exchanged {
     const listeners = new Map(this.#bound);
@@ -132,10 +130,10 @@ export class ListenerExchange {
   }
 
   /**
-   * After a failure: closes new listeners, and binds those again that were closed to make room. An address
-   * that cannot be bound again is logged.
+   * Rolls back after a failure: closes new listeners, and rebinds those that were closed to make room. An address that
+   * cannot be rebound is logged.
    *
-   * @param restore false when the process is stopping, so that nothing is bound again
+   * @param restore false when the process is stopping, so that nothing is rebound
    */
   async rollBack(restore: boolean): Promise<void> {
     await Promise.all([...this.#bound.values()].map((listener) => listener.close()));
@@ -184,7 +182,7 @@ export class ListenerExchange {
     });
   }
 
-  /** The same among listeners of the API, which are TCP. */
+  /** The listeners of the API, which are TCP, that have to be closed before `want` is bound. */
   #apiListenersInTheWayOf({ spec, means }: WantedListener): ReopenableListener[] {
     if (spec.kind === 'none' || !shareNetwork(means, 'tcp')) return [];
     return [...this.#apiListeners].filter((listener) => listener.standsInTheWayOf(spec));
@@ -198,7 +196,7 @@ export class ListenerExchange {
     );
   }
 
-  /** Devices that may have the same name, or the same route, as the one that is wanted. */
+  /** Devices that may have the same name, or the same route, as the wanted one. */
   #devicesBeside({ means }: WantedListener): FreedListener[] {
     if (means !== 'device') return [];
     return [...this.#freed].filter(({ listener }) => listener.means === 'device');
@@ -223,7 +221,7 @@ export class ListenerExchange {
     }
   }
 
-  /** Binds; if the name or a route is taken, closes other devices without live flows and tries again. */
+  /** Binds a device; if the name or a route is taken, closes other devices without live flows and retries. */
   async #bindBesideDevices(want: WantedListener, signal: AbortSignal): Promise<InboundListener> {
     try {
       return await want.bind(signal);
@@ -246,7 +244,7 @@ export class ListenerExchange {
   }
 
   async #closeEarly(freed: FreedListener, want: WantedListener): Promise<void> {
-    // A client may have connected since the plan was made, or while others were closed.
+    // A client may have connected since the plan was created, or while others were closed.
     refuseToEndSessions(freed, want);
     this.#freed.delete(freed);
     this.#closedEarly.push(freed);
@@ -271,7 +269,9 @@ function refuseToEndSessions(
   throw disruptive(tag, tag === wanted ? (restartReason ?? overlap) : overlap);
 }
 
-/** @param reason precedes "which would end its live connections" */
+/**
+ * The error of a change that would end live sessions. | @param reason precedes "which would end its live connections"
+ */
 export const disruptive = (tag: string, reason: string): ApplyError =>
   new ApplyError(
     'disruptive',

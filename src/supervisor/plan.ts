@@ -5,7 +5,7 @@ import type { InboundFacts } from './inbound-facts.ts';
 import type { AppliedReport } from './reload-report.ts';
 import type { InboundDigests, Wanted } from './wanted.ts';
 
-/** What runs, as far as a plan depends on it. */
+/** The running state, as far as a plan depends on it. */
 export interface Running {
   /** The configuration in force; `undefined` before the first was applied. */
   readonly applied: Wanted | undefined;
@@ -32,7 +32,7 @@ export interface UserSetStep {
 }
 
 /**
- * What happens to an inbound: it is new (`build`), unchanged (`reuse`), gets a new handler at its listener
+ * The step for an inbound: it is new (`build`), unchanged (`reuse`), gets a new handler at its listener
  * (`swap`), a listener at another address (`rebind`), or a new listener at its address (`restart`).
  */
 export type InboundStep =
@@ -40,15 +40,15 @@ export type InboundStep =
   | {
       readonly action: 'restart';
       readonly spec: InboundSpec;
-      /** Why it cannot happen while sessions are live. */
+      /** The reason why the step is impossible while sessions are live. */
       readonly reason: string;
     };
 
-/** The steps from what runs to what is wanted; made before anything is changed. */
+/** The steps from the running to the wanted configuration, planned before anything is changed. */
 export interface Plan {
   readonly dns: 'build' | 'reuse';
   readonly outbounds: readonly OutboundStep[];
-  /** Replaced and removed versions: they take no new flow, and are closed after their last one. */
+  /** Replaced and removed versions: they accept no new flow, and are closed after their last one. */
   readonly replaced: readonly { readonly tag: string; readonly version: number }[];
   readonly balancers: readonly BalancerStep[];
   readonly route: 'build' | 'reuse';
@@ -57,7 +57,7 @@ export interface Plan {
   readonly removed: readonly string[];
 }
 
-/** Compares what runs with what is wanted, one resource a step. Pure. */
+/** Compares the running with the wanted configuration, one resource per step. Pure. */
 export function* planReload(running: Running, wanted: Wanted, facts: InboundFacts): Steps<Plan> {
   const { applied } = running;
   const old = applied?.spec;
@@ -103,7 +103,7 @@ export function* planReload(running: Running, wanted: Wanted, facts: InboundFact
   };
 }
 
-/** The report of applying a plan, one name a step. */
+/** The report of applying a plan, one name per step. */
 export function* reportOf(plan: Plan): Steps<AppliedReport> {
   const names: Record<InboundStep['action'], string[]> = {
     build: [],
@@ -167,7 +167,7 @@ interface DigestedInbound {
   readonly digests: InboundDigests | undefined;
 }
 
-/** A value for each item, by tag; one item a step. */
+/** A value for each item, by tag; one item per step. */
 function* byTag<T extends { readonly tag: string }, V>(
   items: readonly T[] = [],
   valueOf: (item: T, index: number) => V,
@@ -215,7 +215,7 @@ function* planBalancers(
   return steps;
 }
 
-/** `undefined` for an inbound without users. */
+/** Plans the user set of an inbound; `undefined` for an inbound without users. */
 function planUserSet(
   before: DigestedInbound | undefined,
   { spec, digests }: DigestedInbound,
@@ -240,7 +240,7 @@ function planInbound(
   return reason === undefined ? { action: 'swap', spec } : { action: 'restart', spec, reason };
 }
 
-/** A failed listener is bound again, even if its inbound has not changed. */
+/** Plans to bind a failed listener again, even if its inbound has not changed. */
 function afterFailure(step: InboundStep): InboundStep {
   if (step.action !== 'reuse' && step.action !== 'swap') return step;
   return { action: 'restart', spec: step.spec, reason: 'its listener has failed' };

@@ -1,5 +1,5 @@
 /**
- * What a reload did. Items are texts in the order of the plan: dns, outbounds, balancers, route,
+ * The effects of a reload. Items are texts in the order of the plan: dns, outbounds, balancers, route,
  * user sets, inbounds.
  */
 export type ReloadReport = UnchangedReport | AppliedReport;
@@ -11,11 +11,11 @@ export interface UnchangedReport {
 
 export interface AppliedReport {
   readonly status: 'applied';
-  /** `inbound <tag>`, `outbound <tag>@v<n>`, `balancer <tag>`, `user set <tag>`, `route`, `dns`. */
+  /** Built resources: `inbound <tag>`, `outbound <tag>@v<n>`, `balancer <tag>`, `user set <tag>`, `route`, `dns`. */
   readonly built: readonly string[];
   /** Tags of inbounds that kept their listener and got a new handler. */
   readonly swapped: readonly string[];
-  /** `<tag>@v<n>`: outbound versions that stay open until their last flow ends. */
+  /** Outbound versions that stay open until their last flow ends: `<tag>@v<n>`. */
   readonly drained: readonly string[];
   /** Tags of inbounds that listen at another address. */
   readonly rebound: readonly string[];
@@ -23,6 +23,6 @@ export interface AppliedReport {
   readonly restarted: readonly string[];
   /** Tags of removed inbounds. */
   readonly removed: readonly string[];
-  /** Resource names as in `built`. */
+  /** Resources that were reused, named as in `built`. */
   readonly reused: readonly string[];
 }

@@ -1,8 +1,8 @@
 import { age, counted } from '../text/amounts.ts';
 
-/** What a drain waits for. */
+/** The sessions and flows that a drain waits for. */
 export interface Remains {
-  /** Flows of sockets; those of devices go on until the process stops. */
+  /** Flows of sockets; those of devices continue until the process stops. */
   readonly flows: number;
   readonly sessions: number;
   /** Accepted clients that have not authenticated. */
@@ -11,7 +11,7 @@ export interface Remains {
   readonly deviceFlows: number;
 }
 
-/** What is left, for people. */
+/** The remaining sessions and flows as text, for users. */
 export function remainsText({ flows, sessions, handshakes, deviceFlows }: Remains): string {
   const parts = [counted(flows, 'flow'), `in ${counted(sessions, 'session')}`];
   if (handshakes > 0) parts.push(`and ${counted(handshakes, 'client')} in a handshake`);
@@ -21,6 +21,6 @@ export function remainsText({ flows, sessions, handshakes, deviceFlows }: Remain
   return deviceFlows === 0 ? left : `${left}; ${device}`;
 }
 
-/** The log line of flows that a stop has ended. @param graceMs how long they were waited for */
+/** The log line of flows that a stop has ended. @param graceMs milliseconds for which they were waited for */
 export const cutLine = (flows: number, graceMs: number): string =>
   `cut ${counted(flows, 'flow')} that ${flows === 1 ? 'was' : 'were'} still open${graceMs === 0 ? '' : ` after ${age(graceMs)}`}`;

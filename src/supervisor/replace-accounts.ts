@@ -3,8 +3,8 @@ import { accountsOf, NO_ACCOUNTS, type Accounts } from '../protocols/users/stand
 import type { RunningInbound, StagedInbound } from './stage.ts';
 
 /**
- * Applies the accounts of new servers, and removes those of inbounds that are gone. An InboundRuntime
- * replaces its accounts by itself when it gets a new handler.
+ * Applies the accounts of new servers, and removes those of removed inbounds. An InboundRuntime itself replaces its
+ * accounts when it gets a new handler.
  *
  * @returns the accounts that may have changed, whose sessions without a flow are to end
  */

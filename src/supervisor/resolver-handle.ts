@@ -5,7 +5,7 @@ import type { AddressRecordType } from '../dns/policy.ts';
 import type { FamilyPolicy, Resolver } from '../net/addresses/resolver.ts';
 
 /**
- * The resolver that outbounds are built with. It delegates to the current one, so that a change of `[dns]`
+ * The resolver that outbounds are built with. It delegates to the current resolver, so that a change of `[dns]`
  * does not rebuild outbounds.
  */
 export class ResolverHandle implements Resolver, DnsService {
@@ -37,7 +37,7 @@ export class ResolverHandle implements Resolver, DnsService {
     return this.#current.forward(question, signal, client);
   }
 
-  /** New queries go to `next`; pending ones are finished by the previous resolver. */
+  /** Replaces the resolver for new queries; pending ones are finished by the previous resolver. */
   swap(next: OwnedResolver): void {
     this.#current.close();
     this.#current = next;

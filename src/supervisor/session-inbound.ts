@@ -10,7 +10,7 @@ export interface ReadySessions {
   readonly spec: InboundSpec;
   readonly means: ListenMeans;
   readonly server: SessionServer;
-  /** Registers the sessions that it accepts. */
+  /** The book in which the listener registers the sessions that it accepts. */
   readonly book: LiveSessions;
 }
 
@@ -29,7 +29,7 @@ export class SessionInbound implements InboundListener {
   }
 
   /**
-   * @param listen that of `ready`, or the same with the port that the kernel chose before
+   * Binds a listener. | @param listen that of `ready`, or the same with the port that the kernel chose before
    * @throws {BindError}
    * @throws the reason of `signal`
    */
@@ -72,7 +72,7 @@ export class SessionInbound implements InboundListener {
     return endpoint ? [{ endpoint, network: 'udp' }] : [];
   }
 
-  /** Whether its port or device has been released: it has failed, unless it was closed or retired. */
+  /** Whether the port or device has been released: the listener has failed, unless it was closed or retired. */
   get isReleased(): boolean {
     return this.#isReleased;
   }
@@ -82,7 +82,7 @@ export class SessionInbound implements InboundListener {
     return this.#books.reduce((live, book) => live + book.count, 0);
   }
 
-  /** Resolves when everything is released. */
+  /** Resolves when all resources are released. */
   get closed(): Promise<void> {
     return this.#listener.closed;
   }
@@ -123,18 +123,18 @@ export class SessionInbound implements InboundListener {
     this.#listener.serve();
   }
 
-  /** Prevents its release before a `swap`; `retire` undoes that. Returns false when the release has begun. */
+  /** Prevents the release before a `swap`; `retire` undoes that. Returns false when the release has begun. */
   keep(): boolean {
     return this.#listener.keep();
   }
 
-  /** Takes no new clients; stays bound until its last session ends (`closed`). */
+  /** Stops accepting clients; stays bound until its last session ends (`closed`). */
   retire(): Promise<void> {
     this.#listener.retire();
     return Promise.resolve();
   }
 
-  /** Takes new clients again after `retire`; binds again if everything was released meanwhile. */
+  /** Accepts clients again after `retire`; binds again if the address was released meanwhile. */
   async resume(): Promise<void> {
     if (this.#listener.keep()) {
       this.#listener.swap(this.#current.server, this.#current.book);
@@ -154,7 +154,7 @@ export class SessionInbound implements InboundListener {
     this.#listener.endIdle?.();
   }
 
-  /** Ends every session, and releases everything. */
+  /** Ends every session, and releases all resources. */
   destroy(cause: Error): void {
     for (const book of this.#books) book.destroy(cause);
     this.#listener.destroy(cause);

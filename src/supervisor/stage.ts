@@ -37,10 +37,10 @@ import type { InboundStep, Plan } from './plan.ts';
 import type { ReadySessions, SessionInbound } from './session-inbound.ts';
 import type { ListenerTarget, SwitchedListener } from './switched-listener.ts';
 
-/** One inbound with what it listens on. */
+/** An inbound with its listener. */
 export type RunningInbound = RunningCarriers | RunningSessions;
 
-/** An inbound whose protocol is given carriers. */
+/** An inbound whose protocol receives carriers. */
 export interface RunningCarriers {
   readonly kind: 'carriers';
   readonly runtime: InboundRuntime;
@@ -53,27 +53,27 @@ export interface RunningCarriers {
 export interface RunningSessions {
   readonly kind: 'sessions';
   readonly listener: SessionInbound;
-  /** State that its successive servers share. */
+  /** State that the successive servers of the inbound share. */
   readonly memory: InboundMemory;
 }
 
-/** What runs before a reload, of which a plan reuses parts. */
+/** The running resources before a reload, parts of which a plan reuses. */
 export interface RunningResources {
   readonly outbounds: ReadonlyMap<string, BuiltOutbound>;
   readonly balancers: ReadonlyMap<string, BalancerGroup>;
   readonly inbounds: ReadonlyMap<string, RunningInbound>;
-  /** `undefined` before the first configuration was applied. */
+  /** The running plane; `undefined` before the first configuration was applied. */
   readonly plane: Plane | undefined;
 }
 
-/** Everything that a reload has built before its commit. */
+/** All resources that a reload has built before its commit. */
 export interface Staged {
-  /** `undefined` when the running one is reused. */
+  /** The new resolver; `undefined` when the running one is reused. */
   readonly resolver: OwnedResolver | undefined;
   readonly outbounds: ReadonlyMap<string, BuiltOutbound>;
   readonly balancers: ReadonlyMap<string, BalancerGroup>;
   readonly plane: Plane;
-  /** By tag; none for an inbound that stays as it is. */
+  /** Staged inbounds by tag; none for an inbound that does not change. */
   readonly inbounds: ReadonlyMap<string, StagedInbound>;
 }
 
@@ -83,21 +83,21 @@ export type StagedInbound = StagedHandler | StagedListening | StagedSessions;
 export interface StagedHandler {
   readonly kind: 'handler';
   readonly handler: InboundHandler;
-  /** Applies new stream settings; `undefined` where they have not changed. */
+  /** Applies new stream settings; `undefined` if they have not changed. */
   readonly changeStream: (() => void) | undefined;
 }
 
-/** A handler, and what accepts carriers for it from a new listener. */
+/** A handler, and its acceptor for carriers of a new listener. */
 export interface StagedListening {
   readonly kind: 'listening';
   readonly handler: InboundHandler;
-  /** The one that runs, where there is one. */
+  /** The running inbound, if any. */
   readonly runtime: InboundRuntime;
   readonly acceptor: Acceptor;
   readonly target: ListenerTarget;
 }
 
-/** A server for a listener that owns its sessions, a new one or the one that it has. */
+/** A server for a listener that owns its sessions, new or existing. */
 export interface StagedSessions {
   readonly kind: 'sessions';
   readonly ready: ReadySessions;
@@ -116,7 +116,7 @@ export interface StageDeps {
   readonly facts: InboundFacts;
   readonly unauthenticated: UnauthenticatedClients;
   readonly shared: KeptObjects;
-  /** See `OutboundContext`. */
+  /** Aborts when the proxy has stopped; see `OutboundContext`. */
   readonly stopped: AbortSignal;
   /** The resolver of outbounds: see ResolverHandle. */
   readonly resolver: Resolver;
@@ -125,10 +125,9 @@ export interface StageDeps {
 }
 
 /**
- * Loads and builds everything that the plan calls for, in turns; changes nothing that runs, and opens no socket and
- * starts no timer: outbounds and resolvers begin with their first use, balancers and servers after the
- * commit. So what was built before a failure needs no release: it is memory only, and OpenSSL's share of
- * it is freed with its garbage-collected owner.
+ * Loads and builds all resources of the plan, in turns; changes nothing that runs, opens no socket and starts no timer:
+ * outbounds and resolvers begin with their first use, balancers and servers after the commit. Resources built before a
+ * failure need no release: they are memory only, and OpenSSL's part is freed with its garbage-collected owner.
  *
  * @throws {ApplyError} `build_failed` or `bad_balancer`
  */
@@ -238,7 +237,7 @@ async function stageSessions(
   return { kind: 'sessions', ready: { spec, means: facts.meansOf(spec), server, book }, memory };
 }
 
-/** Releases what was built for a failed reload or for a check. */
+/** Releases the resources built for a failed reload or for a check. */
 export function* disposeStaged(plan: Plan, { resolver, outbounds, inbounds }: Staged): Steps<void> {
   resolver?.destroy();
   for (const staged of inbounds.values()) {
@@ -251,15 +250,18 @@ export function* disposeStaged(plan: Plan, { resolver, outbounds, inbounds }: St
   }
 }
 
-/** Interval between equal log lines of one inbound. */
+/** Milliseconds between equal log lines of one inbound. */
 const SAME_LINE_MS = 60_000;
 
-/** Descriptors may run out and become available again many times a second. */
+/**
+ * Rate-limits the log line of a listener without descriptors, which may run out and become available again many times a
+ * second.
+ */
 function heldBackLine(
   tag: string,
   { clock, log }: Pick<StageDeps, 'clock' | 'log'>,
 ): (reason: string) => void {
-  /** When a line may come again, by its reason; there are as many as errors of accept and epoll. */
+  /** When a line may be repeated, by its reason; there are as many as errors of accept and epoll. */
   const next = new Map<string, number>();
   return (reason) => {
     const now = clock.now();

@@ -46,17 +46,17 @@ import type { Wanted } from './wanted.ts';
 export interface SupervisorDeps {
   readonly clock: Clock;
   readonly log: Logger;
-  /** Kept up to date with the listeners of the inbounds. */
+  /** The listeners of the inbounds, kept up to date. */
   readonly ownListeners: OwnListeners;
-  /** Kept across reloads: see RegexCache. */
+  /** Compiled patterns, kept across reloads: see RegexCache. */
   readonly regexes: RegexCache;
-  /** Sees the packets of TUN inbounds. */
+  /** Captures the packets of TUN inbounds. */
   readonly capture?: PacketTaps | undefined;
-  /** By default the protocols of the registry. */
+  /** Returns the protocol of a name; by default from the registry. */
   readonly protocolOf?: ProtocolOf | undefined;
 }
 
-/** How flows are routed now, and since when a rule index means what it means. */
+/** The current routing of flows, and the epoch since which rule indexes have their meaning. */
 export interface RuleIndexes {
   readonly epoch: number;
   /** Epoch of the first plane with these rules and groups: only their targets have changed since. */
@@ -65,19 +65,18 @@ export interface RuleIndexes {
 }
 
 export interface ApplyOptions {
-  /** Listeners of the API that give up their addresses, which inbounds may use. */
+  /** Listeners of the API that release their addresses, which inbounds may use. */
   readonly apiListeners?: readonly ReopenableListener[];
   /** Called when all listeners are bound and before any is served; `apply` fails when it rejects. */
   readonly bound?: () => Promise<void>;
 }
 
 /**
- * Makes running resources of a configuration, at the start and in reloads, and stops them.
+ * Turns a configuration into running resources, at the start and in reloads, and stops them.
  *
- * A reload first builds and binds everything that is new. If that succeeds, it swaps pointers; until then
- * nothing is committed, and listeners that were closed early are bound again where possible when it fails.
- * Live flows keep the outbound version, and live sessions the handler, that
- * they started with.
+ * A reload first builds and binds all new resources. If that succeeds, it swaps pointers; until then nothing is
+ * committed, and if it fails, listeners that were closed early are rebound where possible. Live flows keep the outbound
+ * version, and live sessions the handler, that they started with.
  */
 export class Supervisor {
   readonly tracker: Tracker;
@@ -127,7 +126,7 @@ export class Supervisor {
     this.tracker.traffic.start();
   }
 
-  /** Number of inbounds that are served. */
+  /** Number of served inbounds. */
   get inbounds(): number {
     return this.#inbounds.size;
   }
@@ -142,38 +141,35 @@ export class Supervisor {
     return this.#unauthenticated;
   }
 
-  /** What a rule index of a flow means. */
+  /** The epochs that give the rule indexes of flows their meaning. */
   get routing(): RuleIndexes {
     const { groups = [] } = this.#applied ?? {};
     return { epoch: this.#plane?.epoch ?? 0, rulesSince: this.#rulesSince, groups };
   }
 
   /**
-   * The outbound with this tag, or a member of the balancer with it. The plane may lack either: it has what
-   * rules lead to, and is kept as long as they do not change.
+   * The outbound with this tag, or a member of the balancer with it. The plane may lack either: it has only the targets
+   * of rules, and is kept as long as these do not change.
    */
   pick(tag: string): OutboundVersion | undefined {
     return this.#balancers.get(tag)?.pick() ?? this.#outbounds.get(tag)?.version;
   }
 
-  /** What routes new flows; `undefined` before the first configuration was applied. */
+  /** The plane that routes new flows; `undefined` before the first configuration was applied. */
   get plane(): Plane | undefined {
     return this.#plane;
   }
 
   /**
-   * Applies a configuration. One call at a time. Loads the parts of the program that it names, builds and
-   * binds first; then, in this order:
+   * Applies a configuration. One call at a time. First loads the modules that it needs, builds and binds; then, in this
+   * order:
    *
-   * 1. commits in one turn of the event loop: resolver, plane, handlers, stream settings, listeners,
-   *    accounts;
-   * 2. starts the probes of new balancer groups;
-   * 3. ends sessions of removed accounts;
-   * 4. stops replaced balancer groups and retires replaced outbounds, which close after their last flow.
+   * 1. commits in one turn of the event loop: resolver, plane, handlers, stream settings, listeners, accounts; 2.
+   * starts the probes of new balancer groups; 3. ends sessions of removed accounts; 4. stops replaced balancer groups
+   * and retires replaced outbounds, which close after their last flow.
    *
    * @throws {ApplyError}
-   * @throws what `bound` rejects with; nothing was committed, and listeners closed early were bound again
-   *   where possible
+   * @throws the error of `bound`; nothing was committed, and listeners closed early were rebound where possible
    */
   async apply(
     wanted: Wanted,
@@ -219,7 +215,7 @@ export class Supervisor {
   }
 
   /**
-   * Builds everything anew and releases it again; binds no listener and changes nothing that runs.
+   * Builds all resources anew and releases them again; binds no listener and changes nothing that runs.
    *
    * @throws {ApplyError} as `apply`, but never because of a listener or of live connections
    */
@@ -248,8 +244,8 @@ export class Supervisor {
   }
 
   /**
-   * The first part of a stop: closes the listeners, and aborts a reload that is binding some. With a grace period
-   * above LAST_GRACE_MS this is a drain at first.
+   * The first part of a stop: closes the listeners, and aborts a reload that is binding some. With a grace period above
+   * LAST_GRACE_MS this first is a drain.
    */
   async beginStop(graceMs: number): Promise<void> {
     if (graceMs <= LAST_GRACE_MS) return this.closeListeners();
@@ -258,9 +254,9 @@ export class Supervisor {
   }
 
   /**
-   * Closes the listeners, waits up to `graceMs` for live sessions, and ends the rest, which is logged. It does not
-   * wait for sessions that clients keep open without a flow. New flows of live sessions are refused in the last
-   * LAST_GRACE_MS alone.
+   * Closes the listeners, waits up to `graceMs` for live sessions, and ends the rest, which is logged. It does not wait
+   * for sessions that clients keep open without a flow. New flows of live sessions are refused only in the last
+   * LAST_GRACE_MS.
    */
   async stop(graceMs: number): Promise<void> {
     const lastMs = Math.min(graceMs, LAST_GRACE_MS);
@@ -325,7 +321,7 @@ export class Supervisor {
     });
   }
 
-  /** What runs now. */
+  /** The running resources. */
   get running(): RunningResources {
     return {
       outbounds: this.#outbounds,
@@ -343,7 +339,10 @@ export class Supervisor {
     return tags;
   }
 
-  /** @throws {ApplyError} `disruptive` when an inbound would be restarted that has live sessions */
+  /**
+   * Refuses a plan that would end live sessions.
+   * @throws {ApplyError} `disruptive` when an inbound with live sessions would be restarted
+   */
   #refuseDisruption({ inbounds }: Plan): void {
     for (const step of inbounds) {
       if (step.action !== 'restart') continue;
@@ -421,7 +420,7 @@ export class Supervisor {
     return replaceAccounts(before, inbounds, staged.inbounds);
   }
 
-  /** Flows to the address of a listener that was closed may be meant for another process there. */
+  /** Publishes the open listeners only: flows to the address of a closed one may be meant for another process. */
   #publishListeners(): void {
     const draining = this.drain.since !== undefined;
     this.#deps.ownListeners.setInbounds(
@@ -439,10 +438,10 @@ export class Supervisor {
   }
 }
 
-/** The last part of a grace period, in which no new flow begins: it would be cut with the others. */
+/** The last part of a grace period, in which no new flow begins: it would be ended with the others. */
 const LAST_GRACE_MS = 5_000;
 
-/** Loads what knows the settings of a configuration. @throws {ApplyError} `build_failed` */
+/** Loads the protocols that a configuration names. @throws {ApplyError} `build_failed` */
 async function loadProtocolsOf({ spec: { inbounds, outbounds } }: Wanted): Promise<void> {
   try {
     await loadProtocols(new Set([...inbounds, ...outbounds].map(({ protocol }) => protocol)));

@@ -11,23 +11,26 @@ import type { InboundListener, ListenMeans } from './inbound-listener.ts';
 export interface ListenerTarget {
   accept(connection: AcceptedConnection): void;
   receive(packet: Packet, replies: ReplyPath): void;
-  /** Connections are temporarily not accepted and wait in the kernel's queue. */
+  /** Called when connections are temporarily not accepted and wait in the kernel's queue. */
   heldBack(reason: string): void;
-  /** Nothing more will be passed to it; connections with several carriers open no more of them either. */
+  /**
+   * Closes the target: nothing more will be passed to it; connections with several carriers open no more of them
+   * either.
+   */
   close(): void;
 }
 
-/** Attempts to find a port that is free for UDP too, where the kernel chooses it for TCP. */
+/** Attempts to find a port that is also free for UDP, when the kernel chooses it for TCP. */
 const PORTS_TRIED = 10;
 
-/** Connections and datagrams held for an inbound that is not served yet. */
+/** Connections and datagrams queued for an inbound that is not served yet. */
 const MAX_HELD_CONNECTIONS = 4096;
 const MAX_HELD_DATAGRAMS = 64;
 
 /** The address to bind and its target. */
 export interface BindOptions {
   readonly spec: SocketListenSpec;
-  /** Whether to take datagrams on the same port as connections. */
+  /** Whether to receive datagrams on the same port as connections. */
   readonly datagrams: boolean;
   readonly target: ListenerTarget;
 }
@@ -35,18 +38,18 @@ export interface BindOptions {
 /**
  * A bound listener that can be switched to another inbound without being closed.
  *
- * Until `serve` it holds accepted connections, without reading from them, and some datagrams.
+ * Until `serve` it queues accepted connections, without reading from them, and some datagrams.
  */
 export class SwitchedListener implements InboundListener {
   readonly spec: SocketListenSpec;
-  /** Whether it takes datagrams on the same port as connections. */
+  /** Whether the listener receives datagrams on the same port as connections. */
   readonly datagrams: boolean;
   #target: ListenerTarget;
   #listener: Listener | undefined;
   #datagramListener: DatagramListener | undefined;
-  /** The drain that is under way, if any. */
+  /** The drain in progress, if any. */
   #drain: object | undefined;
-  /** `undefined` after `serve`. */
+  /** The queue until `serve`, then `undefined`. */
   #held: { connections: AcceptedConnection[]; datagrams: (() => void)[] } | undefined = {
     connections: [],
     datagrams: [],
@@ -59,6 +62,7 @@ export class SwitchedListener implements InboundListener {
   }
 
   /**
+   * | Binds a listener.
    * @throws {BindError}
    * @throws the reason of `signal`
    */
@@ -84,12 +88,12 @@ export class SwitchedListener implements InboundListener {
     return this.datagrams ? 'tcp+udp' : 'tcp';
   }
 
-  /** None: its sessions have connections of their own. */
+  /** Always 0: sessions have connections of their own. */
   get tied(): number {
     return 0;
   }
 
-  /** Whether closing this one could make room for `spec`: another address with the same port. */
+  /** Whether closing this listener could make room for `spec`: another address with the same port. */
   standsInTheWayOf(spec: SocketListenSpec): boolean {
     if (spec.kind === 'unix') return this.spec.kind === 'unix' && this.spec.path === spec.path;
     return this.#boundPort() === spec.port;
@@ -99,7 +103,7 @@ export class SwitchedListener implements InboundListener {
     const port = this.#boundPort();
     const spec =
       this.spec.kind === 'unix' || port === undefined ? this.spec : { ...this.spec, port };
-    // The port of datagrams may still be bound: it is kept.
+    // The port of datagrams may still be bound, and is then kept.
     this.#drain = undefined;
     await this.#open(spec);
   }
@@ -150,7 +154,7 @@ export class SwitchedListener implements InboundListener {
     }
   }
 
-  /** Passes on the connections and datagrams held since it was bound; from now on without holding them. */
+  /** Passes on the connections and datagrams queued since the listener was bound, and later ones directly. */
   serve(): void {
     const held = this.#held;
     this.#held = undefined;
@@ -167,13 +171,13 @@ export class SwitchedListener implements InboundListener {
 
   async close(): Promise<void> {
     this.#closeDatagrams();
-    // Accepts connections that wait in the kernel's queue; they go to the target, or are held.
+    // Accepts connections that wait in the kernel's queue; they go to the target, or are queued.
     await this.#listener?.close();
     for (const held of this.#held?.connections.splice(0) ?? []) held.destroy();
   }
 
   /**
-   * Accepts no connections until `reopen`; datagrams are taken until `idle` resolves: no association is left.
+   * Accepts no connections until `reopen`; datagrams are received until `idle` resolves: no association remains.
    * Resolves when no connection is accepted.
    */
   async drain(idle: Promise<void>): Promise<void> {
@@ -191,7 +195,7 @@ export class SwitchedListener implements InboundListener {
     this.#datagramListener = undefined;
   }
 
-  /** Closes it and its target for good. */
+  /** Closes the listener and its target permanently. */
   async retire(): Promise<void> {
     await this.close();
     this.#target.close();

@@ -8,7 +8,7 @@ import { SessionInbound } from './session-inbound.ts';
 import type { RunningInbound, Staged, StagedInbound, StagedSessions } from './stage.ts';
 import { SwitchedListener, type ListenerTarget } from './switched-listener.ts';
 
-/** The listeners that a plan calls for. */
+/** The listeners that a plan requires. */
 export const wantedListeners = (
   plan: Plan,
   { inbounds }: Staged,
@@ -77,10 +77,10 @@ const isAtPlace = (listener: Place, { spec, means }: Place): boolean =>
   listener.means === means && isDeepStrictEqual(listener.spec, spec);
 
 /**
- * An inbound as it runs after the commit of a reload.
+ * A running inbound after the commit of a reload.
  *
- * @param staged `undefined` for an inbound that stays as it is
- * @param bound its listener, where the reload has bound one or has taken one over
+ * @param staged `undefined` for an inbound that does not change
+ * @param bound its listener, if the reload has bound one or taken one over
  */
 export function runningInbound(
   { stream }: InboundSpec,

@@ -5,7 +5,7 @@ import type { RouteGroupSpec, RouteSpec, Spec } from '../spec.ts';
 import { inboundFacts, type InboundFacts } from './inbound-facts.ts';
 
 /**
- * A configuration as the supervisor compares and builds it: plain data, which a worker thread can
+ * A configuration in the form that the supervisor compares and builds: plain data, which a worker thread can
  * prepare and transfer. Its rules and geo data are no longer needed: `tables` was built from them.
  */
 export interface Wanted {
@@ -21,19 +21,19 @@ export interface Wanted {
  * are, so that a reload compares any number of users and rules without delaying traffic.
  */
 export interface SpecDigests {
-  /** By position in `spec.outbounds`. */
+  /** Digests by position in `spec.outbounds`. */
   readonly outbounds: readonly string[];
-  /** By position in `spec.inbounds`. */
+  /** Digests by position in `spec.inbounds`. */
   readonly inbounds: readonly InboundDigests[];
   /** Digest of the whole `[route]`, including rules and the digests of geo files. */
   readonly route: string;
-  /** The same without targets: while it is unchanged, a rule index means the same rule and group. */
+  /** Digest of the `[route]` without targets: while it is unchanged, a rule index means the same rule and group. */
   readonly matchers: string;
 }
 
 export interface InboundDigests {
   readonly whole: string;
-  /** `undefined` for an inbound without users. */
+  /** Digest of the users; `undefined` for an inbound without users. */
   readonly users: string | undefined;
 }
 
