@@ -106,7 +106,8 @@ export class PersistentConnection {
     this.#link = carrier.link;
     this.#flows = new OriginFlows(shared.context.clock);
     this.#accounts = accountsOf(shared.context.memory);
-    this.#origin = { inbound: shared.context.tag, source: carrier.remote?.host, session };
+    const source = carrier.remote && unmapIPv4(carrier.remote.host);
+    this.#origin = { inbound: shared.context.tag, source, session };
   }
 
   /** Serves the connection until it ends; resolves when its flows have ended as well. */
@@ -224,9 +225,8 @@ export class PersistentConnection {
    * with one.
    */
   #logWrongCredentials(): void {
-    const { source } = this.#origin;
     const error = new RejectedClientError('wrong user name or password');
-    logRejection(error, this.#context, source === undefined ? undefined : unmapIPv4(source));
+    logRejection(error, this.#context, this.#origin.source);
   }
 
   async #connect(request: Request, destination: Endpoint): Promise<Next> {

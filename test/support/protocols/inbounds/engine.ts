@@ -1,0 +1,113 @@
+import { relay } from '../../../../src/net/links/relay.ts';
+import { linkPair } from '../../../../src/net/links/memory-link.ts';
+import type { Endpoint } from '../../../../src/net/addresses/address.ts';
+import { DialError, LinkClosedError } from '../../../../src/net/errors.ts';
+import type { ByteLink } from '../../../../src/net/links/link.ts';
+import type { Clock } from '../../../../src/net/time/clock.ts';
+import type {
+  Dispatcher,
+  PacketRequest,
+  StreamRequest,
+} from '../../../../src/protocols/contract.ts';
+
+/** Lets everything go on that waits for nothing but its turn. */
+export async function settle(turns = 4): Promise<void> {
+  for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** One end of a link, and all that has arrived at it. */
+export class Watched {
+  readonly link: ByteLink;
+  received = Buffer.alloc(0);
+  /** `closed` is the end of a link that was destroyed for no fault: on a socket a FIN, or a reset over unread bytes. */
+  state: 'open' | 'end' | 'closed' | 'reset' = 'open';
+
+  constructor(link: ByteLink) {
+    this.link = link;
+    void this.#watch();
+  }
+
+  get text(): string {
+    return this.received.toString('latin1');
+  }
+
+  /** Writes a copy, since the reader may free what it gets, and does not wait for room. */
+  write(bytes: Uint8Array): void {
+    // A link that has failed is seen by `state`.
+    Promise.resolve(this.link.write(new Uint8Array(bytes))).catch(() => undefined);
+  }
+
+  closeWrite(): void {
+    this.link.closeWrite().catch(() => undefined);
+  }
+
+  async #watch(): Promise<void> {
+    try {
+      for (;;) {
+        const chunk = await this.link.read();
+        if (!chunk) break;
+        this.received = Buffer.concat([this.received, chunk]);
+      }
+      this.state = 'end';
+    } catch (error) {
+      this.state = error instanceof LinkClosedError ? 'closed' : 'reset';
+    }
+  }
+}
+
+/** An engine whose destinations are the test itself: it relays as the real one, and echoes datagrams. */
+export class FakeEngine implements Dispatcher {
+  readonly streams: StreamRequest[] = [];
+  readonly associations: PacketRequest[] = [];
+  /** The destinations' ends of the flows, in their order. */
+  readonly origins: Watched[] = [];
+  /** Flows and associations that have not ended. */
+  live = 0;
+  /** What `stream` fails with before it accepts, or after that. */
+  failure: Error | undefined;
+  fails: 'before' | 'after' = 'before';
+  /** The source of an echoed datagram; by default its destination. */
+  answerFrom: Endpoint | undefined;
+  readonly #clock: Clock;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get requests(): number {
+    return this.streams.length + this.associations.length;
+  }
+
+  async stream(request: StreamRequest): Promise<void> {
+    this.streams.push(request);
+    if (request.origin.standing?.stands === false) {
+      throw new DialError('forbidden', 'the account was removed');
+    }
+    if (this.failure && this.fails === 'before') throw this.failure;
+    const client = await request.accept();
+    if (this.failure) throw this.failure;
+    const [remote, origin] = linkPair();
+    this.origins.push(new Watched(origin));
+    this.live++;
+    const counter = { addUp: () => undefined, addDown: () => undefined };
+    await relay(client, remote, counter, this.#clock);
+    this.live--;
+  }
+
+  async packets(request: PacketRequest): Promise<void> {
+    this.associations.push(request);
+    this.live++;
+    const { client } = request;
+    try {
+      for (;;) {
+        const packet = await client.receive();
+        if (!packet) break;
+        client.send({ data: packet.data, peer: this.answerFrom ?? packet.peer });
+      }
+    } catch {
+      // The contract: an association that fails has ended.
+    }
+    client.close();
+    this.live--;
+  }
+}
