@@ -14,8 +14,13 @@ inboundConformance('HTTP', httpConnect());
 inboundConformance('HTTP with accounts', httpConnect({ hasAccounts: true }));
 inboundConformance('Trojan', trojan);
 inboundConformance('VLESS', vless);
-inboundConformance('VMess with AES', vmess({ options: 0x1d, security: 3 }));
-inboundConformance('VMess with ChaCha20', vmess({ options: 0x01, security: 4 }));
+inboundConformance('VMess', vmess({ options: 0x1d, security: 3 }));
+for (const options of [0x00, 0x01, 0x05, 0x0d, 0x11, 0x15, 0x1d]) {
+  for (const security of [3, 4] as const) {
+    const title = `VMess with options 0x${options.toString(16)} and security ${security}`;
+    inboundConformance(title, vmess({ options, security }), 'payload');
+  }
+}
 for (const method of Object.keys(METHODS) as MethodName[]) {
   inboundConformance(`Shadowsocks ${method}`, shadowsocks(method));
 }

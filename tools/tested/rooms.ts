@@ -57,22 +57,31 @@ export const ROOMS = {
     files: [
       'protocols/socks/{wire,address,udp-framing,relay-plan,client-handshake,server-handshake}.ts',
     ],
-    tests: ['unit/protocols/socks/*.test.ts'],
+    tests: ['unit/protocols/socks/*.test.ts', 'conformance/{inbound,outbound-pair}.test.ts'],
     branches: 98,
   },
   trojan: {
     files: ['protocols/trojan/{wire,packet-framing,key}.ts'],
-    tests: ['unit/protocols/trojan/*.test.ts', 'conformance/packet-link.test.ts'],
+    tests: [
+      'unit/protocols/trojan/*.test.ts',
+      'conformance/{inbound,outbound-pair,packet-link}.test.ts',
+    ],
     branches: 97,
   },
   vless: {
     files: ['protocols/vless/{wire,packet-framing,response-link}.ts', 'protocols/users/uuid.ts'],
-    tests: ['unit/protocols/vless/*.test.ts', 'conformance/packet-link.test.ts'],
+    tests: [
+      'unit/protocols/vless/*.test.ts',
+      'conformance/{inbound,outbound-pair,packet-link}.test.ts',
+    ],
     branches: 95,
   },
   vmess: {
     files: ['protocols/vmess/{wire,kdf}.ts', 'protocols/vmess/{body,header}/*.ts'],
-    tests: ['unit/protocols/vmess/*.test.ts', 'conformance/vmess-body.test.ts'],
+    tests: [
+      'unit/protocols/vmess/*.test.ts',
+      'conformance/{inbound,outbound-pair,vmess-body}.test.ts',
+    ],
     branches: 95,
   },
   shadowsocks: {
@@ -82,7 +91,7 @@ export const ROOMS = {
     ],
     tests: [
       'unit/protocols/shadowsocks/**/*.test.ts',
-      'conformance/shadowsocks-{link,packets}.test.ts',
+      'conformance/{inbound,outbound-pair,shadowsocks-link,shadowsocks-packets}.test.ts',
     ],
     branches: 96,
   },
@@ -108,7 +117,7 @@ export const ROOMS = {
       'protocols/http/{credentials,request-target,max-forwards}.ts',
       'protocols/http/forwarding/*.ts',
     ],
-    tests: ['unit/protocols/http/**/*.test.ts'],
+    tests: ['unit/protocols/http/**/*.test.ts', 'conformance/{inbound,outbound-pair}.test.ts'],
     branches: 98,
   },
   'http-fields': {
@@ -122,7 +131,11 @@ export const ROOMS = {
   },
   http1: {
     files: ['http/http1/*.ts'],
-    tests: ['unit/http/http1/*.test.ts', 'unit/protocols/http/*.test.ts'],
+    tests: [
+      'unit/http/http1/*.test.ts',
+      'unit/protocols/http/*.test.ts',
+      'conformance/{inbound,outbound-pair}.test.ts',
+    ],
     branches: 99,
   },
   http2: {
@@ -200,6 +213,7 @@ export const ROOMS = {
       'unit/net/*.test.ts',
       'unit/net/links/bounded-reader.test.ts',
       'unit/protocols/{socks,vless,trojan}/*.test.ts',
+      'conformance/{inbound,outbound-pair}.test.ts',
     ],
     branches: 97,
   },

@@ -4,7 +4,11 @@ import { atOnce } from '../../../../src/net/time/turns.ts';
 import { createHttpInbound } from '../../../../src/protocols/http/inbound.ts';
 import type { Ending, InboundHarness, User } from '../../../conformance/inbound.ts';
 
-const passwords: Readonly<Record<User, string>> = { ann: 'secret', bob: 'a:b', eve: 'guess' };
+export const httpPasswords: Readonly<Record<User, string>> = {
+  ann: 'secret',
+  bob: 'a:b',
+  eve: 'guess',
+};
 const CONNECTED = 'HTTP/1.1 200 Connection established\r\n\r\n';
 /** Other codes have 502. */
 const STATUS: Readonly<Partial<Record<string, number>>> = {
@@ -16,15 +20,17 @@ const STATUS: Readonly<Partial<Record<string, number>>> = {
   aborted: 503,
 };
 
-const responds = (status: number): RegExp =>
-  new RegExp(`^HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n[^]*\r\n\r\n[^\n]+\n$`);
+const responds = (status: number, reason = '[^\n]+'): RegExp =>
+  new RegExp(
+    `^HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n[^]*Content-Type: text/plain[^]*\r\n\r\n${reason}\n$`,
+  );
 const INVALID: Ending = { how: 'end', after: 0, says: responds(400) };
 const SILENT: Ending = { how: 'end', after: 10_000, says: /^$/ };
 
 /** A tunnel by CONNECT: RFC 9110 §9.3.6, with the credentials of §11.7. */
 export function httpConnect({ hasAccounts = false } = {}): InboundHarness {
   const head = (target: Buffer, user: User): Buffer => {
-    const credentials = Buffer.from(`${user}:${passwords[user]}`).toString('base64');
+    const credentials = Buffer.from(`${user}:${httpPasswords[user]}`).toString('base64');
     const field = hasAccounts ? `Proxy-Authorization: Basic ${credentials}\r\n` : '';
     return Buffer.concat([
       Buffer.from('CONNECT '),
@@ -34,7 +40,7 @@ export function httpConnect({ hasAccounts = false } = {}): InboundHarness {
   };
   return {
     create: (users, context) => {
-      const accounts = users.map((user) => ({ user, pass: passwords[user] }));
+      const accounts = users.map((user) => ({ user, pass: httpPasswords[user] }));
       const settings = { accounts: hasAccounts ? accounts : [], allowTransparent: false };
       return atOnce(createHttpInbound(settings, context));
     },
@@ -62,7 +68,7 @@ export function httpConnect({ hasAccounts = false } = {}): InboundHarness {
     rejected: { how: 'end', after: 0, says: responds(407) },
     invalidName: INVALID,
     stopped: (sent) => (sent === 0 ? SILENT : { ...SILENT, says: responds(408) }),
-    refusal: (code) => responds(STATUS[code] ?? 502),
+    refusal: (code) => responds(STATUS[code] ?? 502, 'as the test wishes'),
     staysAfterRefusal: true,
     rejections: [
       {

@@ -170,14 +170,22 @@ class Client implements InboundClient {
 
 const BYTES: Readonly<Record<User | 'server', number>> = { server: 1, ann: 10, bob: 11, eve: 12 };
 
+const keyOf = (method: MethodName, owner: User | 'server'): Buffer =>
+  Buffer.alloc(method.includes('128') ? 16 : 32, BYTES[owner]);
+
+/** The keys of a client: in the 2022 edition with the server's before that of the user. */
+export const shadowsocksKeys = (method: MethodName, user: User, hasUsers: boolean): Buffer[] => {
+  if (!hasUsers) return [keyOf(method, user === 'eve' ? 'eve' : 'server')];
+  const own = keyOf(method, user);
+  return method.startsWith('2022-') ? [keyOf(method, 'server'), own] : [own];
+};
+
 /** @param hasUsers whether each has a key, in place of one for all. */
 export function shadowsocks(method: MethodName, { hasUsers = false } = {}): InboundHarness {
   const isModern = method.startsWith('2022-');
-  const length = method.includes('128') ? 16 : 32;
-  const keyOf = (owner: User | 'server'): Buffer => Buffer.alloc(length, BYTES[owner]);
-  const base64 = (owner: User | 'server'): string => keyOf(owner).toString('base64');
-  const chain = (user: User): Buffer[] =>
-    hasUsers ? [...(isModern ? [keyOf('server')] : []), keyOf(user)] : [keyOf('server')];
+  const { length } = keyOf(method, 'server');
+  const base64 = (owner: User | 'server'): string => keyOf(method, owner).toString('base64');
+  const chain = (user: User): Buffer[] => shadowsocksKeys(method, user, hasUsers);
   const label = (user: User): string | undefined => (user === 'bob' ? undefined : user);
   const fixedEnd = length + (hasUsers ? 16 : 0) + FIXED + TAG;
   const rejected: Ending = isModern ? { how: 'end', after: 0 } : { how: 'reset', after: 10_000 };
@@ -210,7 +218,7 @@ export function shadowsocks(method: MethodName, { hasUsers = false } = {}): Inbo
     runs: 10,
     rejections: [
       { name: 'noise', sends: Buffer.alloc(500, 5), error: /no user has/ },
-      { name: 'another key', sends: request([keyOf('eve')]), error: /no user has/ },
+      { name: 'another key', sends: request([keyOf(method, 'eve')]), error: /no user has/ },
       ...(isModern
         ? [-31, 31].map((off) => ({
             name: `a clock that is off by ${off} s`,
@@ -220,17 +228,32 @@ export function shadowsocks(method: MethodName, { hasUsers = false } = {}): Inbo
         : []),
       ...(hasUsers
         ? [
-            {
-              name: 'the key of the server',
-              sends: request([keyOf('server')]),
-              error: /no user has/,
-            },
-            {
-              name: 'keys in another order',
-              sends: request([keyOf('ann'), keyOf('server')]),
-              error: /no user has/,
-            },
-          ]
+            ['the key of the server alone', [keyOf(method, 'server')]],
+            [
+              'a key of the user alone, or after another',
+              [keyOf(method, 'eve'), keyOf(method, 'ann')],
+            ],
+            ['keys in another order', [keyOf(method, 'ann'), keyOf(method, 'server')]],
+            [
+              'an unknown user',
+              [...(isModern ? [keyOf(method, 'server')] : []), keyOf(method, 'eve')],
+            ],
+            [
+              'a longer chain',
+              [keyOf(method, 'server'), keyOf(method, 'ann'), keyOf(method, 'bob')],
+            ],
+          ].flatMap(([name, keys]) =>
+            // A legacy client has one key.
+            isModern || (keys as Buffer[]).length === 1
+              ? [
+                  {
+                    name: name as string,
+                    sends: request(keys as Buffer[]),
+                    error: /no user has/,
+                  },
+                ]
+              : [],
+          )
         : []),
     ],
   };

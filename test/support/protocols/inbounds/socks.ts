@@ -10,7 +10,11 @@ import type {
 import { addressField, type Target } from './address.ts';
 import { bytes } from './bytes.ts';
 
-const passwords: Readonly<Record<User, string>> = { ann: 'sesame', bob: '', eve: 'guess' };
+export const socksPasswords: Readonly<Record<User, string>> = {
+  ann: 'sesame',
+  bob: '',
+  eve: 'guess',
+};
 const counted = (text: string): Buffer => Buffer.from([text.length, ...Buffer.from(text)]);
 const login = (user: string, pass: string): Buffer =>
   Buffer.concat([Buffer.of(1), counted(user), counted(pass)]);
@@ -67,7 +71,7 @@ export function socks5({ hasAccounts = false } = {}): InboundHarness {
   const opening = (user: User): Buffer =>
     Buffer.concat([
       bytes(`05 03 80 01 ${method}`),
-      hasAccounts ? login(user, passwords[user]) : Buffer.alloc(0),
+      hasAccounts ? login(user, socksPasswords[user]) : Buffer.alloc(0),
     ]);
   const accepted = Buffer.concat([chosen, bytes(hasAccounts ? '01 00' : '')]);
   const answer = (code: number): Buffer => Buffer.concat([accepted, reply(code)]);
@@ -75,7 +79,7 @@ export function socks5({ hasAccounts = false } = {}): InboundHarness {
   const said = accepted.toString('hex');
   return {
     create: (users, context) => {
-      const accounts = users.map((user) => ({ user: user as string, pass: passwords[user] }));
+      const accounts = users.map((user) => ({ user: user as string, pass: socksPasswords[user] }));
       // Of entries with one name the last counts.
       const settings = {
         auth: hasAccounts ? ('password' as const) : ('none' as const),

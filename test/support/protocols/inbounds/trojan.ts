@@ -10,8 +10,12 @@ import {
 import { addressField, decodeSocksAddress } from './address.ts';
 import { bytes } from './bytes.ts';
 
-const passwords: Readonly<Record<User, string>> = { ann: 'correct horse', bob: 'ü€', eve: 'x' };
-const key = (user: User): string => hash('sha224', passwords[user], 'hex');
+export const trojanPasswords: Readonly<Record<User, string>> = {
+  ann: 'correct horse',
+  bob: 'ü€',
+  eve: 'x',
+};
+const key = (user: User): string => hash('sha224', trojanPasswords[user], 'hex');
 const KEY = key('ann');
 const CRLF = bytes('0d0a');
 
@@ -25,7 +29,7 @@ const datagram = (data: Uint8Array, address: Buffer): Buffer =>
 export const trojan: InboundHarness = {
   create: (users, context) => {
     const accounts = users.map((user) => ({
-      password: passwords[user],
+      password: trojanPasswords[user],
       email: user === 'bob' ? '' : user,
     }));
     return atOnce(createTrojanInbound({ users: accounts }, context));

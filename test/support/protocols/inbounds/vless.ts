@@ -4,12 +4,12 @@ import { SILENCE, type InboundHarness, type User } from '../../../conformance/in
 import { addressField } from './address.ts';
 import { bytes } from './bytes.ts';
 
-const ids: Readonly<Record<User, string>> = {
+export const vlessIds: Readonly<Record<User, string>> = {
   ann: 'b831381d63244d53ad4f8cda48b30811',
   bob: 'a831381d63244d53ad4f8cda48b30811',
   eve: 'b831381d63244d53ad4f8cda48b30812',
 };
-const of = (rest: string): Buffer => bytes(`00 ${ids.ann} ${rest}`);
+const of = (rest: string): Buffer => bytes(`00 ${vlessIds.ann} ${rest}`);
 const HEADER = bytes('00 00');
 
 /** What follows the header of a response. */
@@ -25,18 +25,22 @@ const counted = (data: Uint8Array): Buffer =>
 /** Xray-core, proxy/vless/encoding. */
 export const vless: InboundHarness = {
   create: (users, context) =>
-    atOnce(createVlessInbound({ users: users.map((user) => ({ id: ids[user] })) }, context)),
+    atOnce(createVlessInbound({ users: users.map((user) => ({ id: vlessIds[user] })) }, context)),
   label: () => undefined,
   client: (user, destination) => ({
     first: (payload) =>
-      Buffer.concat([bytes(`00 ${ids[user]} 00 01`), addressField(destination, 'v2ray'), payload]),
+      Buffer.concat([
+        bytes(`00 ${vlessIds[user]} 00 01`),
+        addressField(destination, 'v2ray'),
+        payload,
+      ]),
     more: (payload) => payload,
     open: (received) => ({ payload: afterHeader(received) }),
   }),
   rejected: SILENCE,
   secret: 17,
   rejections: [
-    { name: 'another version', sends: bytes(`01 ${ids.ann} 00 01`), error: /unknown version/ },
+    { name: 'another version', sends: bytes(`01 ${vlessIds.ann} 00 01`), error: /unknown version/ },
     {
       name: 'a client of HTTP',
       sends: Buffer.from('GET / HTTP/1.1\r\nHost: a.example\r\n\r\n'),
@@ -60,7 +64,11 @@ export const vless: InboundHarness = {
     invalid: [],
     client: (user, peer) => ({
       first: (data) =>
-        Buffer.concat([bytes(`00 ${ids[user]} 00 02`), addressField(peer, 'v2ray'), counted(data)]),
+        Buffer.concat([
+          bytes(`00 ${vlessIds[user]} 00 02`),
+          addressField(peer, 'v2ray'),
+          counted(data),
+        ]),
       more: counted,
       open: (received) => {
         const payload = afterHeader(received);

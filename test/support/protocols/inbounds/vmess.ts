@@ -15,7 +15,7 @@ import {
 import { KnownRandom } from '../../known-random.ts';
 import type { Target } from './address.ts';
 
-const ids: Readonly<Record<User, string>> = {
+export const vmessIds: Readonly<Record<User, string>> = {
   ann: 'b8314fca25d94e0c9a1b1d3a5c7e9f10',
   bob: '00000000000040008000000000000001',
   eve: '00000000000040008000000000000002',
@@ -43,7 +43,7 @@ class Client implements InboundClient {
     const random = new KnownRandom(seed);
     const [iv, key] = [random.bytes(16), random.bytes(16)];
     this.#header = { iv, key, answer: 200, options, security, request };
-    const sealed = new RequestSealer(userKey(ids[user]), random).seal(this.#header, seconds);
+    const sealed = new RequestSealer(userKey(vmessIds[user]), random).seal(this.#header, seconds);
     if (!sealed) throw new Error('a destination that does not fit');
     this.#request = sealed;
     this.#sealer = new BodySealer(requestKeys(this.#header), random);
@@ -90,7 +90,7 @@ export const vmess = (terms: Terms): InboundHarness => {
     create: (users, context) =>
       atOnce(
         createVmessInbound(
-          { users: users.map((user) => ({ id: ids[user] })) },
+          { users: users.map((user) => ({ id: vmessIds[user] })) },
           context,
           new KnownRandom('server'),
         ),

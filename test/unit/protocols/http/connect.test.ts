@@ -1,48 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { DialError, type DialErrorCode } from '../../../../src/net/errors.ts';
-import { session, settle, startProxy } from '../../../support/protocols/http/support.ts';
+import { DialError } from '../../../../src/net/errors.ts';
+import { settle, startProxy } from '../../../support/protocols/http/support.ts';
 
 describe('CONNECT', () => {
-  test('opens a tunnel in which half-closes pass both ways', async () => {
-    const { client, dispatcher, served } = startProxy();
-    await client.send('CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n');
-    assert.equal(await client.head(), 'HTTP/1.1 200 Connection established');
-    const origin = await dispatcher.origin();
-    await client.send('question');
-    await client.end();
-    assert.equal(await origin.rest(), 'question');
-    await origin.send('late response');
-    await origin.end();
-    assert.equal(await client.rest(), 'late response');
-    assert.equal(await served, undefined);
-    assert.equal(dispatcher.live, 0);
-  });
-
-  test('gives the dispatcher the client and its destination', async () => {
-    const { client, dispatcher } = startProxy();
-    await client.send('CONNECT [2001:db8::1]:8443 HTTP/1.1\r\n\r\n');
-    await client.head();
-    const [request] = dispatcher.requests;
-    assert.deepEqual(request?.destination, { host: '2001:db8::1', port: 8443 });
-    assert.ok(request?.origin.standing?.stands);
-    assert.deepEqual(request.origin, {
-      inbound: 'http-in',
-      source: '192.0.2.9',
-      user: undefined,
-      session,
-      standing: request.origin.standing,
-    });
-    assert.equal(request.sniff, true);
-  });
-
-  test('is sniffed only where the inbound sniffs', async () => {
-    const { client, dispatcher } = startProxy({}, { sniffing: false });
-    await client.send('CONNECT 192.0.2.1:443 HTTP/1.1\r\n\r\n');
-    await client.head();
-    assert.equal(dispatcher.requests[0]?.sniff, false);
-  });
-
   test('hands over what the client sent early', async () => {
     const { client, dispatcher } = startProxy();
     const dialled = Promise.withResolvers<void>();
@@ -67,31 +28,6 @@ describe('CONNECT', () => {
     await client.send('CONNECT a.example:443 HTTP/1.0\r\nContent-Length: 0\r\n\r\n');
     assert.match(await client.head(), /^HTTP\/1\.1 200 /);
   });
-
-  const statuses: readonly (readonly [DialErrorCode, number])[] = [
-    ['refused', 502],
-    ['unreachable_host', 502],
-    ['unreachable_network', 502],
-    ['unresolved', 502],
-    ['not_found', 502],
-    ['upstream', 502],
-    ['failed', 502],
-    ['timed_out', 504],
-    ['blocked', 403],
-    ['unsupported', 501],
-    ['aborted', 503],
-  ];
-  for (const [code, status] of statuses) {
-    test(`that fails as ${code} gets the response ${status} with the reason`, async () => {
-      const { client, dispatcher } = startProxy();
-      dispatcher.failure = new DialError(code, 'a.example:443: no way there');
-      await client.send('CONNECT a.example:443 HTTP/1.1\r\n\r\n');
-      const response = await client.response();
-      assert.equal(response.status, status);
-      assert.match(response.head, /\r\nContent-Type: text\/plain/);
-      assert.equal(response.text, 'a.example:443: no way there\n');
-    });
-  }
 
   test('that failed leaves the connection to the next request', async () => {
     const { client, dispatcher, served } = startProxy();
@@ -155,14 +91,6 @@ describe('an inbound with accounts', () => {
     assert.doesNotMatch(response.head, /close/);
     await client.send(`CONNECT a.example:443 HTTP/1.1\r\n${authorization}\r\n\r\n`);
     assert.match(await client.head(), / 200 /);
-    assert.equal(dispatcher.requests[0]?.origin.user, 'ann');
-  });
-
-  test('names the user with plain requests as well, and keeps the password to itself', async () => {
-    const { client, dispatcher } = startProxy({ accounts });
-    await client.send(`GET http://a.example/ HTTP/1.1\r\n${authorization}\r\n\r\n`);
-    const origin = await dispatcher.origin();
-    assert.equal(await origin.head(), 'GET / HTTP/1.1\r\nHost: a.example');
     assert.equal(dispatcher.requests[0]?.origin.user, 'ann');
   });
 

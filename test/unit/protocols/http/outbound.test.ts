@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import * as fc from 'fast-check';
 import type { Account } from '../../../../src/protocols/users/account-table.ts';
 import { Deadline } from '../../../../src/net/time/deadline.ts';
 import { DialError } from '../../../../src/net/errors.ts';
@@ -9,7 +8,6 @@ import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { createHttpOutbound } from '../../../../src/protocols/http/outbound.ts';
 import { failureLine } from '../../../support/data/harmless-output.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { chunksOf } from '../../../support/http/http1/fuzz.ts';
 import { KeptObjects } from '../../../../src/collections/kept-objects.ts';
 import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
 import { carrierOf, Peer, quietLog, settle } from '../../../support/protocols/http/support.ts';
@@ -40,21 +38,6 @@ const failsAs = (code: string, message: RegExp) => (error: unknown) =>
   error instanceof DialError && error.code === code && message.test(error.message);
 
 describe('an outbound over an HTTP proxy', () => {
-  test('requests a tunnel and leaves the first bytes of the destination in it', async () => {
-    const { connect, proxy } = start();
-    const connecting = connect();
-    assert.equal(await proxy.head(), 'CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443');
-    await proxy.send('HTTP/1.1 200 Connection established\r\nVia: x\r\n\r\n220 hello');
-    const tunnel = new Peer(await connecting);
-    assert.equal(await tunnel.exactly(9), '220 hello');
-    await tunnel.send('EHLO');
-    await tunnel.end();
-    assert.equal(await proxy.rest(), 'EHLO');
-    await proxy.send(' bye');
-    await proxy.end();
-    assert.equal(await tunnel.rest(), ' bye');
-  });
-
   test('sends its credentials, and IPv6 in brackets', async () => {
     const { connect, proxy } = start({ user: 'ann', pass: 'a:b' });
     const connecting = connect('2001:db8::1');
@@ -174,42 +157,5 @@ describe('an outbound over an HTTP proxy', () => {
       const { connect } = start();
       await assert.rejects(connect(host), DialError, JSON.stringify(host));
     }
-  });
-
-  test('rejects UDP with a reason', async () => {
-    const { outbound } = start();
-    await assert.rejects(
-      outbound.associate({ signal: new AbortController().signal }),
-      failsAs('unsupported', /^http outbound up cannot carry UDP/),
-    );
-    outbound.close();
-  });
-
-  test('returns a link or a named error for any bytes of a proxy', async () => {
-    const part = fc.constantFrom(
-      'HTTP/1.1 200 OK\r\n',
-      'HTTP/1.1 100 Continue\r\n',
-      'HTTP/1.1 407 No\r\n',
-      'A: b\r\n',
-      '\r\n',
-      '\n',
-      '\0',
-      'H',
-    );
-    const text = fc.array(part, { maxLength: 8 }).map((parts) => parts.join(''));
-    await fc.assert(
-      fc.asyncProperty(text, fc.array(fc.nat(9), { minLength: 1 }), async (input, cuts) => {
-        const { connect, proxy } = start();
-        const connecting = connect().catch((error: unknown) => error);
-        await proxy.head();
-        for (const chunk of chunksOf(Buffer.from(input, 'latin1'), cuts)) {
-          await Promise.resolve(proxy.link.write(chunk)).catch(() => undefined);
-        }
-        await proxy.end().catch(() => undefined);
-        const result = await connecting;
-        assert.ok(!(result instanceof Error) || result instanceof DialError, String(result));
-      }),
-      { numRuns: 200 },
-    );
   });
 });

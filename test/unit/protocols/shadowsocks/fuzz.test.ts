@@ -20,10 +20,6 @@ import {
   FakeSocket,
 } from '../../../support/protocols/shadowsocks/datagram-harness.ts';
 import {
-  client,
-  connectTo,
-  dialOptions,
-  expire,
   METHOD_NAMES,
   server,
   clientAt,
@@ -115,36 +111,6 @@ for (const name of METHOD_NAMES) {
         { numRuns: 60 },
       );
     });
-  });
-
-  test(`a server of ${name} rejects any bytes in any pieces`, async () => {
-    const to = server(name);
-    await fc.assert(
-      fc.asyncProperty(bytes(400), places, async (wire, places) => {
-        const { far, served } = connectTo(to);
-        for (const part of split(wire, places)) await far.write(part);
-        await expire(to);
-        assert.ok((await served) instanceof Error);
-        assert.equal(to.dispatcher.streams.length, 0);
-      }),
-      { numRuns: 12 },
-    );
-  });
-
-  test(`a client of ${name} rejects any bytes as a response`, async () => {
-    await fc.assert(
-      fc.asyncProperty(bytes(400), places, async (wire, places) => {
-        const from = client(name);
-        const link = await from.outbound.connect({ host: 'a', port: 1 }, dialOptions());
-        const [far] = from.dialled;
-        for (const part of split(wire, places)) void far?.write(part);
-        void far?.closeWrite();
-        const result = await link.read().catch((error: unknown) => error);
-        assert.ok(result instanceof ProtocolError || (result === undefined && wire.length === 0));
-        link.destroy();
-      }),
-      { numRuns: 12 },
-    );
   });
 
   test(`a server of ${name} drops datagrams of any bytes`, async () => {

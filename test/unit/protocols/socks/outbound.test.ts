@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import * as fc from 'fast-check';
 import { DialError } from '../../../../src/net/errors.ts';
 import type { Endpoint } from '../../../../src/net/addresses/address.ts';
 import type { ByteLink, PacketLink } from '../../../../src/net/links/link.ts';
@@ -9,6 +10,7 @@ import type { Outbound, OutboundContext } from '../../../../src/protocols/contra
 import { encodeReply } from '../../../../src/protocols/socks/wire.ts';
 import type { SocksOutboundSettings } from '../../../../src/protocols/socks/settings.ts';
 import type { ManualClock } from '../../../support/manual-clock.ts';
+import { chunksOf, cuts, nearly } from '../../../support/data/chunks.ts';
 import { until } from '../../../conformance/packet-link.ts';
 import {
   bytes,
@@ -16,7 +18,7 @@ import {
   neverAborted,
   outbound,
 } from '../../../support/protocols/socks/harness.ts';
-import { readAll, readExactly } from '../../../support/read-link.ts';
+import { readExactly } from '../../../support/read-link.ts';
 
 interface Scripted {
   readonly outbound: Outbound;
@@ -57,16 +59,6 @@ const granted = '05 00 00 01 00000000 0000';
 const connectToSite = `05 01 00 03 0b 'www.example' 0050`;
 
 describe('the SOCKS outbound', () => {
-  test('offers no authentication alone and passes names as names', async () => {
-    const { outbound, server } = scripted();
-    const [link] = await Promise.all([
-      outbound.connect(site, neverAborted()),
-      script(server, '05 01 00', '05 00', connectToSite, granted),
-    ]);
-    await link.write(Buffer.from('hello'));
-    assert.equal((await readExactly(server, 5)).toString(), 'hello');
-  });
-
   test('offers the password alone when it has one', async () => {
     const { outbound, server } = scripted(account);
     await Promise.all([
@@ -99,22 +91,6 @@ describe('the SOCKS outbound', () => {
         granted,
       ),
     ]);
-  });
-
-  test('leaves to the flow what the server sends with its reply', async () => {
-    const { outbound, server } = scripted();
-    const answer = bytes(`${granted} 'SSH-2.0'`);
-    const [link] = await Promise.all([
-      outbound.connect(site, neverAborted()),
-      (async () => {
-        await readExactly(server, 3);
-        await server.write(bytes('05 00'));
-        await readExactly(server, 18);
-        await server.write(answer);
-        await server.closeWrite();
-      })(),
-    ]);
-    assert.equal((await readAll(link)).toString(), 'SSH-2.0');
   });
 
   for (const bound of [
@@ -299,20 +275,6 @@ describe('the SOCKS outbound', () => {
     await failed;
   });
 
-  test('a failing dial is the failure', async () => {
-    const failure = new DialError('refused', 'proxy.example:1080: refused');
-    const { outbound: client } = outbound(noAccount, () => Promise.reject(failure));
-    await assert.rejects(client.connect(site, neverAborted()), failure);
-  });
-
-  test('a name that does not fit is rejected before anything is dialled', async () => {
-    const { outbound: client } = outbound(noAccount, () => assert.fail('dialled'));
-    await assert.rejects(client.connect({ host: 'x'.repeat(256), port: 80 }, neverAborted()), {
-      name: 'DialError',
-      code: 'failed',
-    });
-  });
-
   test('no message shows the password', async () => {
     const { outbound, server } = scripted(account);
     const [error] = await Promise.all([
@@ -480,4 +442,32 @@ describe('datagrams through the SOCKS outbound', () => {
     link.close();
     relay.close();
   });
+});
+
+test('any reply to an association opens it or fails by a dial error, in time', async () => {
+  const replies = nearly(
+    bytes('05 00 05 00 00 01 00000000 0000'),
+    bytes(`05 00 05 00 00 03 0b 'www.example' 0050`),
+    bytes('05 00 05 05 00 01 00000000 0000'),
+  );
+  await fc.assert(
+    fc.asyncProperty(replies, cuts, async (sent, at) => {
+      const [near, server] = linkPair();
+      const { outbound: client, clock } = outbound(noAccount, () => carrierOf(near));
+      for (const chunk of chunksOf(sent, at)) void server.write(chunk);
+      const associating = client.associate(neverAborted());
+      const over = associating.then(
+        (link) => link.close(),
+        (error: unknown) => assert.ok(error instanceof DialError, String(error)),
+      );
+      for (let step = 0; step < 3; step++) {
+        await new Promise((resolve) => setImmediate(resolve));
+        clock.advance(step === 0 ? 0 : 10_000);
+      }
+      await over;
+      await server.closed;
+      assert.equal(clock.timers, 0);
+    }),
+    { numRuns: 50 },
+  );
 });

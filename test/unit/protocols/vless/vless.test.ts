@@ -5,7 +5,7 @@ import { atOnce } from '../../../../src/net/time/turns.ts';
 import { WeirError } from '../../../../src/errors.ts';
 import type { Endpoint } from '../../../../src/net/addresses/address.ts';
 import { DialError } from '../../../../src/net/errors.ts';
-import { FIRST_PAYLOAD_MS, HANDSHAKE_MS } from '../../../../src/net/time/time-limits.ts';
+import { FIRST_PAYLOAD_MS } from '../../../../src/net/time/time-limits.ts';
 import type { ByteLink } from '../../../../src/net/links/link.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { parseUuid } from '../../../../src/protocols/users/uuid.ts';
@@ -39,35 +39,6 @@ const server = (users: readonly { readonly id: string }[] = [{ id: ID }]) =>
 const client = () => clientOf((context) => createVlessOutbound({ id: ID }, context));
 
 describe('a VLESS server', () => {
-  test('connects who has an id, and answers with the first payload', async () => {
-    const fixture = server();
-    const { client, served } = connectTo(fixture);
-    await client.write(TCP);
-    assert.deepEqual(await readExactly(client, 7), bytes(`00 00 'hello'`));
-    await client.closeWrite();
-    assert.equal(await client.read(), undefined);
-    assert.equal(await served, undefined);
-    const [request] = fixture.dispatcher.streams;
-    assert.deepEqual(request?.destination, { host: 'a.example', port: 80 });
-    assert.ok(request?.origin.standing?.stands);
-    assert.deepEqual(request.origin, {
-      inbound: 'in',
-      source: onLoopback.remote?.host,
-      user: undefined,
-      session: fixture.session,
-      standing: request.origin.standing,
-    });
-    assert.equal(fixture.clock.timers, 0);
-  });
-
-  test('answers as well when there is no payload', async () => {
-    const { client, served } = connectTo(server());
-    await client.write(TCP.subarray(0, -5));
-    await client.closeWrite();
-    assert.deepEqual(await readAll(client), bytes('00 00'));
-    assert.equal(await served, undefined);
-  });
-
   test('answers alone when its destination was reached and is silent', async () => {
     const fixture = server();
     const { client } = connectTo(fixture);
@@ -101,22 +72,6 @@ describe('a VLESS server', () => {
     );
   });
 
-  test('carries datagrams of one destination, and responses of no other', async () => {
-    const fixture = server();
-    const { client, served } = connectTo(fixture);
-    await client.write(UDP);
-    assert.deepEqual(await readExactly(client, 9), bytes(`00 00 0005 'query'`));
-    const [association] = fixture.dispatcher.associations;
-    fixture.dispatcher.answerFrom = { host: '198.51.100.1', port: 53 };
-    await client.write(bytes(`0005 'spoof'`));
-    await until(() => association?.client.dropped === 1);
-    fixture.dispatcher.answerFrom = { ...DNS };
-    await client.write(bytes(`0004 'true'`));
-    assert.deepEqual(await readExactly(client, 6), bytes(`0004 'true'`));
-    await client.closeWrite();
-    assert.equal(await served, undefined);
-  });
-
   test('carries many flows on one connection, each with the session of it', async () => {
     const fixture = server();
     const { client: link, served } = connectTo(fixture);
@@ -139,52 +94,6 @@ describe('a VLESS server', () => {
     await link.closeWrite();
     assert.equal(await served, undefined);
     assert.equal(fixture.clock.timers, 0);
-  });
-
-  test('closes unauthenticated connections without a response, whatever they sent', async () => {
-    const rejected: [Buffer, RegExp][] = [
-      [bytes(`00 ${ID.replace('b', 'c')}`), /^vless: invalid user$/],
-      [bytes(`01 ${ID} 00 01 0050 01 c0000207`), /unknown version/],
-      [Buffer.from('GET / HTTP/1.1\r\nHost: a.example\r\n\r\n'), /unknown version/],
-      [bytes(`00 ${ID} 00 04 0050 01 c0000207`), /unknown command 4/],
-      [bytes(`00 ${ID} 00 01 0050 04 c0000207`), /unknown address type/],
-      [bytes(`00 ${ID} 00 01 0050 02 01 00`), /an invalid host name/],
-    ];
-    for (const [first, reason] of rejected) {
-      const fixture = server();
-      const { client, served } = connectTo(fixture);
-      await client.write(Buffer.concat([first, Buffer.alloc(3000)]));
-      await client.closeWrite();
-      assert.equal(await client.read(), undefined, 'a clean end, and nothing before it');
-      assert.match(String((await served)?.message), reason);
-      assert.equal(fixture.dispatcher.streams.length, 0);
-      assert.equal(fixture.clock.timers, 0);
-    }
-    const { client, served } = connectTo(server([]));
-    await client.write(TCP);
-    await client.closeWrite();
-    assert.equal(await client.read(), undefined);
-    assert.match(String(await served), /vless: invalid user/);
-  });
-
-  test('waits 10 s for a request', async () => {
-    const fixture = server();
-    const { client, served } = connectTo(fixture);
-    await client.write(TCP.subarray(0, 20));
-    await settle();
-    fixture.clock.advance(HANDSHAKE_MS);
-    assert.equal(await client.read(), undefined);
-    client.destroy();
-    assert.match(String(await served), /the VLESS handshake took longer than 10 s/);
-  });
-
-  test('cuts a client whose destination is not reached', async () => {
-    const fixture = server();
-    fixture.dispatcher.failure = new DialError('refused', 'nothing listens');
-    const { client, served } = connectTo(fixture);
-    await client.write(TCP);
-    await assert.rejects(client.read(), /nothing listens/);
-    assert.equal(await served, undefined);
   });
 
   test('survives any bytes in any pieces, and serves only who it should', async () => {
@@ -212,28 +121,6 @@ describe('a VLESS server', () => {
 });
 
 describe('a VLESS client', () => {
-  test('sends its request in one piece with the first payload, and takes the answer off', async () => {
-    const { outbound, clock, dialled } = client();
-    const link = await outbound.connect({ host: 'a.example', port: 80 }, neverAborted());
-    await link.write(Buffer.from('hello'));
-    const [far] = dialled;
-    assert.ok(far);
-    assert.deepEqual(await readExactly(far, TCP.length), TCP);
-    await far.write(bytes(`00 02 aabb 'answer'`));
-    await far.closeWrite();
-    assert.equal(String(await readAll(link)), 'answer');
-    assert.equal(clock.timers, 0);
-  });
-
-  test('sends its request alone when the server is to speak first', async () => {
-    const { outbound, clock, dialled } = client();
-    await outbound.connect({ host: 'a.example', port: 80 }, neverAborted());
-    clock.advance(FIRST_PAYLOAD_MS);
-    const [far] = dialled;
-    assert.ok(far);
-    assert.deepEqual(await readExactly(far, TCP.length - 5), TCP.subarray(0, -5));
-  });
-
   test('reads an answer in any pieces, or fails by name', async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -267,40 +154,6 @@ describe('a VLESS client', () => {
     await reading;
     await far.write(bytes(`00 'x'`));
     assert.equal(String(await link.read()), 'x');
-  });
-
-  test('does not dial for a name that does not fit', async () => {
-    const { outbound, dialled } = client();
-    await assert.rejects(
-      outbound.connect({ host: 'x'.repeat(256), port: 1 }, neverAborted()),
-      DialError,
-    );
-    assert.equal(dialled.length, 0);
-  });
-
-  test('is understood by the server', async () => {
-    const fixture = server();
-    const { outbound } = clientOf(
-      (context) => createVlessOutbound({ id: ID }, context),
-      () => {
-        const { client: link } = connectTo(fixture);
-        return Promise.resolve({ link, wire: { bytesRead: 0, bytesWritten: 0 }, ...onLoopback });
-      },
-    );
-    const link = await outbound.connect({ host: '192.0.2.7', port: 80 }, neverAborted());
-    await link.write(Buffer.from('there and back'));
-    await link.closeWrite();
-    assert.equal(String(await readAll(link)), 'there and back');
-    const packets = await outbound.associate(neverAborted());
-    for (const peer of [
-      { host: 'b.example', port: 53 },
-      { host: '2001:db8::1', port: 9 },
-    ]) {
-      packets.send({ data: Buffer.from('q'), peer });
-      assert.deepEqual((await packets.receive())?.peer, peer);
-    }
-    packets.close();
-    await until(() => fixture.dispatcher.associations.length === 2);
   });
 });
 

@@ -30,30 +30,6 @@ for (const method of MODERN) {
     }
   });
 
-  test(`${method}: a request that arrives byte by byte is rejected`, async () => {
-    const bytes = await firstBytes(client(method), 'hello');
-    const to = server(method);
-    const { far, served } = connectTo(to);
-    for (const byte of bytes) await far.write(Uint8Array.of(byte));
-    await far.closeWrite();
-    assert.match(String(await served), /too short/);
-    assert.equal(to.dispatcher.streams.length, 0);
-  });
-
-  test(`${method}: what follows the fixed header may arrive in any pieces`, async () => {
-    const bytes = await firstBytes(client(method), 'hello');
-    const to = server(method);
-    const { far } = connectTo(to);
-    await far.write(bytes.subarray(0, keyLength + 27));
-    for (const byte of bytes.subarray(keyLength + 27)) {
-      await far.write(Uint8Array.of(byte));
-      await settle();
-    }
-    await settle();
-    assert.equal(to.dispatcher.streams.length, 1);
-    far.destroy();
-  });
-
   for (const [skew, accepted] of [
     [-31, false],
     [-30, true],
@@ -127,36 +103,6 @@ for (const method of WITH_IDENTITIES) {
     { key: keyFor(method, 11), email: 'second' },
   ];
   const identity = keyFor(method, 1);
-
-  test(`${method}: users are identified by their identity headers`, async () => {
-    const to = server(method, { users });
-    for (const [i, { key, email }] of users.entries()) {
-      const { outbound } = client(method, [identity, key], to, `client ${i}`);
-      const link = await outbound.connect(SITE, dialOptions());
-      await link.write(Buffer.from('x'));
-      assert.equal(String(await link.read()), 'x');
-      assert.equal(to.dispatcher.streams[i]?.origin.user, email);
-      link.destroy();
-    }
-  });
-
-  test(`${method}: the identity key alone, another one and unknown users are rejected`, async () => {
-    const chains = [
-      [identity],
-      [users[0]!.key],
-      [keyFor(method, 2), users[0]!.key],
-      [identity, keyFor(method, 12)],
-      [identity, users[1]!.key, users[0]!.key],
-    ];
-    for (const keys of chains) {
-      const to = server(method, { users });
-      const { far, served } = connectTo(to);
-      await far.write(await firstBytes(client(method, keys), 'hello'));
-      await far.closeWrite();
-      assert.ok((await served) instanceof Error);
-      assert.equal(to.dispatcher.streams.length, 0);
-    }
-  });
 
   test(`${method}: a longer chain has a header for each key but the last`, async () => {
     const one = await firstBytes(client(method, [identity]), 'x');

@@ -6,60 +6,13 @@ import {
   client,
   clientAt,
   connectTo,
-  dialOptions,
   firstBytes,
   keyFor,
   LEGACY,
   server,
   settle,
-  SITE,
   type Server,
 } from '../../../../support/protocols/shadowsocks/harness.ts';
-
-for (const method of LEGACY) {
-  test(`${method}: each of many users is identified and has its label`, async () => {
-    const users = Array.from({ length: 40 }, (_, i) => ({
-      key: keyFor(method, i + 10),
-      email: i % 2 === 0 ? `user ${i}` : '',
-    }));
-    const to = server(method, { users });
-    for (const [i, { key, email }] of users.entries()) {
-      const seed = `client ${i}`;
-      const { outbound } = client(method, [key], to, seed);
-      const link = await outbound.connect(SITE, dialOptions());
-      await link.write(Buffer.from('x'));
-      assert.equal(String(await link.read()), 'x');
-      assert.equal(to.dispatcher.streams[i]?.origin.user, email === '' ? undefined : email);
-      link.destroy();
-    }
-    // With users the shared password is not a key.
-    const { outbound } = client(method, undefined, to);
-    const link = await outbound.connect(SITE, dialOptions());
-    await link.write(Buffer.from('x'));
-    await settle();
-    assert.equal(to.dispatcher.streams.length, users.length);
-    link.destroy();
-  });
-
-  test(`${method}: an unauthenticated client is reset after ten seconds, as one that sends nothing`, async () => {
-    for (const bytes of [0, 1, 49, 50, 51, 1000]) {
-      const to = server(method);
-      const { far, served } = connectTo(to);
-      let ended = false;
-      void far.closed.then(() => (ended = true));
-      for (let i = 0; i < bytes; i += 10) await far.write(Buffer.alloc(Math.min(10, bytes - i), 5));
-      await settle();
-      to.clock.advance(9_999);
-      await settle();
-      assert.equal(ended, false, `${bytes} bytes`);
-      to.clock.advance(1);
-      assert.ok((await served) instanceof Error);
-      await assert.rejects(async () => {
-        while (await far.read());
-      });
-    }
-  });
-}
 
 for (const method of LEGACY) {
   describe(`a ${method} server of many users that unauthenticated clients connect to`, () => {
