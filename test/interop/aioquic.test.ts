@@ -17,7 +17,7 @@ import { certificate, SERVER_NAME } from '../support/ways/certificate.ts';
 import { Weir } from '../support/process/weir.ts';
 
 const PASSWORD = 'sesame';
-const ECHOED = 1 << 20;
+const ECHOED = 256 << 10;
 const LOG = { env: { RUST_LOG: 'debug' } };
 const skip = withoutAioquic;
 

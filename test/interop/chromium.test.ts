@@ -39,13 +39,15 @@ const PROXIES = [
 
 test('Chromium loads a page through each inbound', { skip: without('chromium') }, async (t) => {
   await using site = await listening(createHttpServer(serve));
+  const config = socksIn() + httpIn() + freedom();
+  await using weir = await Weir.start(config, { env: { RUST_LOG: 'debug' } });
   for (const [name, inbound, scheme] of PROXIES) {
     await t.test(`http:// over ${name}`, async () => {
-      await load(`http://127.0.0.1:${site.port}/`, inbound, scheme);
+      await load(weir, `http://127.0.0.1:${site.port}/`, inbound, scheme);
     });
   }
   await t.test('http:// by name over SOCKS5', async () => {
-    await load(`http://localhost:${site.port}/`, 'socks', 'socks5');
+    await load(weir, `http://localhost:${site.port}/`, 'socks', 'socks5');
   });
 
   await t.test('https://', { skip: without('openssl') }, async (t2) => {
@@ -54,27 +56,27 @@ test('Chromium loads a page through each inbound', { skip: without('chromium') }
     for (const [name, inbound, scheme] of PROXIES) {
       await t2.test(`over ${name}`, async () => {
         const url = `https://127.0.0.1:${secure.port}/`;
-        await load(url, inbound, scheme, ['--ignore-certificate-errors']);
+        await load(weir, url, inbound, scheme, ['--ignore-certificate-errors']);
       });
     }
   });
 });
 
 async function load(
+  weir: Weir,
   url: string,
   inbound: string,
   scheme: string,
   flags: readonly string[] = [],
 ): Promise<void> {
-  const config = socksIn() + httpIn() + freedom();
-  await using weir = await Weir.start(config, { env: { RUST_LOG: 'debug' } });
+  const logged = weir.child.stderr.length;
   const page = await browse(url, `${scheme}://${hostPort(weir.address(inbound))}`, flags);
   for (const part of ['by script', 'picture', 'frame']) assert.ok(page.includes(part), page);
   // The proxy reports the destination, so Chromium did not bypass it.
   const { port } = new URL(url);
   await weir.child.until(
     'the destination',
-    ({ stderr }) => stderr.includes(`:${port}`) || undefined,
+    ({ stderr }) => stderr.includes(`:${port}`, logged) || undefined,
   );
 }
 

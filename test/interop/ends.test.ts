@@ -1,8 +1,9 @@
-import test from 'node:test';
-import { cellAt, missing, type Column } from '../support/matrix/cell.ts';
+import test, { after, before } from 'node:test';
+import { cellAt, cellTitle, missing, type Column } from '../support/matrix/cell.ts';
 import { serverWordsBeforeReset, wordsBeforeReset } from '../support/matrix/ends.ts';
+import { SharedWeirs } from '../support/matrix/shared-weirs.ts';
 import { socksConnect } from '../support/peers/socks-client.ts';
-import { GRPC_TLS, TLS, wayTitle, type Way } from '../support/ways/way.ts';
+import { GRPC_TLS, TLS, type Way } from '../support/ways/way.ts';
 
 /*
  * Programs that pass on what comes before a reset, with Weir at the other end. v2ray and Xray keep such a flow open
@@ -27,33 +28,31 @@ const ROWS: readonly (readonly [way: Way, columns: readonly Column[]])[] = [
   [{ protocol: 'shadowsocks', cipher: 'aes-128-gcm' }, SING_BOX],
 ];
 
-for (const [way, columns] of ROWS) {
-  for (const column of columns) {
-    const cell = cellAt(way, column);
-    const title = `${wayTitle(way)}, ${column.client} to ${column.server}`;
-    test(`what comes before a reset arrives: ${title}`, { skip: missing(cell) }, async () => {
-      await using server = await cell.server.server(way);
-      await using client = await cell.client.client(way, server.address);
-      // grpc-go drops messages that wait in its own queue when its program cancels the call.
-      const isCancelled = way.carrier === GRPC_TLS && column.client === 'sing-box';
-      const arrive = isCancelled ? serverWordsBeforeReset : wordsBeforeReset;
-      await arrive((to) => socksConnect(client.address, to.target));
-    });
-  }
-}
-
 /** Clients of Mux.Cool, which pass on no reset of their own. */
-for (const client of ['v2ray', 'xray'] as const) {
-  const way: Way = { protocol: 'vless', mux: 8 };
-  const cell = cellAt(way, { client, server: 'weir' });
-  const title = `${wayTitle(way)}, ${client} to weir`;
-  test(
-    `what comes before a server's reset arrives: ${title}`,
-    { skip: missing(cell) },
-    async () => {
-      await using server = await cell.server.server(way);
-      await using peer = await cell.client.client(way, server.address);
-      await serverWordsBeforeReset((to) => socksConnect(peer.address, to.target));
-    },
-  );
+const MUX: Way = { protocol: 'vless', mux: 8 };
+const MUX_CELLS = (['v2ray', 'xray'] as const).map((client) =>
+  cellAt(MUX, { client, server: 'weir' }),
+);
+const CELLS = [
+  ...ROWS.flatMap(([way, columns]) => columns.map((column) => cellAt(way, column))),
+  ...MUX_CELLS,
+];
+
+let weirs: SharedWeirs;
+before(async () => {
+  weirs = await SharedWeirs.start(CELLS.filter((cell) => missing(cell) === false));
+});
+after(() => weirs?.[Symbol.asyncDispose]());
+
+for (const cell of CELLS) {
+  // grpc-go drops messages that wait in its own queue when its program cancels the call.
+  const isCancelled = cell.way.carrier === GRPC_TLS && cell.client.name === 'sing-box';
+  const isServerOnly = isCancelled || MUX_CELLS.includes(cell);
+  const what = isServerOnly ? "a server's reset" : 'a reset';
+  const title = `what comes before ${what} arrives: ${cellTitle(cell)}`;
+  test(title, { skip: missing(cell) }, async () => {
+    await using ends = await weirs.ends(cell);
+    const arrive = isServerOnly ? serverWordsBeforeReset : wordsBeforeReset;
+    await arrive((to) => socksConnect(ends.socks, to.target));
+  });
 }

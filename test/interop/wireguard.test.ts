@@ -18,7 +18,7 @@ import { socksConnect, socksReply } from '../support/peers/socks-client.ts';
 import { Weir } from '../support/process/weir.ts';
 
 /** Bytes of a transfer: 1 GB where that is asked for. */
-const SIZE = Number(process.env['WEIR_WIREGUARD_BYTES'] ?? 32 << 20);
+const SIZE = Number(process.env['WEIR_WIREGUARD_BYTES'] ?? 16 << 20);
 /** Concurrent connections. */
 const MANY = 1000;
 
