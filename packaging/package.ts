@@ -18,8 +18,8 @@ import { hasTool } from './tool.ts';
 /*
  * `npm run package [-- --only KIND] [--arch ARCHITECTURE]`: all forms in which Weir is installed, in one
  * folder. What cannot be built on this machine is left out with the reason. `--emulator COMMAND` names a
- * program that runs Node of another architecture here, such as `qemu-aarch64-static -L SYSROOT`. `--fast` compresses
- * the Debian package in seconds, for tests, to one that is larger. Two builds of one commit on machines with the same
+ * program that runs Node of another architecture here, such as `qemu-aarch64-static -L SYSROOT`. `--fast` leaves
+ * the Debian package uncompressed, for tests. Two builds of one commit on machines with the same
  * tools are equal byte by byte: docs/releasing.md. A pinned Node that is older than a security release, and a package with an
  * advisory, by the lists of `npm run advisories`, are refused.
  */
@@ -90,7 +90,7 @@ async function buildAll(out: string): Promise<void> {
     }
     if (wanted('deb')) {
       if (await hasTool('dpkg-deb')) {
-        const compression = values.fast ? ['-Zgzip', '-z1'] : [];
+        const compression = values.fast ? ['-Znone'] : [];
         const path = await buildDebian({ executable, arch, notices, out, work, compression });
         await finished({ ...contents, path, purl: `pkg:deb/weir@${OWN.version}?arch=${arch}` });
       } else leftOut('the Debian package', 'there is no dpkg-deb in the PATH');

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { appendFile, chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { appendFile, chmod, copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { buildDebian } from '../../packaging/debian.ts';
-import { buildExecutable, executableObstacle } from '../../packaging/executable.ts';
+import { executableObstacle } from '../../packaging/executable.ts';
 import { scratch } from '../support/process/weir.ts';
+import { builtForms, DEB } from './built.ts';
 import { OtherRoot, withoutOtherRoot } from './other-root.ts';
 import { finish, type Installed } from './installed.ts';
 import { tryOut } from './trial.ts';
@@ -42,12 +42,8 @@ describe('the Debian package', { skip }, () => {
     root = await OtherRoot.create(at('layer'));
     // Its index of every page of the machine takes seconds for each step.
     root.run('rm -f /usr/bin/mandb && ln -s /bin/true /usr/bin/mandb');
-    const executable = at('weir');
-    const { notices } = await buildExecutable(executable, at('work'));
-    // In memory with the rest; compressing it well would take a minute.
-    const compression = ['-Zgzip', '-z1'];
-    await buildDebian({ executable, notices, out: inRoot('tmp'), work: at('work'), compression });
-    root.run('mv /tmp/weir_*.deb /tmp/weir.deb');
+    await using forms = await builtForms();
+    await copyFile(join(forms.path, DEB), inRoot('tmp/weir.deb'));
   });
 
   after(async () => {

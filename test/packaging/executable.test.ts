@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { chmod, copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { buildExecutable, executableObstacle } from '../../packaging/executable.ts';
+import { executableObstacle } from '../../packaging/executable.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { scratch } from '../support/process/weir.ts';
+import { builtForms } from './built.ts';
 import { finish, start, type Installed } from './installed.ts';
 import { tryOut } from './trial.ts';
 import { tryPrograms } from './try-programs.ts';
@@ -30,9 +31,9 @@ const skip = executableObstacle() ?? false;
 test('the executable runs alone in an empty folder, with an empty PATH', { skip }, async (t) => {
   await using folder = await scratch();
   const at = (name: string): string => join(folder.path, name);
-  await buildExecutable(at('built'), at('work'));
+  await using forms = await builtForms();
   await mkdir(at('alone'));
-  await copyFile(at('built'), at('alone/weir'));
+  await copyFile(join(forms.path, 'weir'), at('alone/weir'));
   const temporary = at('temporary');
   await mkdir(temporary);
   const installed: Installed = {

@@ -3,10 +3,10 @@ import { mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promise
 import { join } from 'node:path';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { OWN, publishedManifest } from '../../packaging/manifest.ts';
-import { packForNpm } from '../../packaging/npm.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { within } from '../support/wait.ts';
 import { scratch } from '../support/process/weir.ts';
+import { builtForms, TARBALL } from './built.ts';
 import { tryLauncher } from './launcher.ts';
 import { npmCli, putOldNode } from './old-node.ts';
 import { finish, start, type Installed } from './installed.ts';
@@ -51,8 +51,7 @@ before(async () => {
     obstacle = `there is no old Node, and npm gets none: ${String(error).slice(0, 200)}`;
     return;
   }
-  await mkdir(at('out'));
-  const { path: tarball } = await packForNpm(at('out'), at('work'));
+  await using forms = await builtForms();
   const { code, stdout, stderr } = await finish(
     {
       command: at('old/node'),
@@ -68,7 +67,7 @@ before(async () => {
       '--prefer-offline',
       '--no-audit',
       '--no-fund',
-      tarball,
+      join(forms.path, TARBALL),
     ],
     INSTALLATION_MS,
   );

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { before, after, describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { executableObstacle } from '../../packaging/executable.ts';
-import { OWN } from '../../packaging/manifest.ts';
 import { ROOT } from '../../packaging/root.ts';
 import { SOURCE_COMMIT, sourceCommit } from '../../packaging/source-commit.ts';
 import { hasTool, runTool } from '../../packaging/tool.ts';
 import { scratch } from '../support/process/weir.ts';
 import { checkBill, checkBySchema } from './bill.ts';
+import { buildForms, builtForms, DEB, TARBALL } from './built.ts';
 import { allowedLicences, checkNotices } from './licences.ts';
 import { executableDifference, debMembers, digestOf, tarMembers } from './members.ts';
 
@@ -35,19 +35,16 @@ const SOURCE = [
   'tsconfig.json',
 ];
 
-const TARBALL = `${OWN.name}-${OWN.version}.tgz`;
-const DEB = `weir_${OWN.version}_${process.arch === 'x64' ? 'amd64' : process.arch}.deb`;
-
 const skip = executableObstacle() ?? ((await hasTool('dpkg-deb')) ? false : 'there is no dpkg-deb');
 
 describe('a build of all forms', { skip }, () => {
   let folder: Awaited<ReturnType<typeof scratch>>;
-  const first = (name = ''): string => join(folder.path, 'first', name);
+  let forms: Awaited<ReturnType<typeof builtForms>>;
+  const first = (name = ''): string => join(forms.path, name);
   const second = (name = ''): string => join(folder.path, 'second', name);
 
   before(async () => {
     folder = await scratch();
-    await build(ROOT, { out: first(), umask: '022', env: {} });
     const copy = join(folder.path, 'another place', 'weir');
     await copyCheckout(copy);
     const temporary = join(folder.path, 'temporary');
@@ -61,10 +58,14 @@ describe('a build of all forms', { skip }, () => {
       LANG: 'tr_TR.UTF-8',
       TMPDIR: temporary,
     };
-    await build(copy, { out: second(), umask: '077', env });
+    await buildForms(copy, { out: second(), umask: '077', env });
+    forms = await builtForms();
   });
 
-  after(async () => folder?.[Symbol.asyncDispose]());
+  after(async () => {
+    await forms?.[Symbol.asyncDispose]();
+    await folder?.[Symbol.asyncDispose]();
+  });
 
   test('gives the same files in another folder, byte by byte', async () => {
     const names = (await readdir(first())).toSorted();
@@ -135,21 +136,6 @@ describe('a build of all forms', { skip }, () => {
     return gunzipSync(await readFile(join(documentation, 'THIRD-PARTY.txt.gz'))).toString();
   }
 });
-
-interface Build {
-  readonly out: string;
-  readonly umask: string;
-  readonly env: Readonly<Record<string, string>>;
-}
-
-async function build(root: string, { out, umask, env }: Build): Promise<void> {
-  const { SOURCE_DATE_EPOCH: _, ...inherited } = process.env;
-  const script = 'umask "$1"; shift; exec "$@"';
-  const program = [process.execPath, join(root, 'packaging/package.ts'), '--fast', '--out', out];
-  await runTool('sh', ['-c', script, 'sh', umask, ...program], {
-    env: { ...inherited, ...env },
-  });
-}
 
 /** The packages are linked, not copied; what the repository has gets another date and modes, from last to first. */
 async function copyCheckout(to: string): Promise<void> {

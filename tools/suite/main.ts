@@ -1,7 +1,6 @@
-import { globSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { hasPassed, runSuite } from './run-suite.ts';
-import { SUITES, type Suite } from './suites.ts';
+import { filesOf, SUITES, type Suite } from './suites.ts';
 import { keepTimes } from './times.ts';
 
 /**
@@ -27,7 +26,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
 
 for (const name of names) {
   const suite: Suite = SUITES[name];
-  const files = globSync(suite.files.map((pattern) => `test/${pattern}`)).sort();
+  const files = filesOf(suite);
   const width = Number(values.width ?? suite.width);
   const result = await runSuite({ ...suite, width }, files, process.stdout, interrupted.signal);
   if (!hasPassed(result) || interrupted.signal.aborted) process.exitCode = 1;

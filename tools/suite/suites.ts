@@ -1,8 +1,9 @@
+import { globSync } from 'node:fs';
 import { matchesGlob } from 'node:path';
 
 /** How the test files of one suite are run. */
 export interface Suite {
-  /** Globs below `test/`. */
+  /** Globs below `test/`, in the order in which their files are begun: those that last long first. */
   readonly files: readonly string[];
   /** Files at a time. Tests that wait for other programs take little processor time. */
   readonly width: number;
@@ -82,7 +83,12 @@ export const SUITES = {
     fileSeconds: 240,
     startsProcesses: true,
   },
-  interop: { ...INTEROP, files: ['interop/**/*.test.ts'], testSeconds: 180, fileSeconds: 480 },
+  interop: {
+    ...INTEROP,
+    files: ['interop/wireguard*.test.ts', 'interop/matrix/*.test.ts', 'interop/**/*.test.ts'],
+    testSeconds: 180,
+    fileSeconds: 480,
+  },
   /** The matrix in full, and its table in docs/interop.md. */
   'interop-table': {
     ...INTEROP,
@@ -91,11 +97,12 @@ export const SUITES = {
     fileSeconds: 3600,
   },
   packaging: {
-    files: ['packaging/*.test.ts'],
-    width: 2,
+    files: ['packaging/{repeated,npm}.test.ts', 'packaging/*.test.ts'],
+    width: 3,
     testSeconds: 180,
     fileSeconds: 240,
     startsProcesses: true,
+    around: 'packaging/built.ts',
   },
   arm64: {
     files: ['arm64/*.test.ts'],
@@ -107,6 +114,11 @@ export const SUITES = {
 } as const satisfies Readonly<Record<string, Suite>>;
 
 export type SuiteName = keyof typeof SUITES;
+
+/** The files of a suite, in the order in which they are begun. */
+export const filesOf = ({ files }: Pick<Suite, 'files'>): readonly string[] => [
+  ...new Set(files.flatMap((pattern) => globSync(`test/${pattern}`).toSorted())),
+];
 
 /** The suite in which `npm test` and its like run a test file. */
 export function suiteOf(file: string): SuiteName | undefined {
