@@ -34,8 +34,8 @@ export async function check(
 }
 
 /**
- * Warnings about `[log].level` itself, which may silence the log, are filtered by the default
- * level.
+ * Warnings that the log would show. Those about `[log].level` itself, which may silence the log, are filtered by the
+ * default level.
  */
 function shownWarnings({ spec, warnings }: PreparedConfig): readonly Warning[] {
   const own = process.env['RUST_LOG'];

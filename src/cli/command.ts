@@ -15,13 +15,13 @@ export interface OptionSpec {
   readonly type: 'string' | 'boolean';
   /** The letter of its short form. */
   readonly short?: string;
-  /** Whether it may be given several times. */
+  /** Whether it may be repeated. */
   readonly multiple?: true;
   /** The placeholder of its value in the help, such as `FILE`. */
   readonly value?: string;
-  /** Its values, if there are only a few. */
+  /** The permitted values, if there are only a few. */
   readonly choices?: readonly string[];
-  /** For the help, one line or several. */
+  /** Text for the help, one line or several. */
   readonly summary: string;
 }
 
@@ -30,9 +30,9 @@ export type OptionTable = Readonly<Record<string, OptionSpec>>;
 /** The description of a command, for help, completion and parsing. */
 export interface CommandSpec {
   readonly name: string;
-  /** As in a usage line: `HOST:PORT`; empty for none. */
+  /** Operands as in a usage line: `HOST:PORT`; empty for none. */
   readonly operands: string;
-  /** For the list of commands in the help, one line or several. */
+  /** Text for the list of commands in the help, one line or several. */
   readonly summary: string;
   readonly options: OptionTable;
   /** Its subcommands, if any. */
@@ -43,7 +43,7 @@ export interface CommandSpec {
 export interface Command extends CommandSpec {
   /**
    * Runs the command.
-   * @returns the exit status when the process should end.
+   * @returns the exit status when the process should end
    * @throws {UsageError}
    */
   run(argv: readonly string[], io: CommandIo): Promise<number>;
@@ -74,7 +74,7 @@ export const HELP_OPTION = {
   help: { type: 'boolean', short: 'h', summary: 'print this text and exit' },
 } as const satisfies OptionTable;
 
-/** Parses options by `parseArgs`: strict, positionals allowed. */
+/** Parses options with `parseArgs`: strict, positionals allowed. */
 export function parseOptions<T extends OptionTable>(argv: readonly string[], options: T) {
   try {
     return parseArgs({ args: [...argv], allowPositionals: true, options });
@@ -94,7 +94,10 @@ function unknownOption(error: unknown, options: OptionTable): string | undefined
   return `unknown option ${name}${meant === undefined ? '' : `; did you mean --${meant}?`}`;
 }
 
-/** @throws {UsageError} unless the number of operands is that of the words in `usage`. */
+/**
+ * Checks the number of operands. @param usage the operands' placeholders, separated by spaces
+ * @throws {UsageError} for another number
+ */
 export function expectOperands(name: string, operands: readonly string[], usage = ''): void {
   const count = usage === '' ? 0 : usage.split(' ').length;
   if (operands.length < count) throw new UsageError(`${name} needs ${usage}`);
@@ -102,7 +105,7 @@ export function expectOperands(name: string, operands: readonly string[], usage 
   if (extra !== undefined) throw new UsageError(`unexpected argument ${JSON.stringify(extra)}`);
 }
 
-/** @param where the command that would have this subcommand: ` of ctl`. */
+/** @param where suffix that names the command: ` of ctl` */
 export function unknownCommand(
   name: string,
   commands: readonly { readonly name: string }[],
@@ -117,10 +120,10 @@ export function unknownCommand(
 }
 
 /**
- * The subcommand of a command line, and its operands.
+ * Chooses the subcommand of a command line, and returns it with its operands.
  *
  * @param parsed by `parseOptions`, with the options of all subcommands
- * @throws {UsageError} without one, for an unknown one, and for an option that belongs to another
+ * @throws {UsageError} without a subcommand, for an unknown one, and for an option that belongs to another
  */
 export function chooseSubcommand<T extends Omit<CommandSpec, 'commands'>>(
   command: Pick<CommandSpec, 'name' | 'options'> & { readonly commands: readonly T[] },

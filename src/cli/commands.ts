@@ -70,7 +70,7 @@ const HELP: Command = {
   },
 };
 
-/** Commands for one task, as the help lists them. */
+/** A topic of the help: commands for one task. */
 export interface Topic {
   readonly title: string;
   readonly commands: readonly Command[];
@@ -214,8 +214,8 @@ export const TOPICS: readonly Topic[] = [
 export const COMMANDS: readonly Command[] = TOPICS.flatMap(({ commands }) => commands);
 
 /**
- * The command of a command line, and its arguments.
- * @throws {UsageError} for an unknown command.
+ * Chooses the command of a command line, and returns it with its arguments.
+ * @throws {UsageError} for an unknown command
  */
 export function chooseCommand(argv: readonly string[]): [Command, readonly string[]] {
   const [first, ...rest] = argv;

@@ -4,7 +4,7 @@ type Row = readonly [left: string, right: string];
 
 const widthOf = (rows: readonly Row[]): number => Math.max(0, ...rows.map(([left]) => left.length));
 
-/** Lines in two columns, as in ` -h, --help print this text and exit`. */
+/** Formats lines in two columns, as in ` -h, --help print this text and exit`. */
 export function columns(rows: readonly Row[], width = widthOf(rows)): string {
   return rows
     .map(([left, right]) => {
@@ -23,7 +23,7 @@ export const optionLines = (options: OptionTable): string =>
 export const commandLines = (commands: readonly Omit<CommandSpec, 'commands'>[]): string =>
   columns(commandRows(commands));
 
-/** The options of each subcommand that has some, below a title, with an empty line behind each. */
+/** The options of each subcommand that has any, below a title and followed by an empty line. */
 export const subcommandOptionLines = (commands: readonly Omit<CommandSpec, 'commands'>[]): string =>
   commands
     .filter(({ options }) => Object.keys(options).length > 0)
@@ -36,13 +36,13 @@ const commandRows = (commands: readonly Omit<CommandSpec, 'commands'>[]): readon
     summary,
   ]);
 
-/** Commands for one task. */
+/** A topic of the help: commands for one task. */
 export interface CommandTopic {
   readonly title: string;
   readonly commands: readonly CommandSpec[];
 }
 
-/** The commands below the titles of their topics, in columns of one width. */
+/** All commands below the titles of their topics, in columns of equal width. */
 export function topicLines(topics: readonly CommandTopic[]): string {
   const width = widthOf(topics.flatMap(({ commands }) => commandRows(commands)));
   return topics

@@ -6,19 +6,19 @@ import { readStreamConfig } from '../app/stream-config.ts';
 import { ConfigError, renderConfigError } from '../config/errors.ts';
 import { ApplyError } from '../supervisor/apply-error.ts';
 
-/** What a configuration is loaded with. */
+/** The input from which a configuration is loaded. */
 export interface LoadInput {
   readonly files: FilesRead;
-  /** The configuration, where it is not in a regular file. */
+  /** Contents of the configuration, if it is not in a regular file. */
   readonly bytes: Uint8Array | undefined;
   readonly onLogLevel: (level: string) => void;
 }
 
 /**
- * Loads the configuration of a command and calls `work` with it. If it is invalid, logs the error, at the
- * level that the configuration sets if that can be read, and returns `undefined`.
+ * Loads the configuration of a command and calls `work` with it. If it is invalid, logs the error, at the level that
+ * the configuration sets if that can be read, and returns `undefined`.
  *
- * @param load throws the errors of `loadConfig`; so may `work`, and an ApplyError
+ * @param load may throw the errors of `loadConfig`; `work` may throw them and an ApplyError
  */
 export async function loadOrReport<Loaded, T>(
   configPath: string | undefined,
@@ -32,7 +32,7 @@ export async function loadOrReport<Loaded, T>(
     const { files = new FilesRead() } = options;
     const bytes = configPath === undefined ? undefined : await readStreamConfig(configPath);
     const loaded = await load(configPath, { files, bytes, onLogLevel });
-    // A stream cannot be read again: a reload detects a change, and reports it.
+    // A stream cannot be read again: a reload detects this as a change, and reports it.
     if (configPath !== undefined && bytes !== undefined) files.expect(configPath, bytes);
     return await work(loaded);
   } catch (error) {
@@ -44,7 +44,7 @@ export async function loadOrReport<Loaded, T>(
   }
 }
 
-/** @throws any error that does not concern the configuration. */
+/** The text of a configuration error. @throws any other error */
 function describe(error: unknown): string {
   if (error instanceof ConfigError) return renderConfigError(error);
   if (error instanceof ApplyError) return error.message;

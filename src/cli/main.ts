@@ -24,7 +24,7 @@ async function carryOut(argv: readonly string[], io: CommandIo): Promise<number>
   }
 }
 
-/** Whether it is the default command, for which the tables of the others are not loaded. */
+/** Whether a command line is the default command, for which the tables of the others are not loaded. */
 const isRun = ([first]: readonly string[]): boolean =>
   first === undefined || first.startsWith('-') || first === 'run';
 

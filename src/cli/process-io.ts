@@ -4,16 +4,16 @@ import { isatty } from 'node:tty';
 import { codeOf, messageOf } from '../errors.ts';
 import type { CommandIo } from './command.ts';
 
-/** A stream, and the first error of it that its writer has to know. */
+/** A stream, and the first error that its writer has to know. */
 interface Watched {
   readonly stream: NodeJS.WritableStream & { readonly isTTY?: boolean };
   failure: Error | undefined;
 }
 
 /**
- * The output of the command that this process runs. A command writes and goes on: `finish` waits until the readers of pipes have
- * taken everything, and makes a failed write, as on a full disk, a failure of the command. A reader that has closed its
- * end is none.
+ * The output of the command that this process runs. A command writes without waiting: `finish` waits until the readers
+ * of pipes have taken all output, and turns a failed write, as on a full disk, into a failure of the command. A reader
+ * that closes its end is not a failure.
  */
 export class ProcessIo implements CommandIo {
   readonly env: CommandIo['env'] = process.env;
@@ -32,12 +32,13 @@ export class ProcessIo implements CommandIo {
     return this.#stderr.stream;
   }
 
-  /** @returns the status that the process should end with */
+  /** Flushes the output. @returns the exit status of the process */
   async finish(status: number): Promise<number> {
-    // A failure of the first is written to the second.
+    // A failure of standard output is written to standard error.
     for (const take of [() => this.#stdout, () => this.#stderr]) {
       const output = take();
-      // A terminal takes everything at once; one that is stopped is not waited for, which a signal could not end.
+      // Writes to a terminal are synchronous. A stopped terminal is not waited for, since a signal could not end the
+      // wait.
       if (output && output.stream.isTTY !== true) await flush(output.stream);
     }
     const failed = this.#stdout?.failure !== undefined || this.#stderr?.failure !== undefined;
@@ -45,7 +46,7 @@ export class ProcessIo implements CommandIo {
   }
 }
 
-/** @param onFailure gets the first error */
+/** @param onFailure called with the first error */
 function watched(
   own: NodeJS.WriteStream & { readonly fd: number },
   onFailure: (error: Error) => void,
@@ -63,19 +64,19 @@ function watched(
   return output;
 }
 
-/** Streams call back in order, also after an error. */
+/** Waits until a stream is flushed: callbacks are in order, also after an error. */
 const flush = (stream: NodeJS.WritableStream): Promise<void> =>
   new Promise((resolve) => void stream.write('', () => resolve()));
 
-/** Whether writes to it are those to a file: regular ones and devices, but not terminals. */
+/** Whether writes to a descriptor are those to a file: regular files and devices, but not terminals. */
 function isStreamOfFile(fd: number): boolean {
   const kind = fstatSync(fd);
   return kind.isFile() || kind.isBlockDevice() || (kind.isCharacterDevice() && !isatty(fd));
 }
 
 /**
- * Writes to a file, each piece before the call returns, in the order in which a process writes to several streams of one file. Node's
- * stream for files takes a write that the disk had room for only in part for a whole one (Node 26.12).
+ * A stream to a file that writes synchronously, so that writes to several streams of the same file keep their order.
+ * Node's own stream for files treats a partial write, on a full disk, as complete (Node 26.12).
  */
 class FileOutput extends Writable {
   readonly #fd: number;
@@ -89,7 +90,7 @@ class FileOutput extends Writable {
     try {
       for (let start = 0; start < bytes.length;) start += writeSync(this.#fd, bytes, start);
     } catch (error) {
-      // Not as an error of the stream, which would keep all that is written later.
+      // Not as an error of the write, which would prevent all later writes.
       process.nextTick(() => this.emit('error', error));
     }
     done();

@@ -3,7 +3,7 @@ import type { ListenText } from '../local-http/listen.ts';
 import type { OptionTable } from './command.ts';
 import { SOCKET_OPTION } from './control/socket-option.ts';
 
-/** Options of the programs that watch a running Weir: where it is, and where they listen themselves. */
+/** Options of programs that watch a running Weir: where it is, and where they listen themselves. */
 export const RUNNING_OPTIONS = {
   api: {
     type: 'string',
@@ -31,12 +31,12 @@ export const RUNNING_OPTIONS = {
   },
 } as const satisfies OptionTable;
 
-/** The option of programs that steer as well. */
+/** The option of programs that can also change the running Weir. */
 export const READ_ONLY_OPTION = {
   'read-only': { type: 'boolean', summary: 'show everything, and change nothing' },
 } as const satisfies OptionTable;
 
-/** Options beside `--listen`, which let other hosts connect. */
+/** Options in addition to `--listen` that let other hosts connect. */
 export const TLS_OPTIONS = {
   'tls-certificate': {
     type: 'string',
@@ -52,7 +52,7 @@ type GivenOptions = {
   readonly [Name in keyof typeof RUNNING_OPTIONS | keyof typeof TLS_OPTIONS]?: string | undefined;
 };
 
-/** Which running Weir the options mean. */
+/** The search for a running Weir that the options describe. */
 export const searchOf = (given: GivenOptions): Omit<RunningSearch, 'env'> => ({
   api: given.api,
   config: given.config,
@@ -60,7 +60,7 @@ export const searchOf = (given: GivenOptions): Omit<RunningSearch, 'env'> => ({
   secretFile: given['secret-file'],
 });
 
-/** Where the options say to listen. */
+/** The values of the options for listening. */
 export const listenOf = (given: GivenOptions): ListenText => ({
   listen: given.listen,
   certificate: given['tls-certificate'],

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 
-/** Waits for SIGINT or SIGTERM. Another one of them then ends the process, as by default. */
+/** Waits for SIGINT or SIGTERM. A further signal then ends the process, as by default. */
 export async function untilStopped(): Promise<void> {
   const waited = new AbortController();
   const { signal } = waited;

@@ -13,16 +13,16 @@ export interface OutputFile {
 }
 
 const SECRET_MODE = 0o600;
-/** The permissions of others than the owner and the group. */
+/** Permissions for users other than the owner and the group. */
 const OTHERS = 0o007;
 const PUBLIC_MODE = 0o644;
 
 type Found = 'nothing' | 'file' | 'other';
 
 /**
- * Writes files; unless `force` is given none when one of them exists. A regular file is replaced as a whole; what
- * is neither, such as a pipe or a device, is written to as it is. If one cannot be written, those before it are as they
- * were.
+ * Writes files; without `force`, no file is written if any of them exists. A regular file is replaced atomically;
+ * anything else, such as a pipe or a device, is written in place. If a file cannot be written, those before it are
+ * restored.
  *
  * @throws {WeirError} `output`
  */
@@ -48,7 +48,7 @@ export async function writeFiles(given: readonly OutputFile[], force: boolean): 
   }
 }
 
-/** A file whose path is a link to nothing is made where that leads. */
+/** The target of a dangling symbolic link, which is where the file is created; otherwise the file unchanged. */
 async function throughLink(file: OutputFile): Promise<OutputFile> {
   const { path } = file;
   if ((await at(path)) !== 'nothing') return file;
@@ -56,7 +56,7 @@ async function throughLink(file: OutputFile): Promise<OutputFile> {
   return target === undefined ? file : { ...file, path: resolve(dirname(path), target) };
 }
 
-/** What makes a file that is written as it was. */
+/** Returns a function that restores the previous state of a file. */
 async function undoOf(path: string, found: Found): Promise<() => Promise<void>> {
   switch (found) {
     case 'nothing':
@@ -72,7 +72,7 @@ async function undoOf(path: string, found: Found): Promise<() => Promise<void>> 
   }
 }
 
-/** Makes a folder for files, with those around it. @throws {WeirError} `output` */
+/** Creates a directory for files, with its parents. @throws {WeirError} `output` */
 export async function makeFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder, { recursive: true });
@@ -96,7 +96,8 @@ async function writeOne({ path, text, secret }: OutputFile, found: Found): Promi
         await createFile(path, text, secret ? SECRET_MODE : PUBLIC_MODE);
         return;
       case 'file':
-        // The new file has the permissions of the old one. One for a group alone was given to it, as to a service's.
+        // The new file has the permissions of the old one. Access for a group was granted on purpose, such as to a
+        // service's.
         if (secret && ((await stat(path)).mode & OTHERS) !== 0) await chmod(path, SECRET_MODE);
         await replaceFile(path, Buffer.from(text));
         return;
@@ -116,7 +117,7 @@ async function at(path: string): Promise<Found> {
   try {
     return (await stat(path)).isFile() ? 'file' : 'other';
   } catch {
-    // Writing tells any other cause.
+    // Writing reports any other cause.
     return 'nothing';
   }
 }

@@ -9,7 +9,7 @@ import { UsageError } from '../../errors.ts';
 import { optionLines } from '../help.ts';
 import { RUNNING_OPTIONS, TLS_OPTIONS } from '../running-options.ts';
 
-/** mihomo's 9090 is that of Weir's own API. */
+/** The default of `--listen`; mihomo's port 9090 is that of Weir's own API. */
 export const CLASH_LISTEN = '127.0.0.1:9097';
 
 const OPTIONS = {
@@ -71,12 +71,12 @@ export function parseClashApi(argv: readonly string[]) {
   if (values.help !== true) expectOperands(CLASH_API.name, positionals);
   return {
     ...values,
-    /** As browsers send them. */
+    /** Origins as browsers send them. */
     origins: (values['allow-origin'] ?? []).map(originOf),
   };
 }
 
-/** @throws {UsageError} unless it is an origin, as a browser sends it */
+/** Normalises an origin. @throws {UsageError} unless it is one that a browser could send */
 function originOf(text: string): string {
   const url = URL.parse(text);
   const isWeb = url?.protocol === 'http:' || url?.protocol === 'https:';

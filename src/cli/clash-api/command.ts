@@ -88,7 +88,7 @@ async function update(
   if (outcome?.error) throw outcome.error;
 }
 
-/** What a user needs to point a dashboard at it. @param made the secret, if it is new */
+/** The lines for a user who connects a dashboard. @param made the secret, if it is newly generated */
 function greeting(
   { url, address }: ServedClashApi,
   made: string | undefined,

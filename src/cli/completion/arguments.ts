@@ -26,7 +26,7 @@ ${optionLines(COMPLETION.options)}`;
 
 /**
  * The requested shell; `undefined` for help.
- * @throws {UsageError} for invalid arguments.
+ * @throws {UsageError} for invalid arguments
  */
 export function parseCompletion(argv: readonly string[]): Shell | undefined {
   const { values, positionals } = parseOptions(argv, COMPLETION.options);

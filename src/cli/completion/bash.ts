@@ -1,6 +1,6 @@
 import { NAMES, type Completed, type CommandPosition } from './positions.ts';
 
-/** A script for bash, which is to be sourced. */
+/** A completion script to be sourced by bash. */
 export const bashScript = (
   positions: readonly CommandPosition[],
 ): string => `# bash completion for weir

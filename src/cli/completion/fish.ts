@@ -1,6 +1,6 @@
 import { NAMES, type Completed, type CommandPosition, type PositionOption } from './positions.ts';
 
-/** A script for fish, to be sourced or put into its folder of completions. */
+/** A completion script for fish, to be sourced or put into its directory of completions. */
 export const fishScript = (
   positions: readonly CommandPosition[],
 ): string => `# fish completion for weir
@@ -90,7 +90,7 @@ function requirement(value: Completed): string {
       return '-r -F';
     case 'choices':
       return `-x -a ${quoted(value.choices.join(' '))}`;
-    // No option has such values.
+    // There are no options with such values.
     case 'names':
     case 'other':
       return '-x';

@@ -1,27 +1,27 @@
 import type { CommandSpec, OptionSpec, OptionTable } from '../command.ts';
 
-/** How a value or an operand is completed. */
+/** The completion of a value or an operand. */
 export type Completed =
   | { readonly kind: 'files' }
   | { readonly kind: 'choices'; readonly choices: readonly string[] }
-  /** Names of the running Weir: for the n-th operand those of `NAMES[n]`. */
+  /** Names of the running Weir: for the n-th operand, of the kind `NAMES[n]`. */
   | { readonly kind: 'names' }
   /** Values that the shell cannot complete. */
   | { readonly kind: 'other' };
 
 export interface PositionOption {
-  /** `--config`, and `-c` if it has a short form. */
+  /** The forms of the option: `--config`, and `-c` if it has a short form. */
   readonly forms: readonly string[];
   readonly name: string;
   readonly short: string | undefined;
-  /** `undefined` for an option without a value. */
+  /** Completion of the value; `undefined` for an option without one. */
   readonly value: Completed | undefined;
   readonly summary: string;
 }
 
 /** A position in a command line: after the words of a command, or before any. */
 export interface CommandPosition {
-  /** The words of its command joined by a dot; empty for none. */
+  /** The words of its command joined by a dot; empty before any command. */
   readonly name: string;
   readonly commands: readonly { readonly name: string; readonly summary: string }[];
   readonly options: readonly PositionOption[];

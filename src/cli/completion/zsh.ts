@@ -1,6 +1,6 @@
 import { NAMES, type Completed, type CommandPosition } from './positions.ts';
 
-/** A script for zsh: to be sourced after `compinit`, or `_weir` in a folder of `fpath`. */
+/** A completion script for zsh: to be sourced after `compinit`, or stored as `_weir` in a directory of `fpath`. */
 export const zshScript = (positions: readonly CommandPosition[]): string => `#compdef weir
 _weir() {
   local place= option= word i operands=0
@@ -65,7 +65,7 @@ function words({ name, commands, options, operand }: CommandPosition): string {
 const described = (what: string, items: readonly string[]): string =>
   `found=(${items.join(' ')}); _describe ${what} found`;
 
-/** The first colon ends the word; options and commands contain none. */
+/** An item of `_describe`, in which the first colon ends the word; options and commands contain none. */
 const item = (word: string, summary: string): string =>
   `'${`${word}:${summary}`.replaceAll("'", `'\\''`)}'`;
 

@@ -7,13 +7,13 @@ import { reportErrors, type CommandIo } from '../command.ts';
 import { needServing } from '../../client/find-serving.ts';
 import { DRAIN, DRAIN_HELP, parseDrain, type DrainArguments } from './drain-arguments.ts';
 
-/** Interval of looks at what is left. */
+/** Milliseconds between two requests for the state of the drain. */
 const LOOK_MS = 250;
-/** Shortest interval of lines. */
+/** Minimum milliseconds between two lines of output. */
 const LINE_MS = 2_000;
 
 /**
- * `weir drain`. Resolves with the exit status: 1 if something is left, or listeners could not be opened again.
+ * `weir drain`. Resolves with the exit status: 1 if clients are left, or listeners could not be reopened.
  * @throws {UsageError}
  */
 export async function drainCommand(argv: readonly string[], io: CommandIo): Promise<number> {
@@ -32,7 +32,7 @@ export async function drainCommand(argv: readonly string[], io: CommandIo): Prom
   });
 }
 
-/** Follows a drain to its end, or the end of the wait. */
+/** Follows a drain to its end, or until the time to wait is over. */
 async function wait(path: string, parsed: DrainArguments, io: CommandIo): Promise<number> {
   const until = performance.now() + parsed.waitMs;
   let status = await requestDrain(path, 'begin');

@@ -32,7 +32,10 @@ export async function logCommand(argv: readonly string[], io: CommandIo): Promis
   });
 }
 
-/** Waits while the output is not read, so that lines are lost at the other end of the socket, which counts them. */
+/**
+ * Writes a text, and waits while the output is not read, so that lines are lost at the other end of the socket, which
+ * counts them.
+ */
 async function put(
   stream: NodeJS.WritableStream,
   text: string,

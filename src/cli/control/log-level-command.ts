@@ -28,7 +28,7 @@ export async function logLevelCommand(argv: readonly string[], io: CommandIo): P
   });
 }
 
-/** @throws {WeirError} for a text that is not a filter */
+/** Checks the syntax of a filter. @throws {WeirError} if it is invalid */
 function checkFilter(text: string): void {
   try {
     parseFilter(text);

@@ -1,7 +1,7 @@
 import { UsageError } from '../../errors.ts';
 import type { OptionTable } from '../command.ts';
 
-/** The option of commands that ask a running Weir. */
+/** The option of commands that query a running Weir. */
 export const SOCKET_OPTION = {
   socket: {
     type: 'string',
@@ -13,7 +13,7 @@ export const SOCKET_OPTION = {
   },
 } as const satisfies OptionTable;
 
-/** The options of commands that ask a running Weir and read no file. */
+/** The options of commands that query a running Weir and read no file. */
 export const WHICH_OPTIONS = {
   ...SOCKET_OPTION,
   config: {
@@ -24,13 +24,13 @@ export const WHICH_OPTIONS = {
   },
 } as const satisfies OptionTable;
 
-/** Which running Weir is meant. */
+/** The options that select a running Weir. */
 export interface Which {
   readonly socket: string | undefined;
   readonly config: string | undefined;
 }
 
-/** @throws {UsageError} for an empty name */
+/** Reads the options that select a running Weir. @throws {UsageError} for an empty name */
 export function whichOf({
   socket,
   config,

@@ -6,7 +6,7 @@ import { printable } from '../../printable.ts';
 import { age, bytes, isNearlyFull, milliseconds } from '../../text/amounts.ts';
 import { textTable } from '../../text/text-table.ts';
 
-/** The state of a running Weir for people. @param now Unix milliseconds */
+/** Formats the state of a running Weir for users. @param now Unix milliseconds */
 export function statusText(status: RunningStatus, now: number): string {
   const parts = [
     `${headLines(status, now).map(printable).join('\n')}\n`,
@@ -67,7 +67,7 @@ function reloadLines(last: LastReload | null, now: number): string[] {
   const where = place === null ? [] : [`  at ${place.file ?? ''}:${place.line}:${place.column}`];
   return [
     `last reload: ${age(now - at)} ago: ${line}`,
-    // The line of a refusal has its place already.
+    // The line of a rejected reload includes its place.
     ...(others.length > 0 ? others : where),
   ];
 }

@@ -18,16 +18,16 @@ export type RouteNames = (typeof ROUTE_NAMES)[number];
 
 export interface CtlArguments {
   readonly command: CtlCommand;
-  /** Which running Weir is meant. */
+  /** Options that select a running Weir. */
   readonly search: Omit<RunningSearch, 'env'>;
-  /** JSON lines even on a terminal. */
+  /** Whether to write JSON lines even on a terminal. */
   readonly json: boolean;
 }
 
 export type CtlCommand =
   | {
       readonly kind: 'routes';
-      /** Only the names that `ctl pick` takes, for the scripts of `weir completion`. */
+      /** Lists only the names that `ctl pick` accepts, for the scripts of `weir completion`. */
       readonly names: RouteNames | undefined;
     }
   | { readonly kind: 'help' | 'reload' | 'traffic' | 'events' | 'version' }
@@ -39,7 +39,7 @@ export type CtlCommand =
       readonly ifMatch: string | undefined;
       /** Whether to close the flows that are open on the old target. */
       readonly close: boolean;
-      /** Only tell how many flows there are. */
+      /** Whether to only report how many flows there are. */
       readonly dryRun: boolean;
     }
   | {

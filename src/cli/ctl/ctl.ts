@@ -23,8 +23,8 @@ import {
 } from './views.ts';
 
 /**
- * Milliseconds for names, because a shell waits for them during completion. A Weir on a machine whose
- * cores are busy takes more than one second now and then, and that is no reason to complete nothing.
+ * Milliseconds to wait for names, because a shell waits for them during completion. On a busy machine Weir occasionally
+ * takes more than one second, which should not prevent completion.
  */
 export const NAMES_MS = 3000;
 
@@ -58,7 +58,7 @@ export async function ctl(
   }
 }
 
-/** A named API is used as it is, whatever else runs on this host. */
+/** Finds the API. A named API is used directly, whatever else runs on this host. */
 async function reach(search: RunningSearch): Promise<Pick<RunningWeir, 'api' | 'socket'>> {
   const { config, socket, secretFile, env } = search;
   const named = search.api ?? (env['WEIR_API'] || undefined);

@@ -12,8 +12,8 @@ import { reportTable } from './views.ts';
 type PickCommand = CtlCommand & { readonly kind: 'pick' };
 
 /**
- * `weir ctl pick`; with `--close` it also closes the flows that the group had opened on its old target, once
- * new ones go to the new one.
+ * `weir ctl pick`; with `--close` it also closes the flows that the group had opened on its old target, once new flows
+ * use the new one.
  */
 export async function pickRoute(
   command: PickCommand,
@@ -31,7 +31,7 @@ export async function pickRoute(
   await output.write([{ open }], () => `${openText(command, change, open)}\n`);
   if (dryRun) return;
   await pick();
-  // Once more: some have ended, others were opened until the switch.
+  // Requested again: flows have ended, and others have been opened before the switch.
   const closed = await closeFlows(client, await flowsLeft(client, socket, change));
   await output.write([{ closed }], () => `closed ${counted(closed, 'flow')}\n`);
 }

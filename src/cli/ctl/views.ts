@@ -6,8 +6,8 @@ import { age, bytes } from '../../text/amounts.ts';
 import { textTable } from '../../text/text-table.ts';
 
 /*
- * Responses of the API as tables. Their shapes are those of docs/openapi.yaml and are not checked;
- * their texts are untrusted and are escaped.
+ * Tables for responses of the API. Their shapes are those of docs/openapi.yaml and are not checked; their texts are
+ * untrusted and are escaped.
  */
 
 export function routesTable({ default: main, groups, targets }: RouteView): string {
@@ -43,10 +43,10 @@ export function reportTable(report: ReloadReport): string {
 const endpoint = (host: string, port: number): string =>
   host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 
-/** Queries to the proxy's own resolver, which is not an outbound, have an empty tag in the API. */
+/** Name of an outbound. Queries to the proxy's own resolver, which is not an outbound, have an empty tag in the API. */
 const outboundText = (tag: string): string => (tag === '' ? 'dns' : tag);
 
-/** @param now Unix milliseconds. */
+/** @param now Unix milliseconds */
 export const flowsTable = (flows: readonly FlowJson[], now: number): string =>
   textTable(
     [
@@ -79,7 +79,7 @@ export const flowsTable = (flows: readonly FlowJson[], now: number): string =>
     ]),
   );
 
-/** @param now Unix milliseconds. */
+/** @param now Unix milliseconds */
 export const sessionsTable = (sessions: readonly SessionJson[], now: number): string =>
   textTable(
     ['ID', 'AGE', 'INBOUND', 'USER', 'SOURCE', 'UP', 'DOWN'],
@@ -101,7 +101,7 @@ export function trafficLine({ up_rate, down_rate, flows, up, down }: TrafficJson
   return `${cells.map((cell) => cell.padStart(10)).join('')}\n`;
 }
 
-/** One event of the flow stream on a line. */
+/** Formats an event of the flow stream as a line. */
 export function eventLine(event: string, data: unknown): string {
   if (event === 'lagged') {
     const { missed } = data as { missed: number };

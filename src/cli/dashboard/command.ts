@@ -53,7 +53,7 @@ export async function dashboardCommand(argv: readonly string[], io: CommandIo): 
   });
 }
 
-/** The context of topics and actions; it follows a Weir that moves. */
+/** The context of topics and actions; it follows a Weir that restarts at other addresses. */
 function contextOf(
   running: RunningWeir,
   env: CommandIo['env'],

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
-/** How a user gets another link. */
+/** The way in which a user requests another link. */
 export interface NewLinks extends Disposable {
-  /** For a sentence: `press Enter`. */
+  /** Instruction within a sentence: `press Enter`. */
   readonly how: string;
 }
 
-/** SIGUSR1 starts Node's debugger. */
+/** Not SIGUSR1, which starts Node's debugger. */
 const SIGNAL = 'SIGUSR2';
 
 /** Calls `print` at each Enter in the terminal, if there is one, and at each SIGUSR2. */
@@ -25,14 +25,14 @@ export function onNewLink(print: () => void): NewLinks {
   };
 }
 
-/** Reading from the terminal stops a process that a shell runs in the background. */
+/** Whether the process is in the foreground. Reading from the terminal suspends a background process of a shell. */
 function isInForeground(): boolean {
   try {
-    // proc_pid_stat(5): after the name, which may have any characters, state ppid pgrp session tty_nr tpgid.
+    // proc_pid_stat(5): after the name, which may contain any characters, state ppid pgrp session tty_nr tpgid.
     const stat = readFileSync('/proc/self/stat', 'utf8');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return fields[2] === fields[5];
   } catch {
-    return true; // Not Linux.
+    return true; // not Linux
   }
 }

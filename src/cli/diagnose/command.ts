@@ -57,7 +57,7 @@ export async function diagnoseCommand(argv: readonly string[], io: CommandIo): P
   });
 }
 
-/** Found before ten seconds are spent. @throws {WeirError} */
+/** Checks the path before ten seconds are spent. @throws {WeirError} if the file exists */
 function refuseExisting(path: string): void {
   if (existsSync(path)) throw new WeirError('output', `${path} exists already`);
 }
@@ -75,7 +75,7 @@ async function isConfirmed(question: string, { stdout }: CommandIo): Promise<boo
   }
 }
 
-/** @throws {ConfigError} @throws {WeirError} */
+/** The output of `weir tun check` for a configuration. @throws {ConfigError} @throws {WeirError} */
 async function tunCheckOf(
   path: string | undefined,
   env: CommandIo['env'],

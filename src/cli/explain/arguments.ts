@@ -73,7 +73,7 @@ export interface ExplainArguments extends ExplainedFlow {
   readonly json: boolean;
 }
 
-/** Expectations to compare with. */
+/** Arguments of `--batch`. */
 export interface BatchArguments {
   readonly kind: 'batch';
   readonly config: string | undefined;

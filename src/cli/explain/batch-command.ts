@@ -19,21 +19,21 @@ import type { CommandIo } from '../command.ts';
 import type { BatchArguments } from './arguments.ts';
 import { withRoutes } from './with-routes.ts';
 
-/** A line whose flow takes another outbound, in the JSON of `weir explain --batch`. */
+/** A line whose flow is routed to another outbound, in the JSON of `weir explain --batch`. */
 interface BatchMismatch {
   readonly line: number;
   readonly flow: string;
   /** Null for a line without an expectation. */
   readonly expected: string | null;
   readonly outbound: string;
-  /** The index of the rule that took it; null for the default route. */
+  /** Index of the rule that matched; null for the default route. */
   readonly rule: number | null;
-  /** Where the rule is: `weir.toml:12`. */
+  /** Place of the rule: `weir.toml:12`. */
   readonly place: string;
 }
 
 /**
- * `weir explain --batch`. Resolves with the exit status: 1 if a route differs from what is expected, or the
+ * `weir explain --batch`. Resolves with the exit status: 1 if a route differs from the expected one, or the
  * configuration is invalid; with `--write`, only for the latter.
  * @throws {BatchError}
  */
@@ -76,7 +76,7 @@ function mismatchesOf(
   }
   return mismatches;
 
-  /** An unknown inbound is an error of its line. */
+  /** The query of a line's flow. An unknown inbound is an error of its line. */
   function queryAt(line: number, flow: BatchLine['flow']) {
     try {
       return queryOf(flow, chooseInbound(spec, flow.inbound));
@@ -103,7 +103,7 @@ function textOf(
   return [...rows, last].map((row) => `${printable(row)}\n`).join('');
 }
 
-/** @throws {BatchError} */
+/** Reads the file of expectations. @throws {BatchError} */
 async function read(path: string): Promise<string> {
   let bytes: Buffer;
   try {
@@ -118,7 +118,7 @@ async function read(path: string): Promise<string> {
   return bytes.toString('utf8');
 }
 
-/** @throws {BatchError} */
+/** Writes the file of expectations. @throws {BatchError} */
 async function write(path: string, text: string): Promise<void> {
   try {
     await replaceFile(path, Buffer.from(text));

@@ -120,7 +120,7 @@ export function parseFetch(argv: readonly string[]): FetchArguments {
   };
 }
 
-/** @throws {UsageError} without the text, which may be a secret. */
+/** Parses a header line. @throws {UsageError} which does not quote the text, since it may be a secret */
 function headerOf(line: string): [name: string, value: string] {
   const colon = line.indexOf(':');
   if (colon <= 0) throw new UsageError("--header needs a line such as 'Accept: text/plain'");

@@ -54,7 +54,7 @@ async function print(
 const statusText = ({ status }: FetchedDocument): string =>
   `${status} ${STATUS_CODES[status] ?? ''}`.trim();
 
-/** The head, safe for a terminal: values of headers are foreign text. */
+/** The head of a response, escaped for a terminal: values of headers are untrusted. */
 function headText(fetched: FetchedDocument): string {
   const lines = [...fetched.headers].map(([name, value]) => `${name}: ${printable(value)}`);
   return [statusText(fetched), ...lines, '', ''].join('\n');
@@ -64,8 +64,8 @@ const TAB = 0x09;
 const LINE_FEED = 0x0a;
 
 /**
- * A body as text for a terminal, with escaped control characters.
- * @throws {WeirError} `binary` for anything but UTF-8 text
+ * A body as text for a terminal, with control characters escaped.
+ * @throws {WeirError} `binary` unless it is UTF-8 text
  */
 function terminalText(body: Uint8Array): string {
   let text: string;

@@ -31,7 +31,7 @@ ${optionLines(OPTIONS)}`;
 
 export interface FormatArguments {
   readonly help: boolean;
-  /** `-` for standard input. */
+  /** Path of the file; `-` for standard input. */
   readonly file: string;
   readonly check: boolean;
 }

@@ -10,7 +10,7 @@ import { UsageError } from '../../errors.ts';
 import { commandLines, optionLines } from '../help.ts';
 import { hostOf, portOf } from '../option-values.ts';
 
-/** Protocols that `generate server` knows a safe way for. */
+/** Protocols for which `generate server` has a secure configuration. */
 const SERVER_PROTOCOLS = ['vless', 'vmess', 'trojan', 'shadowsocks', 'hysteria2', 'http'] as const;
 
 export type ServerProtocol = (typeof SERVER_PROTOCOLS)[number];
@@ -121,17 +121,17 @@ server writes into the current folder. Keys and configurations are for their own
 export interface FileArguments {
   readonly output: string | undefined;
   readonly force: boolean;
-  /** Days that a certificate is valid. */
+  /** Days for which a certificate is valid. */
   readonly days: number;
 }
 
 export interface ServerArguments extends FileArguments {
   readonly kind: 'server';
-  /** Each once. */
+  /** Protocols of the inbounds, without duplicates. */
   readonly protocols: readonly ServerProtocol[];
-  /** The beginning of file names. */
+  /** Prefix of file names. */
   readonly name: string;
-  /** In the form of flows. */
+  /** The host in the form of flows: an address, or a name in ASCII. */
   readonly host: string | undefined;
   readonly portBase: number | undefined;
 }
@@ -142,7 +142,7 @@ export type Generated =
   | { readonly kind: 'psk'; readonly method: string }
   | (FileArguments & {
       readonly kind: 'certificate';
-      /** In the form of flows, at least one; the first label of a name may be `*`. */
+      /** At least one host in the form of flows; the first label of a name may be `*`. */
       readonly names: readonly string[];
     })
   | ServerArguments;
@@ -191,9 +191,9 @@ function toGenerated(
   }
 }
 
-/** 47 bits: shorter ones can be found by trying. */
+/** 47 bits: shorter passwords can be found by brute force. */
 const SHORTEST_PASSWORD = 8;
-/** Browsers of Apple refuse server certificates that are valid for longer. */
+/** Apple's browsers reject server certificates that are valid for longer. */
 const DAYS = '825';
 const MOST_DAYS = 36_500;
 
@@ -207,7 +207,7 @@ function toFiles({ output, force = false, days = DAYS }: Values): FileArguments 
   return { output, force, days: numberOf('days', days, 1, MOST_DAYS) };
 }
 
-/** What is a good name of a file everywhere. */
+/** Names that are valid for files on every system. */
 const SERVER_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 function toServer(values: Values): ServerArguments {

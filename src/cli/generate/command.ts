@@ -19,11 +19,11 @@ import { password, presharedKey, uuid, wireguardKeys } from '../../accounts/new-
 import { clientText, fileNames, serverText } from './server-files.ts';
 import { plannedHost, planServer } from './server-plan.ts';
 
-/** What is printed: text, or with `--json` an object. */
+/** The output: text, or with `--json` an object. */
 interface Result {
   readonly text: string;
   readonly json: object;
-  /** For standard error. */
+  /** Notes for standard error. */
   readonly notes?: readonly string[];
 }
 
@@ -131,7 +131,7 @@ async function generateServer(asked: ServerArguments, random: RandomSource): Pro
   };
 }
 
-/** Writes files into a folder, which is made. @throws {WeirError} */
+/** Writes files into a directory, which is created if necessary. @throws {WeirError} */
 async function written(
   folder: string,
   force: boolean,

@@ -18,7 +18,7 @@ export const fileNames = (name: string) => ({
 
 /**
  * The configuration of the server.
- * @param folder of its files, absolute: it can then be started and edited from any folder
+ * @param folder the absolute directory of its files, so that it can be started and edited from any directory
  */
 export function serverText(plan: ServerPlan, folder: string): string {
   const { name, host, inbounds, isTrial, hasTls } = plan;
@@ -44,7 +44,7 @@ protocol = "freedom"
 ${isTrial ? TRIAL : OWN_NETWORK}`;
 }
 
-/** `[api]` on a unix socket, which only the user of the server and root can connect to. @param config absolute */
+/** `[api]` on a unix socket, to which only the user of the server and root can connect. @param config absolute path */
 function apiText(config: string): string {
   const socket = apiSocketFor(config);
   if (socket === undefined) return '';
@@ -154,8 +154,9 @@ const probed = ({ inbounds }: ServerPlan): readonly string[] =>
   inbounds.filter(({ network }) => network !== 'UDP').map(({ protocol }) => protocol);
 
 /**
- * The configuration of a client, and links for clients of other programs.
- * @param folder of the server's files; a client on another machine has its certificate beside it
+ * The configuration of a client, and links for other client programs.
+ * @param folder the directory of the server's files; a client on another machine has the certificate beside its
+ * configuration
  */
 export function clientText(plan: ServerPlan, folder: string): string {
   const { name, inbounds, host, hasTls, isTrial } = plan;

@@ -10,15 +10,15 @@ import type {
 import type { ServerArguments, ServerProtocol } from './arguments.ts';
 import { password, presharedKey, uuid } from '../../accounts/new-secrets.ts';
 
-/** The inbounds of a server that is to be made, with all secrets, and what its clients need. */
+/** The inbounds of a server to be generated, with all secrets, and the settings of its clients. */
 export interface ServerPlan {
   readonly name: string;
   readonly host: string;
   /** The address that the inbounds listen on. */
   readonly listen: string;
-  /** Whether it serves this machine alone. */
+  /** Whether it serves only this machine. */
   readonly isTrial: boolean;
-  /** Whether an inbound has TLS, and so the certificate. */
+  /** Whether an inbound uses TLS, and so the certificate. */
   readonly hasTls: boolean;
   readonly inbounds: readonly PlannedInbound[];
 }
@@ -26,7 +26,10 @@ export interface ServerPlan {
 export interface PlannedInbound {
   readonly protocol: ServerProtocol;
   readonly network: 'TCP' | 'UDP' | 'TCP and UDP';
-  /** Its one user's way to it. The tag of the inbound, and of the client's outbound, is the protocol. */
+  /**
+   * The server as its one user's client reaches it. The tag of the inbound, and of the client's outbound, is the
+   * protocol.
+   */
   readonly server: SharedServer;
 }
 
@@ -40,7 +43,7 @@ interface Usual {
   readonly network: PlannedInbound['network'];
 }
 
-/** Ports that clients' networks let through most often: those of HTTPS, and what is near them. */
+/** Default ports, which client networks are most likely to allow: those of HTTPS, and neighbouring ones. */
 const USUAL: Readonly<Record<ServerProtocol, Usual>> = {
   vless: { port: 443, network: 'TCP' },
   hysteria2: { port: 443, network: 'UDP' },
@@ -50,11 +53,11 @@ const USUAL: Readonly<Record<ServerProtocol, Usual>> = {
   shadowsocks: { port: 8388, network: 'TCP and UDP' },
 };
 
-/** Where nothing privileged is needed. */
+/** The ports of a trial start here, where no privileges are needed. */
 const TRIAL_PORT_BASE = 10_443;
 const TRIAL_HOST = '127.0.0.1';
 
-/** @param certificate the server's, which clients trust */
+/** @param certificate the server's certificate, which clients trust */
 export function planServer(
   { name, protocols, host = TRIAL_HOST, portBase }: ServerArguments,
   certificate: PinnedCertificate,
@@ -78,10 +81,10 @@ export function planServer(
   return { name, host, listen: isTrial ? loopback : '::', isTrial, hasTls, inbounds };
 }
 
-/** The host that a certificate has to name. */
+/** The host that the certificate must name. */
 export const plannedHost = ({ host = TRIAL_HOST }: ServerArguments): string => host;
 
-/** Characters of a path or a service that nobody finds by trying. */
+/** Number of characters of a path or service name that cannot be found by brute force. */
 const SECRET_PATH = 16;
 
 function accessOf(protocol: ServerProtocol, tls: SharedTls, random: RandomSource): SharedAccess {

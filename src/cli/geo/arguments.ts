@@ -60,10 +60,10 @@ ${optionLines({ ...GEO_OPTIONS, ...HELP_OPTION })}`;
 export interface GeoArguments {
   readonly kind: 'list' | 'lookup';
   readonly config: string | undefined;
-  /** Files that are read in place of those of the configuration. */
+  /** Paths of files that replace those of the configuration. */
   readonly geosite: string | undefined;
   readonly geoip: string | undefined;
-  /** In the form of flows; empty for `list`. */
+  /** The host in the form of flows; empty for `list`. */
   readonly host: string;
   readonly json: boolean;
 }

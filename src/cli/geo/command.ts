@@ -40,13 +40,13 @@ export async function geoCommand(argv: readonly string[], io: CommandIo): Promis
   });
 }
 
-/** The files to read; `undefined` for an invalid configuration, which is reported. */
+/** Paths of the files to read; `undefined` for an invalid configuration, which is reported. */
 async function pathsOf({ config, geosite, geoip }: GeoArguments): Promise<GeoPaths | undefined> {
   if ((geosite ?? geoip) !== undefined) return { geosite, geoip };
   return loadOrReport(
     config,
     {},
-    // Rules are not looked at: one that names an unknown code is a reason to ask.
+    // Rules are not checked: an unknown code in one may be the reason for this command.
     (path, { files, bytes }) => readDocuments({ path, bytes }, files),
     ({ file }) => {
       const { route } = file;
@@ -109,7 +109,7 @@ async function lookUp(
   return found.length > 0 ? 0 : 1;
 }
 
-/** Calls `take` with each item that a file has; without the file there are none. */
+/** Calls `take` with each item of a file; does nothing without a file. */
 async function eachOf<T>(
   kind: GeoKind,
   paths: GeoPaths,

@@ -84,17 +84,17 @@ ${optionLines(OPTIONS)}`;
 
 export interface ImportArguments {
   readonly help: boolean;
-  /** `-` for standard input, or a URL. */
+  /** Path of the file; `-` for standard input, or a URL. */
   readonly file: string;
   readonly form: 'config' | 'subscribe' | 'outbounds' | 'pair';
-  /** The folder of `pair`. */
+  /** The output directory of `pair`. */
   readonly folder: string;
   readonly geoip: string | undefined;
   readonly geosite: string | undefined;
   readonly userAgent: string | undefined;
   readonly report: (typeof REPORTS)[number];
   readonly reportFile: string | undefined;
-  /** Whether the exit status is 0 even if flows are dropped, and files may be replaced. */
+  /** Whether files may be replaced, and the exit status is 0 even if flows are dropped. */
   readonly force: boolean;
 }
 

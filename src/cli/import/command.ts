@@ -33,7 +33,7 @@ export async function importCommand(argv: readonly string[], io: CommandIo): Pro
     const { text, files, report } = await written(imported, options);
     await writeReport(report, options, io);
     if (files.length > 0) {
-      // Nodes and users have secrets.
+      // The files of nodes and users contain secrets.
       const placed = files.map(({ name, text: content }) => ({
         path: join(options.folder, name),
         text: content,
@@ -54,9 +54,9 @@ export async function importCommand(argv: readonly string[], io: CommandIo): Pro
   }
 }
 
-/** What a document becomes. */
+/** The output for a document. */
 interface Written {
-  /** For standard output. */
+  /** Text for standard output. */
   readonly text: string;
   readonly files: readonly { readonly name: string; readonly text: string }[];
   readonly report: ImportReport;
@@ -93,7 +93,7 @@ async function written(imported: Imported, options: ImportArguments): Promise<Wr
   }
 }
 
-/** Writes a report to its file, or to standard error; problems and the last line go there always. */
+/** Writes a report to its file, or to standard error; problems and the last line always go to standard error. */
 async function writeReport(
   report: ImportReport,
   { form, report: format, reportFile }: ImportArguments,

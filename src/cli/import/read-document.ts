@@ -10,8 +10,8 @@ const TIMEOUT_MS = 60_000;
 const isUrl = (file: string): boolean => /^https?:\/\//i.test(file);
 
 /**
- * The text of a file, of standard input (`-`) or of a URL.
- * @throws {WeirError} when it cannot be read, is too large, or the server refuses it.
+ * Reads the text of a file, of standard input (`-`) or of a URL.
+ * @throws {WeirError} when it cannot be read, is too large, or the server rejects the request
  */
 export async function readDocument(file: string, userAgent: string | undefined): Promise<string> {
   if (isUrl(file)) return fetched(file, userAgent ?? `weir/${VERSION}`);
@@ -26,7 +26,7 @@ async function fetched(url: string, userAgent: string): Promise<string> {
     timeoutMs: TIMEOUT_MS,
     maxBytes: LARGEST_DOCUMENT,
   });
-  // Not the URL: it holds the key of the subscription.
+  // Without the URL, which contains the key of the subscription.
   if (status !== 200) throw new ImportError(`the server answered with status ${status}`);
   return textOf(Buffer.from(body));
 }
@@ -48,6 +48,6 @@ async function read(stream: Readable, file: string): Promise<string> {
   return textOf(Buffer.concat(chunks));
 }
 
-/** UTF-8, or UTF-16 behind its mark, which older editors and shells of Windows write. */
+/** Decodes UTF-8, or UTF-16 with a byte order mark, which older editors and shells of Windows write. */
 const textOf = (bytes: Buffer): string =>
   bytes[0] === 0xff && bytes[1] === 0xfe ? bytes.toString('utf16le') : bytes.toString('utf8');

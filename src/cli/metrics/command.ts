@@ -27,7 +27,7 @@ export async function metricsCommand(argv: readonly string[], io: CommandIo): Pr
     const running = await findRunning({ ...searchOf(values), env: io.env });
     const sources = (): MetricSources => sourcesOf(running, values, io.env);
     const taker = new SnapshotTaker(sources(), async () => {
-      // Several may run by then, one of which is the Weir that was found at first.
+      // There may be several by then, one of which is the Weir that was found at first.
       await running.findAgain().catch(() => undefined);
       return sources();
     });
@@ -50,7 +50,7 @@ export async function metricsCommand(argv: readonly string[], io: CommandIo): Pr
   });
 }
 
-/** Says on standard error why there are few metrics, or none. */
+/** Reports on standard error why there are few metrics, or none. */
 function noteProblem({ status, traffic, problem }: MetricSnapshot, io: CommandIo): void {
   if (status !== undefined) return;
   const reason = problem?.message ?? 'no control socket was found; --socket PATH names it';

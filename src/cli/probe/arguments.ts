@@ -80,7 +80,7 @@ ${optionLines(OPTIONS)}`;
 
 export interface ProbeArguments {
   readonly help: boolean;
-  /** Empty for all outbounds. */
+  /** Tags to probe; empty for all outbounds. */
   readonly tags: readonly string[];
   readonly config: string | undefined;
   readonly socket: string | undefined;
@@ -107,7 +107,7 @@ export function parseProbe(argv: readonly string[]): ProbeArguments {
   return { help, tags: positionals, config, socket, plan, json };
 }
 
-/** @throws {UsageError} without the text, which may have a secret. */
+/** Parses a URL. @throws {UsageError} which does not quote the text, since it may have a secret */
 function urlOf(text: string): URL {
   const url = URL.parse(text);
   if (url && (url.protocol === 'http:' || url.protocol === 'https:')) return url;

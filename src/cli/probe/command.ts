@@ -44,11 +44,11 @@ export async function probeCommand(argv: readonly string[], io: CommandIo): Prom
   });
 }
 
-/** The outbounds and balancers that are asked for; by default all outbounds. */
+/** Tags of the requested outbounds and balancers; by default of all outbounds. */
 const tagsOf = ({ outbounds }: Spec, tags: readonly string[]): readonly string[] =>
   tags.length > 0 ? tags : outbounds.map(({ tag }) => tag);
 
-/** The outbounds behind tags, each once, in the order of the file. */
+/** The distinct outbounds of these tags, in the order of the file. */
 function specsOf(spec: Spec, tags: readonly string[]): readonly OutboundSpec[] {
   const members = tags.flatMap(
     (tag) => spec.balancers.find((balancer) => balancer.tag === tag)?.outbounds ?? [tag],

@@ -6,7 +6,7 @@ import { textTable, type Cell } from '../../text/text-table.ts';
 
 const HEADS = ['', 'OUTBOUND', 'PROTOCOL', 'DIAL', 'HANDSHAKE', 'FIRST BYTE', 'SECOND', 'TRIES'];
 
-/** Marks the outbound whose second request was the fastest, of those without a failed try. */
+/** Marks the outbound with the fastest second request, among those without a failed try. */
 const BEST = '*';
 
 /** The results as text: the table, and below it the causes of failed tries. */

@@ -7,19 +7,19 @@ export interface RunOptions {
   readonly config: string | undefined;
   /** Whether to reload when a file changes. */
   readonly watch: boolean;
-  /** The path of the control socket; `undefined` for the default place. */
+  /** Path of the control socket; `undefined` for the default place. */
   readonly reloadSocket: string | undefined;
-  /** Whether there is a control socket. */
+  /** Whether to open a control socket. */
   readonly controlSocket: boolean;
   /** Milliseconds that live connections may continue after the first stop signal. */
   readonly graceMs: number;
-  /** Where the packets of TUN inbounds are written to; `undefined` for nowhere. */
+  /** Path of the capture file for packets of TUN inbounds; `undefined` for none. */
   readonly pcap: string | undefined;
 }
 
-/** Unless `--grace` is given. */
+/** Default of `--grace`, in milliseconds. */
 const STOP_GRACE_MS = 5_000;
-/** Node's timers end at 2 ** 31 ms. */
+/** Maximum of `--grace` in seconds; Node's timers are limited to 2 ** 31 ms. */
 const LONGEST_GRACE_S = 20 * 86_400;
 
 /** The default command of `weir` and its variants. */
@@ -121,7 +121,7 @@ export function parseRun(argv: readonly string[]): RunArguments {
   return { kind: 'run', config, watch, reloadSocket, controlSocket, graceMs, pcap };
 }
 
-/** @throws {UsageError} for a text that is no time, or a longer one than a timer takes */
+/** Parses `--grace` to milliseconds. @throws {UsageError} for an invalid time, or one that exceeds a timer's limit */
 function graceOf(text: string): number {
   const seconds = parseDuration('--grace', text);
   if (seconds <= LONGEST_GRACE_S) return seconds * 1000;

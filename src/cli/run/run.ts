@@ -29,13 +29,13 @@ import { age, counted } from '../../text/amounts.ts';
 import type { RunOptions } from './arguments.ts';
 import { socketsInUse } from '../surroundings.ts';
 
-/** What a stop may take beside the grace period: the responses of the API, and the last turns. */
+/** Milliseconds that a stop may take beyond the grace period, for responses of the API and final work. */
 const STOP_BESIDE_GRACE_MS = 15_000;
 
-/** How long after the start, and then how often, compiled code may be written for the next start. */
+/** Milliseconds after the start, and then between attempts, until compiled code may be written for the next start. */
 const COMPILED_AFTER_MS = 10_000;
 
-/** Until the next look at memory after one that has failed, in milliseconds. */
+/** Milliseconds until memory is examined again after a failure. */
 const MEMORY_LOOK_MS = 1_000;
 
 /**
@@ -54,8 +54,8 @@ export async function run({
   pcap,
   importable,
 }: RunOptions & { readonly importable?: Importable | undefined }): Promise<number> {
-  // Handled from the start, because by default the signal ends the process; the reload begins once
-  // the instance runs. Stop signals keep their default effect until there is something to stop.
+  // Handled from the start, because by default the signal ends the process; the reload begins once the instance runs.
+  // Stop signals keep their default effect until there is something to stop.
   const running = Promise.withResolvers<Instance>();
   // The instance logs the outcome of a reload.
   const reload = (): void =>
@@ -88,7 +88,7 @@ export async function run({
     return 1;
   }
   const instance = new Instance({ configPath, log, regexes, serveApi: true, capture });
-  // Even if the rest is waiting, or has failed.
+  // Even if the rest is still waiting, or has failed.
   void stop.second
     .then(() => {
       const { flowCount } = instance.tracker;
@@ -172,7 +172,7 @@ async function openCapture(path: string, log: Logger): Promise<PacketCapture> {
   return capture;
 }
 
-/** Opens the control socket in its default place. A process serves as well without one. */
+/** Opens the control socket in its default place. Without one the process serves nevertheless. */
 async function openControl(words: ControlWords, log: Logger): Promise<ControlSocket | undefined> {
   try {
     const { openDefaultSocket } = await import('../../app/control/default-socket.ts');
@@ -197,19 +197,19 @@ function reportReloads(instance: Instance, notifier: ServiceNotifier): void {
 const graceLine = (flows: number, graceMs: number): string =>
   `${counted(flows, 'flow')} ${flows === 1 ? 'has' : 'have'} ${age(graceMs)} to end; another signal ends ${flows === 1 ? 'it' : 'them'} at once`;
 
-/** Bounds what the process holds while it works, and releases what it has held once it rests. */
+/** Limits the memory of a busy process, and releases memory of an idle one. */
 function keepMemorySmall(keeper = new MemoryKeeper(new OwnMemory())): void {
   let next = MEMORY_LOOK_MS;
   try {
     boundYoungHeap();
     next = keeper.look();
   } finally {
-    // Whatever has failed: it is looked at again.
+    // Also after a failure.
     systemClock.after(next, () => keepMemorySmall(keeper));
   }
 }
 
-/** Compiled code is written once no flow would have to wait for that. */
+/** Writes compiled code once the process is idle, since flows would have to wait for it. */
 function writeCompiledOnceIdle(instance: Instance): void {
   systemClock.after(COMPILED_AFTER_MS, () => {
     if (instance.tracker.flowCount > 0) writeCompiledOnceIdle(instance);

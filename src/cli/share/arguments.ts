@@ -93,7 +93,7 @@ cannot reach, and certificates that they refuse, are noted on standard error. No
 export interface ShareArguments {
   readonly kind: 'share';
   readonly config: string;
-  /** In the form of flows: an address, or a name in ASCII. */
+  /** The host in the form of flows: an address, or a name in ASCII. */
   readonly host: string;
   readonly inbound: string | undefined;
   readonly user: string | undefined;

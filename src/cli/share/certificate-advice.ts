@@ -6,7 +6,7 @@ type Protocol = SharedAccess['protocol'];
 
 const NO_PCS = '; one that does not know "pcs" refuses it';
 
-/** The protocols whose links have a place for a hash, with what clients do that do not read it. */
+/** Protocols whose links can pin a hash, with the behaviour of clients that do not support it. */
 const PINS: Partial<Record<Protocol, string>> = {
   vless: NO_PCS,
   vmess: NO_PCS,
@@ -15,13 +15,13 @@ const PINS: Partial<Record<Protocol, string>> = {
     '; one that does not know "pinSHA256" accepts any, and anyone on the path can read its traffic',
 };
 
-/** Says what clients do about a certificate that they would refuse. */
+/** Describes what clients do with a certificate that they would reject. */
 export function adviceOn(
   { reason, canBePinned, canBeTrusted }: RefusedCertificate,
   { form, insecure }: Pick<ShareArguments, 'form' | 'insecure'>,
   protocol: Protocol,
 ): string {
-  // Xray has no such option: it compares the hash.
+  // Xray has no such option, and compares the hash.
   if (insecure && !(form === 'xray' && canBePinned)) {
     return `${reason}, so clients accept any: anyone on the path can read the traffic`;
   }

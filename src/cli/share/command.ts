@@ -21,8 +21,8 @@ import { adviceOn } from './certificate-advice.ts';
 import { sharedText, type Shared } from './forms.ts';
 
 /**
- * `weir share`: prints what the clients of a configuration's inbounds need. Resolves with the exit
- * status: 1 for an invalid configuration, and when there is nothing to share.
+ * `weir share`: prints the settings with which clients reach a configuration's inbounds. Resolves with the exit status:
+ * 1 for an invalid configuration, and when there is nothing to share.
  * @throws {UsageError}
  */
 export async function shareCommand(argv: readonly string[], io: CommandIo): Promise<number> {
@@ -53,11 +53,11 @@ export async function shareCommand(argv: readonly string[], io: CommandIo): Prom
   return status ?? 1;
 }
 
-/** A configuration with what its Spec lacks. */
+/** A loaded configuration, with the data that its Spec lacks. */
 interface Server {
   readonly loaded: LoadedConfig;
   readonly merged: MergedConfig;
-  /** With the names in comments. */
+  /** Users, with the names from comments. */
   readonly users: readonly WrittenUser[];
 }
 
@@ -75,10 +75,10 @@ async function share(
   else await writeFiles([{ path: asked.output, text, secret: true }], asked.force);
 }
 
-/** What is said of certificates, with the tags of the inbounds, which often share one. */
+/** Notes about certificates, with the tags of the inbounds, which often share one. */
 type Refusals = ReadonlyMap<string, readonly string[]>;
 
-/** Notes refused certificates of inbounds that are shared. */
+/** Writes notes about rejected certificates of inbounds that are shared. */
 function noteRefusals(
   refusals: Refusals,
   shared: ReadonlySet<string>,
@@ -90,7 +90,7 @@ function noteRefusals(
   }
 }
 
-/** The servers of the inbounds that are asked for; `note` is called with what is left out. */
+/** The servers of the requested inbounds; `note` is called for each that is left out. */
 function serversOf(
   asked: ShareArguments,
   { loaded: { spec }, merged: { file }, users }: Server,
@@ -136,7 +136,7 @@ function serversOf(
   };
 }
 
-/** @throws {ShareError} for a user that no inbound has. */
+/** The servers of the requested user. @throws {ShareError} for a user that no inbound has */
 function ofUser({ user }: ShareArguments, shared: readonly Shared[]): readonly Shared[] {
   if (user === undefined) return shared;
   const found = shared.filter((each) => each.user === user || each.aliases.includes(user));

@@ -15,7 +15,7 @@ export interface Shared extends InboundServer {
   readonly inbound: string;
 }
 
-/** A server in a form: text, or an object of another program. */
+/** A server in an output form: text, or an object of another program. */
 interface Formed extends Shared {
   readonly formed: string | Readonly<Record<string, unknown>>;
 }
@@ -23,8 +23,8 @@ interface Formed extends Shared {
 /**
  * The output of the command.
  *
- * @param note is called with what is left out, and what is to be done
- * @throws {ShareError} when nothing is left.
+ * @param note called for each server that is left out, and with further steps
+ * @throws {ShareError} when no server is left
  */
 export function sharedText(
   shared: readonly Shared[],
@@ -55,7 +55,7 @@ const textsOf = (formed: readonly Formed[]): readonly string[] =>
 const objectsOf = (formed: readonly Formed[]): readonly object[] =>
   formed.map((each) => each.formed).filter((each) => typeof each === 'object');
 
-/** What cannot be written is noted and left out. */
+/** Formats servers; those that the form cannot express are noted and left out. */
 function inForm(
   shared: readonly Shared[],
   form: ShareForm,
@@ -92,7 +92,7 @@ function formOf({ server, inbound }: Shared, form: ShareForm): Formed['formed'] 
   }
 }
 
-/** Where a client of Weir looks for a certificate that no authority vouches for. */
+/** Name of the file in which a client of Weir expects a certificate that no authority vouches for. */
 const caFileFor = (inbound: string): string => `${inbound.replaceAll(/[^A-Za-z0-9_-]/g, '_')}.pem`;
 
 const filesToCopy = (formed: readonly Formed[]): ReadonlySet<string> =>
@@ -111,7 +111,7 @@ function needsFile({ access }: SharedServer): boolean {
   return tls !== undefined && tls.certificate !== undefined && !tls.insecure;
 }
 
-/** Clients tell servers apart by their names. */
+/** Makes the names of servers unique, by which clients distinguish them. */
 function withUniqueNames(shared: readonly Shared[]): readonly Shared[] {
   const names = new UniqueNames();
   return shared.map((each) => {
@@ -127,7 +127,7 @@ const jsonOf = ({ inbound, user, server, formed }: Formed, form: ShareForm): obj
   [form === 'link' ? 'link' : 'outbound']: formed,
 });
 
-/** @throws {ShareError} for a drawing of several links, and for a link that is too long. */
+/** The QR codes of links. @throws {ShareError} for an SVG of several links, and for a link that is too long */
 function qrText(formed: readonly Formed[], qr: 'terminal' | 'svg'): string {
   const codes = textsOf(formed).map(qrModules);
   if (qr === 'terminal') {

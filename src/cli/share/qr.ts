@@ -1,17 +1,17 @@
 import { encode } from 'uqr';
 import { ShareError } from '../../share/shared-server.ts';
 
-/** Modules of white around a code (ISO/IEC 18004 §6.3.8). */
+/** Width of the white border around a code, in modules (ISO/IEC 18004 §6.3.8). */
 const QUIET_ZONE = 4;
 
-/** Bytes of text that the largest code holds (version 40, level L). */
+/** Maximum bytes of text in the largest code (version 40, level L). */
 const MOST_BYTES = 2953;
 
 /**
- * The modules of a QR code with its quiet zone, `true` for black, one row after the other. The level of
- * error correction is the highest that the smallest possible code has room for.
+ * The modules of a QR code with its quiet zone, row by row, `true` for black. Error correction has the highest level
+ * that fits into the smallest possible code.
  *
- * @throws {ShareError} for a text that no code can hold.
+ * @throws {ShareError} for a text that no code can hold
  */
 export function qrModules(text: string): readonly (readonly boolean[])[] {
   const bytes = Buffer.byteLength(text);
@@ -23,13 +23,13 @@ export function qrModules(text: string): readonly (readonly boolean[])[] {
   return encode(text, { ecc: 'L', boostEcc: true, border: QUIET_ZONE }).data;
 }
 
-/** Black on white, whatever the terminal's own colours are: two entries of the fixed 6×6×6 cube. */
+/** Black on white, independent of the terminal's colours: two entries of the fixed 6×6×6 cube. */
 const BLACK_ON_WHITE = '\u001b[38;5;16;48;5;231m';
 const RESET = '\u001b[0m';
 
 const BLOCKS = { both: '█', upper: '▀', lower: '▄', none: ' ' } as const;
 
-/** Two rows of modules on each line. */
+/** Draws a code for a terminal, two rows of modules per line. */
 export function qrForTerminal(modules: readonly (readonly boolean[])[]): string {
   const lines: string[] = [];
   for (let row = 0; row < modules.length; row += 2) {
@@ -46,10 +46,10 @@ function blockOf(upper: boolean, lower: boolean): string {
   return lower ? BLOCKS.lower : BLOCKS.none;
 }
 
-/** Units of the drawing for each module, for programs that ignore `viewBox`. */
+/** SVG units per module, for programs that ignore `viewBox`. */
 const SVG_MODULE = 8;
 
-/** A drawing whose black modules are one path, a run in a row after the other. */
+/** Draws a code as SVG; its black modules are one path of horizontal runs. */
 export function qrSvg(modules: readonly (readonly boolean[])[]): string {
   const size = modules.length;
   const runs: string[] = [];

@@ -7,10 +7,10 @@ import type {
   SharedTls,
 } from '../../share/shared-server.ts';
 
-/** What the form cannot hold: the file with a certificate that no authority vouches for. */
+/** Path of a file with a certificate that no authority vouches for, which the form cannot contain. */
 export type CaFile = string | undefined;
 
-/** An `[[outbound]]` of Weir. @param caFile the path of the server's certificate at the client */
+/** A server as an `[[outbound]]` of Weir. @param caFile the path of the server's certificate on the client */
 export const weirOutbound = (server: SharedServer, tag: string, caFile: CaFile): string =>
   outboundText(tag, draftOf(server, caFile));
 

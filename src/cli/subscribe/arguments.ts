@@ -113,7 +113,7 @@ nothing: the exit status is 1. A node keeps the name that it got first; one that
 while something refers to it.
 `;
 
-/** Options that all commands share, parsed. */
+/** Parsed options that all commands share. */
 interface CommonArguments {
   readonly config: string;
   readonly json: boolean;
@@ -127,15 +127,15 @@ export type SubscribeArguments =
   | (CommonArguments & {
       readonly kind: 'add';
       readonly name: string;
-      /** `-` for standard input. */
+      /** The URL of the source; `-` to read it from standard input. */
       readonly url: string;
       readonly outbound: string | undefined;
       readonly userAgent: string | undefined;
-      /** Seconds. */
+      /** Update interval in seconds. */
       readonly interval: number | undefined;
-      /** Bytes. */
+      /** Maximum bytes of a response. */
       readonly maxSize: number | undefined;
-      /** Seconds. */
+      /** Time limit of a fetch, in seconds. */
       readonly timeout: number | undefined;
     })
   | (CommonArguments & {

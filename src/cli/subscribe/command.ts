@@ -19,8 +19,8 @@ import {
 } from './views.ts';
 
 /**
- * `weir subscribe`. Resolves with the exit status: 1 if a source was refused, or nothing could be done, or it is not
- * known whether the running Weir has loaded what was written.
+ * `weir subscribe`. Resolves with the exit status: 1 if a source was rejected, nothing could be done, or it is not
+ * known whether the running Weir has loaded the written files.
  * @throws {UsageError}
  */
 export async function subscribeCommand(argv: readonly string[], io: CommandIo): Promise<number> {
@@ -98,7 +98,7 @@ function toolsOf({ config, socket, verbose }: SubscribeArguments, io: CommandIo)
 
 const LONGEST_URL = 64 * 1024;
 
-/** @throws {UsageError} without a line */
+/** The first line of a stream. @throws {UsageError} without one */
 async function firstLineOf(stream: NodeJS.ReadableStream): Promise<string> {
   let text = '';
   for await (const chunk of stream.setEncoding('utf8')) {

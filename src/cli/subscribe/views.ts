@@ -11,10 +11,10 @@ import type { SourceOutcome } from '../../subscribe/update/update-source.ts';
 import { age, bytes, day } from '../../text/amounts.ts';
 import { textTable, type Cell } from '../../text/text-table.ts';
 
-/** Entries that are shown of each kind without --verbose. */
+/** Number of entries of each kind that are shown without --verbose. */
 const SHOWN = 3;
 
-/** What became of a source: a line for standard output, and with `verbose` a line for each node. */
+/** The outcome of a source: a line for standard output, and with `verbose` a line for each node. */
 export function outcomeText(outcome: SourceOutcome, verbose: boolean): string {
   const { source, kind, difference, balancers } = outcome;
   if (kind === 'refused' || kind === 'not_due') return '';
@@ -37,7 +37,7 @@ function nodeLines({ added, removed, changed, kept }: Difference): string {
   );
 }
 
-/** What a document has beyond nodes, a line for standard error; empty if it has nothing. */
+/** The unused parts of a document in addition to its nodes, as a line for standard error; empty if there are none. */
 export function unusedNote({ source, unused }: SourceOutcome): string {
   const parts = [
     ...(unused?.groups ? [`${unused.groups} group${unused.groups === 1 ? '' : 's'}`] : []),
@@ -80,7 +80,7 @@ function listed(names: readonly string[], verbose: boolean): string {
   return shown.join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
-/** One line of JSON. */
+/** Outcomes as one line of JSON. */
 export const outcomesJson = (outcomes: readonly SourceOutcome[]): string =>
   `${printableJson(
     outcomes.map(({ source, kind, difference, information, leftOut, error, ...more }) => ({
@@ -127,7 +127,7 @@ function usage(info: ListedSource['userinfo']): string | undefined {
 
 const expiry = (at: number, now: number): string => (at <= now ? `${day(at)}, over` : day(at));
 
-/** One line of JSON. Times are in ISO 8601, sizes in bytes, intervals in seconds. */
+/** Sources as one line of JSON. Times are in ISO 8601, sizes in bytes, intervals in seconds. */
 export const sourcesJson = (sources: readonly ListedSource[]): string =>
   `${printableJson(
     sources.map(({ userinfo, failure, updated, due, ...source }) => ({

@@ -10,12 +10,12 @@ import { readMachine } from './machine/read-machine.ts';
 /** The JSON of `weir tun check`. */
 export interface TunCheckReport {
   readonly inbounds: readonly { readonly tag: string; readonly findings: readonly TunFinding[] }[];
-  /** What could not be read. */
+  /** Facts that could not be read. */
   readonly unread: readonly Unread[];
 }
 
 /**
- * Examines this machine for the `tun` inbounds of a configuration.
+ * Checks this machine for the `tun` inbounds of a configuration.
  * @throws {WeirError} where that is not possible, and without such an inbound
  */
 export async function checkTun(
@@ -44,13 +44,13 @@ function checkedInbounds({ inbounds, dns }: Spec, isGateway: boolean): readonly 
   return inbounds
     .filter(({ protocol }) => protocol === 'tun')
     .map(({ tag, settings }) => {
-      // Made by `tunSettings` of this protocol.
+      // `tunSettings` has created the settings of this protocol.
       const { name, mtu, addresses, routes } = settings as TunSettings;
       return { tag, name, mtu, addresses, routes, dns, isGateway };
     });
 }
 
-/** The findings for people. */
+/** Formats the findings for users. */
 export function tunCheckText({ inbounds }: TunCheckReport): string {
   return inbounds.map(({ tag, findings }) => inboundText(tag, findings)).join('\n');
 }
@@ -62,7 +62,7 @@ function inboundText(tag: string, findings: readonly TunFinding[]): string {
   return head + findings.map(findingText).join('');
 }
 
-/** What comes before the parts of an advice. */
+/** Introductions to the steps of an advice. */
 const HEADS: Readonly<Record<AdviceStep['kind'], string | undefined>> = {
   sh: 'run:',
   toml: 'configure:',
@@ -84,6 +84,6 @@ function findingText({ id, severity, evidence, consequence, advice }: TunFinding
   return lines.map((line) => `${printable(line)}\n`).join('');
 }
 
-/** What could not be read, for people. */
+/** Formats the facts that could not be read, for users. */
 export const unreadText = (unread: readonly Unread[]): string =>
   unread.map(({ what, reason }) => `not read: ${printable(`${what}: ${reason}`)}\n`).join('');

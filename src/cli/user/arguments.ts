@@ -97,7 +97,7 @@ is replaced, and the running Weir that serves it is reloaded, which disturbs no 
 and vmess have no key for a name: it is kept in a comment beside the id, as # name: NAME.
 `;
 
-/** Where a secret comes from. */
+/** The source of a given secret. */
 export type GivenSecret =
   | { readonly kind: 'id' | 'password'; readonly text: string }
   | { readonly kind: 'file'; readonly path: string };
@@ -112,9 +112,9 @@ export interface UserArguments {
   readonly dryRun: boolean;
   readonly force: boolean;
   readonly close: boolean;
-  /** `undefined`: a new one is made. */
+  /** `undefined` to generate a new secret. */
   readonly secret: GivenSecret | undefined;
-  /** What clients dial, for `--link`. */
+  /** The host that clients dial, for `--link`. */
   readonly linkHost: string | undefined;
 }
 

@@ -89,7 +89,10 @@ async function edit(asked: UserArguments, io: CommandIo): Promise<number> {
   return 0;
 }
 
-/** The share link of a user; `note` is called with why there is none, or what clients do about the certificate. */
+/**
+ * The share link of a user; `note` is called with the reason if there is none, or with what clients do with the
+ * certificate.
+ */
 async function notedLink(
   config: string,
   written: Uint8Array,
@@ -150,7 +153,7 @@ function resultText(
   link: string | undefined,
   closed: number | undefined,
 ): string {
-  // What was given is known; what would not be written is worth nothing.
+  // The user knows a given secret; a secret of a dry run is never written.
   const made = given === undefined && !dryRun ? secret : undefined;
   if (json) {
     const result = {

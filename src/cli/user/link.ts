@@ -9,7 +9,7 @@ import { ShareError } from '../../share/shared-server.ts';
 import { adviceOn } from '../share/certificate-advice.ts';
 
 /**
- * The share link of a user of a file, and what clients do about a certificate that they would refuse.
+ * The share link of a user in a file, and what clients do with a certificate that they would reject.
  * @param index of the user in the list of its inbound
  * @throws {ShareError} when clients cannot reach the inbound by `host`
  */

@@ -5,14 +5,14 @@ import type { RandomSource } from '../../crypto/random-source.ts';
 import { UsageError, messageOf, WeirError } from '../../errors.ts';
 import type { GivenSecret } from './arguments.ts';
 
-/** More than any password has. */
+/** Maximum bytes of the file; longer than any password. */
 const MAX_FILE = 4096;
 
-/** Makes the secret of a user. */
+/** Provides the secret of a user. */
 export type SecretMaker = (kind: UserKind, method: string | undefined) => string;
 
 /**
- * The secret that the arguments give, or new ones. The maker throws a UsageError for one that is not of the
+ * A maker of the given secret, or of new ones. It throws a UsageError for a given secret that is invalid for the
  * inbound's protocol.
  * @throws {WeirError} when the file cannot be read
  */

@@ -5,10 +5,10 @@ import { Machine } from './machine.ts';
 import { resolverFindings } from './resolver-findings.ts';
 import { routeFindings } from './route-findings.ts';
 
-/** What comes first in a report. */
+/** Order of severities in a report. */
 const ORDER: Readonly<Record<Severity, number>> = { breaks: 0, leaks: 1, note: 2 };
 
-/** What concerns a TUN inbound on a machine, the worst first. */
+/** Findings about a TUN inbound on a machine, the most severe first. */
 export function findingsOf(facts: MachineFacts, inbound: CheckedInbound): readonly TunFinding[] {
   const machine = new Machine(facts, inbound);
   return [

@@ -2,12 +2,12 @@ import { formatCidr, type Cidr } from '../../../ip/cidr.ts';
 import type { AdviceStep, TunFinding } from './facts.ts';
 import { FAMILIES, familyOfCidr, overlap, type Machine } from './machine.ts';
 
-/** What may stand in a command without quotes, with spaces between words. */
+/** Texts that need no quotes in a command, with spaces between words. */
 const PLAIN = /^[\w.:@/ =-]*$/;
 
 /**
- * A command. Names of interfaces and chains come from the machine and may hold what a shell would act on:
- * such a name is replaced by a placeholder.
+ * A command. Names of interfaces and chains come from the machine and may contain shell metacharacters: such a name is
+ * replaced by a placeholder.
  */
 export const sh = (
   texts: TemplateStringsArray,
@@ -24,10 +24,10 @@ export const sh = (
 export const toml = (text: string): AdviceStep => ({ kind: 'toml', text });
 export const say = (text: string): AdviceStep => ({ kind: 'text', text });
 
-/** IFNAMSIZ of Linux, without the null byte. */
+/** Maximum length of an interface name: IFNAMSIZ of Linux, without the null byte. */
 const LONGEST_NAME = 15;
 
-/** Findings about the device itself: whether it can be made, its name and its addresses. */
+/** Findings about the device itself: whether it can be created, its name and its addresses. */
 export function* deviceFindings(machine: Machine): Generator<TunFinding> {
   yield* rightFindings(machine);
   yield* nameFindings(machine);
@@ -49,7 +49,7 @@ function* rightFindings({ facts, own }: Machine): Generator<TunFinding> {
       ],
     };
   }
-  // The service may have what the user who asks has not.
+  // The service may have permissions that the user of this command lacks.
   const lacks = [
     ...(deviceFile === 'forbidden' ? ['/dev/net/tun: no permission'] : []),
     ...(rights?.netAdmin === false ? ['this process: no CAP_NET_ADMIN'] : []),
@@ -98,20 +98,20 @@ function freeName(taken: readonly string[]): string {
   for (let number = 0; ; number++) if (!taken.includes(`weir${number}`)) return `weir${number}`;
 }
 
-/** Networks that hardly anyone has, for advice; the first that is free is proposed. */
+/** Rarely used networks for advice; the first free one is proposed. */
 const PROPOSED: Readonly<Record<4 | 6, readonly string[]>> = {
   4: ['10.255.255.1', '10.254.254.1', '198.18.255.1', '192.168.254.1'],
   6: ['fd19:7:3::1', 'fd19:7:4::1'],
 };
 const PROPOSED_PREFIX = { 4: 30, 6: 126 } as const;
 
-/** The pools of which Docker takes networks by itself (`default-address-pools`). */
+/** The pools from which Docker allocates networks by default (`default-address-pools`). */
 const DOCKER_POOLS: readonly Cidr[] = [
   ...Array.from({ length: 15 }, (_, index) => ({ address: `172.${17 + index}.0.0`, prefix: 16 })),
   { address: '192.168.0.0', prefix: 16 },
 ];
 
-/** An address for the device that overlaps with nothing here. */
+/** An address for the device that does not overlap with any network of this machine. */
 function freeAddress(machine: Machine, family: 4 | 6): string {
   const taken = networksOf(machine).map(({ network }) => network);
   const found = PROPOSED[family].find((address) => {

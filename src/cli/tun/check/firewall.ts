@@ -1,12 +1,12 @@
 /*
- * What `nft -j list ruleset` prints (libnftables-json(5)), reduced to whether packets between two interfaces are
- * forwarded. iptables-nft makes rules of the same kind; those of iptables-legacy are not among them.
+ * Evaluates the output of `nft -j list ruleset` (libnftables-json(5)) to whether packets between two interfaces are
+ * forwarded. iptables-nft creates rules of the same kind; those of iptables-legacy are not included.
  */
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
 interface Chain {
-  /** The family and the table, which jumps stay in. */
+  /** The family and the table, within which jumps stay. */
   readonly table: string;
   readonly name: string;
   /** The hook of a base chain. */
@@ -18,9 +18,9 @@ interface Chain {
 
 export interface FirewallFacts {
   readonly chains: ReadonlyMap<string, Chain>;
-  /** Whether connections from outside are passed on to other hosts (DNAT), such as to containers. */
+  /** Whether connections from outside are forwarded to other hosts (DNAT), such as containers. */
   readonly hasPortForwards: boolean;
-  /** Whether connections are marked when they come in. */
+  /** Whether incoming connections are marked. */
   readonly marksConnections: boolean;
 }
 
@@ -29,14 +29,14 @@ export interface ForwardedPacket {
   readonly from: string;
   readonly to: string;
   readonly family: 4 | 6;
-  /** Whether it is the first of its connection. */
+  /** Whether the packet is the first of its connection. */
   readonly isNew: boolean;
 }
 
-/** Chains and rules beyond these are not read. */
+/** Maximum numbers of chains and rules; further ones are not read. */
 const MOST_CHAINS = 4096;
 const MOST_RULES_OF_ALL = 65_536;
-/** Rules that one look at a packet goes through, jumps included. */
+/** Maximum number of rules that one packet is evaluated against, including jumps, and of nested jumps. */
 const MOST_STEPS = 65_536;
 const DEEPEST_JUMP = 16;
 
@@ -45,7 +45,7 @@ const asObject = (value: unknown): JsonObject =>
 const asText = (value: unknown): string => (typeof value === 'string' ? value : '');
 const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
-/** @returns `undefined` for text that is not the JSON of a ruleset. */
+/** Parses a ruleset. @returns `undefined` for text that is not the JSON of a ruleset */
 export function readRuleset(text: string): FirewallFacts | undefined {
   let parsed: unknown;
   try {
@@ -96,14 +96,14 @@ function setsConnectionMark(expression: JsonObject): boolean {
   return key === 'mark' || isTarget(expression, 'CONNMARK');
 }
 
-/** The verdict of rules; `open` when none has decided. */
+/** The verdict of rules; `open` when no rule has decided. */
 type Verdict = 'accept' | 'drop' | 'unknown' | 'open';
 
 /**
- * Whether the firewall drops a packet for certain. Conditions other than interfaces and the state of the
- * connection are not evaluated: a packet that such a rule may accept counts as accepted.
+ * Whether the firewall certainly drops a packet. Conditions other than interfaces and the state of the connection are
+ * not evaluated: a packet that such a rule may accept counts as accepted.
  *
- * @returns the chain that drops it; `undefined` when none does.
+ * @returns the chain that drops the packet; `undefined` if none does
  */
 export function droppingChain(
   { chains }: FirewallFacts,
@@ -115,7 +115,7 @@ export function droppingChain(
   const walk = new Walk(chains, packet);
   for (const base of bases) {
     const verdict = walk.through(base, 0);
-    // Each base chain decides by itself: what one accepts another may drop.
+    // Each base chain decides independently: another one may drop what one accepts.
     if (verdict === 'drop' || (verdict === 'open' && base.policy === 'drop')) {
       return `${base.table} ${base.name}`;
     }
@@ -154,7 +154,7 @@ class Walk {
       }
       if (verdict === 'open') continue;
       if (fits === true && verdict !== 'unknown') return mayBeAccepted ? 'unknown' : verdict;
-      // A rule that drops only some packets is no reason for a finding.
+      // A rule that drops only some packets does not justify a finding.
       if (verdict !== 'drop') mayBeAccepted = true;
     }
     return mayBeAccepted ? 'unknown' : 'open';
@@ -175,17 +175,17 @@ class Walk {
       if (!next || depth >= DEEPEST_JUMP) return 'unknown';
       const verdict = this.through(next, depth + 1);
       if (verdict !== 'open' || 'jump' in expression) return verdict;
-      // The policy decides what a chain of `goto` has not.
+      // A chain entered by `goto` does not return here: this chain's policy decides what it leaves open.
       return chain.policy === 'drop' ? 'drop' : 'return';
     }
     return 'open';
   }
 
-  /** Whether the packet has what a condition wants; true for what is no condition. */
+  /** Whether the packet meets a condition; true for an expression that is not a condition. */
   #fits(expression: JsonObject): boolean | undefined {
     const xt = asObject(expression['xt']);
     if (xt['type'] === 'match') {
-      // Its arguments are not shown. In a chain of forwarding it is `--ctstate RELATED,ESTABLISHED`.
+      // Its arguments are not listed. In chains of the forward hook it is `--ctstate RELATED,ESTABLISHED`.
       return xt['name'] === 'conntrack' ? !this.#packet.isNew : undefined;
     }
     if (!('match' in expression)) return true;
@@ -207,14 +207,14 @@ class Walk {
   }
 }
 
-/** The words of a value: one, a list, or a set in braces. */
+/** The texts of a value: one, a list, or a set in braces. */
 function wordsOf(value: unknown): readonly string[] {
   if (typeof value === 'string') return [value];
   const list = Array.isArray(value) ? value : asList(asObject(value)['set']);
   return (list as readonly unknown[]).filter((each) => typeof each === 'string');
 }
 
-/** Whether a name is among those of a value; `undefined` for a value of another form, such as a named set. */
+/** Whether a value includes a name; `undefined` for a value of another form, such as a named set. */
 function hasName(value: unknown, name: string): boolean | undefined {
   const names = wordsOf(value);
   if (names.length === 0 || names.some((each) => each.startsWith('@'))) return undefined;

@@ -12,7 +12,7 @@ import {
   type Machine,
 } from './machine.ts';
 
-/** Findings about packets that the machine forwards, and about clients that come from outside. */
+/** Findings about packets that the machine forwards, and about clients from outside. */
 export function* forwardFindings(machine: Machine): Generator<TunFinding> {
   yield* forwardingFindings(machine);
   yield* firewallFindings(machine);
@@ -79,7 +79,7 @@ function servedLinks(machine: Machine): readonly MachineLink[] {
       !uplinks.has(link) &&
       link.addresses.some(({ address }) => !isLoopback(address)),
   );
-  // A router with one leg: clients come by the uplink.
+  // A router with a single interface: clients arrive through the uplink.
   return others.length > machine.bridges.length ? others : [...others, ...uplinks];
 }
 
@@ -149,7 +149,7 @@ const PRIVATE: readonly Cidr[] = [
 const isPublic = ({ address }: Cidr): boolean =>
   !PRIVATE.some((network) => addressInNetwork(address, network));
 
-/** A table number for advice. */
+/** Routing table number used in advice. */
 const TABLE = 100;
 const MARK = '0x77656972';
 
@@ -183,7 +183,7 @@ function* clientFindings(machine: Machine): Generator<TunFinding> {
   }
 }
 
-/** Whether packets from an address have a table of their own with a way out. */
+/** Whether a rule sends packets from an address to a table of their own that has a route. */
 const hasRuleFrom = (machine: Machine, family: Family, address: string): boolean =>
   machine
     .rules(family)

@@ -12,7 +12,7 @@ import type { CheckedInbound, MachineFacts } from './facts.ts';
 export type Family = 4 | 6;
 export const FAMILIES: readonly Family[] = [4, 6];
 
-/** The way of a program's packets to an address. */
+/** The path of a program's packets to an address. */
 export type WayOut = 'subnet' | 'device' | 'uplink' | 'host' | 'none';
 
 export const familyOfCidr = ({ address }: Cidr): Family => (ipVersion(address) === 4 ? 4 : 6);
@@ -23,14 +23,14 @@ export const overlap = (one: Cidr, other: Cidr): boolean =>
 /** Kinds of interfaces that are tunnels of other programs. */
 const TUNNELS: ReadonlySet<string> = new Set(['tun', 'wireguard', 'ppp', 'ipip', 'gre', 'xfrm']);
 
-/** Names of bridges that container engines and hypervisors make. */
+/** Names of bridges that container engines and hypervisors create. */
 const BRIDGE_NAME = /^(?:docker|br-|virbr|lxcbr|lxdbr|incusbr|podman|cni|cali|flannel)/;
 
-/** The machine without the device of this inbound, which may be there already. */
+/** The machine without the device of this inbound, which may exist already. */
 export class Machine {
   readonly facts: MachineFacts;
   readonly inbound: CheckedInbound;
-  /** The device of a Weir that runs with this inbound. */
+  /** The device of this inbound in a running Weir. */
   readonly own: MachineLink | undefined;
   readonly links: readonly MachineLink[];
   readonly routes: readonly MachineRoute[];
@@ -45,7 +45,7 @@ export class Machine {
     this.routes = routes.filter(({ devices }) => own === undefined || !devices.includes(own));
   }
 
-  /** The name of the device, for texts. */
+  /** The name of the device, for use in texts. */
   get device(): string {
     return this.inbound.name ?? this.own?.name ?? 'tun0';
   }
@@ -103,14 +103,14 @@ export class Machine {
     return link !== undefined && TUNNELS.has(link.kind);
   }
 
-  /** Rules of policy routing that the kernel does not have by itself. */
+  /** Policy routing rules other than those built into the kernel. */
   rules(family: Family): readonly MachineRule[] {
     return this.facts.network.rules
       .filter((rule) => rule.family === family && !isBuiltIn(rule))
       .sort((one, other) => one.priority - other.priority);
   }
 
-  /** The routes of a table that cover everything. */
+  /** The routes of a table that together cover all addresses. */
   tableCovers(table: number, family: Family): readonly MachineRoute[] {
     const routes = this.routes.filter(
       (route) => route.table === table && route.family === family && route.kind === 'unicast',
@@ -120,7 +120,7 @@ export class Machine {
     return full.length > 0 ? full : halves.length > 1 ? halves : [];
   }
 
-  /** Where a packet of a program of this machine goes, once the device is there. */
+  /** The path of a local program's packet, once the device exists. */
   wayOf(address: string): WayOut {
     const bare = address.split('%', 1)[0] ?? '';
     const family: Family = ipVersion(bare) === 4 ? 4 : 6;
@@ -133,15 +133,15 @@ export class Machine {
     const elsewhere = length(others.map(({ network }) => network));
     const inside = length(this.inbound.routes.filter((route) => addressInNetwork(bare, route)));
     if (inside < 0 && elsewhere < 0) return 'none';
-    // Where both have the same length the one with the lower metric counts: the device's.
+    // Of routes with equal length the one with the lower metric is used: the device's.
     return inside >= elsewhere ? 'device' : 'uplink';
   }
 }
 
-/** Addresses of one link alone (RFC 4291 §2.5.6), which no packet is forwarded from. */
+/** Link-local addresses (RFC 4291 §2.5.6), from which no packet is forwarded. */
 const LINK_LOCAL: Cidr = { address: 'fe80::', prefix: 10 };
 
-/** Whether an interface has an address of a family that others may use as their gateway. */
+/** Whether an interface has an address of a family that other hosts may use as their gateway. */
 export const hasFamily = ({ addresses }: MachineLink, family: Family): boolean =>
   addresses.some(
     (own) => familyOfCidr(own) === family && !addressInNetwork(own.address, LINK_LOCAL),
@@ -156,7 +156,7 @@ export const isLoopback = (address: string): boolean =>
 const hasAddress = (link: MachineLink, address: string): boolean =>
   link.addresses.some((own) => own.address === address);
 
-/** Whether an interface is the one that Weir has made for this inbound. */
+/** Whether an interface is the one that Weir has created for this inbound. */
 function isDeviceOf({ kind, name, addresses }: MachineLink, inbound: CheckedInbound): boolean {
   if (kind !== 'tun' || (inbound.name !== undefined && inbound.name !== name)) return false;
   if (inbound.addresses.length === 0) return false;

@@ -4,7 +4,7 @@ import { say, sh, toml } from './device-findings.ts';
 import type { AdviceStep, TunFinding, NameListener, Severity } from './facts.ts';
 import type { Machine, WayOut } from './machine.ts';
 
-/** Findings about who resolves names, and where questions go. */
+/** Findings about the resolver of names, and the path of its queries. */
 export function* resolverFindings(machine: Machine): Generator<TunFinding> {
   if (machine.coversAny) {
     yield* serverFindings(machine);
@@ -76,7 +76,7 @@ function programAt(machine: Machine, { address }: SystemResolver): string {
   return found === undefined ? '' : ` (${found})`;
 }
 
-/** The recipe of docs/tun.md for what writes the resolver's configuration here. */
+/** The recipe of docs/tun.md for the program that writes the resolver's configuration on this machine. */
 function resolverAdvice({ facts, inbound, device }: Machine): readonly AdviceStep[] {
   const server = nameServer(inbound.addresses);
   if (server === undefined) return [toml('address = ["10.255.255.1/30", "fd19:7:3::1/126"]')];
@@ -140,7 +140,7 @@ function* managerFindings(machine: Machine): Generator<TunFinding> {
   };
 }
 
-/** Whether patterns of NetworkManager.conf(5) name a device: `interface-name:weir0`, `interface-name:weir*`. */
+/** Whether patterns of NetworkManager.conf(5) match a device: `interface-name:weir0`, `interface-name:weir*`. */
 export function isUnmanaged(patterns: readonly string[], device: string): boolean {
   return patterns.some((pattern) => {
     const name = pattern.replace(/^interface-name:=?/, '');
@@ -181,7 +181,7 @@ function* listenerFindings(machine: Machine): Generator<TunFinding> {
     ({ address, program }) =>
       WILDCARDS.has(address) &&
       inbound.addresses.length > 0 &&
-      // A Weir that listens everywhere is a matter of its own configuration.
+      // A Weir that listens on all addresses is checked by its own configuration.
       !(own !== undefined && program === 'weir'),
   );
   if (blocking.length === 0) return;

@@ -5,7 +5,7 @@ import { say, sh, toml } from './device-findings.ts';
 import type { TunFinding } from './facts.ts';
 import { FAMILIES, familyOfCidr, type Family, type Machine } from './machine.ts';
 
-/** Findings about routes and rules of policy routing, and the filter of return paths. */
+/** Findings about routes, policy routing rules, and reverse path filtering. */
 export function* routeFindings(machine: Machine): Generator<TunFinding> {
   yield* takenRoutes(machine);
   for (const family of FAMILIES) {
@@ -16,7 +16,7 @@ export function* routeFindings(machine: Machine): Generator<TunFinding> {
   yield* uncoveredFindings(machine);
 }
 
-/** The metric of a route for which none is given. */
+/** The default metric of a route. */
 const USUAL_METRIC: Readonly<Record<Family, number>> = { 4: 0, 6: 1024 };
 
 const ipCommand = (family: Family): string => (family === 4 ? 'ip' : 'ip -6');
@@ -97,7 +97,7 @@ function* uplinkFindings(machine: Machine, family: Family): Generator<TunFinding
   }
 }
 
-/** Programs known by the rules that they make. */
+/** Programs recognised by the rules that they create. */
 const KNOWN_RULES: readonly {
   readonly program: string;
   readonly fits: (rule: MachineRule) => boolean;
@@ -213,7 +213,7 @@ function* ruleFindings(machine: Machine, family: Family): Generator<TunFinding> 
   }
 }
 
-/** Rules that one finding shows. */
+/** Maximum number of rules that one finding shows. */
 const MOST_SHOWN = 16;
 
 function serverPlaceholder(machine: Machine, family: Family): string {

@@ -6,7 +6,7 @@ import { readText } from './read-text.ts';
 const TIME_LIMIT_MS = 5000;
 const MOST_OUTPUT = 16 << 20;
 
-/** The rules of nftables, by the program `nft`: the kernel gives them to root alone, and piece by piece. */
+/** Reads the nftables rules through the program `nft`: the kernel provides them only to root, and piecemeal. */
 export async function readFirewall(
   root: string,
   env: Readonly<Record<string, string | undefined>>,
@@ -25,7 +25,7 @@ export async function readFirewall(
   return { firewall, unread };
 }
 
-/** Fixed arguments, and the usual folders of programs for administrators behind those of PATH. */
+/** Runs `nft` with fixed arguments; the usual directories of administration programs are appended to PATH. */
 async function listRuleset(
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<{ readonly text?: string; readonly reason?: string }> {

@@ -6,7 +6,7 @@ import { readText } from './read-text.ts';
 
 export { boundSockets };
 
-/** A host with hundreds of thousands of connections has as many lines. */
+/** A host with hundreds of thousands of connections has a line for each. */
 const MOST_TABLE_BYTES = 16 << 20;
 const NAMES_PORT = 53;
 
@@ -33,11 +33,11 @@ export async function nameListeners(root: string): Promise<readonly NameListener
   }));
 }
 
-/** Processes and descriptors that are looked at for the owner of a socket. */
+/** Maximum numbers of processes and descriptors that are searched for the owner of a socket. */
 const MOST_PROCESSES = 8192;
 const MOST_DESCRIPTORS = 65_536;
 
-/** The names of the programs that have sockets, as far as their descriptors may be read. */
+/** The names of the programs that own sockets, as far as their descriptors may be read. */
 async function programsOf(
   root: string,
   inodes: ReadonlySet<string>,

@@ -20,10 +20,10 @@ import { readText } from './read-text.ts';
 import { readResolver } from './resolver.ts';
 
 /**
- * Reads this machine, as far as the user may.
+ * Reads the state of this machine, as far as the user may.
  *
- * @param inbounds whose networks decide which routes are kept.
- * @throws {SystemError} without netlink.
+ * @param inbounds their networks decide which routes are kept
+ * @throws {SystemError} without netlink
  */
 export async function readMachine(
   inbounds: readonly CheckedInbound[],
@@ -35,7 +35,7 @@ export async function readMachine(
     .filter((address) => ipVersion(address) !== 0);
   const networks = inbounds.flatMap(({ addresses, routes }) => [
     ...addresses,
-    // Routes beyond halves; default routes are kept anyway.
+    // Routes longer than the two halves of an address space; default routes are kept anyway.
     ...routes.filter(({ prefix }) => prefix > 1),
   ]);
   const concerns = ({ network }: MachineRoute): boolean =>
@@ -80,14 +80,14 @@ async function readSettings(
   root: string,
   { links, routes }: MachineNetwork,
 ): Promise<ReadonlyMap<string, string>> {
-  // Only interfaces of default routes count; a host may have thousands of others.
+  // Only interfaces of default routes matter; a host may have thousands of others.
   const uplinks = new Set(
     routes.filter(({ network }) => network.prefix === 0).flatMap(({ devices }) => devices),
   );
   const names = links.filter(({ index }) => uplinks.has(index)).map(({ name }) => name);
   const paths = new Map(SETTINGS.map((name) => [name, name.replaceAll('.', '/')]));
   for (const name of names) {
-    // The name of an interface may have a dot of its own.
+    // The name of an interface may contain a dot.
     paths.set(`net.ipv4.conf.${name}.rp_filter`, `net/ipv4/conf/${name}/rp_filter`);
     paths.set(`net.ipv6.conf.${name}.accept_ra`, `net/ipv6/conf/${name}/accept_ra`);
   }
@@ -112,7 +112,7 @@ async function deviceFile(root: string): Promise<MachineFacts['deviceFile']> {
 const CAP_NET_BIND_SERVICE = 10n;
 const CAP_NET_ADMIN = 12n;
 
-/** The effective capabilities in /proc/self/status; `undefined` when it has none. */
+/** The effective capabilities in /proc/self/status; `undefined` if there are none. */
 export function rightsOf(status: string): MachineFacts['rights'] {
   const line = status.split('\n').find((each) => each.startsWith('CapEff:'));
   const hex = line?.slice('CapEff:'.length).trim() ?? '';

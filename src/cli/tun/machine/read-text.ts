@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import { openRegularFile } from '../../../platform/regular-file.ts';
 
-/** Bytes of a configuration file that are read. */
+/** Maximum bytes of a configuration file that are read. */
 export const MOST_BYTES = 64 << 10;
 
 /**
- * The beginning of a file below `root`, also of one in /proc, which has no size; `undefined` when there is no
- * such file, it may not be read or is not a regular one.
+ * Reads the beginning of a file below `root`, including one in /proc, which has no size; `undefined` when the file does
+ * not exist, may not be read, or is not regular.
  *
- * @param most bytes; what is beyond them is not read.
+ * @param most maximum bytes to read
  */
 export async function readText(
   root: string,
@@ -28,7 +28,7 @@ export async function readText(
     }
     return Buffer.concat(chunks).toString('utf8');
   } catch {
-    // What cannot be read is unknown, which the findings take into account.
+    // Unreadable files are unknown facts, which the findings take into account.
     return undefined;
   }
 }
