@@ -8,7 +8,7 @@ import { routeRows, targetsWith, type Snapshot } from './snapshot.ts';
 import type { Overlay, TextOverlay, TopState } from './top-state.ts';
 import { troubleLines } from './trouble-lines.ts';
 
-/** The whole screen. */
+/** The lines of the whole screen. */
 export function draw(state: TopState, snapshot: Snapshot): readonly Line[] {
   const { columns, rows } = snapshot.size;
   const { overlay } = state;
@@ -30,16 +30,16 @@ export function draw(state: TopState, snapshot: Snapshot): readonly Line[] {
   return filled([...head, ...body.slice(0, room)], foot, rows);
 }
 
-/** Troubles take at most this share of the rows, one by it. */
+/** Troubles take at most the rows divided by this number. */
 const MOST_TROUBLE_SHARE = 3;
 
-/** Lines, empty ones, and the foot on the last rows. */
+/** Fills the rows: lines, empty lines, and the foot at the end. */
 function filled(lines: readonly Line[], foot: readonly Line[], rows: number): readonly Line[] {
   const empty = Math.max(0, rows - lines.length - foot.length);
   return [...lines, ...Array.from({ length: empty }, (): Line => []), ...foot].slice(-rows);
 }
 
-/** A part of an overlay that is too long for the terminal, without the head. */
+/** A window of an overlay that is too long for the terminal, without the head. */
 function scrolledLines(
   { scrolled }: TopState,
   overlay: TextOverlay,
@@ -81,7 +81,7 @@ function headLine({ monitor, health, name, now, readOnly }: Snapshot): Line {
 const BARS = ' ▁▂▃▄▅▆▇█';
 const BAR_COLUMNS = 40;
 
-/** Rates as bars, relative to the largest; the newest is at the end. */
+/** A sparkline of rates, relative to the largest; the newest is at the end. */
 export function sparkline(points: readonly RatePoint[]): string {
   const values = points.map(({ up, down }) => up + down);
   const most = values.reduce((a, b) => Math.max(a, b), 0);
@@ -182,7 +182,7 @@ function targetLines(
   ];
 }
 
-/** The rows of a list that are shown: those around the cursor. */
+/** The part of a list around the cursor that is shown. */
 function windowAt(
   cursor: number,
   length: number,
@@ -192,7 +192,7 @@ function windowAt(
   return { first: Math.max(0, Math.min(cursor - Math.floor(count / 2), length - count)), count };
 }
 
-/** The line that a search is typed in. */
+/** The line in which a search is typed. */
 const typedLine = (text: string, columns: number): Line => [
   span('/', 'bold'),
   span(cutStart(printable(text), Math.max(0, columns - 2))),

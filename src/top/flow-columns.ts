@@ -9,7 +9,7 @@ interface FlowColumn {
   readonly head: string;
   readonly width: number;
   readonly end: 'left' | 'right';
-  /** Shown only on terminals that are at least as wide. */
+  /** Minimum width of terminals that show the column. */
   readonly from: number;
   readonly sort?: TopSort;
   readonly text: (flow: MonitoredFlow, now: number) => string;
@@ -17,7 +17,7 @@ interface FlowColumn {
 
 const rate = (value: number): string => (value === 0 ? '' : `${bytes(value)}/s`);
 
-/** Destination and port, with the name that was sniffed. */
+/** Destination and port, with the sniffed name. */
 export const flowTarget = ({ host, port, sniffed }: FlowJson): string =>
   `${sniffed !== null && sniffed !== host ? `${sniffed} ` : ''}${host.includes(':') ? `[${host}]` : host}:${port}`;
 
@@ -88,7 +88,7 @@ function ratesOf({ upRate, downRate }: MonitoredFlow): string {
   return rate(upRate + downRate);
 }
 
-/** The columns for a terminal of this width; the destination takes what the others leave. */
+/** The columns for a terminal of this width; the destination takes the remaining space. */
 function shownColumns(columns: number): readonly FlowColumn[] {
   const shown = COLUMNS.filter(({ from }) => columns >= from);
   const taken = shown.reduce((sum, { width }) => sum + width + 1, 1);
@@ -96,7 +96,7 @@ function shownColumns(columns: number): readonly FlowColumn[] {
   return shown.map((column) => (column.width === 0 ? { ...column, width: rest } : column));
 }
 
-/** @param sort the column that is marked; `*` also for terminals without bold */
+/** The headings. @param sort the column that is marked, with `*` for terminals without bold */
 export const flowHead = (columns: number, sort: TopSort): Line => {
   const heads = shownColumns(columns).map(({ head, width, end, sort: by }) =>
     span(`${fitted(by === sort ? `${head}*` : head, width, end)} `, by === sort ? 'bold' : 'dim'),

@@ -1,7 +1,7 @@
 /** A key: a printable character, or the name of another key, such as `enter` or `ctrl-c`. */
 export type Key = string;
 
-/** What terminals send after ESC [ or ESC O. */
+/** Keys by the end of their sequence, after ESC [ or ESC O. */
 const SEQUENCES: Readonly<Record<string, Key>> = {
   A: 'up',
   B: 'down',
@@ -32,26 +32,27 @@ const CONTROLS: Readonly<Record<string, Key>> = {
 };
 
 const ESCAPE = '\x1b';
-/** The parts of a control sequence: ECMA-48, section 5.4. */
+/** Character classes of a control sequence: ECMA-48, section 5.4. */
 const isParameter = (char: string): boolean => char >= ' ' && char <= '?';
 const isFinal = (char: string): boolean => char >= '@' && char <= '~';
 const UNPRINTABLE = /[\p{Cc}\p{Cs}]/u;
-/** No key of a terminal has a longer sequence. */
+/** Maximum length of a sequence; no key of a terminal has a longer one. */
 const LONGEST_SEQUENCE = 32;
 
-/**
- * Reads keys from what a terminal sends, in any pieces. Unknown sequences and control characters are left out.
- */
+/** Parses keys from a terminal's input, in arbitrary chunks. Unknown sequences and control characters are skipped. */
 export class KeyReader {
-  /** The start of a sequence whose rest has not come. */
+  /** The beginning of an incomplete sequence. */
   #rest = '';
 
-  /** Whether the last piece ended with ESC or within a sequence: the rest follows at once, or ESC was the key. */
+  /**
+   * Whether the last chunk ended with ESC or within a sequence: either the rest follows immediately, or the key was
+   * ESC.
+   */
   get isWithin(): boolean {
     return this.#rest !== '';
   }
 
-  /** The keys that a piece completes. */
+  /** Parses a chunk and returns the keys that it completes. */
   push(piece: string): readonly Key[] {
     const keys: Key[] = [];
     const chars = Array.from(this.#rest + piece);
@@ -77,7 +78,7 @@ export class KeyReader {
     return keys;
   }
 
-  /** The key of an ESC that nothing has followed; to be called some time after the piece. */
+  /** Returns the key of an ESC without a continuation; to be called some time after the chunk. */
   flush(): readonly Key[] {
     const rest = this.#rest;
     this.#rest = '';
@@ -86,8 +87,8 @@ export class KeyReader {
 }
 
 /**
- * Where the sequence that begins with the ESC at `start` ends, exclusive; after the ESC if it begins none.
- * `undefined` if what follows is not there yet.
+ * The exclusive end of the sequence that begins with the ESC at `start`; the ESC alone if it begins none. `undefined`
+ * if the rest has not arrived yet.
  */
 function sequenceEnd(chars: readonly string[], start: number): number | undefined {
   const introducer = chars[start + 1];
@@ -96,7 +97,7 @@ function sequenceEnd(chars: readonly string[], start: number): number | undefine
   for (let at = start + 2; at < chars.length; at++) {
     const char = chars[at] ?? '';
     if (isFinal(char)) return at + 1;
-    // What cannot be in a sequence aborts it.
+    // A character that cannot be part of a sequence aborts it.
     if (!isParameter(char) || at - start >= LONGEST_SEQUENCE) return at;
   }
   return undefined;

@@ -1,7 +1,7 @@
 import { printable } from '../printable.ts';
 import { columnsOf, segmentsOf } from '../text/text-width.ts';
 
-/** How a part of a line looks. Nothing is said by a style alone. */
+/** The style of a part of a line. No meaning is expressed by style alone. */
 export type Style = 'plain' | 'bold' | 'dim' | 'good' | 'warn' | 'bad' | 'selected';
 
 /** Select Graphic Rendition, ECMA-48 section 8.3.117. */
@@ -15,7 +15,7 @@ const CODES: Readonly<Record<Style, string>> = {
   selected: '7',
 };
 
-/** Those that are no colour, for NO_COLOR. */
+/** Styles without colour, for NO_COLOR. */
 const COLOURLESS: ReadonlySet<Style> = new Set(['bold', 'dim', 'selected']);
 
 export interface StyledText {
@@ -23,23 +23,23 @@ export interface StyledText {
   readonly style: Style;
 }
 
-/** A line of the screen; its texts are escaped already. */
+/** A line of the screen; its texts are already escaped. */
 export type Line = readonly StyledText[];
 
-/** A span of a text of this program. */
+/** A span of trusted text. */
 export const span = (text: string, style: Style = 'plain'): StyledText => ({ text, style });
 
-/** A span of a text from elsewhere, escaped. */
+/** A span of untrusted text, which is escaped. */
 export const foreign = (text: string, style: Style = 'plain'): StyledText =>
   span(printable(text), style);
 
-/** The start of a text that takes at most this many columns; one that is cut ends with `…`. */
+/** The start of a text that fits into this many columns; a truncated text ends with `…`. */
 export function cut(text: string, columns: number): string {
   // A longer text is measured only as far as it is shown.
   if (text.length <= columns && columnsOf(text) <= columns) return text;
   if (columns <= 0) return '';
   let used = 0;
-  /** What fits beside the `…`, in code units. */
+  /** Code units that fit beside the `…`. */
   let kept = 0;
   for (const { segment, index } of segmentsOf(text)) {
     used += columnsOf(segment);
@@ -49,7 +49,7 @@ export function cut(text: string, columns: number): string {
   return text;
 }
 
-/** The end of a text that takes at most this many columns; one that is cut begins with `…`. */
+/** The end of a text that fits into this many columns; a truncated text begins with `…`. */
 export function cutStart(text: string, columns: number): string {
   if (columnsOf(text) <= columns) return text;
   let left = columns - 1;
@@ -62,7 +62,7 @@ export function cutStart(text: string, columns: number): string {
   return columns > 0 ? `…${shown}` : '';
 }
 
-/** A text in lines of at most this many columns, broken after spaces where it has some. */
+/** Wraps a text to lines of at most this many columns, after spaces where possible. */
 export function wrapped(text: string, columns: number): readonly string[] {
   const lines: string[] = [];
   let line = '';
@@ -93,21 +93,21 @@ export function wrapped(text: string, columns: number): readonly string[] {
   return lines;
 }
 
-/** A text cut or filled with spaces to this many columns. */
+/** Truncates a text, or pads it with spaces, to this many columns. */
 export function fitted(text: string, columns: number, end: 'left' | 'right' = 'left'): string {
   const shown = cut(text, columns);
   const space = ' '.repeat(Math.max(0, columns - columnsOf(shown)));
   return end === 'left' ? shown + space : space + shown;
 }
 
-/** The styles that a terminal shows: all of them, those without colour, or none. */
+/** The styles that a terminal supports: all of them, those without colour, or none. */
 export type ShownStyles = 'all' | 'colourless' | 'none';
 
-/** The columns that a line takes if it is not cut. */
+/** The number of columns of an untruncated line. */
 export const lineColumns = (line: Line): number =>
   line.reduce((sum, { text }) => sum + columnsOf(text), 0);
 
-/** The text of a line, for a terminal of this width. */
+/** Formats a line for a terminal of this width. */
 export function lineText(line: Line, columns: number, styles: ShownStyles): string {
   let left = columns;
   let text = '';

@@ -17,16 +17,16 @@ const HELP: readonly (readonly [keys: string, text: string])[] = [
   ['^L ^Z q', 'draw again; suspend; quit'],
 ];
 
-/** Columns of the names of keys and values, with a space on both sides. */
+/** Width of the names of keys and values, with a space on both sides. */
 const NAME_COLUMNS = 15;
 
 interface Indent {
-  /** Columns on the left. */
+  /** Columns of indentation. */
   readonly by: number;
   readonly style?: Style;
 }
 
-/** All lines of what lies over the page; a window of them is shown where the terminal has fewer rows. */
+/** All lines of an overlay; terminals with fewer rows show a window of them. */
 export function overlayLines(
   overlay: TextOverlay,
   snapshot: Snapshot,
@@ -58,14 +58,14 @@ export function overlayLines(
   }
 }
 
-/** How far the lines can be scrolled: while an overlay is too long for its terminal, it has all rows but the last. */
+/** The maximum scroll position: an overlay that is too long for its terminal has all rows but the last. */
 export const scrollEnd = (overlay: TextOverlay, snapshot: Snapshot): number =>
   Math.max(
     0,
     overlayLines(overlay, snapshot, snapshot.size.columns).length - overlayRows(snapshot.size),
   );
 
-/** Rows of an overlay that is too long to leave some to the head. */
+/** Rows of an overlay that is too long for the head to be shown. */
 export const overlayRows = ({ rows }: Snapshot['size']): number => Math.max(1, rows - 1);
 
 function questionLines(
@@ -112,7 +112,7 @@ function detailLines(id: number, { monitor, now }: Snapshot, columns: number): r
   ];
 }
 
-/** A name, and beside it a text that is wrapped. */
+/** A name, and beside it a wrapped text. */
 function named(
   name: string,
   text: string,
@@ -124,7 +124,7 @@ function named(
   );
 }
 
-/** A text from anywhere, escaped and wrapped. */
+/** An untrusted text, escaped and wrapped. */
 function indented(text: string, columns: number, { by, style = 'plain' }: Indent): readonly Line[] {
   const lines = wrapped(foreign(text).text, Math.max(1, columns - by));
   return lines.map((line) => [span(' '.repeat(by)), span(line, style)]);

@@ -13,13 +13,13 @@ import {
   type TopState,
 } from './top-state.ts';
 
-/** What a key asks for beyond another state. */
+/** The action that a key requests in addition to a new state. */
 export type Wish =
   | { readonly kind: 'quit' | 'suspend' | 'redraw' }
   | Change
   | { readonly kind: 'answer'; readonly answer: ChangeChoice };
 
-/** A change of the running Weir, which is asked about first. */
+/** A change of the running Weir, which requires confirmation. */
 export type Change =
   | { readonly kind: 'reload' }
   | { readonly kind: 'close'; readonly flow: MonitoredFlow }
@@ -30,7 +30,7 @@ export interface Pressed {
   readonly wish?: Wish;
 }
 
-/** Lines that a page moves by. */
+/** Number of lines that a page key moves by. */
 const PAGE = 20;
 
 const STEPS: Readonly<Record<Key, number>> = {
@@ -44,7 +44,7 @@ const STEPS: Readonly<Record<Key, number>> = {
   end: Infinity,
 };
 
-/** What a key does. */
+/** Applies a key to the state. */
 export function press(state: TopState, key: Key, snapshot: Snapshot): Pressed {
   switch (key) {
     case 'ctrl-c':
@@ -106,7 +106,7 @@ function pressFlows(state: TopState, key: Key, snapshot: Snapshot): Pressed {
       return { state: { ...state, isFrozen: !state.isFrozen } };
     case 'x': {
       const flow = snapshot.flows.find(({ view }) => view.id === state.flow);
-      // Without a cursor it is shown first: which flow is meant has to be seen.
+      // Without a cursor, show it first: the user has to see which flow is meant.
       if (!flow) return { state: moved(state, 1, snapshot) };
       if (flow.closedAt === undefined) return { state, wish: { kind: 'close', flow } };
       return over(state, {
@@ -173,7 +173,7 @@ function pressFilter(
 function typed(text: string, key: Key): string {
   if (key === 'backspace') return Array.from(text).slice(0, -1).join('');
   if (key === 'ctrl-u') return '';
-  // Names of keys have several characters. What is pasted beyond the length is dropped.
+  // Names of keys have several characters. Pasted text beyond the maximum length is dropped.
   const isCharacter = Array.from(key).length === 1;
   return isCharacter && text.length < LONGEST_FILTER ? text + key : text;
 }
@@ -214,14 +214,14 @@ function moved(state: TopState, step: number, { flows, monitor }: Snapshot): Top
   return { ...state, flow: stepped(ids, state.flow, step) };
 }
 
-/** Where a step leads; without a cursor to an end of the list. */
+/** The element at a distance from another; without a cursor, an end of the list. */
 function stepped<T>(list: readonly T[], from: T | undefined, step: number): T | undefined {
   const at = from === undefined ? -1 : list.indexOf(from);
   const to = at < 0 && step > 0 && step !== Infinity ? 0 : at + step;
   return list[clamp(to, list.length)];
 }
 
-/** Opens what is under the cursor; without one the cursor is shown. */
+/** Opens the element under the cursor; without a cursor, shows it. */
 function opened(state: TopState, snapshot: Snapshot): TopState {
   const { flows, monitor } = snapshot;
   if (state.page === 'flows') {

@@ -5,14 +5,14 @@ import { sortFlows } from './sort-flows.ts';
 import type { TopParts } from './terminal-program.ts';
 import { FIRST_STATE } from './top-state.ts';
 
-/** A screen that no terminal limits: the flows with the highest rates. */
+/** The size of the printed screen: the flows with the highest rates. */
 const SIZE = { columns: 120, rows: 40 };
-/** Two samples of traffic and two lists: enough for rates. */
+/** Milliseconds for two samples of traffic and two lists, which rates require. */
 const WAIT_MS = 2_500;
 
 /**
- * Prints once what the terminal program would show, as plain text. Resolves with the exit status: 1 if the API
- * cannot be reached.
+ * Prints the screen of the terminal program once, as plain text. Resolves with the exit status: 1 if the API cannot be
+ * reached.
  */
 export async function printOnce(parts: TopParts, output: NodeJS.WritableStream): Promise<number> {
   const { monitor, clock, failing, readOnly, name } = parts;
@@ -39,11 +39,11 @@ export async function printOnce(parts: TopParts, output: NodeJS.WritableStream):
   return monitor.api.kind === 'reached' ? 0 : 1;
 }
 
-/** Resolves when rates are known, or the API is known to be out of reach. */
+/** Resolves when rates are known, or the API is known to be unreachable. */
 async function settled({ monitor, clock }: TopParts): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = clock.after(WAIT_MS, resolve);
-  // A clock's timers do not keep the process alive.
+  // Keeps the process alive, which a clock's timers do not.
   const alive = setInterval(() => undefined, WAIT_MS);
   using _ = monitor.onChange(() => {
     const isLost = monitor.api.kind === 'lost' || monitor.api.kind === 'absent';

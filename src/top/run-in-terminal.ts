@@ -4,12 +4,12 @@ import { pause } from '../monitor/pause.ts';
 import { LEAVE } from './screen.ts';
 import { TerminalProgram, type TopParts } from './terminal-program.ts';
 
-/** How long the end, and a suspension, wait for a terminal that takes nothing, such as after Ctrl-S. */
+/** Milliseconds for which the end, and a suspension, wait for a stopped terminal, such as after Ctrl-S. */
 const LEAVE_MS = 1_000;
 
 /**
- * Runs the program in the terminal of this process until the user quits, a signal ends it or the terminal is gone.
- * The terminal is as before afterwards, also after a defect, and while the program is suspended.
+ * Runs the program in the terminal of this process until the user quits, a signal ends it or the terminal disconnects.
+ * The terminal is restored afterwards, also after a defect, and while the program is suspended.
  */
 export async function runInTerminal(parts: TopParts): Promise<number> {
   const { stdin, stdout } = process;
@@ -17,7 +17,7 @@ export async function runInTerminal(parts: TopParts): Promise<number> {
   const program = new TerminalProgram(parts, stdout, (wish) =>
     wish === 'quit' ? end() : suspend(),
   );
-  /** What was written has reached the terminal, or it takes nothing. */
+  /** Waits until output has reached the terminal, or for `LEAVE_MS`. */
   const taken = async (written: Promise<void>): Promise<void> => {
     const limit = new AbortController();
     await Promise.race([written, pause(parts.clock, LEAVE_MS, limit.signal)]);
@@ -42,7 +42,7 @@ export async function runInTerminal(parts: TopParts): Promise<number> {
   };
   const resize = (): void => program.redraw();
   const input = (piece: string): void => program.input(piece);
-  // What a defect writes belongs on the usual screen. Streams do not write any more at this point.
+  // The error of a defect belongs on the normal screen. Streams no longer write at this point.
   const restore = (): void => {
     stdin.setRawMode(false);
     setBlocking(stdout, true);
@@ -53,7 +53,7 @@ export async function runInTerminal(parts: TopParts): Promise<number> {
   process.once('exit', restore);
   for (const signal of signals) process.once(signal, end);
   process.on('SIGTSTP', suspend).on('SIGCONT', resume);
-  // A terminal that is gone: every use of it fails from then on, up to the end of the process.
+  // The terminal has disconnected: every use of it fails from now on.
   stdin.on('error', end).once('end', end);
   stdout.on('error', end).on('resize', resize);
   setBlocking(stdout, false);
@@ -73,8 +73,8 @@ export async function runInTerminal(parts: TopParts): Promise<number> {
 }
 
 /**
- * Whether a write waits until the terminal has taken it. Node has it so for terminals: one that takes nothing would
- * stop the program, its signals too. It is settable only on the stream's handle.
+ * Sets whether a write blocks until the terminal has accepted it. By default it does for terminals in Node: a stopped
+ * one would block the program, including its signals. The setting is available only on the stream's handle.
  */
 function setBlocking(stream: WriteStream, isBlocking: boolean): void {
   const handle: unknown = '_handle' in stream ? stream._handle : undefined;

@@ -3,43 +3,43 @@ import { lineColumns, lineText, type Line, type ShownStyles } from './line.ts';
 
 /** The part of a terminal's output stream that a screen uses. */
 export interface TerminalOutput {
-  /** 0, as `rows`, where the terminal does not know its size, such as on a serial line. */
+  /** 0, as is `rows`, where the size of the terminal is unknown, such as on a serial line. */
   readonly columns: number;
   readonly rows: number;
-  /** @param taken called when the terminal has taken all of the text, or never will */
+  /** @param taken called when the terminal has accepted all of the text, or never will */
   write(text: string, taken: () => void): unknown;
 }
 
-/** The size of terminals that do not know theirs. */
+/** The assumed size of a terminal whose size is unknown. */
 const USUAL_SIZE = { columns: 80, rows: 24 };
 
 export const sizeOf = ({ columns, rows }: TerminalOutput): ScreenSize =>
   columns > 0 && rows > 0 ? { columns, rows } : USUAL_SIZE;
 
 /**
- * Alternate screen, hidden cursor, and no wrapping: a name that the terminal draws wider than it was measured, such
- * as some emoji, then stays on its row. xterm's control sequences.
+ * xterm's control sequences: alternate screen, hidden cursor, and no wrapping: a name that the terminal draws wider
+ * than it was measured, such as some emoji, then stays on its row.
  */
 const ENTER = '\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J';
 export const LEAVE = '\x1b[?7h\x1b[?25h\x1b[?1049l';
-/** Synchronised output: a terminal that knows it draws all at once, others ignore it. */
+/** Synchronised output: a terminal that supports it draws a frame at once, others ignore it. */
 const BEGIN = '\x1b[?2026h';
 const END = '\x1b[?2026l';
 const CLEAR = '\x1b[2J';
 const CLEAR_TO_END = '\x1b[K';
 
 /**
- * Shows lines on a terminal and writes only those that have changed, a frame with one write. Until the terminal has
- * taken a frame no other one is written: the next is then the newest, so a slow line skips frames, and what waits
- * is never more than one.
+ * Draws lines on a terminal, of which it writes only the changed ones, a frame in one write. No frame is written until
+ * the terminal has accepted the previous one: the next is then the newest, so a slow line skips frames, and at most one
+ * is pending.
  */
 export class Screen {
   readonly #output: TerminalOutput;
   readonly #styles: ShownStyles;
-  /** What each row of the terminal shows; `undefined` if it is not known. */
+  /** Text of each row of the terminal; `undefined` if it is not known. */
   #shown: readonly string[] | undefined;
   #size = '';
-  /** The newest frame that waits for the terminal. */
+  /** The newest frame, pending until the terminal is ready. */
   #wanted: readonly Line[] | undefined;
   #isWriting = false;
   #isEntered = false;
@@ -55,7 +55,7 @@ export class Screen {
     this.#write(ENTER);
   }
 
-  /** Idempotent. Resolves when the terminal has taken everything, or never will. */
+  /** Leaves the alternate screen. Idempotent. Resolves when the terminal has accepted everything, or never will. */
   async leave(): Promise<void> {
     if (!this.#isEntered) return;
     this.#isEntered = false;
@@ -65,7 +65,7 @@ export class Screen {
     await promise;
   }
 
-  /** Writes everything with the next frame, after something else has written to the terminal. */
+  /** Rewrites all lines with the next frame, after something else has written to the terminal. */
   redraw(): void {
     this.#shown = undefined;
   }
@@ -82,7 +82,7 @@ export class Screen {
     this.#size = size;
     const texts = Array.from({ length: rows }, (_, row) => {
       const line = lines[row] ?? [];
-      // After a full line the cursor is on its last column, which would be cleared.
+      // After a full line the cursor is on its last column, which clearing would erase.
       const rest = lineColumns(line) < columns ? CLEAR_TO_END : '';
       return lineText(line, columns, this.#styles) + rest;
     });

@@ -3,13 +3,13 @@ import type { FailingOutbound } from '../monitor/log/failing-outbounds.ts';
 import type { HealthReport } from '../monitor/health.ts';
 import type { RouteView } from '../config/route-view.ts';
 
-/** What is known at one moment, as the screen shows it. */
+/** The data that the screen shows, at one moment. */
 export interface Snapshot {
   /** Unix milliseconds. */
   readonly now: number;
   readonly health: HealthReport;
   readonly monitor: Monitor;
-  /** Flows that match, in order. */
+  /** Flows that match the filter, in order. */
   readonly flows: readonly MonitoredFlow[];
   readonly failing: readonly FailingOutbound[];
   readonly readOnly: boolean;
@@ -23,7 +23,7 @@ export interface ScreenSize {
   readonly rows: number;
 }
 
-/** A route as the page of routes lists it. */
+/** A route in the list of routes. */
 export interface ShownRoute {
   readonly name: string;
   readonly pick: string | null;
@@ -31,7 +31,7 @@ export interface ShownRoute {
   readonly inherits: string;
 }
 
-/** The groups in the order in which they are matched, then the default route. */
+/** The groups in matching order, then the default route. */
 export function routeRows(view: RouteView | undefined): readonly ShownRoute[] {
   if (!view) return [];
   const groups = view.groups.map(({ name, pick, target, inherit }) => ({
@@ -43,7 +43,7 @@ export function routeRows(view: RouteView | undefined): readonly ShownRoute[] {
   return [...groups, { name: 'default', ...view.default, inherits: '' }];
 }
 
-/** The targets that a list of them shows: those that have a text in their name, in any case. */
+/** The targets whose name contains a text, in any case. */
 export function targetsWith(view: RouteView | undefined, find: string): RouteView['targets'] {
   const word = find.toLowerCase();
   return (view?.targets ?? []).filter(({ name }) => name.toLowerCase().includes(word));

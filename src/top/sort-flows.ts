@@ -5,7 +5,7 @@ const AMOUNTS: Partial<Record<TopSort, (flow: MonitoredFlow) => number>> = {
   rate: ({ upRate, downRate }) => upRate + downRate,
   down: ({ view }) => view.down,
   up: ({ view }) => view.up,
-  // The oldest first.
+  // Oldest first.
   age: ({ view }) => -view.id,
 };
 
@@ -17,11 +17,11 @@ const TEXTS: Partial<Record<TopSort, (flow: MonitoredFlow) => string>> = {
 };
 
 /**
- * The flows that match, in the order of the state: the largest amount or the first name at the top, and by their ids
+ * Sorts the flows that match, in the order of the state: the largest amount or the first name at the top, and by id
  * where these are equal.
  *
- * Flows are put together by amount or name, and only these are sorted, without a comparing function: a sort of
- * 10,000 flows by one takes ten times as long.
+ * Flows are grouped by amount or name, and only those are sorted, without a comparing function: sorting 10,000 flows by
+ * a function takes ten times as long.
  *
  * @param flows in the order of their ids
  */
@@ -36,7 +36,7 @@ export function sortFlows(
   if (amount) {
     const byAmount = Map.groupBy(found, amount);
     const amounts = Float64Array.from(byAmount.keys()).sort();
-    // The largest first.
+    // Largest first.
     if (!reversed) amounts.reverse();
     return Array.from(amounts, (each) => byAmount.get(each) ?? []).flat();
   }

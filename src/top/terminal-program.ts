@@ -20,10 +20,10 @@ import {
 import { closeQuestion, failureHints, pickQuestion, reloadQuestion } from './wishes.ts';
 
 export interface TopParts {
-  /** What changes are made with. */
+  /** API and control socket for changes. */
   readonly running: Pick<RunningWeir, 'api' | 'socket'>;
   readonly monitor: Monitor;
-  /** Failures from the log, which another part follows. */
+  /** Failures from the log, which another component follows. */
   readonly failing: Pick<FailingOutbounds, 'at'>;
   readonly readOnly: boolean;
   readonly name: string;
@@ -31,12 +31,12 @@ export interface TopParts {
   readonly hasColour: boolean;
 }
 
-/** Between two frames that no key has asked for. */
+/** Milliseconds between two frames without input. */
 const FRAME_MS = 1_000;
-/** How long the rest of a key's sequence may take over a slow line; without one, ESC was the key. */
+/** Milliseconds for the rest of a key's sequence to arrive over a slow line; without it the key was ESC. */
 const ESCAPE_MS = 50;
 
-/** The terminal program: keys in, frames out. What the terminal itself does is left to its owner. */
+/** The terminal program: keys in, frames out. Its owner controls the terminal itself. */
 export class TerminalProgram {
   readonly #parts: TopParts;
   readonly #screen: Screen;
@@ -50,7 +50,7 @@ export class TerminalProgram {
   #escapeTimer: Timer | undefined;
   readonly #held = new DisposableStack();
 
-  /** @param wish called when the user wants to quit, or to suspend the program */
+  /** @param wish called when the user requests to quit, or to suspend the program */
   constructor(parts: TopParts, output: TerminalOutput, wish: (wish: 'quit' | 'suspend') => void) {
     this.#parts = parts;
     this.#output = output;
@@ -61,7 +61,7 @@ export class TerminalProgram {
 
   start(): void {
     this.#held.use(this.#parts.monitor.hold());
-    // The first data are shown as they come, the later ones once a second.
+    // The first data are shown when they arrive, later ones once a second.
     this.#held.use(
       this.#parts.monitor.onChange(() => {
         if (this.#flows.length === 0) this.#frame();
@@ -70,13 +70,13 @@ export class TerminalProgram {
     this.resume();
   }
 
-  /** Takes the terminal. */
+  /** Takes over the terminal. */
   resume(): void {
     this.#screen.enter();
     this.#frame();
   }
 
-  /** Gives the terminal back. Resolves when it has taken everything, or never will. */
+  /** Releases the terminal. Resolves when it has accepted everything, or never will. */
   suspend(): Promise<void> {
     this.#timer?.cancel();
     this.#escapeTimer?.cancel();
@@ -89,13 +89,13 @@ export class TerminalProgram {
     return this.suspend();
   }
 
-  /** The terminal has another size, or something else was written to it. */
+  /** Redraws the screen: the terminal has another size, or something else was written to it. */
   redraw(): void {
     this.#screen.redraw();
     this.#draw();
   }
 
-  /** Input of the terminal. */
+  /** Handles input of the terminal. */
   input(piece: string): void {
     this.#escapeTimer?.cancel();
     this.#press(this.#reader.push(piece));
@@ -136,7 +136,7 @@ export class TerminalProgram {
     }
   }
 
-  /** Asks about a change, once it is known what it would do. */
+  /** Asks for confirmation of a change, once its effect is known. */
   async #ask(change: Change): Promise<void> {
     if (this.#parts.readOnly) {
       this.#show(message('weir top was started with --read-only: it changes nothing.'));
@@ -151,7 +151,7 @@ export class TerminalProgram {
       const result = await resultOf(async () =>
         question(await pickQuestion(pick, { api, socket })),
       );
-      // Esc: the user does not want to be asked any more.
+      // After Esc the question is obsolete.
       if (this.#state.overlay === busy) this.#show(result);
       this.#draw();
     }
@@ -160,9 +160,9 @@ export class TerminalProgram {
   async #change({ text, run }: ChangeChoice): Promise<void> {
     this.#show(busyWith(text));
     const result = await resultOf(async () => message(await run()));
-    // A source that cannot be reached now is shown as lost by the monitor itself.
+    // The monitor itself reports a source that cannot be reached now.
     await this.#parts.monitor.refresh().catch(() => undefined);
-    // What was changed is shown also after Esc.
+    // The result of a change is shown even after Esc.
     this.#show(result);
     this.#draw();
   }
@@ -212,11 +212,11 @@ const message = (title: string, lines: readonly string[] = []): Overlay => ({
   lines,
 });
 
-/** Lines and code units of a line that are shown of an error. */
+/** Limits of a shown error: lines, and code units of a line. */
 const MOST_LINES = 100;
 const LONGEST_LINE = 2_000;
 
-/** What is shown after some work, also after one that failed. */
+/** The overlay to show after some work, also after a failure. */
 async function resultOf(work: () => Promise<Overlay>): Promise<Overlay> {
   try {
     return await work();

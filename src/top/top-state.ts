@@ -4,21 +4,21 @@ import type { FlowMatcher } from '../monitor/filter/matcher.ts';
 export const SORTS = ['rate', 'age', 'down', 'up', 'host', 'outbound', 'user', 'source'] as const;
 export type TopSort = (typeof SORTS)[number];
 
-/** What the screen shows; keys change it, see `press`. */
+/** The state of the screen, which keys change; see `press`. */
 export interface TopState {
   readonly page: 'flows' | 'routes';
   readonly sort: TopSort;
-  /** The other direction than the usual one of the column. */
+  /** Whether the order is the opposite of the column's default. */
   readonly reversed: boolean;
   readonly filter: AppliedFilter;
-  /** The flow under the cursor. */
+  /** Id of the flow under the cursor. */
   readonly flow: number | undefined;
-  /** The route under the cursor. */
+  /** Name of the route under the cursor. */
   readonly route: string | undefined;
-  /** Flows stay as and where they are. */
+  /** Whether flows keep their state and position. */
   readonly isFrozen: boolean;
   readonly overlay: Overlay | undefined;
-  /** Lines above the window of an overlay that is too long, and that overlay. */
+  /** Scroll position of an overlay that is too long: its lines above the window. */
   readonly scrolled: { readonly overlay: Overlay; readonly lines: number } | undefined;
 }
 
@@ -27,7 +27,7 @@ export interface AppliedFilter {
   readonly matches: FlowMatcher;
 }
 
-/** What lies over the page and takes the keys. */
+/** An overlay over the page, which receives the keys. */
 export type Overlay =
   | { readonly kind: 'help' }
   | { readonly kind: 'details'; readonly flow: number }
@@ -37,7 +37,7 @@ export type Overlay =
   | {
       readonly kind: 'targets';
       readonly route: string;
-      /** Among those that have `find` in their name, in any case. */
+      /** Index among the targets whose name contains `find`, in any case. */
       readonly cursor: number;
       readonly find: string;
       /** Whether keys are typed into `find`. */
@@ -47,24 +47,24 @@ export type Overlay =
   | { readonly kind: 'busy'; readonly text: string }
   | { readonly kind: 'message'; readonly title: string; readonly lines: readonly string[] };
 
-/** Those that are lines of text. */
+/** Overlays that consist of lines of text. */
 export type TextOverlay = Exclude<Overlay, { readonly kind: 'filter' | 'targets' }>;
 
-/** What is asked before anything changes. */
+/** A question before a change. */
 export interface ChangePrompt {
   readonly title: string;
-  /** What will happen. */
+  /** Effects of the change. */
   readonly effects: readonly string[];
   readonly answers: readonly ChangeChoice[];
 }
 
 export interface ChangeChoice {
   readonly key: string;
-  /** What it does: `pick, and close these flows`. */
+  /** Description: `pick, and close these flows`. */
   readonly text: string;
-  /** The command that does the same. */
+  /** The equivalent command. */
   readonly command: string;
-  /** Does it; resolves with what to show. @throws {WeirError} */
+  /** Makes the change; resolves with a text to show. @throws {WeirError} */
   readonly run: () => Promise<string>;
 }
 

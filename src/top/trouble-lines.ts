@@ -3,12 +3,12 @@ import { age } from '../text/amounts.ts';
 import { foreign, span, type Line } from './line.ts';
 import type { Snapshot } from './snapshot.ts';
 
-/** Lines of balancer members, and of outbounds. */
+/** Maximum number of lines about balancer members, and about outbounds. */
 const MOST_OF_A_KIND = 3;
 
 /**
- * What is failing now: sources of data, the last reload, members of balancers, outbounds.
- * @param most lines, at least one
+ * Current troubles: of sources of data, the last reload, members of balancers, outbounds.
+ * @param most maximum number of lines, at least 1
  */
 export function troubleLines(snapshot: Snapshot, most: number): readonly Line[] {
   const members = memberLines(snapshot);

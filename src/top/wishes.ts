@@ -8,14 +8,14 @@ import { commandLine } from '../text/command-line.ts';
 import { flowTarget } from './flow-columns.ts';
 import type { ChangeChoice, ChangePrompt } from './top-state.ts';
 
-/** What changes are made with. */
+/** Dependencies of changes. */
 export interface Tools {
   readonly api: ApiClient;
   /** The control socket; `undefined` if there is none. */
   readonly socket: string | undefined;
 }
 
-/** Options by which a command line means this Weir: there may be others on the machine. */
+/** Command-line options that select this Weir: there may be others on the machine. */
 const meant = ({ socket }: Pick<Tools, 'socket'>): readonly string[] =>
   socket === undefined ? [] : ['--socket', socket];
 
@@ -51,7 +51,7 @@ export const reloadQuestion = ({ api, socket }: Tools): ChangePrompt => ({
   ],
 });
 
-/** What a pick would do, and how many flows it would leave open. @throws {WeirError} */
+/** The confirmation of a pick: its effects, and the number of flows that it leaves open. @throws {WeirError} */
 export async function pickQuestion(pick: RoutePick, { api, socket }: Tools): Promise<ChangePrompt> {
   const { etag, change } = await planPick(api, pick);
   const left = socket === undefined ? undefined : await flowsLeft(api, socket, change);
@@ -78,7 +78,7 @@ export async function pickQuestion(pick: RoutePick, { api, socket }: Tools): Pro
   };
 }
 
-/** @param left flows that stay open on `from`; `undefined` if their number is not known */
+/** Effects of a pick. @param left flows that stay open on `from`; `undefined` if their number is not known */
 function effectsOf(
   { group, target }: RoutePick,
   from: string,
@@ -94,7 +94,7 @@ function effectsOf(
   return [`New flows go to ${quoted(target)}.`, open];
 }
 
-/** What a failed change means for the user. */
+/** The consequences of a failed change, for the user. */
 export function failureHints(error: unknown): readonly string[] {
   if (!(error instanceof ApiClientError)) return [];
   if (error.status === 409) return ['Another program has changed the file. Nothing was written.'];
