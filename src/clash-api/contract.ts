@@ -1,6 +1,6 @@
 /*
  * Bodies of mihomo's external controller, as its dashboards read them (`hub/route`, `adapter`, `tunnel/statistic` of
- * mihomo). Names that come from configurations and from the network are printable in all of them.
+ * mihomo). Names from configurations and from the network are printable in all of them.
  */
 
 export interface ClashDelay {
@@ -10,7 +10,7 @@ export interface ClashDelay {
   readonly delay: number;
 }
 
-/** What is known of a proxy by tests with one URL. */
+/** Results for a proxy of tests with one URL. */
 export interface ClashProxyState {
   readonly alive: boolean;
   readonly history: readonly ClashDelay[];
@@ -22,7 +22,7 @@ export interface ClashProxy {
   readonly type: string;
   readonly alive: boolean;
   readonly history: readonly ClashDelay[];
-  /** By the URL of the test. */
+  /** Results by the URL of the test. */
   readonly extra: Readonly<Record<string, ClashProxyState>>;
   readonly udp: boolean;
   readonly uot: boolean;
@@ -34,9 +34,9 @@ export interface ClashProxy {
   readonly 'routing-mark': number;
   readonly 'provider-name': string;
   readonly 'dialer-proxy': string;
-  /** The following of groups alone. */
+  /** The following fields are present for groups only. */
   readonly all?: readonly string[];
-  /** The member in use; absent where none is chosen once for all, as in a LoadBalance. */
+  /** The member in use; absent where the choice is made per flow, as in a LoadBalance. */
   readonly now?: string;
   readonly hidden?: boolean;
   readonly icon?: string;
@@ -58,7 +58,7 @@ export interface ClashProvider {
     readonly Upload: number;
     readonly Download: number;
     readonly Total: number;
-    /** Seconds since 1970; 0 for none. */
+    /** Unix seconds; 0 for none. */
     readonly Expire: number;
   };
 }
@@ -69,11 +69,11 @@ export interface ClashRule {
   readonly payload: string;
   readonly proxy: string;
   readonly size: number;
-  /** Left out where flows of rules are not counted. */
+  /** Absent where flows of rules are not counted. */
   readonly extra?: ClashRuleHits;
 }
 
-/** Flows that a rule has taken since the rules are in force; those that it has not are not counted. */
+/** Flows that a rule has taken since the rules are in force; misses are not counted. */
 export interface ClashRuleHits {
   readonly disabled: false;
   readonly hitCount: number;
@@ -116,7 +116,7 @@ export interface ClashConnection {
   readonly download: number;
   /** RFC 3339. */
   readonly start: string;
-  /** The outbound first, then the groups around it. */
+  /** The outbound first, then the groups that contain it. */
   readonly chains: readonly string[];
   readonly rule: string;
   readonly rulePayload: string;
@@ -126,6 +126,6 @@ export interface ClashSnapshot {
   readonly downloadTotal: number;
   readonly uploadTotal: number;
   readonly connections: readonly ClashConnection[];
-  /** Bytes. */
+  /** Memory in bytes. */
   readonly memory: number;
 }

@@ -10,61 +10,61 @@ import { listSources } from '../subscribe/update/list-sources.ts';
 import { nodeFileOf, openWorkspace } from '../subscribe/update/workspace.ts';
 import { clashFacts, type ClashFacts, type ClashSubscription } from './translate/facts.ts';
 
-/** The running Weir. Its places change when it is found again after a restart. */
+/** The running Weir. Its properties change when `findAgain` finds it after a restart. */
 export interface WatchedWeir {
   readonly api: ApiClient;
   /** The control socket; `undefined` if there is none. */
   readonly socket: string | undefined;
   /** Absolute path of the configuration file; `undefined` for the built-in one, or where it is not known. */
   readonly config: string | undefined;
-  /** Looks for it again. */
+  /** Repeats the search for the running Weir. */
   findAgain(): Promise<void>;
 }
 
-/** Where facts are read from. */
+/** The sources of facts. */
 export interface FactPlaces {
   readonly weir: WatchedWeir;
-  /** Called with what cannot be read, and so is not shown: once for each text. */
+  /** Called with the reason why a source cannot be read and is not shown: once for each text. */
   readonly note: (text: string) => void;
-  /** Unix milliseconds. */
+  /** Returns the current time in Unix milliseconds. */
   readonly now: () => number;
 }
 
-/** Milliseconds for which streams of snapshots use what was read. */
+/** Milliseconds for which streams of snapshots reuse facts. */
 const KEPT_MS = 5_000;
 
-/** Notes that are remembered. */
+/** Maximum number of remembered notes. */
 const MOST_NOTES = 64;
 
-/** Reads what views are made of; requests at the same time share one read. */
+/** Reads the facts for views; concurrent requests share one read. */
 export class FactReader {
   readonly #places: FactPlaces;
   readonly #noted = new Set<string>();
   #reading: Promise<ClashFacts> | undefined;
   #kept: { readonly facts: ClashFacts; readonly at: number } | undefined;
-  /** Counts calls of `forget`: a read that began before the last one is not kept. */
+  /** Number of calls of `forget`: a read that began before the last one is not cached. */
   #epoch = 0;
-  /** The configuration as it was read last, and what its files were known by then. */
+  /** The last configuration read, and the key of the state that it was read for. */
   #spec: { readonly key: string; readonly spec: Promise<Spec | undefined> } | undefined;
 
   constructor(places: FactPlaces) {
     this.#places = places;
   }
 
-  /** The current state. @throws {ApiClientError} */
+  /** Reads the current facts. @throws {ApiClientError} */
   read(): Promise<ClashFacts> {
     this.#reading ??= this.#start();
     return this.#reading;
   }
 
-  /** The state as of a few seconds ago, for what is sent again and again. @throws {ApiClientError} */
+  /** Facts of the last few seconds, for repeated snapshots. @throws {ApiClientError} */
   recent(): Promise<ClashFacts> {
     const kept = this.#kept;
     const isRecent = kept && this.#places.now() - kept.at < KEPT_MS;
     return isRecent ? Promise.resolve(kept.facts) : this.read();
   }
 
-  /** Has everything read again, after a change. */
+  /** Discards the cached facts, after a change. */
   forget(): void {
     this.#epoch++;
     this.#kept = undefined;
@@ -96,7 +96,7 @@ export class FactReader {
     try {
       return (await api.ask('GET', '/v1/routes')) as RouteView;
     } catch (error) {
-      // It may be elsewhere since it was restarted: the next request then reaches it.
+      // After a restart it may have another address: the next request then reaches it.
       if (error instanceof ApiClientError && error.status === undefined) await this.#findAgain();
       throw error;
     }
@@ -140,7 +140,7 @@ export class FactReader {
     return this.#places.weir.config ?? status?.config ?? undefined;
   }
 
-  /** `undefined` where it fails, which is noted. */
+  /** The result of `work`; `undefined` if it fails, which is noted. */
   async #unless<T>(what: string, work: () => Promise<T>): Promise<T | undefined> {
     try {
       return await work();
@@ -156,7 +156,7 @@ export class FactReader {
   }
 }
 
-/** The subscriptions of a configuration; none without a table for them. */
+/** The subscriptions of a configuration; empty without a `[subscribe]` table. */
 async function subscriptionsOf(config: string): Promise<readonly ClashSubscription[]> {
   const workspace = await openWorkspace(config, { create: true });
   if (workspace.isPathNew || workspace.sources.length === 0) return [];

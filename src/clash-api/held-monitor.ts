@@ -2,12 +2,12 @@ import { Holds } from '../collections/holds.ts';
 import type { Monitor } from '../monitor/contract.ts';
 import { clashError } from './answers/errors.ts';
 
-/** Milliseconds for the first sample of the traffic, of which there is one a second. */
+/** Milliseconds to wait for the first sample of the traffic; samples are taken every second. */
 const SAMPLE_MS = 2_500;
-/** Milliseconds for which the monitor is kept current after the last request: clients ask every second or so. */
+/** Milliseconds for which the monitor is kept current after the last request: clients send one every second or so. */
 const LINGER_MS = 15_000;
 
-/** Keeps a monitor current while clients ask, and for a while after. */
+/** Keeps a monitor current while there are requests, and for some time afterwards. */
 export class HeldMonitor implements Disposable {
   readonly monitor: Monitor;
   #hold: Disposable | undefined;
@@ -65,7 +65,7 @@ export class HeldMonitor implements Disposable {
 
 export const isLost = ({ api }: Monitor): boolean => api.kind === 'lost' || api.kind === 'absent';
 
-/** @throws {LocalHttpError} 502 when the API is lost */
+/** Checks that the API can be reached. @throws {LocalHttpError} 502 when it is lost */
 function refuseLost({ api }: Monitor): void {
   if (api.kind === 'lost') throw clashError(502, api.error.message);
 }

@@ -18,19 +18,19 @@ export interface ClashApiOptions {
   readonly listen: LocalListen;
   readonly weir: WatchedWeir;
   readonly monitor: Monitor;
-  /** `undefined` for none: only where no other user can connect. */
+  /** `undefined` for no secret, which is safe only where no other user can connect. */
   readonly secret: string | undefined;
-  /** Origins of pages that may use it. */
+  /** Origins of pages that may use the controller. */
   readonly origins: readonly string[];
-  /** The folder of a dashboard. */
+  /** Directory of a dashboard's files. */
   readonly ui: string | undefined;
   readonly updateSubscription: (name: string) => Promise<void>;
-  /** Called with what cannot be shown. */
+  /** Called with the reason why something cannot be shown. */
   readonly note: (text: string) => void;
   readonly onDefect: (error: unknown) => void;
 }
 
-/** The adapter, serving. */
+/** The running adapter. */
 export interface ServedClashApi extends AsyncDisposable {
   /** `http://127.0.0.1:9097`; `undefined` for a unix socket. */
   readonly url: string | undefined;
@@ -38,7 +38,7 @@ export interface ServedClashApi extends AsyncDisposable {
 }
 
 /**
- * Serves a running Weir in the shape of mihomo's external controller.
+ * Serves a running Weir through the interface of mihomo's external controller.
  * @throws {BindError}
  */
 export async function startClashApi(options: ClashApiOptions): Promise<ServedClashApi> {

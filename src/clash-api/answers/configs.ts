@@ -14,7 +14,7 @@ import { bodyInvalid, clashError } from './errors.ts';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** @throws {LocalHttpError} 400 for anything but an object */
+/** Reads the body. @throws {LocalHttpError} 400 unless it is an object */
 async function objectOf({ readJson }: ClashRequest): Promise<JsonObject> {
   const body = await readJson();
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw bodyInvalid();
@@ -28,8 +28,8 @@ async function getConfigs({ facts }: ClashContext): Promise<ClashAnswer> {
 const MODES: ReadonlySet<string> = new Set([MODE, 'global', 'direct']);
 
 /**
- * Changes settings at run time. Weir has the level of the log; for every other change it says that there is none,
- * and nothing is changed then.
+ * Changes settings at run time. Weir can change the level of the log; any other change is rejected, and nothing is
+ * changed then.
  */
 async function patchConfigs(context: ClashContext, request: ClashRequest): Promise<ClashAnswer> {
   const wanted = await objectOf(request);
@@ -46,7 +46,7 @@ async function patchConfigs(context: ClashContext, request: ClashRequest): Promi
   return NO_CONTENT;
 }
 
-/** mihomo ignores keys that it does not know, and so are those here. @throws {LocalHttpError} */
+/** Rejects a change of a setting. Unknown keys are ignored, as in mihomo. @throws {LocalHttpError} */
 function refuseChange(key: string, current: unknown, wanted: unknown): void {
   if (current === undefined || isSame(current, wanted)) return;
   if (key === 'mode') {
@@ -55,7 +55,7 @@ function refuseChange(key: string, current: unknown, wanted: unknown): void {
   throw clashError(400, `${key} is part of Weir's configuration file, and not changed from here`);
 }
 
-/** Whether every key that is wanted has the value that it has now. */
+/** Whether every requested key already has the requested value. */
 function isSame(current: unknown, wanted: unknown): boolean {
   if (typeof wanted !== 'object' || wanted === null) return current === wanted;
   if (typeof current !== 'object' || current === null) return false;
@@ -70,7 +70,7 @@ async function setLogFilter({ weir: { socket } }: ClashContext, filter: string):
   if (outcome.kind === 'failed') throw clashError(400, outcome.line);
 }
 
-/** A reload. What it reads is the file that Weir serves: another path or a text is refused. */
+/** Reloads the file that Weir serves: another path, or a text, is rejected. */
 async function putConfigs(context: ClashContext, request: ClashRequest): Promise<ClashAnswer> {
   const { path = '', payload = '' } = await objectOf(request);
   if (typeof path !== 'string' || typeof payload !== 'string') throw bodyInvalid();

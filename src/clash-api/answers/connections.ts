@@ -21,7 +21,9 @@ async function getConnections(context: ClashContext): Promise<ClashAnswer> {
   return ok(clashSnapshot(facts, flows, await totalsNow(context, facts)));
 }
 
-/** Totals of the control socket, or else of the stream of traffic, which begins with the next second. */
+/**
+ * Current totals, from the control socket, or otherwise from the stream of traffic, which begins with the next second.
+ */
 async function totalsNow({ live }: ClashContext, { status }: ClashFacts): Promise<ClashTotals> {
   // An older Weir has no totals in its status.
   const { traffic, memory }: Partial<RunningStatus> = status ?? {};
@@ -36,7 +38,7 @@ async function totalsNow({ live }: ClashContext, { status }: ClashFacts): Promis
 
 const FLOW_ID = /^\d{1,20}$/;
 
-/** Closes a flow. mihomo does not tell a connection that there is not. */
+/** Closes a flow. Like mihomo, it does not report that a connection is unknown. */
 async function deleteConnection(
   { weir: { api } }: ClashContext,
   { parameters }: ClashRequest,

@@ -3,18 +3,18 @@ import { parseExpected } from '../delays/expected-status.ts';
 import { ok, type ClashAnswer, type ClashContext } from './endpoint.ts';
 import { bodyInvalid, clashError } from './errors.ts';
 
-/** mihomo reads `timeout` into 16 bits for one proxy, and into 32 for a group. */
+/** Maximum timeouts: mihomo reads `timeout` into 16 bits for a proxy, and into 32 for a group. */
 const LIMITS = { proxy: 2 ** 15 - 1, group: 2 ** 31 - 1 } as const;
 
-/** A test takes no longer, whatever the client allows. */
+/** Maximum milliseconds of a test, whatever the client requests. */
 const LONGEST_MS = 60_000;
 
-/** Characters of a URL; a browser's are shorter. */
+/** Maximum characters of a URL; those of browsers are shorter. */
 const LONGEST_URL = 4096;
 
 const INTEGER = /^[+-]?\d{1,12}$/;
 
-/** @throws {LocalHttpError} 400 for an invalid query */
+/** Parses the query of a test. @throws {LocalHttpError} 400 if it is invalid */
 export function delayTestOf(query: URLSearchParams, of: keyof typeof LIMITS): DelayTest {
   const timeout = query.get('timeout') ?? '';
   const timeoutMs = INTEGER.test(timeout) ? Number(timeout) : Number.NaN;
@@ -25,13 +25,13 @@ export function delayTestOf(query: URLSearchParams, of: keyof typeof LIMITS): De
   return { url, timeoutMs: Math.min(timeoutMs, LONGEST_MS), expected };
 }
 
-/** @throws {LocalHttpError} 503 without one: tests go through it */
+/** Checks that there is a control socket, which tests need. @throws {LocalHttpError} 503 without one */
 export function needControlSocket({ weir }: ClashContext): void {
   if (weir.socket !== undefined) return;
   throw clashError(503, 'Weir has no control socket, which delay tests need');
 }
 
-/** The answer to a test of one proxy. @throws {LocalHttpError} when it has failed */
+/** The response to a test of one proxy. @throws {LocalHttpError} when the test has failed */
 export async function answerDelay(
   context: ClashContext,
   subject: DelaySubject,

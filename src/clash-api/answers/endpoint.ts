@@ -4,7 +4,7 @@ import type { FactReader, WatchedWeir } from '../fact-reader.ts';
 import type { HeldMonitor } from '../held-monitor.ts';
 import type { SharedSnapshots } from '../streams/shared-snapshots.ts';
 
-/** What requests are answered from. */
+/** The dependencies of endpoints. */
 export interface ClashContext {
   readonly weir: WatchedWeir;
   readonly live: HeldMonitor;
@@ -19,27 +19,27 @@ export interface ClashContext {
   readonly updateSubscription: (name: string) => Promise<void>;
 }
 
-/** A request of a client whose path has an endpoint. */
+/** A client's request to an endpoint. */
 export interface ClashRequest {
-  /** The parts of the path with a name, decoded. */
+  /** The named segments of the path, decoded. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
-  /** @throws {LocalHttpError} 400 when the body is not JSON */
+  /** Reads the body. @throws {LocalHttpError} 400 when it is not JSON */
   readonly readJson: () => Promise<unknown>;
 }
 
 export interface ClashAnswer {
   readonly status: number;
-  /** As JSON; absent for no body. */
+  /** Value of the JSON body; absent for no body. */
   readonly json?: unknown;
 }
 
-/** One path and method of the controller. */
+/** A method of a path of the controller. */
 export interface ClashEndpoint {
   readonly method: 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE';
-  /** With `:name` for a part that is any text. */
+  /** The path, with `:name` for a segment with any text. */
   readonly path: string;
-  /** @throws {LocalHttpError}, and any WeirError for what Weir has refused */
+  /** Handles a request. @throws {LocalHttpError}, and any WeirError when Weir has rejected it */
   readonly answer: (
     context: ClashContext,
     request: ClashRequest,

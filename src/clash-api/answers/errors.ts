@@ -4,7 +4,7 @@ import { LocalHttpError } from '../../local-http/local-http-error.ts';
 export const clashError = (status: number, message: string): LocalHttpError =>
   new LocalHttpError(status, 'clash', message);
 
-/** mihomo's words. */
+/** Errors with mihomo's texts. */
 export const notFound = (): LocalHttpError => clashError(404, 'Resource not found');
 export const bodyInvalid = (): LocalHttpError => clashError(400, 'Body invalid');
 export const unauthorized = (): LocalHttpError => clashError(401, 'Unauthorized');

@@ -3,7 +3,7 @@ import { clashRules } from '../translate/rules.ts';
 import { NO_CONTENT, ok, type ClashEndpoint } from './endpoint.ts';
 import { clashError } from './errors.ts';
 
-/** An endpoint whose work is not this program's: mihomo's status for a failed one, and why. */
+/** An endpoint that Weir does not support: mihomo's status for a failure, and the reason. */
 const refusal = (
   method: ClashEndpoint['method'],
   path: string,
@@ -21,7 +21,7 @@ const GEO = 'Weir reads geo files when it loads its configuration: replace the f
 const RESTART = 'Weir is restarted by what has started it; a reload reads its configuration again';
 const UPGRADE = 'Weir is upgraded as it was installed';
 
-/** What stands for the program as a whole, and what there is nothing for in Weir. */
+/** Endpoints about the program as a whole, and those without an equivalent in Weir. */
 export const GENERAL_ENDPOINTS: readonly ClashEndpoint[] = [
   { method: 'GET', path: '/', answer: () => ok({ hello: 'mihomo' }) },
   { method: 'GET', path: '/version', answer: () => ok({ meta: true, version: VERSION }) },
@@ -31,11 +31,11 @@ export const GENERAL_ENDPOINTS: readonly ClashEndpoint[] = [
     answer: async ({ facts }) => ok({ rules: clashRules(await facts.read()) }),
   },
   refusal('PATCH', '/rules/disable', 400, "rules are part of Weir's configuration file"),
-  // Without fake addresses mihomo has nothing to flush either.
+  // Without fake IP addresses, mihomo has nothing to flush either.
   { method: 'POST', path: '/cache/fakeip/flush', answer: () => NO_CONTENT },
   refusal('POST', '/cache/dns/flush', 400, 'the DNS cache of Weir is not flushed from outside'),
   refusal('GET', '/dns/query', 500, 'DNS section is disabled'),
-  // Dashboards keep their settings in the browser where the controller has none.
+  // Dashboards store their settings in the browser when the controller has none.
   { method: 'GET', path: '/storage/:key', answer: () => ok(null) },
   { method: 'DELETE', path: '/storage/:key', answer: () => NO_CONTENT },
   refusal('PUT', '/storage/:key', 400, 'settings of dashboards are not stored here'),

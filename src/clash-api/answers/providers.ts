@@ -15,7 +15,7 @@ import {
 import { clashError, notFound } from './errors.ts';
 import { subjectOf } from './proxies.ts';
 
-/** The time limit of a health check, as in mihomo. */
+/** Time limit of a health check in milliseconds, as in mihomo. */
 const HEALTH_CHECK_MS = 5_000;
 
 interface FoundProvider {
@@ -23,7 +23,7 @@ interface FoundProvider {
   readonly provider: ClashProvider;
 }
 
-/** @throws {LocalHttpError} 404 */
+/** The provider that the path names. @throws {LocalHttpError} 404 */
 async function findProvider(
   { facts: reader, delays }: ClashContext,
   { parameters }: ClashRequest,
@@ -34,7 +34,7 @@ async function findProvider(
   return { facts, provider };
 }
 
-/** @throws {LocalHttpError} 404 */
+/** The proxy of a provider that the path names. @throws {LocalHttpError} 404 */
 async function findMember(context: ClashContext, request: ClashRequest) {
   const { facts, provider } = await findProvider(context, request);
   const proxy = provider.proxies.find(({ name }) => name === request.parameters['name']);
@@ -53,7 +53,7 @@ async function getProvider(context: ClashContext, request: ClashRequest): Promis
 async function putProvider(context: ClashContext, request: ClashRequest): Promise<ClashAnswer> {
   const { facts, provider } = await findProvider(context, request);
   const found = facts.subscriptions.find(({ name }) => providerName(name) === provider.name);
-  // What the configuration has itself is as new as its file.
+  // Proxies of the configuration itself are updated only with its file.
   if (provider.name === OWN_PROVIDER || !found) return NO_CONTENT;
   try {
     await context.updateSubscription(found.name);

@@ -15,14 +15,14 @@ import {
 } from './endpoint.ts';
 import { bodyInvalid, clashError, notFound } from './errors.ts';
 
-/** A proxy that a request names. */
+/** A proxy named in a request. */
 interface FoundProxy {
   readonly facts: ClashFacts;
   readonly name: string;
   readonly named: Named;
 }
 
-/** @throws {LocalHttpError} 404 */
+/** The proxy that the path names. @throws {LocalHttpError} 404 */
 async function findProxy(
   { facts: reader }: ClashContext,
   { parameters }: ClashRequest,
@@ -34,7 +34,7 @@ async function findProxy(
   return { facts, name, named };
 }
 
-/** What a test of a proxy dials. */
+/** The target that a test of a proxy dials. */
 export function subjectOf(facts: ClashFacts, name: string): DelaySubject {
   const named = facts.names.find(name);
   switch (named?.kind) {
@@ -67,13 +67,13 @@ async function getDelay(context: ClashContext, request: ClashRequest): Promise<C
   return answerDelay(context, subjectOf(facts, name), test);
 }
 
-/** A pick, which is written to the configuration file. */
+/** Picks a member, which is written to the configuration file. */
 async function putProxy(context: ClashContext, request: ClashRequest): Promise<ClashAnswer> {
   const { facts, named } = await findProxy(context, request);
   const wanted = nameOf(await request.readJson());
   if (named.kind === 'target') throw clashError(400, 'Must be a Selector');
   const isGroupPick = named.kind === 'group';
-  // What a group inherits is its member, and cannot be picked: it is what the group has without a pick.
+  // An inherited target is a member, and cannot be picked: it is what the group has without a pick.
   if (wanted === memberOfRoute(facts, isGroupPick ? { group: named.name } : 'default')) {
     return NO_CONTENT;
   }
@@ -103,7 +103,7 @@ function nameOf(body: unknown): string {
   return name;
 }
 
-/** Frees a group that a client has fixed to one member. Weir's balancers never are, and picks stay. */
+/** Releases a group that a client has fixed to one member. Weir's balancers are never fixed, and picks remain. */
 async function deleteProxy(context: ClashContext, request: ClashRequest): Promise<ClashAnswer> {
   const { facts, named } = await findProxy(context, request);
   const balancer = named.kind === 'target' ? facts.balancers.get(named.name) : undefined;

@@ -8,29 +8,29 @@ import { isExpected, type StatusRanges } from './expected-status.ts';
 import type { DelayHistory } from './history.ts';
 import { TestQueue } from './test-queue.ts';
 
-/** Tests at a time, of all clients: more would measure each other. */
+/** Maximum number of concurrent tests of all clients: more would measure each other. */
 const AT_ONCE = 32;
-/** URLs whose certificates stay loaded. */
+/** Maximum number of URLs whose certificates stay loaded. */
 const KEPT_URLS = 8;
 
-/** A test of delays as a client asks for it. */
+/** Parameters of a delay test, as requested by a client. */
 export interface DelayTest {
   readonly url: string;
   readonly timeoutMs: number;
-  /** Statuses that count as alive; none for all. */
+  /** Statuses that count as alive; empty for all. */
   readonly expected: StatusRanges;
 }
 
-/** A proxy to be tested. */
+/** A proxy to test. */
 export interface DelaySubject {
-  /** Its name on the controller. */
+  /** The proxy's name on the controller. */
   readonly name: string;
-  /** The tag of the outbound or balancer that it comes down to; `undefined` if there is none. */
+  /** The tag of the outbound or balancer that it resolves to; `undefined` if there is none. */
   readonly tag: string | undefined;
 }
 
 export type DelayOutcome =
-  /** Milliseconds, at least 1. */
+  /** Delay in milliseconds, at least 1. */
   | { readonly kind: 'measured'; readonly delay: number }
   | { readonly kind: 'timeout' }
   | { readonly kind: 'failed' };
@@ -38,8 +38,8 @@ export type DelayOutcome =
 const FAILED: DelayOutcome = { kind: 'failed' };
 
 /**
- * Measures delays as mihomo does: from the start of the dial until the head of the response to one HEAD request,
- * over a new flow. Any status will do; one that is not expected is recorded as a failure of that URL alone.
+ * Measures delays as mihomo does: from the start of the dial to the head of the response to one HEAD request, over a
+ * new flow. Any status counts as alive; an unexpected one is recorded as a failure of that URL alone.
  */
 export class DelayTester {
   readonly #flows: OutboundFlows;
@@ -54,7 +54,7 @@ export class DelayTester {
     this.#history = history;
   }
 
-  /** Tests proxies at the same time, within one time limit. Never rejects. */
+  /** Tests proxies concurrently, within one time limit. Never rejects. */
   async test(
     subjects: readonly DelaySubject[],
     test: DelayTest,
@@ -88,7 +88,7 @@ export class DelayTester {
       record(delay, isExpected(expected, status));
       return { kind: 'measured', delay };
     } catch {
-      // Why is in the log of Weir; the controller has no place for it.
+      // Weir's log has the reason; the controller has no field for it.
       record(undefined, false);
       return signal.aborted ? { kind: 'timeout' } : FAILED;
     }
@@ -108,7 +108,7 @@ export class DelayTester {
         signal,
         accepts: () => true,
       });
-      // 0 is a failed test.
+      // 0 stands for a failed test.
       const delay = Math.max(1, Math.round(this.#clock.now() - startedAt));
       return { delay, status: head.status };
     } finally {
@@ -117,7 +117,7 @@ export class DelayTester {
     }
   }
 
-  /** `undefined` for a URL that is not of HTTP. */
+  /** The links of a URL; `undefined` unless it is an HTTP URL. */
   #linksOf(text: string): UrlLinks | undefined {
     const known = this.#links.get(text);
     if (known) return known;

@@ -1,7 +1,7 @@
-/** Ranges of statuses, inclusive. */
+/** Inclusive ranges of HTTP statuses. */
 export type StatusRanges = readonly { readonly low: number; readonly high: number }[];
 
-/** As many as mihomo takes. */
+/** Maximum number of ranges, as in mihomo. */
 const MOST_RANGES = 28;
 
 const NUMBER = /^[0-9]{1,5}$/;
@@ -9,7 +9,7 @@ const NUMBER = /^[0-9]{1,5}$/;
 /**
  * Parses `expected` of a delay test: `200/204-299`, also with commas; empty and `*` accept every status.
  *
- * @returns `undefined` for anything else; no ranges for every status
+ * @returns the ranges, none for every status; `undefined` for invalid text
  */
 export function parseExpected(text: string): StatusRanges | undefined {
   const trimmed = text.trim();

@@ -4,7 +4,7 @@ import { RunningOutbounds } from '../../fetch/running-outbounds.ts';
 import type { Endpoint } from '../../net/addresses/address.ts';
 import type { WatchedWeir } from '../fact-reader.ts';
 
-/** The outbounds of a running Weir, wherever its control socket is by then. */
+/** Opens flows through a running Weir, at its current control socket. */
 export class FollowedOutbounds implements OutboundFlows {
   readonly #weir: Pick<WatchedWeir, 'socket'>;
   #last: { readonly socket: string; readonly flows: RunningOutbounds } | undefined;

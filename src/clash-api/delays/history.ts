@@ -1,15 +1,15 @@
 import type { ClashDelay, ClashProxyState } from '../contract.ts';
 
-/** Results that are kept of one proxy and URL, as in mihomo. */
+/** Maximum number of results of a proxy and URL, as in mihomo. */
 const MOST_RESULTS = 10;
-/** URLs of one proxy; the one that was used least lately gives way. */
+/** Maximum number of URLs of a proxy; beyond it the least recently used one is evicted. */
 const MOST_URLS = 8;
-/** Proxies; nodes of subscriptions come and go. */
+/** Maximum number of proxies; nodes of subscriptions come and go. */
 const MOST_PROXIES = 10_000;
 
-/** The delays of one proxy. */
+/** The results of a proxy. */
 export interface ProxyDelays extends ClashProxyState {
-  /** By URL. */
+  /** Results by URL. */
   readonly extra: Readonly<Record<string, ClashProxyState>>;
 }
 
@@ -21,12 +21,12 @@ interface Kept {
 
 const NOTHING: ProxyDelays = { alive: true, history: [], extra: {} };
 
-/** The results of delay tests, by the proxy's name. A proxy that was never tested counts as alive. */
+/** The results of delay tests, by the name of the proxy. A proxy without a test counts as alive. */
 export class DelayHistory {
   readonly #proxies = new Map<string, Kept>();
   readonly #now: () => number;
 
-  /** @param now Unix milliseconds */
+  /** @param now returns Unix milliseconds */
   constructor(now: () => number) {
     this.#now = now;
   }
@@ -39,8 +39,8 @@ export class DelayHistory {
   }
 
   /**
-   * @param delay milliseconds; `undefined` for a failed test
-   * @param isExpected whether the status was: an unexpected one is a failure of that URL alone
+   * Adds a result. @param delay milliseconds; `undefined` for a failed test
+   * @param isExpected whether the status was expected: an unexpected one is a failure of that URL alone
    */
   add(name: string, url: string, delay: number | undefined, isExpected: boolean): void {
     const kept = lately(this.#proxies, name, MOST_PROXIES, () => ({
@@ -58,7 +58,10 @@ export class DelayHistory {
   }
 }
 
-/** The entry, moved to the end of the map; beyond `most` the first one is removed. */
+/**
+ * Returns an entry of a map, which is created if missing and becomes the most recent one; beyond `most` the oldest one
+ * is evicted.
+ */
 function lately<T>(map: Map<string, T>, key: string, most: number, create: () => T): T {
   const found = map.get(key) ?? create();
   map.delete(key);

@@ -1,6 +1,6 @@
 import { unlessAborted } from '../../net/time/unless-aborted.ts';
 
-/** Runs a bounded number of tasks at a time; the others wait for their turn. */
+/** A semaphore that runs a limited number of tasks concurrently; further tasks wait in order. */
 export class TestQueue {
   readonly #most: number;
   #running = 0;
@@ -10,7 +10,7 @@ export class TestQueue {
     this.#most = most;
   }
 
-  /** @throws the reason of `signal` when it aborts before the task's turn */
+  /** Runs a task when its turn comes. @throws the reason of `signal` when it aborts before that */
   async run<T>(task: () => Promise<T>, signal: AbortSignal): Promise<T> {
     signal.throwIfAborted();
     if (this.#running >= this.#most) await this.#turn(signal);
@@ -23,14 +23,14 @@ export class TestQueue {
     }
   }
 
-  /** Waits; the place of the task that ends passes to this one. */
+  /** Waits for a slot, which a task that ends passes on to this one. */
   async #turn(signal: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#waiting.add(resolve);
     try {
       await unlessAborted(promise, signal);
     } catch (error) {
-      // The place may have been passed on in the turn of the event loop that aborted the wait.
+      // The slot may have been passed on in the same turn of the event loop as the abort.
       if (!this.#waiting.delete(resolve)) this.#next();
       throw error;
     }

@@ -1,17 +1,17 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { secretCheck } from '../../local-http/secret-check.ts';
 
-/** mihomo's methods and headers for pages of other origins. */
+/** Methods and headers of mihomo for pages of other origins. */
 const CORS = {
   'Access-Control-Allow-Methods': 'GET, POST, PUT, PATCH, DELETE',
   'Access-Control-Allow-Headers': 'Content-Type, Authorization',
   'Access-Control-Max-Age': '300',
 };
 
-/** Who may use the controller: holders of its secret, from its own pages, from invited ones and from programs. */
+/** Access to the controller: clients need its secret, and pages must be its own or of an allowed origin. */
 export class ClashAccess {
   readonly #isSecret: ((given: string) => boolean) | undefined;
-  /** In lower case. */
+  /** Allowed origins, in lower case. */
   readonly origins: ReadonlySet<string>;
 
   /** @param secret `undefined` where only the user of the process can connect */
@@ -21,8 +21,8 @@ export class ClashAccess {
   }
 
   /**
-   * Whether a request has the secret: as a bearer token, or with `?token=` in that of a WebSocket, for which a
-   * browser sends no header of a page's.
+   * Whether a request has the secret: as a bearer token, or in `?token=` of a WebSocket, for which a page cannot set
+   * headers.
    */
   isAllowed(headers: IncomingHttpHeaders, query: URLSearchParams): boolean {
     const isSecret = this.#isSecret;
@@ -34,7 +34,7 @@ export class ClashAccess {
     return authorization.slice(0, space) === 'Bearer' && isSecret(authorization.slice(space + 1));
   }
 
-  /** Headers that let a page of an invited origin read the response; none for other requests. */
+  /** Headers that let a page of an allowed origin read the response; none for other requests. */
   corsHeaders(headers: IncomingHttpHeaders): Readonly<Record<string, string>> {
     const { origin } = headers;
     if (origin === undefined || !this.origins.has(origin.toLowerCase())) return {};

@@ -12,9 +12,9 @@ import type { ClashAccess } from './access.ts';
 import { partsOf, routeRequest } from './router.ts';
 import type { StaticFiles } from './static-files.ts';
 
-/** Bytes of a body; the largest is a pick with a name. */
+/** Maximum bytes of a body; the largest is a pick with a name. */
 const MAX_BODY = 64 << 10;
-/** Parts of a path below `/ui`. */
+/** First segment of the path of a dashboard's files. */
 const UI = 'ui';
 
 const NOT_FOUND = '404 page not found\n';
@@ -27,7 +27,7 @@ export interface ControllerParts {
   readonly files: StaticFiles | undefined;
 }
 
-/** Answers the requests that have passed the guard. */
+/** Handles the requests that have passed the guard. */
 export class Controller {
   readonly #parts: ControllerParts;
 
@@ -126,7 +126,7 @@ export class Controller {
   }
 }
 
-/** mihomo reads a body as JSON whatever its type is. @throws {LocalHttpError} 400 when it is not */
+/** Reads a body as JSON, whatever its type, as mihomo does. @throws {LocalHttpError} 400 when it is not JSON */
 async function jsonOf(exchange: LocalExchange): Promise<unknown> {
   const body = await exchange.readBody(MAX_BODY);
   try {
@@ -136,7 +136,7 @@ async function jsonOf(exchange: LocalExchange): Promise<unknown> {
   }
 }
 
-/** What Weir has refused, or that it cannot be reached, as an error of the controller. */
+/** Converts a rejection by Weir, or a failure to reach it, to an error of the controller. */
 async function asClashError<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -147,7 +147,7 @@ async function asClashError<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The path and the query of a request's target. */
+/** The path and the query of a request target. */
 function targetOf(url: string): { readonly path: string; readonly query: URLSearchParams } {
   const [path = '', ...query] = url.split('?');
   return { path, query: new URLSearchParams(query.join('?')) };

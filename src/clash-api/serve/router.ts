@@ -14,7 +14,7 @@ const ENDPOINTS: readonly ClashEndpoint[] = [
   ...CONNECTION_ENDPOINTS,
 ];
 
-/** Parts of a path; no endpoint has more than six. */
+/** Maximum number of segments of a path; no endpoint has more than six. */
 const MOST_PARTS = 8;
 
 export type ClashRouted =
@@ -25,10 +25,10 @@ export type ClashRouted =
     }
   | { readonly kind: 'stream'; readonly stream: ClashStream }
   | { readonly kind: 'no-path' }
-  /** The path is there for other methods. */
+  /** The path exists for other methods. */
   | { readonly kind: 'no-method'; readonly allow: readonly string[] };
 
-/** The parts of an undecoded path; `undefined` if it is too long or cannot be decoded. */
+/** The segments of an undecoded path; `undefined` if it is too long or cannot be decoded. */
 export function partsOf(path: string): readonly string[] | undefined {
   const parts = path.split('/', MOST_PARTS + 2).slice(1);
   if (parts.at(-1) === '') parts.pop();
@@ -40,7 +40,7 @@ export function partsOf(path: string): readonly string[] | undefined {
   }
 }
 
-/** Finds what serves a request. @param upgrades whether the client asks for a WebSocket */
+/** Finds the endpoint of a request. @param upgrades whether the client requests a WebSocket */
 export function routeRequest(
   method: string,
   parts: readonly string[],
@@ -61,7 +61,10 @@ export function routeRequest(
   return allow.size > 0 ? { kind: 'no-method', allow: [...allow] } : { kind: 'no-path' };
 }
 
-/** What the parts of a path are for a pattern such as `/proxies/:name`; `undefined` where it does not fit. */
+/**
+ * Matches the segments of a path with a pattern such as `/proxies/:name`, and returns the named ones; `undefined` if
+ * the pattern does not match.
+ */
 function parametersOf(
   pattern: string,
   parts: readonly string[],

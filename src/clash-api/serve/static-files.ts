@@ -5,7 +5,7 @@ import { codeOf, messageOf, WeirError } from '../../errors.ts';
 import type { LocalExchange } from '../../local-http/local-exchange.ts';
 import { openRegularFile } from '../../platform/regular-file.ts';
 
-/** Bytes of a file of a dashboard; the largest have a few megabytes. */
+/** Maximum bytes of a dashboard's file; the largest have a few megabytes. */
 const MAX_FILE = 32 << 20;
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -37,7 +37,10 @@ const HEADERS = {
   'Cache-Control': 'no-cache',
 };
 
-/** The files of a dashboard, below `/ui/`. Nothing outside of the folder is served, also by no link in it. */
+/**
+ * Serves the files of a dashboard below `/ui/`. No file outside the directory is served, even through a symbolic link
+ * in it.
+ */
 export class StaticFiles {
   readonly #folder: string;
 
@@ -45,7 +48,7 @@ export class StaticFiles {
     this.#folder = folder;
   }
 
-  /** @throws {WeirError} unless the folder exists */
+  /** Opens a directory. @throws {WeirError} unless it exists */
   static async of(folder: string): Promise<StaticFiles> {
     try {
       const real = await realpath(folder);
@@ -56,7 +59,7 @@ export class StaticFiles {
     throw new WeirError('ui', `--ui ${folder}: it is no folder`);
   }
 
-  /** @param parts of the path below `/ui`, decoded */
+  /** Serves a file. @param parts decoded segments of the path below `/ui` */
   async serve(exchange: LocalExchange, parts: readonly string[]): Promise<void> {
     const { method, path } = exchange;
     if (method !== 'GET' && method !== 'HEAD') {
@@ -89,14 +92,14 @@ export class StaticFiles {
       const bytes = await contentOf(file);
       return bytes && { name: real, bytes };
     } catch (error) {
-      // Not there, no file, or not to be read by this user.
+      // The path does not exist, is not a file, or is not readable for this user.
       if (codeOf(error) !== undefined) return undefined;
       throw error;
     }
   }
 }
 
-/** Whether a part of a path is the name of an entry, and not a hidden one. */
+/** Whether a segment is the name of a directory entry, and not hidden. */
 const isPlain = (part: string): boolean =>
   part !== '' && !part.startsWith('.') && !/[/\\\0]/.test(part);
 

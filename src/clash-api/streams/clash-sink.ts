@@ -1,32 +1,32 @@
 import { Buffer } from 'node:buffer';
 
-/** One client of a stream of JSON texts: a WebSocket, or a response that does not end. */
+/** A client of a stream of JSON texts: a WebSocket, or an endless response. */
 export interface ClashSink {
-  /** Whether the client has taken everything: what replaces a text before waits for that. */
+  /** Whether the client has accepted all data: a text that replaces an earlier one waits for that. */
   readonly isReady: boolean;
-  /** Bytes that wait for the client. */
+  /** Number of bytes that wait for the client. */
   readonly backlog: number;
-  /** Aborted when the client has gone, or was disconnected. */
+  /** Aborted when the client has disconnected or was disconnected. */
   readonly signal: AbortSignal;
-  /** @param text in pieces, with a newline at its end */
+  /** Sends a text. @param text in pieces, with a newline at its end */
   send(text: readonly Uint8Array[]): void;
   /** Ends the stream; a client may connect again. */
   end(): void;
 }
 
-/** A value as a JSON text with a newline, in one piece. */
+/** A value as JSON text with a newline, in one piece. */
 export const jsonLine = (value: unknown): readonly Uint8Array[] => [
   Buffer.from(`${JSON.stringify(value)}\n`),
 ];
 
-/** Milliseconds between looks at a client: one that has taken nothing from one to the next is disconnected. */
+/** Milliseconds between checks of a client: one that has accepted no data in between is disconnected. */
 export const LOOK_MS = 30_000;
 
-/** Whether a client takes anything, from the bytes that it has been sent. */
+/** Detects whether a client has stopped accepting data. */
 export class StallWatch {
   #taken = -1;
 
-  /** @returns whether bytes wait and none was taken since the last call */
+  /** @returns whether data is waiting, and none was accepted since the last call */
   isStalled(backlog: number, written: number): boolean {
     const taken = written - backlog;
     const isStalled = backlog > 0 && taken === this.#taken;

@@ -7,29 +7,29 @@ import { LOG_FILTERS } from '../translate/configs.ts';
 import { jsonLine, type ClashSink } from './clash-sink.ts';
 import { sendLog } from './send-log.ts';
 
-/** What feeds one client until that has gone. */
+/** Feeds a client until it disconnects. */
 export type ClashFeed = (sink: ClashSink) => void;
 
-/** A path that streams. */
+/** A path with a stream. */
 export interface ClashStream {
   readonly path: string;
-  /** Whether the path answers once if the client asks for no WebSocket. */
+  /** Whether the stream requires a WebSocket; otherwise a plain request gets one value. */
   readonly isWebSocketOnly: boolean;
   /**
    * Called before a client is accepted.
-   * @throws {LocalHttpError} when it cannot be
+   * @throws {LocalHttpError} to reject it
    */
   readonly open: (context: ClashContext, query: URLSearchParams) => Promise<ClashFeed> | ClashFeed;
 }
 
 const SECOND_MS = 1_000;
-/** Milliseconds between snapshots: Weir is asked no more often than once a second anyway. */
+/** Limits of the milliseconds between snapshots: Weir is queried at most once a second anyway. */
 const LEAST_INTERVAL = 100;
 const LONGEST_INTERVAL = 3_600_000;
 
 /**
- * Sends the current value again and again. A client that has not taken the one before skips it; one is
- * disconnected when the API is lost, since there is no current value any more.
+ * Sends the current value at intervals. A client that has not accepted the previous value skips one, and is disconnected
+ * when the API is lost, since there is no current value then.
  */
 function everyTick(
   { live }: ClashContext,
@@ -40,7 +40,7 @@ function everyTick(
   const use = live.use();
   let isBusy = false;
   const tick = async (isFirst: boolean): Promise<void> => {
-    // Before the first value there is at most the head of the response, which may not have been taken yet.
+    // Before the first value at most the head of the response is pending, which may not have been sent yet.
     if (isBusy || !(isFirst || sink.isReady)) return;
     isBusy = true;
     try {
@@ -85,7 +85,7 @@ function openMemory(context: ClashContext): ClashFeed {
   return (sink) => {
     let isFirst = true;
     everyTick(context, sink, SECOND_MS, () => {
-      // mihomo has charts begin at zero.
+      // mihomo starts charts at zero.
       const inuse = isFirst ? 0 : (context.live.monitor.status?.value.memory.resident ?? 0);
       isFirst = false;
       return jsonLine({ inuse, oslimit: 0 });
@@ -101,7 +101,7 @@ async function openConnections(context: ClashContext, query: URLSearchParams): P
   const intervalMs = asked === '' ? SECOND_MS : Number(asked);
   const bounded = Math.min(Math.max(intervalMs, LEAST_INTERVAL), LONGEST_INTERVAL);
   using _use = context.live.use();
-  // The first snapshot comes at once, and so needs what the monitor knows.
+  // The first snapshot is sent immediately, and so needs the monitor's data.
   await Promise.all([context.facts.recent(), context.live.sampled()]);
   return (sink) => {
     const send = everyTick(context, sink, bounded, () => context.snapshots.latest());
@@ -122,7 +122,7 @@ async function openLogs(
   }
   const gone = new AbortController();
   const events = followLog(socket, { filter, signal: gone.signal });
-  // `live` comes first; a refusal instead of it is the answer.
+  // The first event is `live`; a rejection in its place becomes the response.
   await events.next().catch((error: unknown) => {
     throw error instanceof LogRefusedError ? clashError(503, error.message) : error;
   });

@@ -1,7 +1,7 @@
 import type { LocalExchange } from '../../local-http/local-exchange.ts';
 import { LOOK_MS, StallWatch, type ClashSink } from './clash-sink.ts';
 
-/** A response that does not end, a line for each text, as mihomo sends it to clients without WebSockets. */
+/** An endless response with a line for each text, as mihomo sends it to clients without WebSockets. */
 export class ResponseSink implements ClashSink {
   readonly signal: AbortSignal;
   readonly #exchange: LocalExchange;
@@ -12,7 +12,7 @@ export class ResponseSink implements ClashSink {
     const { response, request, signal } = exchange;
     this.#exchange = exchange;
     this.signal = signal;
-    // A log may be silent for long.
+    // A log may have no lines for a long time.
     request.socket.setTimeout(0);
     response.writeHead(200, { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' });
     response.flushHeaders();

@@ -3,12 +3,12 @@ import { WeirError } from '../../errors.ts';
 import { clashLogLine, lostLogLine } from '../translate/log-lines.ts';
 import { jsonLine, type ClashSink } from './clash-sink.ts';
 
-/** Bytes of log lines that may wait for a client. */
+/** Maximum bytes of log lines that wait for a client. */
 const MAX_LOG_BACKLOG = 1 << 20;
 
 /**
- * Sends log lines until the client has gone, or the Weir. Lines beyond the backlog are lost, which is said as soon
- * as there is room again. Never rejects but for a defect.
+ * Sends log lines until the client disconnects or the Weir ends. Lines beyond the backlog are lost, which is reported
+ * as soon as there is room again. Rejects only for a defect.
  */
 export async function sendLog(
   events: AsyncIterable<LogEvent>,
@@ -31,7 +31,7 @@ export async function sendLog(
       if (event.kind === 'line') send(clashLogLine(event, isStructured));
     }
   } catch (error) {
-    // The client has gone, or the Weir.
+    // The client has disconnected, or the Weir has ended.
     if (!sink.signal.aborted && !(error instanceof WeirError)) throw error;
   }
   sink.end();

@@ -8,12 +8,12 @@ import type { HeldMonitor } from '../held-monitor.ts';
 import { clashConnection } from '../translate/connections.ts';
 import type { ClashMatch } from '../translate/rules.ts';
 
-/** A snapshot is sent again for as many times as long as it took to make: that is the largest share of the thread. */
+/** A snapshot is reused for this multiple of the time that creating it took, which limits the share of the thread. */
 const RESTS = 10;
 
 /**
- * Snapshots of the open flows as JSON, each in pieces with a newline at its end. All clients that ask at about the
- * same time get one; at 10,000 flows it has 6 MB and takes some 50 ms, in slices.
+ * Snapshots of the open flows as JSON, each in pieces with a newline at its end. Clients that request one at about the
+ * same time share it; at 10,000 flows it has 6 MB and takes some 50 ms, in slices.
  */
 export class SharedSnapshots {
   readonly #live: HeldMonitor;
@@ -27,7 +27,7 @@ export class SharedSnapshots {
     this.#clock = clock;
   }
 
-  /** @throws {WeirError} when the facts cannot be read */
+  /** The latest snapshot. @throws {WeirError} when the facts cannot be read */
   latest(): Promise<readonly Buffer[]> {
     this.#last ??= this.#make();
     return this.#last;

@@ -5,14 +5,14 @@ import { frameHeader, Opcode, WsFrameDecoder } from '../../transports/ws/frames.
 import { acceptKey, isKey } from '../../transports/ws/handshake.ts';
 import { LOOK_MS, StallWatch, type ClashSink } from './clash-sink.ts';
 
-/** RFC 6455 §7.4.1: the server goes away. */
+/** Status code of the Close frame (RFC 6455 §7.4.1): the server is going away. */
 const GOING_AWAY = 1001;
-/** Milliseconds for the peer to end the connection after a Close frame. */
+/** Milliseconds for the peer to close the connection after a Close frame. */
 const CLOSE_MS = 2_000;
-/** Bytes that may wait before replies to pings are left out. */
+/** Backlog in bytes above which pings are not answered. */
 const MAX_PONG_BACKLOG = 4096;
 
-/** The response to an upgrade (RFC 6455 §4.2.2); `undefined` for a request that is none. */
+/** The response to an upgrade request (RFC 6455 §4.2.2); `undefined` for an invalid one. */
 export function upgradeResponse(method: string, headers: IncomingHttpHeaders): string | undefined {
   const key = headers['sec-websocket-key'];
   const isUpgrade =
@@ -27,7 +27,7 @@ export function upgradeResponse(method: string, headers: IncomingHttpHeaders): s
   );
 }
 
-/** A WebSocket that sends texts. What its client sends is read and discarded. */
+/** A WebSocket that sends texts. Data from its client is read and discarded. */
 export class WebSocketSink implements ClashSink {
   readonly #socket: Duplex;
   readonly #decoder = new WsFrameDecoder(true);
@@ -36,7 +36,7 @@ export class WebSocketSink implements ClashSink {
   #written = 0;
   #hasSentClose = false;
 
-  /** @param head bytes that came with the upgrade */
+  /** @param head bytes that arrived with the upgrade */
   constructor(socket: Duplex, head: Buffer) {
     this.#socket = socket;
     const timer = setInterval(() => this.#look(), LOOK_MS);
@@ -79,7 +79,7 @@ export class WebSocketSink implements ClashSink {
   #write(opcode: number, payload: readonly Uint8Array[]): void {
     if (!this.#isOpen) return;
     const length = payload.reduce((sum, piece) => sum + piece.length, 0);
-    // Not joined: all clients have the same pieces of a large snapshot.
+    // Not joined: all clients share the pieces of a large snapshot.
     this.#socket.cork();
     for (const piece of [frameHeader(opcode, length), ...payload]) {
       this.#written += piece.length;
@@ -97,7 +97,7 @@ export class WebSocketSink implements ClashSink {
         return;
       }
     }
-    // Only the last of several needs a reply (§5.5.3), and none who does not read.
+    // Only the last of several pings needs a reply (§5.5.3), and none from a client that does not read.
     if (ping && this.backlog < MAX_PONG_BACKLOG) this.#write(Opcode.pong, [ping]);
   }
 
@@ -112,7 +112,7 @@ export class WebSocketSink implements ClashSink {
     this.#socket.once('close', () => clearTimeout(timer));
   }
 
-  /** Ends a client that takes nothing, and finds out about one that has gone without a word. */
+  /** Disconnects a client that accepts no data, and detects one that has disappeared. */
   #look(): void {
     if (this.#watch.isStalled(this.backlog, this.#written)) this.#socket.destroy();
     else if (this.backlog === 0) this.#write(Opcode.ping, []);

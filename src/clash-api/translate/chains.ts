@@ -2,15 +2,15 @@ import type { FlowJson } from '../../client/api-views.ts';
 import type { Inherit } from '../../config/sources/subscribe-file.ts';
 import { groupOfRule, type ClashFacts } from './facts.ts';
 
-/** Groups that inherit from one another; more would be a cycle. */
+/** Maximum number of groups that inherit from one another; more would be a cycle. */
 const LONGEST_CHAIN = 64;
 
-/** A route whose target is asked for: a group by name, or the default route. */
+/** A route: a group by name, or the default route. */
 export type ClashRoute = { readonly group: string } | 'default';
 
 /**
- * The names of a route and of those that it inherits from, and the target where that ends. `undefined` for a
- * configuration that names no way out.
+ * The names of a route and of those that it inherits from, and the target at the end; the target is `undefined` if
+ * there is none.
  */
 function wayOf(
   facts: ClashFacts,
@@ -38,7 +38,7 @@ function wayOf(
 export const targetOfRoute = (facts: ClashFacts, route: ClashRoute): string | undefined =>
   wayOf(facts, route).target;
 
-/** The member that a route has chosen, among its `all`: a target, or the group that it inherits from. */
+/** The chosen member of a route, among its `all`: a target, or the group that it inherits from. */
 export function memberOfRoute(facts: ClashFacts, route: ClashRoute): string {
   const { names, routes } = facts;
   if (route === 'default') return nameOf(facts, routes.default.target);
@@ -48,7 +48,7 @@ export function memberOfRoute(facts: ClashFacts, route: ClashRoute): string {
   return inheritedName(facts, group.inherit);
 }
 
-/** The name of what a group without a pick inherits. */
+/** The name of the member that a group without a pick inherits. */
 export function inheritedName({ names }: ClashFacts, inherit: Inherit): string {
   if (inherit === 'default') return names.default;
   return typeof inherit === 'string' ? names.target(inherit) : names.group(inherit.group);
@@ -57,13 +57,13 @@ export function inheritedName({ names }: ClashFacts, inherit: Inherit): string {
 const nameOf = ({ names }: ClashFacts, target: string | null): string =>
   target === null ? '' : names.target(target);
 
-/** Whether the rule index of a flow means what the facts say. */
+/** Whether the rule index of a flow refers to the rules in the facts. */
 export const isRuleKnown = ({ status }: ClashFacts, flow: Pick<FlowJson, 'plane_epoch'>): boolean =>
   flow.plane_epoch >= (status?.routes.rules_since ?? 0);
 
 /**
- * The way of a flow as mihomo has it: the outbound, the balancer that chose it, then the groups, from the
- * innermost out. What was picked again since the flow was opened is not in it.
+ * The chain of a flow in mihomo's order: the outbound, the balancer that chose it, then the groups from the innermost
+ * outwards. Picks made since the flow was opened are left out.
  */
 export function chainOf(facts: ClashFacts, flow: FlowJson): readonly string[] {
   const { names, balancers } = facts;
@@ -79,7 +79,7 @@ export function chainOf(facts: ClashFacts, flow: FlowJson): readonly string[] {
   ];
 }
 
-/** Queries that Weir's own DNS service has answered have no outbound. */
+/** Name of the outbound of queries answered by Weir's own DNS service, which have none. */
 const DNS_SERVICE = 'dns';
 
 function routeOfFlow(

@@ -3,12 +3,12 @@ import { ipVersion } from '../../net/addresses/address.ts';
 import { isLoopbackHost } from '../../ip/loopback-host.ts';
 import type { ClashFacts } from './facts.ts';
 
-/** The mode that mihomo calls `rule`: Weir has no other. */
+/** The only mode of Weir, as mihomo calls it. */
 export const MODE = 'rule';
 
 /**
- * `GET /configs`. Of mihomo's settings it has those that there is something in Weir for; the others are as mihomo
- * has them when they are off.
+ * The body of `GET /configs`. Of mihomo's settings it has those with an equivalent in Weir; the others have the values
+ * of disabled features.
  */
 export function clashConfigs({ status, spec }: ClashFacts): Readonly<Record<string, unknown>> {
   const inbounds = status?.inbounds ?? [];
@@ -30,7 +30,7 @@ export function clashConfigs({ status, spec }: ClashFacts): Readonly<Record<stri
     'inbound-tfo': false,
     'inbound-mptcp': false,
     mode: MODE,
-    // As sing-box has them: dashboards then offer no mode that there is not.
+    // As in sing-box: dashboards then offer no other modes.
     modes: [MODE],
     'mode-list': [MODE],
     'unified-delay': false,
@@ -63,13 +63,13 @@ function portOf(inbounds: readonly InboundStatus[], protocol: string): number {
   return port === undefined ? 0 : Number(port);
 }
 
-/** Whether only this host can connect; a unix socket counts too. */
+/** Whether only this host can connect to an address; unix sockets are included. */
 function isLoopback(address: string): boolean {
   const host = address.replace(/:\d{1,5}$/, '');
   return ipVersion(host.replace(/^\[(.*)\]$/, '$1')) === 0 || isLoopbackHost(host);
 }
 
-/** Weir's filters for mihomo's levels. */
+/** Weir's log filters for mihomo's levels. */
 export const LOG_FILTERS: ReadonlyMap<string, string> = new Map([
   ['debug', 'debug'],
   ['info', 'info'],
@@ -78,7 +78,7 @@ export const LOG_FILTERS: ReadonlyMap<string, string> = new Map([
   ['silent', 'off'],
 ]);
 
-/** mihomo's level for a filter in the syntax of RUST_LOG: that of its part without a target. */
+/** mihomo's level for a filter in the syntax of RUST_LOG: that of the filter's part without a target. */
 function logLevelOf(filter = 'info'): string {
   const bare = filter.split(',').findLast((part) => !part.includes('=')) ?? '';
   const level = bare.trim().toLowerCase();

@@ -14,7 +14,7 @@ export interface ClashTotals {
   readonly memory: number;
 }
 
-/** Open flows as mihomo's connections. */
+/** Open flows as a snapshot of mihomo's connections. */
 export function clashSnapshot(
   facts: ClashFacts,
   flows: Iterable<FlowJson>,
@@ -29,7 +29,7 @@ export function clashSnapshot(
   };
 }
 
-/** @param matches of rules by index, since many flows have one rule */
+/** A flow as a connection of mihomo. @param matches cache of matches by rule index, since many flows share a rule */
 export function clashConnection(
   facts: ClashFacts,
   flow: FlowJson,
@@ -58,7 +58,7 @@ function matchOf(facts: ClashFacts, flow: FlowJson, matches: Map<number, ClashMa
 
 const NETWORKS: Readonly<Record<string, string>> = { tcp: 'tcp', udp: 'udp' };
 
-/** What Weir does not know of a flow is as mihomo has it when it does not know: empty, or 0. */
+/** Metadata of a flow. Properties that Weir does not know have mihomo's values for unknown ones: empty, or 0. */
 function metadataOf({ inbounds }: ClashFacts, flow: FlowJson): ClashMetadata {
   const isAddress = ipVersion(flow.host) !== 0;
   return {

@@ -5,7 +5,7 @@ import type { Userinfo } from '../../subscribe/answer/userinfo.ts';
 import { printable } from '../../printable.ts';
 import { ClashNames } from './names.ts';
 
-/** A source of nodes. */
+/** A subscription with its nodes. */
 export interface ClashSubscription {
   readonly name: string;
   /** The names of its nodes. */
@@ -15,25 +15,25 @@ export interface ClashSubscription {
   readonly userinfo: Userinfo | undefined;
 }
 
-/** What the views are made of, read at one time. */
+/** The data that views are built from, read at one time. */
 export interface ClashFacts {
   readonly routes: RouteView;
   readonly names: ClashNames;
-  /** The configuration as its files have it; `undefined` if they cannot be read. */
+  /** The configuration on disk; `undefined` if it cannot be read. */
   readonly spec: Spec | undefined;
   /** `undefined` without a control socket. */
   readonly status: RunningStatus | undefined;
-  /** By tag. */
+  /** Balancers by tag. */
   readonly balancers: ReadonlyMap<string, BalancerStatus>;
-  /** Protocols of outbounds by tag, of the file. */
+  /** Protocols of the file's outbounds, by tag. */
   readonly outbounds: ReadonlyMap<string, string>;
-  /** Protocols of inbounds by tag, of the running process. */
+  /** Protocols of the running process's inbounds, by tag. */
   readonly inbounds: ReadonlyMap<string, string>;
   /** Route groups by name, the first of each name. */
   readonly groups: ReadonlyMap<string, RouteView['groups'][number]>;
   /** The controller's names of all targets. */
   readonly targets: readonly string[];
-  /** Tags that the health checks of balancers have found down: members, and balancers without any other. */
+  /** Tags found down by the health checks of balancers: members, and balancers with no other members. */
   readonly down: ReadonlySet<string>;
   readonly subscriptions: readonly ClashSubscription[];
   /** Names of subscriptions by their nodes. */
@@ -43,7 +43,7 @@ export interface ClashFacts {
 /** The controller's name of a subscription. */
 export const providerName = (name: string): string => printable(name);
 
-/** Where facts come from. */
+/** The data from which facts are derived. */
 export interface ClashFactSources {
   readonly routes: RouteView;
   readonly spec: Spec | undefined;
@@ -64,7 +64,7 @@ export function clashFacts({ routes, spec, status, subscriptions }: ClashFactSou
     down: downTags(balancers),
     balancers: new Map(balancers.map((balancer) => [balancer.tag, balancer])),
     outbounds: new Map([
-      // A built-in outbound is in the file only where a route names it.
+      // A built-in outbound is in the file only if a route names it.
       ['direct', 'freedom'],
       ['blackhole', 'blackhole'],
       ...(spec?.outbounds ?? []).map(({ tag, protocol }) => [tag, protocol] as const),
@@ -105,7 +105,7 @@ const unprobed = ({
   })),
 });
 
-/** The route group of a rule; `undefined` for a rule of the configuration's own. */
+/** The route group of a rule; `undefined` for a rule of the configuration itself. */
 export function groupOfRule(
   { status, spec }: Pick<ClashFacts, 'status' | 'spec'>,
   rule: number,

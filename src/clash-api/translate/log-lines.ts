@@ -17,14 +17,14 @@ export function clashLogLine(line: Omit<LoggedLine, 'kind'>, isStructured: boole
   if (!isStructured) return { type, payload: text };
   return {
     time: timeOf(at),
-    // mihomo's own exception.
+    // An exception in mihomo itself.
     level: type === 'warning' ? 'warn' : type,
     message: text,
     fields: Object.entries(fields).map(([key, value]) => ({ key, value: String(value) })),
   };
 }
 
-/** That lines were lost, as a line of the log. */
+/** Lost lines, reported as a line of the log. */
 export const lostLogLine = (count: number, at: number, isStructured: boolean): unknown =>
   clashLogLine(
     {
@@ -37,7 +37,7 @@ export const lostLogLine = (count: number, at: number, isStructured: boolean): u
     isStructured,
   );
 
-/** The local time of day. @param at Unix milliseconds */
+/** The local time of day: `14:03:22`. @param at Unix milliseconds */
 function timeOf(at: number): string {
   const date = new Date(at);
   return [date.getHours(), date.getMinutes(), date.getSeconds()]

@@ -1,23 +1,23 @@
 import type { RouteView } from '../../config/route-view.ts';
 import { printable } from '../../printable.ts';
 
-/** What a name of the controller stands for. */
+/** The meaning of a name on the controller. */
 export type Named =
-  /** All targets and groups, as mihomo has it; its pick is that of the default route. */
+  /** mihomo's group of all targets and groups; its pick is that of the default route. */
   | { readonly kind: 'global' }
   | { readonly kind: 'default' }
   | { readonly kind: 'group'; readonly name: string }
-  /** An outbound, a node, a balancer or a built-in. */
+  /** An outbound, a node, a balancer or a built-in outbound. */
   | { readonly kind: 'target'; readonly name: string };
 
 export const GLOBAL = 'GLOBAL';
 
-/** The group for the default route, which has this name in the API too. */
+/** Name of the group for the default route, as in the API. */
 const DEFAULT = 'default';
 
 /**
- * The names of groups and targets on the controller, which has one namespace for both where a configuration has
- * two: a target with the name of a group gets ` (outbound)` behind it.
+ * The names of groups and targets on the controller, which has one namespace for both where a configuration has two: a
+ * target with the name of a group gets the suffix ` (outbound)`.
  */
 export class ClashNames {
   readonly #named = new Map<string, Named>();
@@ -28,7 +28,7 @@ export class ClashNames {
     this.#claim(GLOBAL, 'group', { kind: 'global' });
     this.#claim(DEFAULT, 'group', { kind: 'default' });
     for (const { name } of groups) {
-      // Of two with one name the configuration knows the first.
+      // Of two groups with the same name the configuration uses the first.
       if (this.#groups.has(name)) continue;
       this.#groups.set(name, this.#claim(name, 'group', { kind: 'group', name }));
     }
@@ -38,7 +38,7 @@ export class ClashNames {
     }
   }
 
-  /** What a client's name stands for; `undefined` for an unknown one. */
+  /** The meaning of a client's name; `undefined` for an unknown one. */
   find(name: string): Named | undefined {
     return this.#named.get(name);
   }

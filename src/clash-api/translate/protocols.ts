@@ -1,4 +1,4 @@
-/** The names that mihomo has for the kinds of outbounds and inbounds. */
+/** mihomo's names for the types of outbounds and inbounds. */
 
 const OUTBOUNDS: Readonly<Record<string, string>> = {
   freedom: 'Direct',
@@ -27,7 +27,7 @@ const INBOUNDS: Readonly<Record<string, string>> = {
 
 const UNKNOWN = 'Unknown';
 
-/** @param protocol `undefined` if the configuration could not be read */
+/** mihomo's type of an outbound. @param protocol `undefined` if the configuration could not be read */
 export const outboundType = (protocol: string | undefined): string =>
   OUTBOUNDS[protocol ?? ''] ?? UNKNOWN;
 

@@ -3,10 +3,10 @@ import type { DelayHistory } from '../delays/history.ts';
 import { providerName, type ClashFacts, type ClashSubscription } from './facts.ts';
 import { clashProxy, isGroup, TEST_URL } from './proxies.ts';
 
-/** The provider that mihomo has for the proxies of the configuration itself. */
+/** mihomo's provider for the proxies of the configuration itself. */
 export const OWN_PROVIDER = 'default';
 
-/** Providers by name: the subscriptions, and `default` for what the configuration has itself. */
+/** Providers by name: the subscriptions, and `default` for the proxies of the configuration itself. */
 export function clashProviders(
   facts: ClashFacts,
   delays: DelayHistory,

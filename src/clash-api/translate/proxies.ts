@@ -6,10 +6,10 @@ import type { ClashFacts } from './facts.ts';
 import { GLOBAL, type Named } from './names.ts';
 import { carriesUdp, outboundType } from './protocols.ts';
 
-/** What health checks and tests without a URL ask for: small, without a body, at many places. */
+/** Default URL of health checks and tests: a small response without a body, served from many places. */
 export const TEST_URL = 'http://cp.cloudflare.com/generate_204';
 
-/** All proxies by name, as `GET /proxies` has them: groups first. */
+/** All proxies by name, as in `GET /proxies`: groups first. */
 export function clashProxies(
   facts: ClashFacts,
   delays: DelayHistory,
@@ -43,7 +43,7 @@ export function clashProxy(
   }
 }
 
-/** Whether a client sees it as a group, with members. */
+/** Whether a name is a group with members for clients. */
 export const isGroup = ({ balancers }: ClashFacts, named: Named): boolean =>
   named.kind !== 'target' || balancers.has(named.name);
 
@@ -52,7 +52,7 @@ type ClashGroupFields = Pick<ClashProxy, 'all' | 'now' | 'hidden' | 'icon' | 'te
 function selectorOf(facts: ClashFacts, route: ClashRoute): ClashGroupFields {
   const group = route === 'default' ? undefined : facts.groups.get(route.group);
   const { targets } = facts;
-  // What a group inherits is shown as its member, so that its `now` is among them.
+  // An inherited target is listed as a member, so that `now` is among the members.
   const inherited = group && group.pick === null ? inheritedName(facts, group.inherit) : undefined;
   const isListed = inherited === undefined || targets.includes(inherited);
   return selector(isListed ? targets : [inherited, ...targets], memberOfRoute(facts, route));
@@ -66,7 +66,7 @@ const selector = (all: readonly string[], now: string): ClashGroupFields => ({
   testUrl: '',
 });
 
-/** Dashboards sort groups by the order in which GLOBAL has them. */
+/** The members of GLOBAL, whose order dashboards use for all groups. */
 const globalMembers = ({ names }: ClashFacts): readonly string[] =>
   Array.from(names.names(), ([name]) => name).filter((name) => name !== GLOBAL);
 
@@ -77,7 +77,7 @@ function balancerFields(
   const all = members.map(({ outbound }) => names.target(outbound));
   const common = { all, hidden: false, icon: '', testUrl: TEST_URL, expectedStatus: '*' };
   if (strategy === 'round_robin') return common;
-  // Without a healthy member Weir tries the first one, and so does `now`.
+  // Without a healthy member Weir tries the first one, which is then `now`.
   const chosen = members.find(({ health }) => health !== 'unavailable') ?? members[0];
   return { ...common, now: chosen ? names.target(chosen.outbound) : '', fixed: '' };
 }

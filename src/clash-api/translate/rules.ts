@@ -5,10 +5,10 @@ import type { RuleSpec } from '../../spec.ts';
 import type { ClashRule, ClashRuleHits } from '../contract.ts';
 import { groupOfRule, type ClashFacts } from './facts.ts';
 
-/** Entries of one matcher that a payload lists; a rule may have thousands. */
+/** Maximum number of a matcher's entries in a payload; a rule may have thousands. */
 const LISTED_ENTRIES = 8;
 
-/** The types that mihomo has for matchers. */
+/** mihomo's types of matchers. */
 const TYPES: Readonly<Record<MatcherKey, string>> = {
   domain_full: 'Domain',
   domain_suffix: 'DomainSuffix',
@@ -25,18 +25,18 @@ const TYPES: Readonly<Record<MatcherKey, string>> = {
 
 const KEYS = Object.keys(TYPES) as readonly MatcherKey[];
 
-/** What a rule matches, in mihomo's terms. */
+/** The condition of a rule, in mihomo's terms. */
 export interface ClashMatch {
   readonly type: string;
   readonly payload: string;
 }
 
-/** The default route, as mihomo writes it. */
+/** The default route in mihomo's form. */
 const MATCH: ClashMatch = { type: 'Match', payload: '' };
 
 /**
- * A rule with one entry is one of mihomo's; several entries of a matcher are its `OR`, and several matchers its
- * `AND` of those.
+ * Converts a rule. A rule with one entry corresponds to one of mihomo's; several entries of a matcher become an `OR`,
+ * and several matchers an `AND` of those.
  */
 export function clashMatch(rule: RuleSpec): ClashMatch {
   const parts = KEYS.map((key) => matcherPart(rule, key)).filter((part) => part !== undefined);
@@ -62,7 +62,7 @@ function matcherPart(rule: RuleSpec, key: MatcherKey): ClashMatch | undefined {
 
 const inBrackets = ({ type, payload }: ClashMatch): string => `(${type},${payload})`;
 
-/** All rules in the order in which they are matched, and the default route. Empty if the file is not known. */
+/** All rules in matching order, and the default route. Empty if the file is not known. */
 export function clashRules(facts: ClashFacts): readonly ClashRule[] {
   const { spec, names } = facts;
   if (!spec) return [];
@@ -78,10 +78,10 @@ export function clashRules(facts: ClashFacts): readonly ClashRule[] {
   ];
 }
 
-/** Go's zero time, which stands for never. */
+/** Go's zero time, meaning never. */
 const NEVER = '0001-01-01T00:00:00Z';
 
-/** How often each rule was taken, blocked and failed flows included; nothing without the control socket. */
+/** How often each rule was taken, including blocked and failed flows; nothing without the control socket. */
 function hitsOf({ status }: ClashFacts): (rule: number | null) => Pick<ClashRule, 'extra'> {
   const { taken } = status?.routes ?? {};
   if (!taken) return () => ({});
