@@ -12,15 +12,16 @@ import { SubLink, type AssociationDeps } from './sub-link.ts';
 /** Decisions that are cached by peer; the cache is cleared when it is full. */
 const KEPT_DECISIONS = 1024;
 
-/** The route of packets to one peer: the peer with its host in normal form, and the outbound. */
+/** The route of packets to one peer: the peer with its canonical host, and the outbound. */
 interface Decision {
   readonly peer: Endpoint;
   readonly resolved: Resolved;
 }
 
 /**
- * All UDP of one client: each packet is routed, and packets to the same outbound share a sub-link, which is
- * a flow. It lives as long as the client's link; after the account was removed, and in a drain, as long as its flows.
+ * The UDP association of one client: each packet is routed, and packets to the same outbound share a sub-link, which is
+ * a flow. The association lives as long as the client's link; after the account was removed, and in a drain, as long as
+ * its flows.
  */
 export class Association {
   readonly #request: PacketRequest;
@@ -49,7 +50,7 @@ export class Association {
     let isNew = true;
     const endWatch = standing?.watch(() => {
       if (this.#links.size > 0) return;
-      // In a drain the first datagram of a new association may be on its way: it has until the next look.
+      // In a drain the first datagram of a new association may still arrive: it has until the next check.
       if (!isNew || this.#wasUsed || !standing.stands) client.close();
       isNew = false;
     });
@@ -88,7 +89,7 @@ export class Association {
     link.send(peer.host === packet.peer.host ? packet : { data: packet.data, peer });
   }
 
-  /** `undefined` for a peer whose host is invalid: the packet is dropped. */
+  /** Routes a packet; `undefined` for a peer whose host is invalid: the packet is dropped. */
   #decide(written: Endpoint): Decision | undefined {
     const plane = this.#deps.plane();
     // Most packets have the same peer as the previous one, and framings reuse the object.
@@ -135,7 +136,7 @@ export class Association {
     return resolveRoute(plane, { inbound, source, network: 'udp', host, port, sniffed: undefined });
   }
 
-  /** Drops a packet that would open a flow of a removed account; closes the link when no flow is left. */
+  /** Drops a packet that would open a flow of a removed account; closes the link when no flow remains. */
   #refuse(): void {
     if (this.#links.size === 0) this.#request.client.close(accountRemoved());
   }

@@ -29,5 +29,5 @@ const HINTS: ReadonlyMap<string, string> = new Map([
   ),
 ]);
 
-/** The feature that a destination stands for, and what to change in the client; `undefined` for a host. */
+/** The feature that a destination stands for, and the change that the client needs; `undefined` for a host. */
 export const clientFeatureHint = (host: string): string | undefined => HINTS.get(host);

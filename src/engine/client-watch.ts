@@ -2,15 +2,15 @@ import type { ByteLink } from '../net/links/link.ts';
 import { LinkWatch } from '../net/links/link-watch.ts';
 import { onClosed } from '../net/links/on-closed.ts';
 
-/** Bytes that are read ahead from a client while its destination is dialled; the last chunk may exceed it. */
+/** Bytes that are read ahead from a client while its destination is dialled; the last chunk may exceed this number. */
 const AHEAD_BYTES = 16 * 1024;
 
 /**
- * Watches a client while its destination is dialled, so that the dial is aborted when the client resets its
- * connection: otherwise the dial would hold a descriptor until its time limit.
+ * Watches a client while its destination is dialled, so that the dial is aborted when the client resets its connection:
+ * otherwise the dial would hold a descriptor until its time limit.
  *
- * A half-close does not abort the dial, since the client may still expect the response. A client that has
- * closed both directions cannot be told apart until something is written to it.
+ * A half-close does not abort the dial, since the client may still expect the response. A client that has closed both
+ * directions looks the same until data is written to it.
  */
 export class ClientWatch {
   readonly #watch: LinkWatch;

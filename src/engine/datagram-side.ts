@@ -11,7 +11,7 @@ interface ServingHandler {
 }
 
 /**
- * The datagrams of one inbound: they go to the current handler, unless they belong to an association of a
+ * The datagram side of one inbound: datagrams go to the current handler, unless they belong to an association of a
  * replaced one.
  */
 export class DatagramSide {
@@ -35,7 +35,7 @@ export class DatagramSide {
     return this.#handlers.reduce((sessions, { live }) => sessions + live.count, 0);
   }
 
-  /** New clients are served by `handler`. */
+  /** Serves new clients by `handler` from now on. */
   swap(handler: InboundHandler): void {
     this.#handlers[0]?.server.retire?.();
     const live = new LiveSessions(this.#tag, this.#tracker, this.#ownListeners, this.#onClose);
@@ -51,7 +51,7 @@ export class DatagramSide {
     current?.server.receive(packet, replies, this.#isDraining);
   }
 
-  /** Serves no new client from now on; resolves when no association is left. */
+  /** Stops serving new clients; resolves when no association remains. */
   async drain(): Promise<void> {
     this.#isDraining = true;
     await Promise.all(this.#handlers.map(({ live }) => live.whenIdle()));
@@ -68,5 +68,5 @@ export class DatagramSide {
   }
 }
 
-/** Stands for a handler that serves no datagrams. */
+/** The server of a handler without datagrams. */
 const NO_DATAGRAMS: DatagramServer = { receive: () => false };

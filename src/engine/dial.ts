@@ -12,7 +12,7 @@ import type { Resolved } from './plane.ts';
 import type { RouteQuery } from './router/query.ts';
 
 /**
- * A dial that takes longer is aborted when its client disconnects. Watching the client costs a tenth of a
+ * Milliseconds after which a dial is aborted when its client disconnects. Watching the client costs a tenth of a
  * new connection, and most dials are faster.
  */
 export const WATCH_AFTER_MS = 100;
@@ -21,23 +21,23 @@ export const WATCH_AFTER_MS = 100;
 const destroyStream = (link: ByteLink): void => link.destroy();
 const closePackets = (link: PacketLink): void => link.close();
 
-/** What a dial is for, and how it is made. */
+/** A dial: its purpose, and its execution. */
 export interface Dial<Link> {
   readonly origin: Origin;
   readonly to: Destination;
-  /** Its time limit. */
+  /** The time limit of the dial. */
   readonly signal: AbortSignal;
-  /** The descriptor of a stream, once that is being opened. */
+  /** The descriptor of a stream, once the stream is being opened. */
   readonly place?: FlowPlace | undefined;
   open(outbound: Outbound, options: DialOptions): Promise<Link>;
-  /** The link was made. */
+  /** Called when the link was opened. */
   opened(link: Link): void;
   readonly close: (link: Link) => void;
-  /** The dial is over, with or without a link. @returns a promise if that has to be awaited. */
+  /** Called when the dial is over, with or without a link. @returns a promise if that has to be awaited. */
   end(): Promise<void> | undefined;
 }
 
-/** Opens a stream; its client is watched while that takes long. */
+/** A dial of a stream, whose client is watched if the dial takes long. */
 export class StreamDial implements Dial<ByteLink> {
   readonly origin: Origin;
   readonly to: RouteQuery;
@@ -47,7 +47,7 @@ export class StreamDial implements Dial<ByteLink> {
   #watch: ClientWatch | undefined;
   place: FlowPlace | undefined;
 
-  /** @param limit is disposed of at the end of the dial. */
+  /** @param limit disposed of at the end of the dial. */
   constructor(
     to: RouteQuery,
     origin: Origin,
@@ -85,7 +85,7 @@ export class StreamDial implements Dial<ByteLink> {
   }
 }
 
-/** Opens an association; its caller disposes of the time limit. */
+/** A dial of an association; the caller disposes of the time limit. */
 export class AssociationDial implements Dial<PacketLink> {
   readonly origin: Origin;
   readonly to: Destination;
@@ -110,8 +110,8 @@ export class AssociationDial implements Dial<PacketLink> {
 }
 
 /**
- * The result of a dial: the link, and the route that it was opened on. Holds the version of the outbound
- * until it is disposed of, which closes the link as well.
+ * The result of a dial: the link, and the route that it was opened on. Holds the version of the outbound until disposed
+ * of, which closes the link as well.
  */
 export class DialledFlow<Link> implements Disposable {
   readonly link: Link;
@@ -120,7 +120,9 @@ export class DialledFlow<Link> implements Disposable {
   readonly #place: FlowPlace | undefined;
   #isOver = false;
 
-  /** The caller has called `hold` on the version. @param place of its descriptors, where they are counted. */
+  /**
+   * The caller must have called `hold` on the version. @param place the record of its descriptors, if they are counted.
+   */
   constructor(link: Link, resolved: Resolved, close: (link: Link) => void, place?: FlowPlace) {
     this.link = link;
     this.resolved = resolved;
@@ -128,7 +130,7 @@ export class DialledFlow<Link> implements Disposable {
     this.#place = place;
   }
 
-  /** Idempotent. */
+  /** Releases the version and closes the link. Idempotent. */
   [Symbol.dispose](): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -138,9 +140,9 @@ export class DialledFlow<Link> implements Disposable {
   }
 }
 
-/** The descriptor of a flow's destination, from its dial on. */
+/** The descriptor of a flow's destination, from the dial to the end of the flow. */
 class FlowPlace implements DescriptorHolder {
-  /** The time limit of the dial, until that has made a link. */
+  /** The time limit of the dial, until the dial has opened a link. */
   #limit: Deadline | undefined;
   #link: ByteLink | undefined;
 
@@ -149,13 +151,13 @@ class FlowPlace implements DescriptorHolder {
     descriptorHolders.add(this, source);
   }
 
-  /** The dial has made a link. */
+  /** Called when the dial has opened a link. */
   connected(link: ByteLink): void {
     this.#link = link;
     this.#limit = undefined;
   }
 
-  /** The flow is over. A link whose reset waits for a slow peer has its descriptor until then. */
+  /** Called when the flow is over. A link whose reset waits for a slow peer keeps its descriptor until then. */
   release(): void {
     if (this.#link) void this.#link.closed.then(() => descriptorHolders.delete(this));
     else descriptorHolders.delete(this);
@@ -170,7 +172,10 @@ class FlowPlace implements DescriptorHolder {
 
 const gaveWay = (cause: Error): DialError => new DialError('aborted', cause.message, { cause });
 
-/** @throws {DialError} when the process has no descriptor for another flow of the client. */
+/**
+ * Reserves a descriptor for a flow.
+ * @throws {DialError} when the process has no descriptor for another flow of the client.
+ */
 function placeOf({ source }: Origin, limit: Deadline): FlowPlace {
   if (!systemSockets().hasRoomForFlow(source)) {
     throw new DialError('failed', 'this process has too many open files');

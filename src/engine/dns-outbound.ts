@@ -10,12 +10,12 @@ import { QueuedPackets } from '../net/packets/queued-packets.ts';
 import { UDP_DNS_IDLE_MS } from '../net/time/time-limits.ts';
 import type { DialOptions, Outbound } from '../protocols/contract.ts';
 
-/** Pending queries of one client; beyond them a stream is not read, and datagrams are dropped. */
+/** Pending queries of one client; beyond this number a stream is not read, and datagrams are dropped. */
 const MOST_AT_ONCE = 64;
 
 /**
- * The outbound to the proxy's own resolver, which it serves as a DNS server over streams and datagrams, so
- * that queries are flows like any other.
+ * The outbound to the proxy's own resolver: serves it as a DNS server over streams and datagrams, so that queries are
+ * ordinary flows.
  */
 export class DnsOutbound implements Outbound {
   readonly #service: DnsService;
@@ -67,7 +67,7 @@ export class DnsOutbound implements Outbound {
         if (pending.size >= MOST_AT_ONCE) await Promise.race(pending);
       }
     } catch {
-      // The end of the stream; earlier queries still get their responses.
+      // At the end of the stream earlier queries still get their responses.
       await Promise.all(pending);
       await link.closeWrite().catch(() => undefined);
     } finally {

@@ -1,21 +1,21 @@
 import type { LogFields, Logger } from '../log/logger.ts';
 import type { Clock, Timer } from '../net/time/clock.ts';
 
-/** Period in which equal lines are counted as one. */
+/** Milliseconds in which equal lines are counted as one. */
 const WINDOW_MS = 60_000;
-/** Different lines in that period; further ones are only counted. */
+/** Different lines in that period; further lines are only counted. */
 const MAX_LINES = 128;
 /** Characters of a line, which may quote text from a server. */
 const MAX_LENGTH = 1024;
 
 interface Entry {
-  /** Repetitions in the current period. */
+  /** Number of repetitions in the current period. */
   more: number;
   readonly fields: LogFields | undefined;
 }
 
 /**
- * Log lines of level `info` about failed flows: each once per minute, and at its end the number of
+ * Log lines of level `info` about failed flows: each line once per minute, and at the end of the minute the number of
  * repetitions. However many flows fail, it writes at most 257 lines per minute and stores 128.
  */
 export class FailureLog {
@@ -24,9 +24,9 @@ export class FailureLog {
   /** The lines of the current period. */
   readonly #lines = new Map<string, Entry>();
   #startedAt = 0;
-  /** Failures beyond `MAX_LINES`. */
+  /** Number of failures beyond `MAX_LINES`. */
   #others = 0;
-  /** Set when there is something to write at the end of the period. */
+  /** The timer of the end of the period; set when there is a count to write. */
   #timer: Timer | undefined;
 
   constructor(log: Logger, clock: Clock) {

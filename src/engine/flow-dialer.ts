@@ -18,7 +18,7 @@ import { OutboundVersion } from './outbound-version.ts';
 import { resolveRoute, type Plane, type Resolved } from './plane.ts';
 import type { RouteQuery } from './router/query.ts';
 
-/** Pairs of rule and inbound with a log line of their own for blocked flows; all others share one. */
+/** Pairs of rule and inbound with separate log lines for blocked flows; all others share one. */
 const MOST_BLOCKED_LINES = 128;
 
 /**
@@ -35,22 +35,20 @@ function refuseRemoved<Link>({ standing }: Origin, link: Link, close: (link: Lin
 export interface FlowDialerDeps {
   readonly clock: Clock;
   readonly log: Logger;
-  /** The current plane; called for every decision. */
+  /** Returns the current plane; called for every decision. */
   readonly plane: () => Plane;
   /** The outbound to the proxy's own resolver. */
   readonly resolver: Outbound;
-  /** Counts flows that were not opened. */
+  /** The counts of flows that were not opened. */
   readonly outcomes: FlowOutcomes;
 }
 
 const stopping = (): DialError => new DialError('aborted', 'the proxy is stopping');
 
-/** The outbound to the proxy's own resolver, in the records of flows. */
+/** The tag and version of the proxy's own resolver in the records of flows. */
 const RESOLVER = { tag: '', version: 0 } as const;
 
-/**
- * Routes and dials streams and associations. Accepting the client and relaying are up to the caller.
- */
+/** Routes and dials streams and associations. The caller accepts the client and relays. */
 export class FlowDialer {
   /** The log of failed flows. */
   readonly failures: FailureLog;
@@ -70,15 +68,15 @@ export class FlowDialer {
   }
 
   /**
-   * Refuses flows from now on, because the process is stopping, but the first one of a connection that was
-   * accepted before: its client would be refused although another process may share the listener, or be
-   * next. Open flows and pending dials continue.
+   * Refuses flows from now on, because the process is stopping, except the first one of a connection that was accepted
+   * before: its client would be refused although another process may share the listener, or take it over. Open flows
+   * and pending dials continue.
    */
   refuseNew(): void {
     this.#refusesNew = true;
   }
 
-  /** Aborts every pending dial as well: the grace period of a stop is over. */
+  /** Aborts every pending dial as well, since the grace period of a stop is over. */
   stop(): void {
     this.#refusesNew = true;
     this.#stopping.abort(stopping());
@@ -90,22 +88,25 @@ export class FlowDialer {
     return this.#stopping.signal.aborted;
   }
 
-  /** Whether this is the route to the proxy's own resolver. */
+  /** Whether a route leads to the proxy's own resolver. */
   leadsToResolver({ version }: Resolved): boolean {
     return version === this.#resolver;
   }
 
-  /** The route of flows to the proxy's own resolver, which no rule decides. */
+  /** The route of flows to the proxy's own resolver, on which no rule decides. */
   resolverRoute({ epoch }: Plane): Resolved {
     return { version: this.#resolver, rule: undefined, epoch };
   }
 
-  /** The time limit of one dial, which the caller may abort earlier and disposes of. */
+  /** Creates the time limit of one dial, which the caller may abort earlier and disposes of. */
   limit(): Deadline {
     return new Deadline(this.#deps.clock, DIAL_MS, 'the dial', this.#stopping.signal);
   }
 
-  /** @throws {DialError} `aborted` */
+  /**
+   * Checks whether a flow may begin.
+   * @throws {DialError} `aborted`
+   */
   #begin({ session }: Origin): void {
     if (this.#stopping.signal.aborted || (this.#refusesNew && session?.isFresh !== true)) {
       throw stopping();
@@ -135,9 +136,10 @@ export class FlowDialer {
   /**
    * Opens an association through the outbound of a route; failures are logged.
    *
-   * @param opener destination of the packet that it is opened for, as the client wrote it, for messages
-   * @param first the same as it is sent
-   * @param deadline made by `limit`
+   * @param opener the destination of the packet that the association is opened for, as the client wrote it, for
+   * messages
+   * @param first that destination in the form in which it is sent
+   * @param deadline the result of `limit`
    * @throws {DialError} when the outbound could not open it
    */
   associate(
@@ -151,8 +153,8 @@ export class FlowDialer {
   }
 
   /**
-   * Dials through the outbound of a route, or, as long as no server is reached, through other members of its group;
-   * the route of the flow has the one that was.
+   * Dials through the outbound of a route, or, as long as no server is reached, through other members of its group; the
+   * route of the flow names the one that was reached.
    */
   async #dial<Link extends ByteLink | PacketLink>(
     route: Resolved,
@@ -196,7 +198,7 @@ export class FlowDialer {
     }
   }
 
-  /** Counts a flow that was not opened, unless its client or its account has gone. */
+  /** Counts a flow that was not opened, unless its client has disconnected or its account was removed. */
   #countFailure({ standing }: Origin, resolved: Resolved, { code }: DialError): void {
     if (code === 'aborted' || standing?.stands === false || this.leadsToResolver(resolved)) return;
     const { outcomes, clock } = this.#deps;
@@ -205,7 +207,7 @@ export class FlowDialer {
     if (outcome === 'failed') outcomes.dialFailed(resolved.version.tag);
   }
 
-  /** Logs that a flow goes on by another member; one line for all destinations. */
+  /** Logs that a flow continues by another member; one line for all destinations. */
   #logMissed(
     { version: { tag: outbound }, group }: Resolved,
     to: Destination,
@@ -254,12 +256,12 @@ export class FlowDialer {
     }
   }
 
-  /** Whether the destination stands for a feature, and the dial did not fail because of a stop. */
+  /** Whether a destination stands for a feature, and the dial did not fail because of a stop. */
   #isFeature({ host }: Destination): boolean {
     return clientFeatureHint(host) !== undefined && !this.stopped;
   }
 
-  /** Logs a failed flow, with a hint where its destination stands for a feature. */
+  /** Logs a failed flow, with a hint if its destination stands for a feature. */
   report(
     origin: Pick<Origin, 'inbound' | 'user' | 'source'>,
     to: Destination,
@@ -274,7 +276,7 @@ export class FlowDialer {
     );
   }
 
-  /** A page may request many blocked names: one line per minute for each rule and inbound. */
+  /** Logs a blocked flow, one line per minute for each rule and inbound: a page may request many blocked names. */
   #logBlocked(origin: Origin, to: Destination, resolved: Resolved, { message }: DialError): void {
     const { log } = this.#deps;
     if (!log.enabled('info')) return;
@@ -294,7 +296,9 @@ export class FlowDialer {
     );
   }
 
-  /** Clients may request the proxy itself any number of times: one line per minute for each destination. */
+  /**
+   * Logs a refusal, one line per minute for each destination: clients may request the proxy itself any number of times.
+   */
   #logRefusal(
     { inbound, source, user }: Origin,
     to: Destination,

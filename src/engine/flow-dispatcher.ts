@@ -43,14 +43,14 @@ export class FlowDispatcher implements Dispatcher {
   }
 
   /**
-   * Refuses new flows, of live sessions as well: the process is stopping. Otherwise a client with a carrier of
-   * many flows would open more until the grace period ends, and all of them would be reset.
+   * Refuses new flows, including those of live sessions, since the process is stopping. Otherwise a client with a
+   * carrier of many flows would open more until the grace period ends, and all of them would be reset.
    */
   refuseNew(): void {
     this.#dialer.refuseNew();
   }
 
-  /** Aborts every pending dial: the grace period of a stop is over. */
+  /** Aborts every pending dial, since the grace period of a stop is over. */
   stop(): void {
     this.#dialer.stop();
   }
@@ -70,8 +70,8 @@ export class FlowDispatcher implements Dispatcher {
     const toResolver = request.toResolver === true;
     const sniffable = request.sniff && !toResolver && ipVersion(query.host) !== 0;
 
-    // A sniffed name could change the route, so it is needed before the dial; and the client only sends its
-    // first bytes after it was accepted.
+    // A sniffed name could change the route, so it is needed before the dial; and the client sends its first bytes only
+    // after it was accepted.
     if (sniffable && this.#deps.plane().routes.needsDomain(query)) {
       const client = await request.accept();
       const sniffed = await sniff(client, { clock: this.#deps.clock });
@@ -107,7 +107,10 @@ export class FlowDispatcher implements Dispatcher {
     return new Association(request, { ...this.#deps, dialer: this.#dialer }).run();
   }
 
-  /** @throws {DialError} `not_found` for an invalid host */
+  /**
+   * The canonical host of a destination.
+   * @throws {DialError} `not_found` for an invalid host
+   */
   #hostOf({ origin, destination }: StreamRequest): string {
     const host = normalizeHost(destination.host);
     if (host !== undefined) return host;
@@ -125,16 +128,16 @@ export class FlowDispatcher implements Dispatcher {
   }
 
   /**
-   * Sniffs the name of a connected flow, for its record only. The wait ends when the server sends first: the
-   * protocol is then neither TLS nor HTTP.
+   * Sniffs the name of a connected flow, for its record only. Stops when the server sends first: the protocol is then
+   * neither TLS nor HTTP.
    */
   async #sniffBeside(client: ByteLink, remote: ByteLink): Promise<SniffedBeside> {
     const ahead = sniffAhead(client);
     if (ahead.done) return { name: ahead.domain, firstDown: undefined };
     using limit = new Deadline(this.#deps.clock, SNIFF_TIMEOUT_MS, 'sniffing');
     const { signal } = limit;
-    // The kernel relays only between links that are not being read. To others the read is left, since
-    // its end would pass through every layer of a carrier as an error.
+    // The kernel relays only between links that are not being read. On other links the read stays pending, since
+    // aborting it would pass through every layer of a carrier as an error.
     const maySplice = client.pourInto !== undefined && remote.pourInto !== undefined;
     const read = remote.read(maySplice ? signal : undefined);
     let isOver = false;
@@ -204,10 +207,10 @@ export class FlowDispatcher implements Dispatcher {
   }
 }
 
-/** What was found beside the first read of the server. */
+/** The result of sniffing beside the first read of the server. */
 interface SniffedBeside {
   readonly name: string | undefined;
-  /** That read, if it was not ended. */
+  /** The first read of the server, if it was not aborted. */
   readonly firstDown: Promise<Uint8Array | undefined> | undefined;
 }
 

@@ -40,7 +40,7 @@ export function flowInfo(
 const describe = (inbound: string, to: Destination, outbound: string): string =>
   `${inbound} -> ${to.network} ${shownEndpoint(to)} by ${outbound}`;
 
-/** The rule that decided, by the index that the API shows. */
+/** The text of the deciding rule, by the index that the API shows. */
 const describeRule = (rule: number | undefined): string =>
   rule === undefined ? 'default route' : `rule ${rule}`;
 
@@ -96,8 +96,8 @@ export const flowFields = ({ info }: Flow, failure?: Error): LogFields => ({
 const tagOf = (tag: string): string | undefined => (tag === '' ? undefined : tag);
 
 /**
- * Why a flow has ended without a byte from its destination; `undefined` where only the client is the reason:
- * it has disconnected without sending anything.
+ * The reason why a flow has ended without a byte from its destination; `undefined` if the client caused it by
+ * disconnecting without sending anything.
  *
  * @param suspect a probable cause of the silence: see `Outbound.suspect`
  */
@@ -123,10 +123,10 @@ export function causeOfSilence(
   return failure instanceof TruncatedError ? `${failure.message}${hint}` : failure.message;
 }
 
-/** The reason of a dial that is aborted because its client has disconnected. */
+/** The error of a dial that is aborted because its client has disconnected. */
 export const clientLeft = (): DialError => new DialError('aborted', 'the client has left');
 
-/** The reason of a flow that is refused: a reload has removed the account of its session. */
+/** The error of a flow that is refused because a reload has removed the account of its session. */
 export const accountRemoved = (): DialError =>
   new DialError('forbidden', 'the account has been removed');
 
@@ -141,8 +141,8 @@ export const notAHost = (host: string): DialError =>
   );
 
 /**
- * The error of a dial. After an abort the outbound may reject with any error, and the signal has the
- * reason; only an error of the same code is more precise, since it names the server that did not respond.
+ * The error of a dial. After an abort the outbound may reject with any error, and the signal has the reason; only an
+ * error with the same code is more precise, since it names the server that did not respond.
  */
 export function asDialError(error: unknown, signal: AbortSignal, target: Endpoint): DialError {
   if (!signal.aborted) return toDialError(error, target);

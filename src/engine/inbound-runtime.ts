@@ -16,7 +16,7 @@ import { DatagramSide } from './datagram-side.ts';
  */
 export class InboundRuntime {
   readonly tag: string;
-  /** State that its successive handlers share. */
+  /** State that the inbound's successive handlers share. */
   readonly memory: InboundMemory;
   readonly #tracker: Tracker;
   readonly #ownListeners: OwnListeners;
@@ -49,7 +49,7 @@ export class InboundRuntime {
   }
 
   /**
-   * Serves new carriers and clients by `handler`. Live ones keep theirs, but can open flows only while
+   * Serves new carriers and clients by `handler`. Live ones keep their handler, but can open flows only while
    * `handler` accepts their account.
    */
   swap(handler: InboundHandler): void {
@@ -76,7 +76,7 @@ export class InboundRuntime {
     this.#datagrams.receive(packet, answers);
   };
 
-  /** Serves no datagrams of new clients from now on; resolves when no association is left. */
+  /** Stops serving datagrams of new clients; resolves when no association remains. */
   drainDatagrams(): Promise<void> {
     return this.#datagrams.drain();
   }
@@ -86,7 +86,7 @@ export class InboundRuntime {
     this.#datagrams.accept();
   }
 
-  /** Resolves when no session is left. */
+  /** Resolves when no session remains. */
   whenIdle(): Promise<void> {
     if (this.sessions === 0) return Promise.resolve();
     this.#idle ??= Promise.withResolvers<void>();
@@ -99,7 +99,9 @@ export class InboundRuntime {
     this.#datagrams.destroy(cause);
   }
 
-  /** Uses callbacks, since the frame of an async function would be kept as long as the carrier is open. */
+  /**
+   * Serves a carrier with callbacks, since the frame of an async function would be kept as long as the carrier is open.
+   */
   #serve(carrier: Carrier, session: LiveSession): void {
     const end = (): void => {
       carrier.link.destroy();
@@ -115,12 +117,12 @@ export class InboundRuntime {
     try {
       this.#handler.serve(carrier, session).then(end, onFailed);
     } catch (error) {
-      // Thrown before there was a promise.
+      // Thrown before a promise was returned.
       onFailed(error);
     }
   }
 
-  /** Accepts its accounts, and passes it new datagrams. */
+  /** Starts using a handler: accepts its accounts, and passes new datagrams to it. */
   #begin(handler: InboundHandler): void {
     accountsOf(this.memory).replace(handler.accounts ?? NO_ACCOUNTS);
     this.#datagrams.swap(handler);

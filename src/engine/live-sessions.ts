@@ -62,7 +62,7 @@ export class LiveSessions implements SessionBook {
     };
   }
 
-  /** Resolves when nothing is live. */
+  /** Resolves when no session or hold remains. */
   whenIdle(): Promise<void> {
     if (this.#live.size === 0) return Promise.resolve();
     this.#idle ??= Promise.withResolvers<void>();

@@ -1,8 +1,8 @@
 import type { Outbound } from '../protocols/contract.ts';
 
 /**
- * One version of an outbound. Reloads may build several versions of a tag, of which only the newest takes
- * new flows. A retired version is closed after its last flow.
+ * One version of an outbound. Reloads may build several versions of a tag, of which only the newest accepts new flows.
+ * A retired version is closed after its last flow.
  */
 export class OutboundVersion {
   readonly tag: string;
@@ -18,12 +18,12 @@ export class OutboundVersion {
     this.outbound = outbound;
   }
 
-  /** Number of flows and dials that hold it. */
+  /** Number of flows and dials that hold the version. */
   get users(): number {
     return this.#users;
   }
 
-  /** Whether no new flow may use it. */
+  /** Whether no new flow may use the version. */
   get retired(): boolean {
     return this.#retired;
   }

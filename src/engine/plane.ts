@@ -3,20 +3,23 @@ import type { RouteDecision, RouteQuery } from './router/query.ts';
 
 /** The target of a route: an outbound, or a balancer that picks one for each new flow. */
 export interface Exit {
-  /** The outbound for the next flow. */
+  /** Picks the outbound for the next flow. */
   pick(): OutboundVersion;
-  /** Left out for a single outbound. */
+  /** The group of the outbound; left out for a single one. */
   readonly group?: ExitGroup;
 }
 
-/** Interchangeable outbounds, which dials report on. */
+/** Interchangeable outbounds, about which dials report. */
 export interface ExitGroup {
   readonly tag: string;
-  /** Another member for a flow whose dial has not reached the servers of these; `undefined` for none. */
+  /**
+   * Returns another member for a flow whose dial has not reached the servers of the members tried; `undefined` for
+   * none.
+   */
   next(tried: ReadonlySet<OutboundVersion>): OutboundVersion | undefined;
-  /** A dial has not reached the server of a member. */
+  /** Called when a dial has not reached the server of a member. */
   missed(version: OutboundVersion): void;
-  /** A dial through a member has succeeded. */
+  /** Called when a dial through a member has succeeded. */
   reached(version: OutboundVersion): void;
 }
 
@@ -28,13 +31,13 @@ export interface Routes {
 }
 
 /**
- * Everything that decides where new flows go. Immutable: a reload builds a new plane and swaps one pointer.
- * Flows keep the outbound version that they were opened on.
+ * A routing snapshot: all data that decides the routes of new flows. Immutable: a reload builds a new plane and swaps
+ * one pointer. Flows keep the outbound version that they were opened on.
  */
 export interface Plane {
   readonly epoch: number;
   readonly routes: Routes;
-  /** By tag of an outbound or balancer; has every tag that `routes` can return. */
+  /** Exits by tag of an outbound or balancer; contains every tag that `routes` can return. */
   readonly exits: ReadonlyMap<string, Exit>;
 }
 
@@ -51,7 +54,7 @@ export interface Resolved {
 export function resolveRoute(plane: Plane, query: RouteQuery): Resolved {
   const decision = plane.routes.route(query);
   const exit = plane.exits.get(decision.outbound);
-  // The configuration is checked for unknown references, so this would be a defect of the program.
+  // The configuration is checked for unknown references, so this would be a defect.
   if (!exit) throw new RangeError(`the plane has no exit named ${decision.outbound}`);
   return { version: exit.pick(), rule: decision.rule, epoch: plane.epoch, group: exit.group };
 }

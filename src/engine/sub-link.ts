@@ -24,7 +24,7 @@ import type { Plane, Resolved } from './plane.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 
-/** Time for which packets are dropped after a failed dial, before the next attempt. */
+/** Milliseconds for which packets are dropped after a failed dial, before the next attempt. */
 const FAILED_MS = 1_000;
 /** Packets that are queued while the outbound is being opened. */
 const KEPT_WHILE_OPENING = 64;
@@ -42,12 +42,12 @@ export interface SubLinkDeps extends AssociationDeps {
   readonly onClose: () => void;
 }
 
-/** The packets of one association through one outbound; when it is open, it is one flow. */
+/** The packets of one association through one outbound; once open, it is one flow. */
 export class SubLink {
   readonly #request: PacketRequest;
-  /** The route; once it is open, with the outbound that it is open on. */
+  /** The route; once the sub-link is open, with the outbound that it uses. */
   #resolved: Resolved;
-  /** The peer of its first packet, as the client wrote it, and as it is sent. */
+  /** The peer of the first packet, as the client wrote it; `#first` is the peer as it is sent. */
   readonly #opener: Endpoint;
   readonly #first: Endpoint;
   readonly #client: PacketLink;
@@ -58,12 +58,12 @@ export class SubLink {
   #dial: Deadline | undefined;
   #remote: PacketLink | undefined;
   #flow: Flow | undefined;
-  /** Closes the sub-link after a failed dial, so that the next packet opens another. */
+  /** The timer that closes the sub-link after a failed dial, so that the next packet opens another. */
   #retry: Timer | undefined;
-  /** Why the dial has failed, if clients are to be told. */
+  /** The reason of the failed dial, if clients are to be notified. */
   #refusal: Unreachable | undefined;
   readonly #idle: IdleTimer;
-  /** Shorter as long as all packets go to port 53. */
+  /** The idle limit in milliseconds; shorter as long as all packets go to port 53. */
   #idleMs = UDP_DNS_IDLE_MS;
 
   constructor(
@@ -133,7 +133,7 @@ export class SubLink {
     }
   }
 
-  /** Never rejects. */
+  /** Opens the outbound and relays packets. Never rejects. */
   async #run(): Promise<void> {
     using dialled = await this.#associate();
     if (!dialled) return;
@@ -177,7 +177,7 @@ export class SubLink {
       const { origin } = this.#request;
       return await dialer.associate(this.#resolved, this.#opener, origin, deadline, this.#first);
     } catch (error) {
-      // The dialer has logged it. Packets are dropped until the next attempt.
+      // The dialer has logged the failure. Packets are dropped until the next attempt.
       if (this.#state === 'closed') return undefined;
       this.#state = 'failed';
       this.#refusal = refusalOf(error);
@@ -213,7 +213,7 @@ export class SubLink {
     for (const packet of this.#takeWaiting()) this.send(packet);
   }
 
-  /** A packet for the client. */
+  /** Handles a packet for the client. */
   #receive(packet: Packet): void {
     this.#idle.touch();
     this.#flow?.addDown(packet.data.length);

@@ -1,7 +1,7 @@
 import type { OutboundVersion } from '../outbound-version.ts';
 import type { Health } from './prober.ts';
 
-/** Members that one flow tries at most: each is a connection, also when all of them are down. */
+/** Members that one flow tries: each costs a connection, even when all of them are down. */
 export const MOST_TRIES = 8;
 
 export type BalancerStrategy = 'failover' | 'round_robin';
@@ -12,7 +12,7 @@ export interface Member {
 }
 
 /**
- * A group of interchangeable outbounds: each new flow takes one that is available.
+ * A group of interchangeable outbounds: each new flow uses one that is available.
  *
  * If none is known to be available, members that were not probed yet are used; if all are unavailable, the
  * first one, so that the client gets the error of a real dial.
@@ -22,7 +22,10 @@ export class Balancer {
   readonly #strategy: BalancerStrategy;
   #turn = 0;
 
-  /** @param members at least one */
+  /**
+   * Creates a balancer.
+   * @param members at least one
+   */
   constructor(members: readonly Member[], strategy: BalancerStrategy) {
     this.#members = members;
     this.#strategy = strategy;
@@ -37,8 +40,8 @@ export class Balancer {
   }
 
   /**
-   * For failover, the next member for a flow that has tried others in vain: in the order of health and then of the
-   * list. Also one that is unavailable, which may be so no longer.
+   * The next member for failover, for a flow whose tries of other members failed: in the order of health and then of
+   * the list. Includes unavailable members, which may have recovered.
    */
   next(tried: ReadonlySet<OutboundVersion>): OutboundVersion | undefined {
     if (this.#strategy !== 'failover' || tried.size >= MOST_TRIES) return undefined;

@@ -53,7 +53,7 @@ export class BalancerGroup implements Exit, ExitGroup {
     );
   }
 
-  /** Starts probing, one member a step; nothing is opened before that. */
+  /** Starts probing, one member per step; nothing is opened before. */
   *start(): Steps<void> {
     for (const prober of this.#probers.values()) {
       prober.start();

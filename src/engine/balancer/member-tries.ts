@@ -10,10 +10,10 @@ import { DIAL_MS } from '../../net/time/time-limits.ts';
 import type { OutboundVersion } from '../outbound-version.ts';
 import type { ExitGroup } from '../plane.ts';
 
-/** A dial that its client has ended after this time counts as failed. */
+/** Milliseconds after which a dial that its client has aborted counts as failed. */
 export const SLOW_DIAL_MS = 2_000;
 
-/** Failures that say nothing about a member's server, whatever the dial had reached. */
+/** Failures that do not concern a member's server, however far the dial had come. */
 const NOT_OF_SERVER: ReadonlySet<DialErrorCode> = new Set([
   'blocked',
   'loop',
@@ -22,8 +22,9 @@ const NOT_OF_SERVER: ReadonlySet<DialErrorCode> = new Set([
 ]);
 
 /**
- * The tries of one dial through a group: when a member's server was not reached, the group is told, and may name
- * another member, for the rest of the dial's time limit. What a server has reported about the destination is final.
+ * The tries of one dial through a group: when a member's server was not reached, the failure is reported to the group,
+ * which may name another member for the rest of the dial's time limit. A server's report about the destination is
+ * final.
  */
 export class MemberTries {
   readonly #group: ExitGroup;
@@ -34,7 +35,7 @@ export class MemberTries {
   #reach = new ServerReach();
   #timer: Timer | undefined;
 
-  /** @param limit that of the whole dial */
+  /** @param limit the time limit of the whole dial */
   constructor(group: ExitGroup, clock: Clock, limit: AbortSignal) {
     this.#group = group;
     this.#clock = clock;
@@ -43,7 +44,7 @@ export class MemberTries {
   }
 
   /**
-   * Begins a try. While another member is left, its server has to be reached in half of the time that is left.
+   * Begins a try. While another member remains, the server has to be reached in half of the remaining time.
    *
    * @returns options for the outbound
    */
@@ -62,17 +63,17 @@ export class MemberTries {
     return { signal: AbortSignal.any([this.#limit, own.signal]), reach };
   }
 
-  /** A try has succeeded. */
+  /** Records a successful try. */
   succeeded(version: OutboundVersion): void {
     this.#timer?.cancel();
     this.#group.reached(version);
   }
 
   /**
-   * A try has failed.
+   * Records a failed try.
    *
-   * @param hasDestination `false` for an association, of which a server reports nothing but its own failures
-   * @returns the member that is to be tried next, if any
+   * @param hasDestination `false` for an association, about which a server reports only its own failures
+   * @returns the member to try next, if any
    */
   failed(
     version: OutboundVersion,
@@ -89,7 +90,7 @@ export class MemberTries {
     if (NOT_OF_SERVER.has(error.code) || isOfThisHost(error)) return false;
     if (error.code === 'aborted' && this.#clock.now() - this.#startedAt < SLOW_DIAL_MS)
       return false;
-    // Without a destination only a request that does not fit is not the server's.
+    // Without a destination, every failure but an unsuitable request is the server's.
     return this.#reach.isMissed || (!hasDestination && !this.#reach.isUntried);
   }
 }

@@ -9,15 +9,15 @@ export type Health = 'unknown' | 'available' | 'unavailable';
 /** A probe with a time limit of 0 could never succeed; timers have a resolution of 1 ms. */
 const LEAST_TIMEOUT_MS = 1;
 
-/** From the start of a probe that a dial has caused to the start of the next such one. */
+/** Milliseconds between the starts of two probes that dials have caused. */
 export const LEAST_CHECK_MS = 1_000;
 
-/** What a prober knows of its member. */
+/** The health of a member as its prober knows it. */
 export interface MemberHealth {
   readonly health: Health;
-  /** When the last probe ended, on the clock of the prober; `undefined` before that. */
+  /** When the last probe ended, on the clock of the prober; `undefined` before the first. */
   readonly probedAt: number | undefined;
-  /** Why the last probe failed, if it did. */
+  /** The reason why the last probe failed, if it did. */
   readonly error: string | undefined;
 }
 
@@ -26,7 +26,7 @@ export interface ProberOptions {
   readonly name: string;
   /** Tag of the member. */
   readonly outbound: string;
-  /** From the end of one probe to the start of the next; 0 runs them back to back. */
+  /** Milliseconds from the end of one probe to the start of the next; 0 runs them back to back. */
   readonly intervalMs: number;
   readonly timeoutMs: number;
   /** Connects to the member's server and closes the connection; rejects when it cannot. */
@@ -44,14 +44,14 @@ export class Prober {
   #health: Health;
   #probedAt: number | undefined;
   #error: string | undefined;
-  /** That of the next probe; `undefined` while one is under way and before the first. */
+  /** The timer of the next probe; `undefined` while a probe is running and before the first. */
   #timer: Timer | undefined;
   #isProbing = false;
-  /** What a dial has found since the probe under way began. */
+  /** The health that a dial has found since the running probe began. */
   #found: Exclude<Health, 'unknown'> | undefined;
-  /** When the next probe begins, while there is a timer. */
+  /** When the next probe begins, if the timer is set. */
   #dueAt = 0;
-  /** When the last probe that a dial has caused began, or will. */
+  /** When the last probe that a dial has caused began, or will begin. */
   #checkedAt = -Infinity;
 
   constructor(options: ProberOptions) {
@@ -67,17 +67,17 @@ export class Prober {
     return { health: this.#health, probedAt: this.#probedAt, error: this.#error };
   }
 
-  /** Probes at once and then periodically until `stop`; does nothing after `stop`. */
+  /** Probes at once and then periodically until `stop`; no effect after `stop`. */
   start(): void {
     if (this.#stopping.signal.aborted) return;
     void this.#probeOnce();
   }
 
   /**
-   * Starts the next probe at once where a dial contradicts what is known; does nothing before `start`. One probe runs
-   * at a time, and dials cause at most one a second, however many they are.
+   * Starts the next probe at once when a dial contradicts the known health; no effect before `start`. One probe runs at
+   * a time, and dials cause at most one per second, however many they are.
    *
-   * @param found what the dial has found
+   * @param found the health that the dial has found
    */
   check(found: Exclude<Health, 'unknown'>): void {
     if (this.#health === found || this.#stopping.signal.aborted) return;
@@ -131,7 +131,7 @@ export class Prober {
     if (this.#found) this.check(this.#found);
   }
 
-  /** Logs changes of the health only. @param error why the probe failed */
+  /** Logs changes of the health only. @param error the reason why the probe failed */
   #ended(error: string | undefined): void {
     if (this.#stopping.signal.aborted) return;
     const { clock, log, name, outbound } = this.#options;

@@ -4,7 +4,7 @@ import { GeoFileError } from './geo-data.ts';
 /** Bytes with random access. */
 export interface ByteSource {
   readonly size: number;
-  /** Exactly `length` bytes from a position. @throws {GeoFileError} when the file is shorter. */
+  /** Reads exactly `length` bytes from a position. @throws {GeoFileError} when the file is shorter. */
   read(position: number, length: number): Promise<Uint8Array>;
 }
 
@@ -15,7 +15,7 @@ export function bytesSource(bytes: Uint8Array): ByteSource {
   };
 }
 
-/** An open file. @param size of the file when it was opened */
+/** An open file. @param size the size of the file in bytes when it was opened */
 export function fileSource(file: FileHandle, size: number): ByteSource {
   return {
     size,

@@ -6,14 +6,14 @@ import { WireReader } from './wire-reader.ts';
 const WINDOW = 64 * 1024;
 /** Tag of an entry: field 1 of the file, length-delimited. The file has no other field. */
 const ENTRY_TAG = 0x0a;
-/** Most bytes before an entry: the tag, and its length as a varint of up to 5 bytes. */
+/** The most bytes before the message of an entry: the tag, and its length as a varint of up to 5 bytes. */
 const ENTRY_HEADER = 1 + 5;
 /** Tag of `country_code`: field 1 of an entry, length-delimited. Generators write it first. */
 const CODE_TAG = 0x0a;
 const MAX_CODE = 127;
 
 /**
- * The messages of the entries with these codes (in lower case), by code; the first entry of a code counts.
+ * Finds the messages of the entries with these codes (in lower case), by code; the first entry of a code counts.
  *
  * Walks over the whole file and thereby validates it, but reads only the beginning of each entry, and the
  * wanted ones completely: a file of 70 MB costs no more than the lists in use.
@@ -35,16 +35,17 @@ export async function findEntries(
 
 /** An entry of a geo file: a list. */
 export interface GeoEntry {
-  /** In lower case; empty if it has none. */
+  /** The code in lower case; empty if the entry has none. */
   readonly code: string;
-  /** Bytes of its message. */
+  /** Length of the entry's message in bytes. */
   readonly length: number;
-  /** Reads its message. */
+  /** Reads the entry's message. */
   readonly message: () => Promise<Uint8Array>;
 }
 
 /**
- * The entries of a file, in order. Holds one window of the file; a message is held only by who reads it.
+ * Iterates over the entries of a file, in order. Holds one window of the file; messages are held only by the caller
+ * that reads them.
  *
  * @param codeField the field in which newer generators may repeat the code
  * @throws {GeoFileError} when the file does not consist of entries
@@ -71,7 +72,7 @@ export async function* walkEntries(
   }
 }
 
-/** Where the message of the entry at `at` starts, and how long it is. */
+/** The start and the length of the message of the entry at `at`. */
 function entryAt(head: Uint8Array, at: number, size: number): { start: number; length: number } {
   const corrupt = (what: string): GeoFileError => new GeoFileError(`${what} at byte ${at}`);
   if (head[0] !== ENTRY_TAG) throw corrupt('no list begins');
@@ -89,7 +90,7 @@ function entryAt(head: Uint8Array, at: number, size: number): { start: number; l
   );
 }
 
-/** The code when it is the first field of an entry, in lower case. */
+/** The code in lower case, if it is the first field of an entry. */
 function leadingCode(head: Uint8Array, length: number): string | undefined {
   const size = head[1] ?? 0;
   if (head[0] !== CODE_TAG || size === 0 || size > MAX_CODE || 2 + size > length) return undefined;
@@ -119,7 +120,7 @@ class Window {
     this.#source = source;
   }
 
-  /** `length` bytes from a position, fewer at the end of the file. */
+  /** Reads `length` bytes from a position, fewer at the end of the file. */
   async at(position: number, length: number): Promise<Uint8Array> {
     const wanted = Math.min(length, this.#source.size - position);
     const offset = position - this.#start;

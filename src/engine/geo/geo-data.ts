@@ -5,30 +5,30 @@ import { WeirError } from '../../errors.ts';
 
 /** The lists of the geo files that rules use. */
 export interface GeoData {
-  /** By `geositeKey`. */
+  /** Domain lists by `geositeKey`. */
   readonly geosite: ReadonlyMap<string, DomainList>;
-  /** By code, in lower case. */
+  /** Network lists by code, in lower case. */
   readonly geoip: ReadonlyMap<string, GeoipList>;
 }
 
 export interface GeoipList {
   readonly networks: NetworkList;
-  /** Whether the list consists of the addresses outside of its networks. */
+  /** Whether the list consists of the addresses outside its networks. */
   readonly inverse: boolean;
 }
 
-/** `code` or `code@attribute`, in lower case. */
+/** The key of a geosite list: `code` or `code@attribute`, in lower case. */
 export const geositeKey = ({ code, attribute }: GeositeRef): string =>
   (attribute === undefined ? code : `${code}@${attribute}`).toLowerCase();
 
-/** A geo file is unreadable or invalid; errors of `loadGeoData` name the file. */
+/** The error of an unreadable or invalid geo file; errors of `loadGeoData` name the file. */
 export class GeoFileError extends WeirError {
   constructor(message: string, options?: ErrorOptions) {
     super('geo_file', message, options);
   }
 }
 
-/** A rule names a list that the file does not have. */
+/** The error of a rule that names a list that the file does not have. */
 export class GeoCodeError extends WeirError {
   constructor(kind: GeoKind, code: string) {
     super('geo_code', `${kind} code not found: ${code}`);

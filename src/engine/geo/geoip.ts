@@ -11,7 +11,7 @@ const CIDR_IP = 1;
 const CIDR_PREFIX = 2;
 
 /**
- * The networks of one GeoIP message.
+ * Reads the networks of one GeoIP message.
  * @throws {GeoFileError} for an invalid message
  */
 export function readGeoip(message: Uint8Array): GeoipList {
@@ -27,7 +27,7 @@ export function readGeoip(message: Uint8Array): GeoipList {
   return { networks: networks.build(), inverse };
 }
 
-/** A network as the file has it. */
+/** A network as stored in the file. */
 interface GeoipNetwork {
   readonly address: Uint8Array;
   readonly prefix: number;

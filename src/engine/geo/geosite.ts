@@ -17,7 +17,7 @@ export const ROOT_DOMAIN = 2;
 export const FULL = 3;
 
 /**
- * The domains of one GeoSite message, as one list for each attribute: all domains for `undefined`, otherwise
+ * Reads the domains of one GeoSite message into one list for each attribute: all domains for `undefined`, otherwise
  * those with the attribute (in lower case), whatever its value.
  *
  * @throws {GeoFileError} for an invalid message
@@ -42,13 +42,13 @@ export function readGeosite(
   return new Map(lists.map(({ attribute, domains }) => [attribute, domains.build()]));
 }
 
-/** A domain as the file has it. */
+/** A domain as stored in the file. */
 export interface GeositeDomain {
   readonly type: number;
   readonly value: Uint8Array;
 }
 
-/** Reads one domain. @param carried set to its attributes */
+/** Reads one domain. @param carried set to the domain's attributes */
 export function readDomain(reader: WireReader, carried: string[]): GeositeDomain {
   let type = PLAIN;
   let value: Uint8Array = new Uint8Array(0);

@@ -42,7 +42,7 @@ export async function loadGeoData(files: GeoFiles, rules: readonly RuleSpec[]): 
   };
 }
 
-/** The lists of a geosite file that these references name, by `geositeKey`. */
+/** Reads the lists of a geosite file that these references name, by `geositeKey`. */
 export async function geositeLists(
   source: ByteSource,
   refs: readonly GeositeRef[],
@@ -63,7 +63,7 @@ export async function geositeLists(
   return lists;
 }
 
-/** The lists of a geoip file that these references name, by code in lower case. */
+/** Reads the lists of a geoip file that these references name, by code in lower case. */
 async function geoipLists(
   source: ByteSource,
   refs: readonly GeoipRef[],

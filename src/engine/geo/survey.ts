@@ -17,24 +17,27 @@ import {
 } from './geosite.ts';
 import { WireReader } from './wire-reader.ts';
 
-/*
- * What geo files hold, for people; the running router loads only the lists that rules name. One list is in memory
- * at a time.
+/**
+ * Summaries of geo files, for users; the running router loads only the lists that rules name. One list is in memory at
+ * a time.
  */
 
 /** A list of a file. */
 export interface GeoListSummary {
   readonly code: string;
-  /** Domains or networks. */
+  /** Number of domains or networks. */
   readonly entries: number;
-  /** How many domains carry each attribute; empty for networks. */
+  /** Number of domains that carry each attribute; empty for networks. */
   readonly attributes: Readonly<Record<string, number>>;
 }
 
 /** Attributes of one list that are counted. */
 const MOST_ATTRIBUTES = 256;
 
-/** @throws {GeoFileError} for an invalid file */
+/**
+ * Summarizes the lists of a geosite file.
+ * @throws {GeoFileError} for an invalid file
+ */
 export async function* geositeSummaries(source: ByteSource): AsyncGenerator<GeoListSummary> {
   for await (const { code, message } of walkEntries(source, SITE_CODE)) {
     const counts = new Map<string, number>();
@@ -51,7 +54,10 @@ export async function* geositeSummaries(source: ByteSource): AsyncGenerator<GeoL
   }
 }
 
-/** @throws {GeoFileError} for an invalid file */
+/**
+ * Summarizes the lists of a geoip file.
+ * @throws {GeoFileError} for an invalid file
+ */
 export async function* geoipSummaries(source: ByteSource): AsyncGenerator<GeoListSummary> {
   for await (const { code, message } of walkEntries(source, GEOIP_CODE)) {
     const reader = new WireReader(await message());
@@ -64,9 +70,9 @@ export async function* geoipSummaries(source: ByteSource): AsyncGenerator<GeoLis
 /** A list that contains a host. */
 export interface GeoMatch {
   readonly code: string;
-  /** Its first entry that contains the host: `domain:example.com`, `10.0.0.0/8`; empty for an inverse list. */
+  /** The first entry that contains the host: `domain:example.com`, `10.0.0.0/8`; empty for an inverse list. */
   readonly entry: string;
-  /** The attributes of all its entries that contain the host, for `code@attribute`. */
+  /** The attributes of all entries that contain the host, for `code@attribute`. */
   readonly attributes: readonly string[];
 }
 
@@ -78,9 +84,9 @@ const KINDS: Readonly<Record<number, string>> = {
 };
 
 /**
- * The lists that contain a name.
+ * Finds the lists that contain a name.
  * @throws {GeoFileError} for an invalid file
- * @throws {RegexError} for an invalid pattern of it
+ * @throws {RegexError} for an invalid pattern in it
  */
 export async function* geositeMatches(source: ByteSource, host: string): AsyncGenerator<GeoMatch> {
   const name = normalizeName(host);
@@ -118,7 +124,7 @@ function contains(
 }
 
 /**
- * The lists that contain an address.
+ * Finds the lists that contain an address.
  * @throws {GeoFileError} for an invalid file
  */
 export async function* geoipMatches(source: ByteSource, host: string): AsyncGenerator<GeoMatch> {
@@ -141,7 +147,7 @@ export async function* geoipMatches(source: ByteSource, host: string): AsyncGene
 interface ReadDomain {
   readonly domain: GeositeDomain;
   readonly text: string;
-  /** Reused for the next one. */
+  /** The attributes of the domain; the array is reused for the next one. */
   readonly attributes: readonly string[];
 }
 

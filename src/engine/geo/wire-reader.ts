@@ -31,7 +31,7 @@ export class WireReader {
   }
 
   /**
-   * Advances to the next field; false at the end of the message.
+   * Advances to the next field; returns false at the end of the message.
    * @throws {GeoFileError} for an invalid message
    */
   next(): boolean {
@@ -95,7 +95,7 @@ export class WireReader {
     for (let i = 0; i < MAX_VARINT; i++) {
       if (this.#at === this.#limit) throw new GeoFileError('a number is truncated');
       const byte = this.bytes[this.#at++] ?? 0;
-      // Values beyond 53 bits lose digits; no field that is used has them.
+      // Values beyond 53 bits lose digits; no field in use has them.
       value += (byte & 0x7f) * 2 ** (7 * i);
       if (byte < 0x80) return value;
     }

@@ -9,13 +9,13 @@ import {
   type NetworkList,
 } from './tables/network-list.ts';
 
-/** Longer lists are not shared: the text that identifies them would cost more. */
+/** The longest list that is shared, in entries: the key that identifies a longer one would cost more. */
 const MAX_SHARED_LENGTH = 64;
 
 /** Rules as conditions over numbered lists, and the lists of each field by number. */
 export interface CompiledRules {
   readonly rules: readonly IndexedRule[];
-  /** By position: rules that no name can match, with the matcher that is the reason. */
+  /** Rules that no name can match, by position, with the matcher that is the reason. */
   readonly impossible: ReadonlyMap<number, MatcherKey>;
   readonly domains: readonly DomainList[];
   readonly destinations: readonly NetworkList[];
@@ -144,7 +144,7 @@ class Numbering<T> {
   }
 }
 
-/** Unknown codes are refused when geo files are loaded, so this would be a defect of the program. */
+/** The list of a code. Unknown codes are refused when geo files are loaded, so a missing one would be a defect. */
 function found<T>(list: T | undefined, what: string): T {
   if (list === undefined) throw new RangeError(`${what} was not loaded`);
   return list;

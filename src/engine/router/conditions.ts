@@ -28,7 +28,7 @@ export const MATCHERS = [
 export type MatcherKey = (typeof MATCHERS)[number];
 
 /**
- * One matcher of a rule. It holds if the query's value is in any of `lists` or not in any one of `outside`,
+ * One matcher of a rule. The condition holds if the query's value is in any of `lists` or not in any one of `outside`,
  * and never for a query without a value in this field.
  */
 export interface Condition {
@@ -40,7 +40,7 @@ export interface Condition {
 
 /** A rule that matches if all conditions hold. */
 export interface IndexedRule {
-  /** Its position in the configuration. */
+  /** The position of the rule in the configuration. */
   readonly rule: number;
   readonly conditions: readonly Condition[];
 }
@@ -55,7 +55,10 @@ export class Hits {
   readonly lists: number[] = [];
   readonly #marks: Uint8Array;
 
-  /** @param size one more than the highest list */
+  /**
+   * Creates an empty set of lists.
+   * @param size one more than the highest list
+   */
   constructor(size: number) {
     this.#marks = new Uint8Array(size);
   }
@@ -78,6 +81,6 @@ export class Hits {
 
 /** The lists that the value of each field of a query is in. */
 export interface Facts {
-  /** `undefined` where the query has no value: an IP address has no domain, for instance. */
+  /** The lists of a field; `undefined` if the query has no value: an IP address has no domain, for instance. */
   hits(field: QueryField): Hits | undefined;
 }

@@ -13,24 +13,24 @@ import { assembleTables } from './tables/router-tables.ts';
 /** A matcher of the rule that decided. */
 export interface MatchedEntry {
   readonly key: MatcherKey;
-  /** Its first entry that matches, as written. */
+  /** The first entry of the matcher that matches, as written. */
   readonly entry: string;
 }
 
 /** A rule before the one that decided. */
 export interface PassedRule {
   readonly rule: number;
-  /** Its matchers that do not match, at least one, in the order in which they are examined. */
+  /** The matchers of the rule that do not match, at least one, in the order in which they are examined. */
   readonly failing: readonly MatcherKey[];
   /**
-   * Why the first of them does not match: the flow has another value, or none (an address has no domain), or
-   * no flow can match it.
+   * The reason why the first of these does not match: the flow has another value, or none (an address has no domain),
+   * or no flow can match it.
    */
   readonly reason: 'different' | 'no value' | 'impossible';
 }
 
 export interface RouteExplanation extends RouteDecision {
-  /** One for each matcher of the rule; none for the default route and for a rule without matchers. */
+  /** Matched entries, one for each matcher of the rule; none for the default route and for a rule without matchers. */
   readonly matched: readonly MatchedEntry[];
   readonly passed: readonly PassedRule[];
 }
@@ -46,12 +46,12 @@ export class RouteExplainer {
   readonly #rules: ReadonlyMap<number, IndexedRule>;
   readonly #impossible: ReadonlyMap<number, MatcherKey>;
   readonly #numbers: Uint32Array;
-  /** By rule: where each of its conditions starts in `#numbers`, packed as a rule of its own. */
+  /** Start of each condition in `#numbers`, packed as a separate rule, by rule. */
   readonly #starts: ReadonlyMap<number, readonly number[]>;
   readonly #facts: QueryFacts;
   readonly #router: Router;
 
-  /** @param geo the lists that the rules name; only needed when they name one */
+  /** @param geo the lists that the rules name; needed only if they name one */
   constructor(spec: RoutingSpec, regexes: RegexCache, geo?: GeoData) {
     this.#spec = spec;
     this.#regexes = regexes;
@@ -92,12 +92,12 @@ export class RouteExplainer {
     return this.#router.route(query);
   }
 
-  /** See `Router.needsDomain`. */
+  /** Whether a sniffed name could change the decision; see `Router.needsDomain`. */
   needsDomain(query: RouteQuery): boolean {
     return this.#router.needsDomain(query);
   }
 
-  /** Why a rule does not match; `undefined` when it does. */
+  /** The reason why a rule does not match; `undefined` when it does. */
   #passes(rule: number, facts: Facts): PassedRule | undefined {
     const impossible = this.#impossible.get(rule);
     if (impossible) return { rule, failing: [impossible], reason: 'impossible' };

@@ -5,7 +5,7 @@ import type { MatcherKey } from './conditions.ts';
 
 /** One of the alternatives of a matcher. */
 export interface MatcherEntry {
-  /** As written in a configuration, except for the case of letters. */
+  /** The text as written in a configuration, except for the case of letters. */
   readonly text: string;
   /** A rule with this entry alone. */
   readonly rule: RuleSpec;
@@ -31,7 +31,7 @@ export const NO_MATCHERS: RuleSpec = {
 export const matcherEntries = (rule: RuleSpec, key: MatcherKey): readonly MatcherEntry[] =>
   ENTRIES[key].entries(rule);
 
-/** Their texts alone, which costs less. */
+/** The texts of these entries alone, which costs less. */
 export const matcherTexts = (rule: RuleSpec, key: MatcherKey): readonly string[] =>
   ENTRIES[key].texts(rule);
 

@@ -60,14 +60,14 @@ export class QueryFacts implements Facts {
   }
 }
 
-/** One field of one query. */
+/** The value of one field of one query. */
 class FieldFacts {
   readonly #hits: Hits;
   readonly #match: (query: RouteQuery, hits: Hits) => boolean;
   #query: RouteQuery | undefined;
   #known = false;
 
-  /** @param match adds the lists that the value of the field is in; returns whether there is a value */
+  /** @param match adds the lists that contain the value of the field; returns whether there is a value */
   constructor(lists: number, match: (query: RouteQuery, hits: Hits) => boolean) {
     this.#hits = new Hits(lists);
     this.#match = match;

@@ -8,7 +8,7 @@ import { buildRouterTables, type RouterTables } from './tables/router-tables.ts'
 import { RuleIndex } from './rule-index.ts';
 
 export interface RouterResources {
-  /** Kept across reloads: see RegexCache. */
+  /** Compiled patterns, kept across reloads: see RegexCache. */
   readonly regexes: RegexCache;
   /** The compiled patterns of the tables; compiled by the router when left out. */
   readonly compiled?: RegexSet;
@@ -28,7 +28,7 @@ export interface RouterResources {
 export class Router {
   readonly #default: string;
   readonly #exits: readonly string[];
-  /** Per rule: its tag, as a position in `#exits`. */
+  /** The target of each rule, as a position in `#exits`. */
   readonly #ruleExits: Uint32Array;
   readonly #rules: RuleIndex;
   /** The rules with a domain matcher, without their domain conditions. */
@@ -60,8 +60,8 @@ export class Router {
   }
 
   /**
-   * Whether a sniffed name could change the decision: the destination is an IP address, no name is known,
-   * and a rule before the deciding one fails only for lack of a name.
+   * Whether a sniffed name could change the decision: the destination is an IP address, no name is known, and a rule
+   * before the deciding one fails only for lack of a name.
    */
   needsDomain(query: RouteQuery): boolean {
     if (query.sniffed !== undefined || ipVersion(query.host) === 0) return false;

@@ -19,7 +19,7 @@ export interface RuleIndexData {
 /** The rules that are filed under the lists of one field. */
 export interface FiledRules {
   readonly field: QueryField;
-  /** Per list: where its rules end in `rules`; they start where those of the previous list end. */
+  /** End of each list's rules in `rules`; they start where those of the previous list end. */
   readonly ends: Uint32Array;
   /** The rules of all lists, list by list. */
   readonly rules: Uint32Array;
@@ -66,7 +66,7 @@ export class RuleIndex {
     this.#data = data;
   }
 
-  /** The position of the first matching rule before `limit`. */
+  /** The position of the first matching rule before `limit`; `undefined` for none. */
   first(facts: Facts, limit = Infinity): number | undefined {
     const { always, filed } = this.#data;
     let best = this.#firstOf(always, 0, always.length, facts, limit);
@@ -79,7 +79,7 @@ export class RuleIndex {
     return best < limit ? best : undefined;
   }
 
-  /** The lowest matching position below `limit` among some rules, otherwise `limit`. */
+  /** The lowest matching position below `limit` among some rules; `limit` if there is none. */
   #firstOf(rules: Uint32Array, from: number, to: number, facts: Facts, limit: number): number {
     const { numbers } = this.#data;
     for (let index = from; index < to; index++) {

@@ -5,12 +5,12 @@ const CR = 0x0d;
 const SPACE = 0x20;
 const HYPHEN = 0x2d;
 
-/** The longest registered method has 17 characters (IANA). */
+/** Length of the longest method that is accepted; the longest registered one has 17 characters (IANA). */
 const MAX_METHOD = 20;
 const CONNECT = 'CONNECT';
 const PROTOCOL = 'HTTP/1.';
 
-/** RFC 9112 §3.2: origin, absolute and asterisk form; only CONNECT has the authority form. */
+/** Starts of a target in origin, absolute and asterisk form (RFC 9112 §3.2); only CONNECT has the authority form. */
 const TARGET_STARTS = ['/', 'http://', 'https://', '*'];
 const LONGEST_START = Math.max(...TARGET_STARTS.map((start) => start.length));
 const AUTHORITY = /^https?:\/\/([^/?#]*)/i;
@@ -19,7 +19,7 @@ type Part = 'method' | 'before-target' | 'target' | 'before-version' | 'version'
 
 /**
  * Finds the host of an HTTP/1 request (RFC 9112 §3.2): that of a target in absolute form, otherwise that of
- * the Host field. It keeps its position, so that each byte is examined once, however they are chunked.
+ * the Host field. The sniffer keeps its position, so that each byte is examined once, however they are chunked.
  *
  * Methods must have the form of the registered ones (capital letters and hyphens; they are case-sensitive,
  * RFC 9110 §9.1), so that other protocols, which begin with small letters, are recognised at once. A target
@@ -84,7 +84,7 @@ export class HttpSniffer implements Sniffer {
     this.#start = this.#at;
   }
 
-  /** Whether the target has a form that the method allows. @param partial whether more of it may follow */
+  /** Whether the target has a form that the method allows. @param partial whether more of the target may follow */
   #canBeTarget(bytes: Uint8Array, partial: boolean): boolean {
     if (this.#connects) return true;
     const end = Math.min(this.#start + LONGEST_START, partial ? this.#at + 1 : this.#at);

@@ -8,7 +8,7 @@ import { TLS_HANDSHAKE, TlsSniffer } from './tls.ts';
 
 /** Number of first bytes that are examined. */
 export const SNIFF_LIMIT = 8192;
-/** Time limit for the client to send them. */
+/** Milliseconds that a client has to send its first bytes. */
 export const SNIFF_TIMEOUT_MS = 300;
 
 const NOTHING = new Uint8Array(0);
@@ -31,8 +31,8 @@ export async function sniff(link: ByteLink, options: SniffOptions): Promise<stri
 }
 
 /**
- * Finds the domain in the bytes that the link has already received, and unreads them. `MORE` when further
- * bytes could change the result.
+ * Finds the domain in the bytes that the link has already received, and unreads them. Returns `MORE` when further bytes
+ * could change the result.
  */
 export function sniffAhead(link: Pick<ByteLink, 'takeAhead' | 'unread'>): Sniffed {
   const chunk = link.takeAhead?.();
@@ -42,10 +42,10 @@ export function sniffAhead(link: Pick<ByteLink, 'takeAhead' | 'unread'>): Sniffe
   return sniffed.done || chunk.length < SNIFF_LIMIT ? sniffed : NO_NAME;
 }
 
-/** The same as `sniff`, until `signal` aborts. */
+/** Sniffs the domain as `sniff` does, until `signal` aborts. */
 export async function sniffUntil(link: ByteLink, signal: AbortSignal): Promise<string | undefined> {
   const sniffer = new DomainSniffer();
-  /** The first chunk, which usually is enough, or a copy of all of them. */
+  /** The first chunk, which usually suffices, or a copy of all chunks. */
   let head: Uint8Array = NOTHING;
   let copy: GrowingBytes | undefined;
   let last: Uint8Array | undefined;
@@ -79,7 +79,7 @@ async function readOrEnd(link: ByteLink, signal: AbortSignal): Promise<Uint8Arra
   try {
     return await link.read(signal);
   } catch {
-    // A time limit, an abort or a failure: there is no name in each case.
+    // A time limit, an abort or a failure: in each case there is no name.
     return undefined;
   }
 }

@@ -9,7 +9,10 @@ export type Sniffed =
 
 /** Finds a name in bytes as they arrive. */
 export interface Sniffer {
-  /** @param bytes all bytes since the start, including those of earlier calls */
+  /**
+   * Examines the bytes.
+   * @param bytes all bytes since the start, including those of earlier calls
+   */
   look(bytes: Uint8Array): Sniffed;
 }
 
@@ -18,7 +21,7 @@ export const NO_NAME: Sniffed = { done: true, domain: undefined };
 
 /**
  * The domain name in bytes from a client, given as Latin-1 text, in the form of requested names: lower case,
- * ASCII, without the trailing dot. `undefined` for an IP address and for anything else that is not a name.
+ * ASCII, without the trailing dot. `undefined` for an IP address and for any other text that is not a name.
  */
 export function domainName(text: string): string | undefined {
   return normalizeDomain(Buffer.from(text, 'latin1').toString('utf8'));

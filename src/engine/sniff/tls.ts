@@ -1,28 +1,28 @@
 import { GrowingBytes } from '../../collections/growing-bytes.ts';
 import { domainName, MORE, NO_NAME, type Sniffed, type Sniffer } from './sniffer.ts';
 
-/** ContentType handshake (RFC 8446 §5.1): the first byte of every TLS connection. */
+/** The content type handshake (RFC 8446 §5.1): the first byte of every TLS connection. */
 export const TLS_HANDSHAKE = 22;
 
 const RECORD_HEADER = 5;
-/** Largest plaintext record (RFC 8446 §5.1). */
+/** The largest plaintext record in bytes (RFC 8446 §5.1). */
 const MAX_RECORD = 1 << 14;
 const MESSAGE_HEADER = 4;
 const CLIENT_HELLO = 1;
-/** legacy_version and random (RFC 8446 §4.1.2). */
+/** Bytes of legacy_version and random (RFC 8446 §4.1.2). */
 const HELLO_FIXED = 2 + 32;
 const SERVER_NAME = 0;
 const HOST_NAME = 0;
 
 /**
  * Finds the server name of a TLS ClientHello (RFC 8446 §4.1.2, RFC 6066 §3) as soon as its extension has
- * arrived. It keeps its position, so that each byte is examined once, however they are chunked.
+ * arrived. The sniffer keeps its position, so that each byte is examined once, however they are chunked.
  */
 export class TlsSniffer implements Sniffer {
   /** The handshake bytes of all records so far, the last one perhaps incomplete. */
   readonly #message = new GrowingBytes();
   readonly #search = serverName(this.#message);
-  /** Length of the message with which the search can continue. */
+  /** Length of the message that is needed to continue the search. */
   #needed = 0;
   /** Start of the current record. */
   #record = 0;
@@ -39,7 +39,7 @@ export class TlsSniffer implements Sniffer {
     return goesOn ? MORE : NO_NAME;
   }
 
-  /** Joins the records; returns false when what follows is not a handshake record. */
+  /** Joins the records; returns false when the next bytes are not a handshake record. */
   #join(bytes: Uint8Array): boolean {
     while (this.#record < bytes.length) {
       const header = bytes.subarray(this.#record, this.#record + RECORD_HEADER);

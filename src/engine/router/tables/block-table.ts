@@ -5,10 +5,10 @@ import { Sweep } from './sweep-blocks.ts';
 /** A table as plain data. */
 export interface BlockTableData {
   readonly width: 1 | 4;
-  /** First number of each range, in `width` words; a range ends where the next one starts. */
+  /** The first number of each range, in `width` words; a range ends where the next one starts. */
   readonly starts: Uint32Array;
   readonly labels: Uint32Array;
-  /** Per label: its list, and the enclosing label. Label 0 stands for no list. */
+  /** The list of each label; `labelAround` is the enclosing label. Label 0 stands for no list. */
   readonly labelList: Uint32Array;
   readonly labelAround: Uint32Array;
 }
@@ -16,7 +16,7 @@ export interface BlockTableData {
 /**
  * Blocks of any number of lists (networks, port ranges), as one sorted array of disjoint ranges.
  *
- * Two blocks are either disjoint or nested. So the lists of a number are those of the innermost block that
+ * Two blocks are either disjoint or nested. The lists of a number are thus those of the innermost block that
  * contains it and of the enclosing blocks, and a range needs only a *label*: one list, and the label of the
  * enclosing block. Adjacent ranges with equal labels are merged; a lookup is a binary search.
  */

@@ -1,7 +1,7 @@
 import { normalizeHost } from '../../../net/addresses/host-name.ts';
 
 /**
- * Names in one buffer: their UTF-8 bytes one after the other, and where each ends.
+ * Names in one buffer: their UTF-8 bytes one after the other, and the end of each.
  *
  * A JavaScript string takes 20 to 40 bytes in addition to its text, too much for a list of a million domains.
  */
@@ -14,8 +14,8 @@ export interface NameList {
 const INTERNATIONAL = /[\u0080-\uffff]/;
 
 /**
- * A domain in the form that matchers compare: lower case, ASCII (UTS 46), without the trailing dot. A text
- * that cannot be converted is not the name of a host, and is only lower-cased.
+ * A domain in the form that matchers compare: lower case, ASCII (UTS 46), without the trailing dot. Text that cannot be
+ * converted is not a host name, and is only lower-cased.
  */
 export function normalizeName(name: string): string {
   const lower = name.toLowerCase();
@@ -72,7 +72,7 @@ export class NameListBuilder {
     this.#end(length);
   }
 
-  /** A name beyond ASCII is converted as a string, which may change its length. */
+  /** Adds a name with characters beyond ASCII, which is converted as a string and may change its length. */
   #addText(name: Uint8Array): void {
     const bytes = Buffer.from(normalizeName(Buffer.from(name).toString()));
     this.#reserve(bytes.length);
@@ -86,7 +86,7 @@ export class NameListBuilder {
     }
   }
 
-  /** Completes the name that has been written after the others. */
+  /** Completes the name that was written after the others. */
   #end(length: number): void {
     this.#used += length;
     if (this.#count === this.#ends.length) {
@@ -110,15 +110,15 @@ export interface DomainList {
   /** Names that match themselves and their subdomains. */
   readonly suffix: NameList;
   readonly full: NameList;
-  /** Lower case. */
+  /** Keywords in lower case. */
   readonly keyword: readonly string[];
-  /** In the Rust dialect, matched against the lower-cased name. */
+  /** Patterns in the Rust dialect, matched against the lower-cased name. */
   readonly regex: readonly string[];
 }
 
 const NO_NAMES: NameList = packNames([]);
 
-/** A list without entries of the kinds that are left out. */
+/** A list without entries of the omitted kinds. */
 export const domainList = (entries: Partial<DomainList>): DomainList => ({
   suffix: NO_NAMES,
   full: NO_NAMES,

@@ -6,7 +6,7 @@ import { KeywordTable, type KeywordTableData } from './keyword-table.ts';
 import { NameTable, type NameSource, type NameTableData } from './name-table.ts';
 import type { RegexSet } from './regex-set.ts';
 
-/** Names up to this length are written to a shared buffer; longer ones get a buffer of their own. */
+/** Names up to this length in bytes are written to a shared buffer; longer ones get a buffer of their own. */
 const SCRATCH_SIZE = 256;
 
 /** All domain lists of a router as plain data; patterns are not compiled. */
@@ -18,7 +18,7 @@ export interface DomainTableData {
   /** Lists with an empty keyword, which occurs in every name. */
   readonly always: readonly number[];
   readonly patterns: readonly string[];
-  /** Per pattern: where its lists end in `patternLists`; they start where those of the previous one end. */
+  /** End of each pattern's lists in `patternLists`; they start where those of the previous one end. */
   readonly patternEnds: Uint32Array;
   readonly patternLists: Uint32Array;
 }
@@ -59,7 +59,7 @@ export class DomainTable {
   readonly #names: NameTable;
   readonly #keywords: KeywordTable | undefined;
   readonly #regexes: RegexSet | undefined;
-  /** By position in `#regexes`. */
+  /** End of each pattern's lists, by position in `#regexes`. */
   readonly #patternEnds: Uint32Array;
   readonly #patternLists: Uint32Array;
   readonly #always: readonly number[];
@@ -113,7 +113,7 @@ export class DomainTable {
     }
   }
 
-  /** Parts of a name have no ASCII form of their own, so keywords and patterns are also matched in Unicode. */
+  /** Matches keywords and patterns in Unicode as well, since parts of a name have no ASCII form of their own. */
   #matchUnicode(name: string, hits: Hits): void {
     if (!this.#keywords && !this.#regexes) return;
     const letters = unicodeName(name);

@@ -3,7 +3,7 @@ import type { Hits } from '../conditions.ts';
 
 /** A keyword and the lists that it is in. */
 export interface Keyword {
-  /** Lower case, not empty, in UTF-8. */
+  /** The keyword in UTF-8: lower case, not empty. */
   readonly bytes: Uint8Array;
   readonly lists: readonly number[];
 }
@@ -25,18 +25,18 @@ export interface KeywordTableData {
  * Bytes that occur in no keyword share one column of the transition table, which leads to the root.
  */
 export class KeywordTable {
-  /** Byte to column; column 0 is every byte that occurs in no keyword. */
+  /** The column of each byte; column 0 is every byte that occurs in no keyword. */
   readonly #columns: Uint8Array;
   readonly #width: number;
-  /** State times `width`, plus column, to the next state. */
+  /** The next state, indexed by state times `width` plus column. */
   readonly #steps: Int32Array;
   /**
-   * Per state: where the lists of the keyword that ends there end in `#lists`; they start where those of the
+   * End of the lists of the keyword that ends at a state, in `#lists`; they start where those of the
    * previous state end.
    */
   readonly #ends: Uint32Array;
   readonly #lists: Uint32Array;
-  /** Per state: its longest proper suffix at which a keyword ends, or 0. */
+  /** Longest proper suffix of each state at which a keyword ends, or 0. */
   readonly #shorter: Int32Array;
 
   /** @param keywords the keywords, or the data of a table */
@@ -79,7 +79,7 @@ export class KeywordTable {
     };
   }
 
-  /** Adds the lists of every keyword that occurs in the first `length` of these bytes. */
+  /** Adds the lists of every keyword that occurs in the first `length` bytes. */
   match(name: Uint8Array, length: number, hits: Hits): void {
     let state = 0;
     for (let at = 0; at < length; at++) {
@@ -116,7 +116,7 @@ export class KeywordTable {
   }
 
   /**
-   * Adds the missing transitions, level by level: where a state has no child, it takes the transition of its
+   * Adds the missing transitions, level by level: where a state has no child, it gets the transition of its
    * longest proper suffix.
    */
   #link(states: number): void {

@@ -21,9 +21,9 @@ export interface NameTableData {
 }
 
 const DOT = 0x2e;
-/** Longest host name (RFC 1035 §2.3.4): a longer entry matches nothing. */
+/** The longest host name (RFC 1035 §2.3.4): a longer entry matches nothing. */
 const MAX_NAME = 253;
-/** FNV-1a. */
+/** The offset basis of FNV-1a. */
 const HASH_SEED = 0x811c9dc5;
 const HASH_PRIME = 0x01000193;
 
@@ -38,12 +38,12 @@ export class NameTable {
   /** Open addressing, at most half full: the entry plus one, or 0 for a free slot. */
   readonly #slots: Uint32Array;
   readonly #bytes: Uint8Array;
-  /** Per entry: where its bytes start, and their number. */
+  /** Start of each entry's bytes; `#lengths` is their number. */
   readonly #starts: Uint32Array;
   readonly #lengths: Uint8Array;
-  /** Per entry: its list, shifted left by one; the lowest bit is set for a suffix. */
+  /** List of each entry, shifted left by one; the lowest bit is set for a suffix. */
   readonly #lists: Uint32Array;
-  /** Per entry: one more than the next entry of the same name, or 0. */
+  /** One more than the next entry of the same name, by entry; 0 for none. */
   readonly #next: Uint32Array;
   #size = 0;
 
@@ -110,7 +110,7 @@ export class NameTable {
     }
   }
 
-  /** Appends the names to the bytes of the table, of which `used` are in use; returns the new number. */
+  /** Appends the names to the bytes of the table, of which `used` are in use; returns the new number in use. */
   #addAll({ list, names, suffix }: NameSource, used: number): number {
     const { bytes, ends } = names;
     const own = this.#bytes;
@@ -163,5 +163,8 @@ export class NameTable {
   }
 }
 
-/** Mixes the high bits in: the low bits of FNV-1a distribute names badly that differ at one end. */
+/**
+ * The slot of a hash, with its high bits mixed in: the low bits of FNV-1a distribute names badly that differ at one
+ * end.
+ */
 const slotOf = (hash: number): number => hash ^ (hash >>> 15);

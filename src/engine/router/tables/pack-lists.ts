@@ -1,11 +1,14 @@
 /** Lists of numbers, one after the other in one array, which is transferred without a copy. */
 export interface PackedLists {
   readonly items: Uint32Array;
-  /** Per list: where it ends in `items`; it starts where the list before ends. */
+  /** End of each list in `items`; a list starts where the previous one ends. */
   readonly ends: Uint32Array;
 }
 
-/** @param lists `undefined` stands for an empty one. */
+/**
+ * Packs lists.
+ * @param lists `undefined` stands for an empty one.
+ */
 export function packLists(lists: Iterable<readonly number[] | undefined>): PackedLists {
   const items: number[] = [];
   const ends: number[] = [];

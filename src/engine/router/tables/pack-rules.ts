@@ -1,15 +1,15 @@
 import { QUERY_FIELDS, type IndexedRule, type Facts } from '../conditions.ts';
 
 /**
- * Rules as numbers in one array, which is transferred between threads without a copy. As objects, ten
- * thousand of them would block the thread that deserialises them.
+ * Rules as numbers in one array, which is transferred between threads without a copy. As objects, ten thousand rules
+ * would block the thread that deserialises them.
  *
- * A rule is its position in the configuration, the number of its conditions, and these. A condition is its
+ * A rule is its position in the configuration, the number of its conditions, and its conditions. A condition is its
  * field, the numbers of its lists and of its outside lists, the lists, and the outside lists.
  */
 export interface PackedRules {
   readonly numbers: Uint32Array;
-  /** Where each rule starts. */
+  /** Start of each rule in `numbers`. */
   readonly starts: readonly number[];
 }
 

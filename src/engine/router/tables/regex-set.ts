@@ -3,18 +3,20 @@ import { WeirError, messageOf } from '../../../errors.ts';
 import { atOnce, type Steps } from '../../../net/time/turns.ts';
 
 /**
- * Patterns in one compiled set, which one pass over the text matches. This many take a few milliseconds to
+ * Number of patterns in one compiled set, which one pass over the text matches. Such a set takes a few milliseconds to
  * compile. Larger sets do not match faster, and smaller ones match slower.
  */
 const SET_SIZE = 250;
 
-/** A list is compiled again when it is spread over more sets than this beyond those that it needs. */
+/** A list is recompiled when it is spread over this many more sets than it needs. */
 const SPREAD_LIMIT = 8;
 
 /** The message of the engine when patterns are valid, but too large for one set. */
 const TOO_LARGE = /exceeds size limit/;
 
-/** A pattern is invalid in the Rust regex dialect; `message` is that of the engine, of several lines. */
+/**
+ * The error of a pattern that is invalid in the Rust regex dialect; `message` is that of the engine, of several lines.
+ */
 export class RegexError extends WeirError {
   readonly pattern: string;
 
@@ -46,18 +48,18 @@ interface Compiled {
 }
 
 /**
- * Caches compiled patterns, so that none is compiled twice, for the reason given at `checkRegex`. Keep one
- * across reloads, and pass it to every router.
+ * Caches compiled patterns, so that none is compiled twice, for the reason given at `checkRegex`. One instance is kept
+ * across reloads, and passed to every router.
  */
 export class RegexCache {
-  /** By pattern: the result of `checkRegex`. */
+  /** Results of `checkRegex` by pattern. */
   readonly #verdicts = new Map<string, string | undefined>();
-  /** By pattern: the newest set with it. */
+  /** The newest set with each pattern. */
   readonly #homes = new Map<string, Compiled>();
-  /** Sets of the last list that was compiled again: large patterns need more. */
+  /** Number of sets of the last list that was recompiled: large patterns need more. */
   #fewestSets = 0;
 
-  /** The same as `checkRegex`, cached. */
+  /** The error text of a pattern, as `checkRegex` returns it, cached. */
   check(pattern: string): string | undefined {
     if (this.#homes.has(pattern)) return undefined;
     if (!this.#verdicts.has(pattern)) this.#verdicts.set(pattern, checkRegex(pattern));
@@ -72,7 +74,7 @@ export class RegexCache {
     return atOnce(this.compileInSteps(patterns));
   }
 
-  /** The same in steps; those that compile a set take a few milliseconds. */
+  /** Compiles a matcher of these patterns in steps; those that compile a set take a few milliseconds. */
   *compileInSteps(patterns: readonly string[]): Steps<RegexSet> {
     const missing: string[] = [];
     for (const pattern of patterns) {
@@ -148,9 +150,9 @@ export class RegexSet {
     this.#sets = sets;
   }
 
-  /** Called by RegexCache. @param sets may contain patterns that are not in the list */
+  /** Creates a matcher; called by RegexCache. @param sets may contain patterns that are not in the list */
   static *of(sets: Iterable<Compiled>, patterns: readonly string[]): Steps<RegexSet> {
-    // A pattern that is in two sets after a recompilation is reported by only one of them.
+    // A pattern that is in two sets after a recompilation is reported by one of them only.
     const left = new Map<string, number>();
     for (const [index, pattern] of patterns.entries()) {
       left.set(pattern, index);

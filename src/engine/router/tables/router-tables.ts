@@ -15,7 +15,7 @@ export interface RouterTables {
   readonly default: string;
   /** The tags that rules name, each once. */
   readonly exits: readonly string[];
-  /** Per rule of the configuration: its tag, as a position in `exits`. */
+  /** The target of each rule of the configuration, as a position in `exits`. */
   readonly ruleExits: Uint32Array;
   readonly rules: RuleIndexData;
   /** The rules with a domain matcher, without their domain conditions. */
@@ -37,11 +37,14 @@ export interface NetworkTableData {
   readonly v6: BlockTableData;
 }
 
-/** Builds the tables. Neither the spec nor the geo data are needed afterwards. */
+/** Builds the tables. The spec and the geo data are not needed afterwards. */
 export const buildRouterTables = (spec: RoutingSpec, geo: GeoData | undefined): RouterTables =>
   assembleTables(spec, compileRules(spec.rules, geo));
 
-/** @param compiled the rules of `spec` */
+/**
+ * Assembles the tables.
+ * @param compiled the rules of `spec`
+ */
 export function assembleTables(spec: RoutingSpec, compiled: CompiledRules): RouterTables {
   const exits = new Map<string, number>();
   const ruleExits = Uint32Array.from(spec.rules, ({ outbound }) => {

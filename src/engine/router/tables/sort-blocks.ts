@@ -15,7 +15,7 @@ export interface SortedBlocks {
   readonly order: Uint32Array;
 }
 
-/** Joins and sorts, by radix: 300,000 networks take a few milliseconds, and 20 times that with a comparator. */
+/** Joins and sorts blocks, by radix: 300,000 networks take a few milliseconds, and 20 times that with a comparator. */
 export function sortBlocks(width: number, sources: readonly BlockSource[]): SortedBlocks {
   let count = 0;
   for (const { blocks } of sources) count += blocks.prefixes.length;

@@ -15,14 +15,14 @@ export class Sweep {
   readonly #width: number;
   readonly #blocks: SortedBlocks;
   #depth = 0;
-  /** Per open block: the first number after it, and whether there is one. */
+  /** The first number after each open block. */
   readonly #after: Uint32Array;
   readonly #ends: Uint8Array;
   readonly #openLabels: Uint32Array;
-  /** Per open block: the equal blocks, as a range of the order. */
+  /** The equal blocks of each open block, as a range of the order. */
   readonly #from: Uint32Array;
   readonly #to: Uint32Array;
-  /** Per list: how many of its blocks are open. */
+  /** Number of open blocks of each list. */
   readonly #active: Uint32Array;
   readonly #interned = new Map<number, Map<number, number>>();
 
@@ -79,7 +79,7 @@ export class Sweep {
     this.#emit(words, start, label);
   }
 
-  /** Leaves every block that ends at or before the number at `next`; at the end of the sweep, all. */
+  /** Leaves every block that ends at or before the number at `next`; at the end of the sweep, leaves all. */
   #leaveUntil(next: number | undefined): void {
     const { words, lists, order } = this.#blocks;
     const width = this.#width;
