@@ -5,41 +5,41 @@ import type { AddressRecordType } from './policy.ts';
 export interface DnsAnswer {
   /** IP addresses of that family in text; empty when the name has none. */
   readonly addresses: readonly string[];
-  /** Seconds for which this may be cached; 0 when it must not be. */
+  /** Seconds for which the answer may be cached; 0 when it must not be. */
   readonly ttl: number;
-  /** The targets of the aliases (CNAME) on the way, in order, the owner of the addresses last; none when left out. */
+  /** The targets of the aliases (CNAME) followed, in order, the owner of the addresses last; none when left out. */
   readonly aliases?: readonly string[];
-  /** The name does not exist, so that it has no address of any family. */
+  /** Whether the name does not exist, so that it has no address of any family. */
   readonly absent?: boolean;
 }
 
-/** A source of answers below the cache. Keeps no answers itself. */
+/** A source of answers below the cache. Stores no answers itself. */
 export interface DnsBackend {
   /**
-   * Asks for the addresses of `name`: a valid domain name in lower case, ASCII, without a final
-   * dot. A name that does not exist has an answer without addresses.
+   * Queries the addresses of `name`: a valid domain name in lower case, ASCII, without a final dot. A name that does
+   * not exist has an answer without addresses.
    *
-   * @throws {DialError} `timed_out` when no answer came, `upstream` when the server failed or broke
-   *   its protocol, any code of a dial when the server was not reached.
+   * @throws {DialError} `timed_out` without an answer, `upstream` when the server failed or violated the protocol, any
+   * code of a dial when the server was not reached.
    */
   query(name: string, type: AddressRecordType, signal: AbortSignal): Promise<DnsAnswer>;
   /**
-   * Passes on a question of any type.
+   * Forwards a question of any type.
    *
    * @returns the server's message, whatever its response code.
-   * @throws {DialError} as `query` does; `unsupported` where only addresses can be asked for.
+   * @throws {DialError} as `query` does; `unsupported` if only addresses can be queried.
    */
   forward(question: RawQuestion, signal: AbortSignal): Promise<Buffer>;
-  /** Closes connections; called while no question is pending. A later question opens them again. */
+  /** Closes connections; called while no question is pending. Later questions open them again. */
   close(): void;
 }
 
-/** Answers for the clients of a DNS server, from the cache if possible. */
+/** Answers queries of the clients of a DNS server, from the cache if possible. */
 export interface DnsService {
   /**
    * The addresses of a name in one family, with the seconds for which they may be cached.
    *
-   * @param name in the form that `normalizeHost` gives.
+   * @param name the name in the form that `normalizeHost` returns.
    * @param client the IP address of the client that asks; see `Resolver.resolve`.
    * @throws {DialError} as `DnsBackend.query` does.
    */
@@ -50,10 +50,10 @@ export interface DnsService {
     client?: string,
   ): Promise<DnsAnswer>;
   /**
-   * Passes on a question of any type; see `DnsBackend.forward`.
+   * Forwards a question of any type; see `DnsBackend.forward`.
    *
    * @param client the IP address of the client that asks, for its share of the questions.
-   * @throws {DialError} as `DnsBackend.forward` does; `failed` where there are too many of them.
+   * @throws {DialError} as `DnsBackend.forward` does; `failed` when too many are pending.
    */
   forward(question: RawQuestion, signal?: AbortSignal, client?: string): Promise<Buffer>;
 }

@@ -24,21 +24,21 @@ import {
 } from './questions.ts';
 import { unlessAborted } from '../net/time/unless-aborted.ts';
 
-/** Names in the cache; beyond it the least recently used one is dropped. */
+/** Names in the cache; beyond this number the least recently used one is dropped. */
 const MAX_NAMES = 4096;
-/** Failures kept, and for how long: a burst of flows must not repeat a failed question (RFC 9520 §3.2). */
+/** Failures in the cache; kept, since a burst of flows must not repeat a failed question (RFC 9520 §3.2). */
 const MAX_FAILURES = 1024;
 const FAILURE_MS = 5000;
 /** Addresses of one family and name that are dialled. */
 const MAX_DIALLED = 16;
 /** Addresses and aliases in the cache, some 100 bytes each. */
 const MAX_RECORDS = 131_072;
-/** Upper limits of an answer's TTL, in seconds. */
+/** The largest TTL of an answer, in seconds. */
 const MAX_POSITIVE_TTL = 24 * 60 * 60;
 const MAX_NEGATIVE_TTL = 5 * 60;
-/** How long addresses of one family are held back for those of the other (RFC 8305 §3), in milliseconds. */
+/** Milliseconds that addresses of one family wait for those of the other (RFC 8305 §3). */
 const RESOLUTION_DELAY_MS = 50;
-/** The same when the policy prefers the family that is late. */
+/** Milliseconds of that wait when the policy prefers the family that is late. */
 const PREFERENCE_DELAY_MS = 2000;
 
 /** The answers for one name, a slot for each family. */
@@ -50,10 +50,10 @@ interface CachedName {
 const recordsOf = (answer: KeptAnswer | undefined): number =>
   answer ? answer.all.length + (answer.aliases?.length ?? 0) : 0;
 
-/** A question that failed and is not asked again before `expires`. */
+/** A failed question, which is not repeated before `expires`. */
 interface KeptFailure {
   readonly error: DialError;
-  /** On the monotonic clock, in milliseconds. */
+  /** When the failure expires, on the monotonic clock in milliseconds. */
   readonly expires: number;
 }
 
@@ -65,8 +65,8 @@ const LOCALHOST: Readonly<Record<AddressRecordType, readonly string[]>> = {
 /** A resolver that its owner closes. */
 export interface OwnedResolver extends Resolver, DnsService {
   /**
-   * Closes the backend's connections once pending questions have ended. Later questions are still
-   * answered, so that a resolver can be replaced while flows are being dialled.
+   * Closes the backend's connections once pending questions have ended. Later questions are still answered, so that a
+   * resolver can be replaced while flows are being dialled.
    */
   close(): void;
   /** Aborts pending questions and closes the backend's connections. */
@@ -74,10 +74,10 @@ export interface OwnedResolver extends Resolver, DnsService {
 }
 
 /**
- * Answers from the cache as long as the TTL of an answer allows, otherwise by a backend.
+ * A resolver that answers from the cache as long as the TTL of an answer allows, otherwise by a backend.
  *
  * Absent names are cached as well (RFC 2308), failures for 5 s (RFC 9520). Identical questions share
- * one query, which is aborted when the last flow that waits for it has left. Both families are asked
+ * one query, which is aborted when the last flow waiting for it has left. Both families are asked
  * in parallel, and addresses of one wait at most 50 ms for those of the other, 2 s when the policy
  * prefers the other.
  */
@@ -229,14 +229,14 @@ export class CachedResolver implements OwnedResolver {
     const ipv4 = found('A') ?? [];
     const ipv6 = found('AAAA') ?? [];
     if (ipv4.length + ipv6.length === 0) {
-      // That there is no address is known only when every question was answered.
+      // The absence of addresses is certain only when every question was answered.
       const failed = outcomes.find((outcome) => outcome?.error);
       if (failed?.error) return Promise.reject(failed.error);
     }
     return finish(name, policy, ipv4, ipv6);
   }
 
-  /** From the cache, else from a pending question, else from a new one. */
+  /** The outcome of a question: from the cache, otherwise from a pending question, otherwise from a new one. */
   #outcome(name: string, type: AddressRecordType, client: string | undefined): PendingQuestion {
     const now = this.#clock.now();
     const known = this.#names.get(name)?.[type];
@@ -265,7 +265,7 @@ export class CachedResolver implements OwnedResolver {
   }
 }
 
-/** A question whose outcome is known already. */
+/** A question whose outcome is already known. */
 const settled = (outcome: QuestionOutcome): PendingQuestion => ({
   outcome: Promise.resolve(outcome),
   leave: () => undefined,
@@ -291,9 +291,7 @@ function finish(
   );
 }
 
-/**
- * Both outcomes; or the first that has addresses, with the other if it came before the delay ended.
- */
+/** Waits for both outcomes; or for the first that has addresses, with the other if it came before the delay ended. */
 function gather(
   preferred: Promise<QuestionOutcome>,
   other: Promise<QuestionOutcome>,

@@ -8,25 +8,25 @@ import type { DnsSpec } from '../spec.ts';
 import { UdpExchange } from './exchanges/udp-exchange.ts';
 import { WireBackend } from './wire-backend.ts';
 
-/** What asks a server in ways that few configurations name. */
+/** Exchanges with a server by methods that few configurations name. */
 const EXCHANGES = new OnDemand('DNS exchange over', {
   tls: async () => (await import('./exchanges/tls-exchange.ts')).TlsExchange,
   https: async () => (await import('./exchanges/https-exchange.ts')).HttpsExchange,
 });
 
-/** Loads what the resolver of a configuration needs. @throws {WeirError} `not_loadable` */
+/** Loads the modules that the resolver of a configuration needs. @throws {WeirError} `not_loadable` */
 export const loadExchange = ({ backend }: DnsSpec): Promise<void> =>
   EXCHANGES.load(EXCHANGES.has(backend) ? [backend] : []);
 
 export interface ResolverDeps {
   readonly clock: Clock;
-  /** Gets a line when the server stops responding, and when it responds again. */
+  /** Logs when the server stops responding, and when it responds again. */
   readonly log: Logger;
 }
 
 /**
- * The resolver of a configuration, with a cache, after `loadExchange`. Nothing is opened before the first question, so that
- * a server that cannot be reached does not keep the process from starting.
+ * Creates the resolver of a configuration, with a cache, after `loadExchange`. No connection is opened before the first
+ * question, so that an unreachable server does not keep the process from starting.
  */
 export function createResolver(spec: DnsSpec, { clock, log }: ResolverDeps): OwnedResolver {
   return new CachedResolver(createBackend(spec, { clock, log }), clock);

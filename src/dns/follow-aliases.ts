@@ -6,19 +6,19 @@ import type { AnswerRecord } from './records.ts';
 /** The result of a reply for a name. TTLs are in seconds, the shortest of all records used. */
 export type Resolution = (
   | { readonly kind: 'addresses'; readonly addresses: readonly string[] }
-  /** The name has no address of the family; `absent`: it does not exist at all. */
+  /** The name has no address of the family; `absent`: the name does not exist. */
   | { readonly kind: 'none'; readonly absent: boolean }
-  /** The name is an alias of one that the reply has no records of. */
+  /** The name is an alias of one for which the reply has no records. */
   | { readonly kind: 'alias'; readonly name: string }
 ) & {
   readonly ttl: number;
-  /** The targets of the aliases on the way, in order. */
+  /** The targets of the aliases followed, in order. */
   readonly aliases: readonly string[];
 };
 
 /**
- * TTL of an absence without an SOA record, in seconds. RFC 2308 §5 would not cache it at all, but then
- * a name without IPv6 addresses would cost a question for each connection.
+ * TTL of an absence without an SOA record, in seconds. RFC 2308 §5 would not cache the absence at all, but then a name
+ * without IPv6 addresses would cost a question for each connection.
  */
 const UNSTATED_TTL = 5;
 
@@ -61,7 +61,7 @@ export function followAliases(reply: DnsReply, question: Question): Resolution {
     aliases.push(name);
     ttl = Math.min(ttl, alias.ttl);
   }
-  // The code and the authority are about the end of the chain (RFC 2308 §2.1, RFC 6604 §3).
+  // The code and the authority concern the end of the chain (RFC 2308 §2.1, RFC 6604 §3).
   const soa = authority && isWithin(name, authority.zone) ? authority : undefined;
   if (rcode === RCODE_NXDOMAIN || soa || passed.size === 0) {
     const absence = soa ? soa.ttl : UNSTATED_TTL;

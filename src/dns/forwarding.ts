@@ -8,11 +8,11 @@ import type { DnsBackend } from './backend.ts';
 import { DISPLACED_A_SECOND, MAX_FORWARDED } from './limits.ts';
 import type { RawQuestion } from './message.ts';
 
-/** Limit of one question, all attempts together. */
+/** Milliseconds for one question, all attempts together. */
 const FORWARD_MS = 10_000;
 
 /**
- * Questions passed on to a backend unchanged, bounded in number. Unanswered questions of one client do
+ * Questions forwarded to a backend unchanged, bounded in number. Unanswered questions of one client do
  * not keep other clients, or other programs at the same address, from asking.
  */
 export class Forwarding {
@@ -22,7 +22,7 @@ export class Forwarding {
   readonly #pending = new Shares<Deadline, string>();
   readonly #displaced = new RateLimit(DISPLACED_A_SECOND);
 
-  /** @param onIdle called when no question is left. */
+  /** @param onIdle called when no question remains. */
   constructor(backend: Pick<DnsBackend, 'forward'>, clock: Clock, onIdle: () => void) {
     this.#backend = backend;
     this.#clock = clock;
@@ -36,7 +36,7 @@ export class Forwarding {
   /**
    * Asks a question.
    *
-   * @param client the address of the client; '' where it has none.
+   * @param client the address of the client; '' if it has none.
    * @throws {DialError} as `DnsBackend.forward` does; `failed` when another question displaced it, or
    *   too many questions are pending.
    */

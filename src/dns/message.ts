@@ -2,7 +2,7 @@ import { encodeName } from './names.ts';
 import type { AddressRecordType } from './policy.ts';
 import { readRecords, type AnswerRecord, type Authority } from './records.ts';
 
-/** A canonical name, and the family of addresses in question. */
+/** A question for the addresses of one family, by canonical name. */
 export interface Question {
   readonly name: string;
   readonly type: AddressRecordType;
@@ -18,11 +18,11 @@ export interface RawQuestion {
 
 /** A server's message: the parts that are used. */
 export interface DnsReply {
-  /** The whole message, as it came. */
+  /** The whole message, as received. */
   readonly message: Buffer;
-  /** Response code, extended by EDNS (RFC 6891 §6.1.3). */
+  /** The response code, extended by EDNS (RFC 6891 §6.1.3). */
   readonly rcode: number;
-  /** The message was truncated to fit its datagram; `records` is empty then. */
+  /** Whether the message was truncated to fit its datagram; `records` is then empty. */
   readonly truncated: boolean;
   readonly records: readonly AnswerRecord[];
   readonly authority: Authority | undefined;
@@ -35,9 +35,9 @@ export const RCODE_NXDOMAIN = 3;
 export const RCODE_NOTIMP = 4;
 export const RCODE_REFUSED = 5;
 
-/** The largest datagram accepted: it passes common links unfragmented (DNS flag day 2020). */
+/** The largest datagram accepted, in bytes: it passes common links unfragmented (DNS flag day 2020). */
 export const UDP_PAYLOAD_SIZE = 1232;
-/** The largest message (RFC 1035 §4.2.2: its length has two bytes). */
+/** The largest message in bytes (RFC 1035 §4.2.2: its length has two bytes). */
 export const MAX_MESSAGE_SIZE = 65_535;
 export const HEADER_SIZE = 12;
 /** Bytes of an OPT record without options. */
@@ -48,16 +48,16 @@ const LONGEST_LABEL = 63;
 const LONGEST_NAME = 255;
 const OPTION_HEADER = 4;
 const FLAG_RECURSION_DESIRED = 0x0100;
-/** QR and the opcode; a response to a query has QR set, and the opcode 0 of its query. */
+/** The mask of QR and the opcode; a response to a query has QR set, and the opcode 0 of its query. */
 const RESPONSE_MASK = 0xf800;
 const RESPONSE_TO_QUERY = 0x8000;
 const FLAG_TRUNCATED = 0x0200;
-/** Queries over TLS are padded to a multiple of this, to hide the length of the name. */
+/** Queries over TLS are padded to a multiple of this many bytes, to hide the length of the name. */
 const PADDING_BLOCK = 128;
-/** Types whose records are read, by their numbers; messages with all others are only passed on. */
+/** Types whose records are read, by their numbers; messages of other types are only forwarded. */
 const ADDRESS_TYPES: Readonly<Record<AddressRecordType, number>> = { A: 1, AAAA: 28 };
 const CLASS_IN = 1;
-/** Codes of a server that could not read the query, and need not repeat its question (RFC 1035 §4.1.1). */
+/** Codes of a server that could not read the query, whose response need not repeat the question (RFC 1035 §4.1.1). */
 const UNREAD_CODES: ReadonlySet<number> = new Set([
   RCODE_FORMERR,
   RCODE_SERVFAIL,
@@ -67,7 +67,7 @@ const UNREAD_CODES: ReadonlySet<number> = new Set([
 
 export interface QueryOptions {
   readonly id: number;
-  /** Whether to use EDNS (RFC 6891); off for a server that turned out not to support it. */
+  /** Whether to use EDNS (RFC 6891); false for a server without support. */
   readonly edns?: boolean;
   /** Whether to pad (RFC 8467 §4.1): for encrypted carriers. */
   readonly padded?: boolean;
@@ -99,7 +99,7 @@ function questionBytes({ name, type }: Question): Buffer {
   return Buffer.concat([encodeName(name), fields]);
 }
 
-/** Bytes of the OPT record that ends a query, its padding included (RFC 7830). */
+/** Size in bytes of the OPT record that ends a query, its padding included (RFC 7830). */
 function paddedOptSize(bare: number, padded: boolean): number {
   if (!padded) return OPT_SIZE;
   const least = bare + OPT_SIZE + OPTION_HEADER;
@@ -131,7 +131,8 @@ export function messageId(message: Uint8Array): number | undefined {
 /**
  * Reads a message as the reply to `query`, the message that was sent.
  *
- * `undefined` when it is not: no response, another opcode or id, or another question (RFC 5452 §9.1).
+ * Returns `undefined` when it is not the reply: not a response, another opcode or id, or another question (RFC 5452
+ * §9.1).
  *
  * @throws {ProtocolError} when it is the reply but malformed.
  */
@@ -140,7 +141,7 @@ export function readReply(message: Uint8Array, query: Buffer): DnsReply | undefi
   if (!answers(bytes, query)) return undefined;
   const flags = bytes.readUInt16BE(2);
   const rcode = flags & 0xf;
-  // A truncated message may end within a record, and one with an error has nothing that is needed.
+  // A truncated message may end within a record, and one with an error has no needed records.
   const truncated = (flags & FLAG_TRUNCATED) !== 0;
   if (truncated || (rcode !== RCODE_NOERROR && rcode !== RCODE_NXDOMAIN)) {
     return { message: bytes, rcode, truncated, records: [], authority: undefined };
@@ -152,7 +153,10 @@ export function readReply(message: Uint8Array, query: Buffer): DnsReply | undefi
   return { message: bytes, rcode: (extendedRcode << 4) | rcode, truncated: false, ...records };
 }
 
-/** Whether a server may have failed at the OPT record of a query, so that one without is due (RFC 6891 §7). */
+/**
+ * Whether the OPT record of a query may have caused a server's failure, so that the query is repeated without it (RFC
+ * 6891 §7).
+ */
 export const rejectsEdns = ({ rcode }: DnsReply): boolean =>
   rcode === RCODE_FORMERR || rcode === RCODE_NOTIMP;
 
@@ -174,7 +178,7 @@ function answers(message: Buffer, query: Buffer): boolean {
 }
 
 /**
- * Where a question that begins at `at` ends, with its type and class; `undefined` when its name is
+ * The end of a question that begins at `at`, with its type and class; `undefined` when its name is
  * truncated, compressed or longer than 255 bytes (RFC 1035 §3.1).
  */
 export function questionEnd(message: Uint8Array, at: number): number | undefined {

@@ -9,12 +9,12 @@ const LONGEST_LABEL = 63;
 const LONGEST_NAME = 255;
 /** The two top bits of a pointer. */
 const POINTER = 0xc0;
-/** Pointers within one name: more than it can have labels. */
+/** Pointers within one name: more than the labels that a name can have. */
 const MAX_POINTERS = 128;
 
 const SPECIAL = /[.\\]/g;
 
-/** Where a name that begins at `at` ends: after its last label or its first pointer. */
+/** The end of a name that begins at `at`: after its last label or its first pointer. */
 export function nameEnd(message: Uint8Array, at: number): number {
   let next = at;
   for (;;) {
@@ -25,10 +25,10 @@ export function nameEnd(message: Uint8Array, at: number): number {
   }
 }
 
-/** A name and its cost. */
+/** A name and its size. */
 interface KnownName {
   readonly text: string;
-  /** Bytes without compression. */
+  /** Size in bytes without compression. */
   readonly size: number;
   readonly pointers: number;
 }
@@ -45,14 +45,17 @@ export class NameReader {
   }
 
   /**
-   * The name that begins at `at`, which is within the message.
-   * @throws {ProtocolError} when it is malformed.
+   * Reads the name that begins at `at`, which is within the message.
+   * @throws {ProtocolError} when the name is malformed.
    */
   at(at: number): string {
     return this.#read(at, 0).text;
   }
 
-  /** @param depth pointers that led here. */
+  /**
+   * Reads a name.
+   * @param depth pointers that led to it.
+   */
   #read(start: number, depth: number): KnownName {
     const message = this.#message;
     let [at, text] = [start, ''];
@@ -71,7 +74,7 @@ export class NameReader {
     }
   }
 
-  /** What the pointer at `at` leads to. */
+  /** Reads the name that the pointer at `at` refers to. */
   #pointedAt(at: number, depth: number): KnownName {
     const target = (((this.#message[at] ?? 0) & 0x3f) << 8) | (this.#message[at + 1] ?? 0);
     if (target >= at) throw malformed('a pointer that does not lead back');
@@ -85,7 +88,10 @@ export class NameReader {
   }
 }
 
-/** @param size bytes of the labels of `text`. */
+/**
+ * Prepends labels to a name.
+ * @param size bytes of the labels of `text`.
+ */
 function joined(text: string, size: number, rest: KnownName): KnownName {
   if (size + rest.size > LONGEST_NAME) throw malformed('a name that is too long');
   if (rest.pointers > MAX_POINTERS) throw malformed('a name with too many pointers');
@@ -103,7 +109,7 @@ const escaped = (label: string): string =>
 const malformed = (what: string): ProtocolError =>
   new ProtocolError(`the DNS answer is malformed: ${what}`);
 
-/** A name without compression. @param name of a `NameReader`, or a canonical one. */
+/** Encodes a name without compression. @param name a name of a `NameReader`, or a canonical one. */
 export function encodeName(name: string): Buffer {
   const labels = name === '' ? [] : name.match(/(?:[^.\\]|\\.)+/gs);
   const pieces = (labels ?? []).map((label) => {

@@ -38,7 +38,7 @@ export function allowsAddress(policy: FamilyPolicy, address: string): boolean {
 /**
  * The addresses that a policy allows, in the order in which they should be tried.
  *
- * `auto` is the order of Happy Eyeballs (RFC 8305 §4): the families take turns, IPv6 first. The
+ * `auto` is the order of Happy Eyeballs (RFC 8305 §4): the families alternate, IPv6 first. The
  * preferences put the whole of one family in front.
  */
 export function orderAddresses(

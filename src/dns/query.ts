@@ -14,7 +14,7 @@ import type { AddressRecordType } from './policy.ts';
  * The server's side of DNS messages (RFC 1035 §4.1): reads a client's query and writes responses to it.
  */
 
-/** The largest response over UDP to a client without EDNS (RFC 1035 §2.3.4). */
+/** The largest response in bytes over UDP to a client without EDNS (RFC 1035 §2.3.4). */
 const CLASSIC_PAYLOAD_SIZE = 512;
 
 const FLAG_RESPONSE = 0x8000;
@@ -23,7 +23,7 @@ const FLAG_RECURSION_DESIRED = 0x0100;
 const FLAG_RECURSION_AVAILABLE = 0x0080;
 const OPCODE_MASK = 0x7800;
 
-/** The furthest place that a pointer has room for. */
+/** The largest offset that a pointer can express. */
 const LAST_POINTED = 0x3fff;
 const TYPE_CNAME = 5;
 
@@ -37,9 +37,9 @@ export interface ClientQuery {
   readonly question: Buffer;
   readonly type: number;
   readonly class: number;
-  /** The contents of its OPT record; `undefined` without EDNS. */
+  /** The contents of the query's OPT record; `undefined` without EDNS. */
   readonly edns: { readonly payloadSize: number; readonly version: number } | undefined;
-  /** Why it cannot be answered; `undefined` when it can. */
+  /** The response code if the query cannot be answered; `undefined` when it can. */
   readonly problem: number | undefined;
 }
 
@@ -80,7 +80,7 @@ function readEdns(message: Buffer, at: number): ClientQuery['edns'] | 'malformed
   return { payloadSize, version: message[at + 6] ?? 0 };
 }
 
-/** A name of the question as text; `undefined` when it is not one that could be a host's. */
+/** The name of a question as text; `undefined` for one that cannot be a host name. */
 export function hostNameOf({ question }: ClientQuery): string | undefined {
   const labels: string[] = [];
   let at = 0;
@@ -96,24 +96,24 @@ export function hostNameOf({ question }: ClientQuery): string | undefined {
   return labels.length === 0 ? undefined : labels.join('.').toLowerCase();
 }
 
-/** The most bytes of a response in a datagram. */
+/** The largest response in a datagram, in bytes. */
 export const datagramLimit = ({ edns }: ClientQuery): number =>
   edns ? Math.min(edns.payloadSize, UDP_PAYLOAD_SIZE) : CLASSIC_PAYLOAD_SIZE;
 
-/** A response without records. @param rcode 12 bits; those above 15 need EDNS. */
+/** Creates a response without records. @param rcode 12 bits; those above 15 need EDNS. */
 export function emptyResponse(query: ClientQuery, rcode: number, extra = 0): Buffer {
   return response(query, rcode, 0, Buffer.alloc(0), extra);
 }
 
-/** A truncated response: the client has to ask again over TCP (RFC 7766 §5). */
+/** Creates a truncated response: the client has to repeat its query over TCP (RFC 7766 §5). */
 export const truncatedResponse = (query: ClientQuery, rcode: number): Buffer =>
   emptyResponse(query, rcode, FLAG_TRUNCATED);
 
-/** What a response has for a name. */
+/** The records of a response for a name. */
 export interface AddressRecords {
-  /** The targets of the aliases on the way, in order (RFC 1034 §4.3.1). */
+  /** The targets of the aliases followed, in order (RFC 1034 §4.3.1). */
   readonly aliases: readonly string[];
-  /** Addresses of the type that was asked for, of the last alias. */
+  /** Addresses of the queried type, of the last alias. */
   readonly addresses: readonly Uint8Array[];
   readonly ttl: number;
 }
@@ -123,11 +123,11 @@ const FIELDS_SIZE = 10;
 const POINTER_SIZE = 2;
 const ADDRESS_SIZES: Readonly<Record<AddressRecordType, number>> = { A: 4, AAAA: 16 };
 
-/** Bytes of the address records of a response, at least. */
+/** Minimum size in bytes of the address records of a response. */
 export const sizeOfAddresses = (type: AddressRecordType, count: number): number =>
   count * (POINTER_SIZE + FIELDS_SIZE + ADDRESS_SIZES[type]);
 
-/** A response with the addresses of a name, and the aliases that lead to them. */
+/** Creates a response with the addresses of a name, and the aliases that lead to them. */
 export function addressResponse(
   query: ClientQuery,
   { aliases, addresses, ttl }: AddressRecords,
@@ -163,11 +163,11 @@ function pointerTo(at: number): Buffer {
 }
 
 /**
- * A server's message as the response to the client's query, which was passed on: with the client's id
- * and EDNS. The additional records are left out; nothing depends on them (RFC 2181 §9).
+ * Turns a server's message into the response to the client's query, which was forwarded: with the client's id and EDNS.
+ * The additional records are omitted; nothing depends on them (RFC 2181 §9).
  *
- * @param message its question is that of the query, or it has none.
- * @param additionals where its additional records begin.
+ * @param message the server's message; its question is that of the query, or it has none.
+ * @param additionals the offset of its additional records.
  */
 export function passedOnResponse(
   query: ClientQuery,
@@ -209,7 +209,7 @@ function response(
   return message;
 }
 
-/** The OPT record of a response: the upper bits of its code, version 0. */
+/** Writes the OPT record of a response: the upper bits of its code, version 0. */
 function putExtended(message: Buffer, at: number, rcode: number): void {
   putOpt(message, at, UDP_PAYLOAD_SIZE);
   message[at + 5] = rcode >> 4;

@@ -10,33 +10,33 @@ import { RateLimit } from '../net/time/rate-limit.ts';
 import { Shares } from '../net/bounds/shares.ts';
 import { DISPLACED_A_SECOND, MAX_QUESTIONS } from './limits.ts';
 
-/** Limit of one question, all attempts together. */
+/** Milliseconds for one question, all attempts together. */
 const QUESTION_MS = 10_000;
 
-/** How one question ended. */
+/** The outcome of one question. */
 export type QuestionOutcome =
   | (KeptAnswer & { readonly error?: undefined })
   | { readonly addresses?: undefined; readonly error: DialError };
 
-/** The part of an answer that is used, and until when. */
+/** The part of an answer that is used, and its expiry. */
 export interface KeptAnswer {
-  /** The first ones, to be dialled. */
+  /** The first addresses, for dials. */
   readonly addresses: readonly string[];
-  /** All of them, for clients of a DNS server. */
+  /** All addresses, for clients of a DNS server. */
   readonly all: readonly string[];
-  /** See `DnsAnswer`. */
+  /** The aliases followed; see `DnsAnswer`. */
   readonly aliases: readonly string[] | undefined;
-  /** The name has no address of any family. */
+  /** Whether the name has no address of any family. */
   readonly absent: boolean;
-  /** On the monotonic clock, in milliseconds; in the past when it must not be used again. */
+  /** When the answer expires, on the monotonic clock in milliseconds; in the past when it must not be reused. */
   readonly expires: number;
 }
 
-/** A pending question, from the view of one flow that waits for it. */
+/** A pending question, as seen by one flow that waits for it. */
 export interface PendingQuestion {
-  /** Never rejects. */
+  /** Resolves with the outcome. Never rejects. */
   readonly outcome: Promise<QuestionOutcome>;
-  /** The flow no longer waits. The question is aborted when its last flow has left. */
+  /** Ends the wait of the flow. The question is aborted when its last flow has left. */
   leave(): void;
 }
 
@@ -45,17 +45,16 @@ export interface QuestionEnds {
   /** Caches an answer; returns the part that is used. */
   answered(name: string, type: AddressRecordType, answer: DnsAnswer): KeptAnswer;
   failed(name: string, type: AddressRecordType, error: DialError): void;
-  /** No question is left. */
+  /** Called when no question remains. */
   idle(): void;
 }
 
 /**
- * The pending questions to a backend: identical ones are asked once, each has a deadline, and their
- * number is bounded.
+ * The pending questions to a backend: identical ones are asked once, each has a deadline, and their number is bounded.
  *
- * A client may have as many pending questions as there are places left, so one client alone never takes
- * more than half of them. Beyond that its oldest question is displaced: unanswered questions of one
- * program must not keep other programs at the same address from asking.
+ * A client may have as many pending questions as are free, so that a single client never uses more than half. Beyond
+ * that its oldest question is displaced: unanswered questions of one program must not keep other programs at the same
+ * address from asking.
  */
 export class Questions {
   readonly #backend: DnsBackend;
@@ -79,7 +78,7 @@ export class Questions {
   /**
    * Asks, or joins the pending question.
    *
-   * @param client its address; `undefined` for questions of the configuration.
+   * @param client the client's address; `undefined` for questions of the configuration.
    */
   ask(name: string, type: AddressRecordType, client: string | undefined): PendingQuestion {
     const key = `${type} ${name}`;
@@ -104,7 +103,7 @@ export class Questions {
     return free > 0 && (client === undefined || this.#ofClients.countOf(client) < free);
   }
 
-  /** Displaces a question in favour of one of this client; false when none may be displaced. */
+  /** Displaces a question in favour of one of this client; returns false when none may be displaced. */
   #displace(client: string | undefined): boolean {
     const isFull = this.#pending.size >= MAX_QUESTIONS;
     const victim =
@@ -135,7 +134,7 @@ export class Questions {
     const outcome = this.#outcome(name, type, deadline.signal).finally(end);
     const question = new SharedQuestion(outcome, (cause) => {
       deadline.abort(cause);
-      // At once, so that the next flow asks again.
+      // At once, so that the next flow starts a new question.
       end();
     });
     return question;
@@ -154,7 +153,7 @@ export class Questions {
       );
       return this.#ends.answered(name, type, answer);
     } catch (cause) {
-      // An abort says nothing about the name.
+      // An abort does not concern the name.
       if (cause === DISPLACED) return { error: tooMany(name) };
       const code = codeOfFailure(cause);
       const error = new DialError(code, `${shownHost(name)}: ${messageOf(cause)}`, { cause });
@@ -182,19 +181,21 @@ class SharedQuestion implements PendingQuestion {
     if (--this.#waiting === 0) this.#end(ABANDONED);
   }
 
-  /** Displaced by another question. */
+  /** Displaces this question in favour of another. */
   displace(): void {
     this.#end(DISPLACED);
   }
 }
 
-/** The code of a failed resolution. A failure of the server says nothing about the name. */
+/** The code of a failed resolution. A failure of the server does not concern the name. */
 const codeOfFailure = (cause: unknown): DialErrorCode =>
   cause instanceof DialError && KEPT_CODES.has(cause.code) ? cause.code : 'unresolved';
 
 const KEPT_CODES: ReadonlySet<DialErrorCode> = new Set(['not_found', 'timed_out', 'aborted']);
 
-/** Why questions end before their answer; shared, since an error with its stack costs more than they do. */
+/**
+ * The reason for ending questions before their answer; shared, since an error with its stack costs more than they do.
+ */
 const ABANDONED = new DialError('aborted', 'all clients that waited for the name have left');
 const DISPLACED = new DialError('unresolved', 'too many names are being resolved');
 

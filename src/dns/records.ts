@@ -5,12 +5,12 @@ import type { AddressRecordType } from './policy.ts';
 
 /** A record of the answer section; records of other types are left out. */
 export interface AnswerRecord {
-  /** As text, see `NameReader`. */
+  /** The owner as text, see `NameReader`. */
   readonly owner: string;
   readonly type: AddressRecordType | 'CNAME';
-  /** An IP address in canonical text, or the target of an alias in the form of `owner`. */
+  /** The data: an IP address in canonical text, or the target of an alias in the form of `owner`. */
   readonly data: string;
-  /** Seconds. */
+  /** The TTL in seconds. */
   readonly ttl: number;
 }
 
@@ -20,7 +20,7 @@ export interface Authority {
   readonly ttl: number;
 }
 
-/** What is used of the records of a message. */
+/** The used parts of the records of a message. */
 export interface RecordsOfMessage {
   readonly records: readonly AnswerRecord[];
   readonly authority: Authority | undefined;
@@ -38,28 +38,28 @@ const CLASS_IN = 1;
 
 /** Bytes of a record between its name and its data: type, class, TTL and the length of the data. */
 const FIELDS = 10;
-/** Bytes behind the names of a SOA record, the last four of them the TTL of an absence (RFC 1035 §3.3.13). */
+/** Bytes after the names of a SOA record, the last four of them the TTL of an absence (RFC 1035 §3.3.13). */
 const SOA_NUMBERS = 20;
-/** RFC 2181 §8: a TTL with the top bit set counts as 0. */
+/** The largest TTL: one with the top bit set counts as 0 (RFC 2181 §8). */
 const MAX_TTL = 0x7fff_ffff;
 
-/** A record of a message: places within it. */
+/** The offsets of a record within a message. */
 interface Place {
-  /** Where its owner begins. */
+  /** Offset of the record's owner. */
   readonly start: number;
-  /** Where its fields begin. */
+  /** Offset of the record's fields. */
   readonly fields: number;
   readonly data: number;
   readonly end: number;
 }
 
 /**
- * Reads the records of a message in one pass. As many fit as the message has room for: some 4,000 addresses.
+ * Reads the records of a message in one pass. A message has room for some 4,000 addresses.
  *
- * @param start where the question ends.
- * @param isRead whether records and authority are read; otherwise the message is only passed on, and data of
- *   records are not looked at.
- * @throws {ProtocolError} when a record is truncated, or one that is read malformed.
+ * @param start the end of the question.
+ * @param isRead whether records and authority are read; otherwise the message is only forwarded, and data of records
+ * are not examined.
+ * @throws {ProtocolError} when a record is truncated, or is read and malformed.
  */
 export function readRecords(message: Buffer, start: number, isRead: boolean): RecordsOfMessage {
   const names = new NameReader(message);

@@ -32,20 +32,20 @@ const TYPES: ReadonlyMap<number, AddressRecordType> = new Map([
   [1, 'A'],
   [28, 'AAAA'],
 ]);
-/** Types that ask for a whole zone, or belong to a single hop (RFC 6895 §3.1): AXFR, IXFR, TKEY, … */
+/** Whether a type queries a whole zone, or belongs to a single hop (RFC 6895 §3.1): AXFR, IXFR, TKEY, … */
 const isMeta = (type: number): boolean => type === 41 || (type >= 128 && type <= 254);
 
 /** The client of a query. */
 export interface Asker {
-  /** Its IP address, for its share of the resolver. */
+  /** The client's IP address, for its share of the resolver. */
   readonly address: string | undefined;
   /** Whether the response has to fit a datagram. */
   readonly datagram: boolean;
 }
 
 /**
- * Answers a client's query by the resolver of the configuration: addresses from its cache, other
- * types by passing the question on to its server.
+ * Answers a client's query by the resolver of the configuration: addresses from its cache, other types by forwarding
+ * the question to its server.
  *
  * @returns the response, or `undefined` when there must be none. Never rejects: failures are response codes.
  */
@@ -81,7 +81,7 @@ async function answer(
       const found = await service.lookup(name, type, signal, client);
       const { aliases = [], ttl, absent = false } = found;
       const rcode = absent ? RCODE_NXDOMAIN : RCODE_NOERROR;
-      // Thousands take 10 ms to write, for each query by a datagram of some 30 bytes.
+      // Thousands take 10 ms to write, for each query in a datagram of some 30 bytes.
       if (sizeOfAddresses(type, found.addresses.length) > limit) {
         return truncatedResponse(query, rcode);
       }
@@ -95,7 +95,7 @@ async function answer(
   }
 }
 
-/** The name if the resolver accepts it; others, such as service names (`_sip`), are passed on instead. */
+/** The name if the resolver accepts it; others, such as service names (`_sip`), are forwarded instead. */
 function normalizedName(query: ClientQuery): string | undefined {
   const name = hostNameOf(query);
   return name === undefined ? undefined : normalizeHost(name);
@@ -115,7 +115,7 @@ function passOn(query: ClientQuery, message: Buffer): Buffer {
   return passedOnResponse(query, message, rcode === 0 ? RCODE_NOERROR : rcode, additionals);
 }
 
-/** Where the additional records begin; `undefined` when the records before are truncated. */
+/** The offset of the additional records; `undefined` when the records before are truncated. */
 function additionalsOf(message: Buffer): number | undefined {
   const records = message.readUInt16BE(6) + message.readUInt16BE(8);
   let at = questionEnd(message, HEADER_SIZE);

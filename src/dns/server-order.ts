@@ -1,7 +1,7 @@
 import type { Endpoint } from '../net/addresses/address.ts';
 import type { Clock } from '../net/time/clock.ts';
 
-/** How long a server that did not respond is asked last, in milliseconds. */
+/** Milliseconds for which a server that did not respond is asked last. */
 const HOLD_MS = 10_000;
 
 /**
@@ -14,7 +14,7 @@ export class ServerOrder {
   readonly #servers: readonly Endpoint[];
   readonly #clock: Clock;
   readonly #rotate: boolean;
-  /** When a server that did not respond may be first again. */
+  /** When a server that did not respond may be asked first again. */
   readonly #heldUntil = new Map<Endpoint, number>();
   #turn = 0;
 
@@ -37,12 +37,12 @@ export class ServerOrder {
     return sorted;
   }
 
-  /** A server did not respond to a question. */
+  /** Records that a server did not respond to a question. */
   silent(server: Endpoint): void {
     this.#heldUntil.set(server, this.#clock.now() + HOLD_MS);
   }
 
-  /** A server has responded, with whatever code. */
+  /** Records that a server has responded, with any code. */
   responded(server: Endpoint): void {
     this.#heldUntil.delete(server);
   }

@@ -10,7 +10,7 @@ export interface DnsSettings {
   readonly server?: string | undefined;
   readonly server_name?: string | undefined;
   readonly url?: string | undefined;
-  /** The file that `ca_file` names and its content; it is read whatever the backend. */
+  /** The file that `ca_file` names and its content; read for every backend. */
   readonly ca_file?: { readonly file: string; readonly content: Uint8Array } | undefined;
 }
 
@@ -25,7 +25,7 @@ export class DnsSettingsError extends WeirError {
 }
 
 const BACKENDS: readonly DnsBackendName[] = ['system', 'udp', 'tls', 'https'];
-/** Ports of RFC 1035, 7858 and 8484. */
+/** Default ports, of RFC 1035, 7858 and 8484. */
 const DEFAULT_PORTS: Readonly<Record<DnsBackendName, number>> = {
   system: 53,
   udp: 53,
@@ -101,13 +101,13 @@ function caOf({ ca_file: ca }: DnsSettings): CaSpec | undefined {
   }
 }
 
-/** `192.0.2.53:53`, `[2001:db8::53]:53`, with a zone number `[fe80::1%2]:53`. */
+/** A server address: `192.0.2.53:53`, `[2001:db8::53]:53`, with a zone number `[fe80::1%2]:53`. */
 const SOCKET_ADDRESS = /^(?:(?<v4>[\d.]+)|\[(?<v6>[\da-fA-F:.]+(?:%\d+)?)\]):(?<port>\d+)$/;
 
 /**
- * An IP address with a port.
+ * Parses an IP address with a port.
  *
- * @param usual the port that a hint shows where none is written
+ * @param usual the port that a hint suggests if none is written
  * @throws {DnsSettingsError} for anything else, including a host name.
  */
 export function parseServerAddress(text: string, usual = DEFAULT_PORTS.udp): DnsServer {

@@ -28,7 +28,7 @@ const RCODES: Readonly<Record<number, string>> = {
   16: 'BADVERS',
 };
 
-/** Asks one DNS server; when a reply leaves an alias unresolved, also for its target. */
+/** A backend that asks one DNS server, and, when a reply leaves an alias unresolved, also for its target. */
 export class WireBackend implements DnsBackend {
   readonly #exchange: DnsExchange;
   readonly #log: Logger;
@@ -56,7 +56,7 @@ export class WireBackend implements DnsBackend {
       if (resolution.kind === 'addresses') return { addresses: resolution.addresses, ttl, ...way };
       if (resolution.kind === 'none')
         return { addresses: [], ttl, absent: resolution.absent, ...way };
-      // The target of an alias need not be a host name; then there is no address.
+      // The target of an alias need not be a host name; there is no address then.
       next = normalizeDomain(resolution.name);
     }
     return { addresses: [], ttl, aliases };
@@ -75,7 +75,7 @@ export class WireBackend implements DnsBackend {
     if (rcode !== RCODE_NOERROR && rcode !== RCODE_NXDOMAIN) {
       throw this.#upstream(`responded with ${RCODES[rcode] ?? `code ${rcode}`}`);
     }
-    // The exchange has used TCP already, so that there is no way to get the rest.
+    // The exchange has already used TCP, so that the rest is unavailable.
     if (reply.truncated)
       throw this.#upstream(`the answer for ${shownHost(question.name)} is truncated`);
     try {

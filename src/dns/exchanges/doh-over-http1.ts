@@ -11,25 +11,25 @@ import { Http1Link, type Http1LinkHandler } from './http1-link.ts';
 import { SilenceWatch } from './silence-watch.ts';
 import { WaitingLine } from './waiting-line.ts';
 
-/** Concurrent questions, each on a connection of its own; further ones wait for a free one. */
+/** Concurrent questions, each on a connection of its own; further ones wait for a free connection. */
 const MAX_LINKS = 6;
-/** Connections that are kept without a question. */
+/** Idle connections that are kept. */
 const MAX_FREE = 2;
 
 export interface DohOverHttp1Options {
-  /** The first connection, which is taken over. */
+  /** The first connection, which the exchange takes over. */
   readonly first: ByteLink;
-  /** Opens another one. @throws {DialError} when the server is not reached or chooses HTTP/2. */
+  /** Opens another connection. @throws {DialError} when the server is not reached or chooses HTTP/2. */
   readonly another: (signal: AbortSignal) => Promise<ByteLink>;
   readonly target: DohTarget;
   readonly clock: Clock;
-  /** Called once, when no more questions are taken. */
+  /** Called once, when no more questions are accepted. */
   readonly onEnd: () => void;
 }
 
 /**
- * DNS over HTTP/1.1, for servers without HTTP/2: as many connections as questions at once, or as the server serves:
- * it may bound them, and the requests of each.
+ * DNS over HTTP/1.1, for servers without HTTP/2: as many connections as concurrent questions, within the server's
+ * limits on connections and on requests per connection.
  */
 export class DohOverHttp1 implements DohConnection, Http1LinkHandler {
   readonly #options: DohOverHttp1Options;
@@ -38,9 +38,9 @@ export class DohOverHttp1 implements DohConnection, Http1LinkHandler {
   readonly #free: Http1Link[] = [];
   readonly #line = new WaitingLine();
   readonly #closing = new AbortController();
-  /** Connections that are being opened. */
+  /** Number of connections that are being opened. */
   #opening = 0;
-  /** Connections at once: fewer than MAX_LINKS after the server has refused one. */
+  /** Limit of concurrent connections: below MAX_LINKS after the server has refused one. */
   #limit = MAX_LINKS;
   #answered = 0;
   #ended = false;
@@ -70,7 +70,7 @@ export class DohOverHttp1 implements DohConnection, Http1LinkHandler {
         } catch (error) {
           // A response that is not read would occupy its connection.
           link.destroy();
-          // Each repetition costs the server a response of a connection, or lowers the limit.
+          // Each retry costs the server one response of a connection, or lowers the limit.
           if (!(error instanceof UnansweredError) || this.#ended) throw error;
         }
       }
@@ -108,7 +108,7 @@ export class DohOverHttp1 implements DohConnection, Http1LinkHandler {
     }
   }
 
-  /** A connection that carries no question. */
+  /** Returns a connection that carries no question. */
   async #take(signal: AbortSignal): Promise<Http1Link> {
     for (;;) {
       if (this.#lost) throw this.#lost;

@@ -21,7 +21,7 @@ import { UnansweredError } from './exchange.ts';
 import { SilenceWatch } from './silence-watch.ts';
 import { WaitingLine } from './waiting-line.ts';
 
-/** A stream's window is the initial one of RFC 9113 §6.9.2: as large as the longest message. */
+/** The window of a stream is the initial one of RFC 9113 §6.9.2: as large as the longest message. */
 const OPTIONS: ConnectionOptions = {
   role: 'client',
   settings: { enablePush: false, maxHeaderListSize: HEADER_LIST_LIMIT },
@@ -34,16 +34,16 @@ export class DohOverHttp2 implements DohConnection {
   readonly #target: DohTarget;
   readonly #liveness: SilenceWatch;
   readonly #onEnd: () => void;
-  /** Questions above the streams that the server allows. */
+  /** Questions beyond the streams that the server allows. */
   readonly #line = new WaitingLine();
   #answered = 0;
-  /** Streams at once: fewer than the server's SETTINGS allow after it has refused one. */
+  /** Limit of concurrent streams: below the server's SETTINGS after it has refused one. */
   #limit = Number.POSITIVE_INFINITY;
   #isRetired = false;
 
   /**
-   * Takes the link over.
-   * @param onEnd called once, when the connection takes no more questions.
+   * Takes over the link.
+   * @param onEnd called once, when the connection accepts no more questions.
    */
   constructor(link: ByteLink, target: DohTarget, clock: Clock, onEnd: () => void) {
     this.#target = target;
@@ -53,7 +53,7 @@ export class DohOverHttp2 implements DohConnection {
       onPeerSettings: () => this.#line.next(),
       onGoAway: () => {
         this.#retire();
-        // Ends with the last question.
+        // The driver closes with the last question.
         this.#driver.close();
       },
       onEnd: () => this.#retire(),
@@ -62,7 +62,7 @@ export class DohOverHttp2 implements DohConnection {
   }
 
   get answered(): number {
-    // After a GOAWAY the streams that are left will be answered (RFC 9113 §6.8).
+    // After a GOAWAY the remaining streams will be answered (RFC 9113 §6.8).
     return this.#answered + (this.#isRetired ? this.#driver.connection.streamCount : 0);
   }
 
@@ -77,7 +77,7 @@ export class DohOverHttp2 implements DohConnection {
           return await this.#ask(stream, message, signal);
         } catch (error) {
           if (!(error instanceof RefusedError) || this.#isRetired) throw error;
-          // Safe to repeat (RFC 9113 §8.7) where others are served, at most as many at once as they are.
+          // Safe to retry (RFC 9113 §8.7) while other streams are served, with at most as many at once.
           const { streamCount } = this.#driver.connection;
           if (streamCount === 0 && this.#answered === before) throw error;
           this.#limit = Math.max(1, streamCount);
@@ -100,12 +100,18 @@ export class DohOverHttp2 implements DohConnection {
     }
   }
 
-  /** @internal for a stream: the head of its response has come. */
+  /**
+   * Called by a stream when the head of its response was received.
+   * @internal
+   */
   onHead(): void {
     this.#liveness.heard();
   }
 
-  /** @internal for a stream: its response is complete. */
+  /**
+   * Called by a stream when its response is complete.
+   * @internal
+   */
   onAnswered(): void {
     this.#answered++;
     this.#limit++;
@@ -152,13 +158,13 @@ export class DohOverHttp2 implements DohConnection {
   }
 }
 
-/** Resets of a server that has not processed the question, or has too many of them. */
+/** Reset codes of a server that has not processed the question, or has too many of them. */
 const REFUSALS: ReadonlySet<number> = new Set([
   Http2ErrorCode.REFUSED_STREAM,
   Http2ErrorCode.ENHANCE_YOUR_CALM,
 ]);
 
-/** A reset with one of `REFUSALS`, or a GOAWAY. */
+/** The error of a reset with a code of `REFUSALS`, or of a GOAWAY. */
 class RefusedError extends UnansweredError {}
 
 /** The stream of one question. */
@@ -208,7 +214,7 @@ class QuestionStream implements StreamHandler {
   }
 
   onTrailers(): void {
-    // They say nothing about the message.
+    // These fields do not concern the message.
   }
 
   onWritable(): void {
@@ -227,7 +233,7 @@ class QuestionStream implements StreamHandler {
   }
 }
 
-/** Why a stream ended before its response; `undefined` where the server just closed the connection. */
+/** The reason why a stream ended before its response; `undefined` if the server merely closed the connection. */
 function causeOf({ by, code, cause }: StreamEnd): Error | undefined {
   if (cause instanceof Http2Error) {
     return new ProtocolError(`HTTP/2: ${cause.reason} (${cause.name})`);

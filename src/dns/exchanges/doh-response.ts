@@ -6,7 +6,7 @@ export const DNS_MESSAGE = 'application/dns-message';
 
 /** The resource to which questions are posted. */
 export interface DohTarget {
-  /** Sent as `Host` or `:authority`. */
+  /** The host, sent as `Host` or `:authority`. */
   readonly host: string;
   readonly path: string;
 }
@@ -33,15 +33,16 @@ export interface DohConnection extends KeepableConnection {
 /** Initial size of the buffer of a body: most are far shorter than the longest message. */
 const FIRST_BYTES = 1024;
 
-/** The response to one question as it arrives, in memory of its own. */
+/** The response to one question as it arrives, in its own memory. */
 export class DohResponse {
   readonly #age: number;
   #body = Buffer.allocUnsafe(FIRST_BYTES);
   #length = 0;
 
   /**
-   * @param type the Content-Type field, `age` the Age field.
-   * @throws {ProtocolError} when it does not carry a DNS message.
+   * @param type the Content-Type field.
+   * @param age the Age field.
+   * @throws {ProtocolError} when the response does not carry a DNS message.
    */
   constructor(status: number, type: string | undefined, age: string | undefined) {
     if (status !== 200) throw new ProtocolError(`responded with HTTP status ${status}`);
@@ -52,7 +53,7 @@ export class DohResponse {
     this.#age = /^\d{1,9}$/.test(age ?? '') ? Number(age) : 0;
   }
 
-  /** Copies a piece of the body. @throws {ProtocolError} when it is too long. */
+  /** Copies a piece of the body. @throws {ProtocolError} when the body is too long. */
   push(piece: Uint8Array): void {
     const length = this.#length + piece.length;
     if (length > MAX_MESSAGE_SIZE) {
@@ -67,7 +68,7 @@ export class DohResponse {
     this.#length = length;
   }
 
-  /** The whole response, once its body has ended. */
+  /** The complete response, once its body has ended. */
   get reply(): DohReply {
     return { body: this.#body.subarray(0, this.#length), age: this.#age };
   }

@@ -14,13 +14,13 @@ export interface DnsExchange {
    * @throws {DialError} `timed_out`, `upstream`, or the reason of `signal`.
    */
   ask(question: Question | RawQuestion, signal: AbortSignal): Promise<DnsReply>;
-  /** Closes connections; called while no question is pending. A later question opens them again. */
+  /** Closes connections; called while no question is pending. Later questions open them again. */
   close(): void;
 }
 
 /**
- * The failure of a dial from that of an exchange. A *DNS server* that refuses or cannot be reached says
- * nothing about the destination, so only the codes `timed_out` and `aborted` are kept.
+ * The failure of a dial for that of an exchange. A *DNS server* that refuses or cannot be reached does not concern the
+ * destination, so only the codes `timed_out` and `aborted` are kept.
  */
 export function serverError(server: Endpoint, error: unknown): DialError {
   const endpoint = formatEndpoint(server);
@@ -31,7 +31,7 @@ export function serverError(server: Endpoint, error: unknown): DialError {
   return new DialError(code, `DNS server ${endpoint}: ${reason}`, { cause: error });
 }
 
-/** The connection ended before the reply: the question may be repeated on another connection. */
+/** The error of a connection that ended before the reply: the question may be repeated on another connection. */
 export class UnansweredError extends WeirError {
   constructor(cause?: unknown) {
     const code = cause instanceof DeadlineError ? 'timed_out' : 'connection_lost';
@@ -39,7 +39,7 @@ export class UnansweredError extends WeirError {
   }
 }
 
-/** Asks with EDNS, and without it a server that rejects it (RFC 6891 §7). */
+/** Asks with EDNS, and again without it if the server rejects it (RFC 6891 §7). */
 export async function unlessEdnsRejected(
   ask: (edns: boolean) => Promise<DnsReply>,
 ): Promise<DnsReply> {

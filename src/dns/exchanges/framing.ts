@@ -4,7 +4,7 @@ import { MAX_MESSAGE_SIZE } from '../message.ts';
 
 const LENGTH_SIZE = 2;
 
-/** A message after its length, as in streams (RFC 1035 §4.2.2), in one piece (RFC 7766 §8). */
+/** Prepends the length to a message, as in streams (RFC 1035 §4.2.2), in one buffer (RFC 7766 §8). */
 export function frame(message: Uint8Array): Buffer {
   const framed = Buffer.allocUnsafe(LENGTH_SIZE + message.length);
   framed.writeUInt16BE(message.length, 0);
@@ -21,7 +21,7 @@ export class FramedMessageReader {
   }
 
   /**
-   * The next message.
+   * Reads the next message.
    *
    * @throws {ProtocolError} when the stream ends.
    */

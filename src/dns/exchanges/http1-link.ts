@@ -13,12 +13,12 @@ import { DohResponse, type DohReply } from './doh-response.ts';
 import { UnansweredError } from './exchange.ts';
 
 export interface Http1LinkHandler {
-  /** The head of a response has come. */
+  /** Called when the head of a response was received. */
   onHead(): void;
   /**
-   * Called once, when the link takes no more questions.
-   * @param lost why a question has lost its response with it; `undefined` where none has, or the
-   *   link was destroyed on purpose.
+   * Called once, when the link accepts no more questions.
+   * @param lost the reason why a question lost its response; `undefined` if none did, or the link was destroyed on
+   * purpose.
    */
   onClosed(link: Http1Link, lost: UnansweredError | undefined): void;
 }
@@ -35,23 +35,23 @@ export class Http1Link {
   #hasAnswered = false;
   #isClosed = false;
 
-  /** Takes the link over. */
+  /** Takes over the link. */
   constructor(link: ByteLink, handler: Http1LinkHandler) {
     this.#link = link;
     this.#handler = handler;
     void this.#read();
   }
 
-  /** Whether it has carried a whole response. */
+  /** Whether the link has carried a complete response. */
   get hasAnswered(): boolean {
     return this.#hasAnswered;
   }
 
   /**
-   * Sends a request and waits for its response; only while no other one is waited for.
+   * Sends a request and waits for its response. One request may be pending at a time.
    *
    * @throws {UnansweredError} when the connection ended before the whole response.
-   * @throws {ProtocolError} when the response is not a DNS message; the link is closed then.
+   * @throws {ProtocolError} when the response is not a DNS message; the link is then closed.
    */
   post(request: Uint8Array): Promise<DohReply> {
     if (this.#isClosed) return Promise.reject(new UnansweredError());
@@ -63,7 +63,7 @@ export class Http1Link {
     return promise;
   }
 
-  /** Closes it, with the question that it carries. */
+  /** Closes the link, with the question that it carries. */
   destroy(cause?: unknown): void {
     this.#close(new UnansweredError(cause), undefined);
   }
@@ -78,7 +78,7 @@ export class Http1Link {
           return;
         }
         this.#receive(chunk);
-        // Whatever is kept of it was copied.
+        // All parts that are kept were copied.
         freeChunk(chunk);
       }
     } catch (error) {
@@ -105,7 +105,7 @@ export class Http1Link {
     }
   }
 
-  /** The server has closed the connection. */
+  /** Called when the server has closed the connection. */
   #end(): void {
     const pending = this.#pending;
     if (pending?.response.endsWithConnection !== true) {
@@ -133,7 +133,7 @@ export class Http1Link {
   }
 }
 
-/** Reads one response, wherever it is split into chunks. */
+/** Reads one response, however it is split into chunks. */
 class ResponseReader {
   readonly #onHead: () => void;
   #scanner = new HeadScanner(HEAD_LIMIT, startsResponse);
@@ -151,7 +151,7 @@ class ResponseReader {
     return this.#body?.done === true;
   }
 
-  /** Whether the connection can be used again after this response. */
+  /** Whether the connection can be reused after this response. */
   get persists(): boolean {
     return this.#persists;
   }
@@ -161,16 +161,16 @@ class ResponseReader {
     return this.#endsWithConnection;
   }
 
-  /** The response, once it is complete. */
+  /** The response, once complete. */
   get reply(): DohReply {
     if (!this.#response) throw new Error('the response has not come');
     return this.#response.reply;
   }
 
   /**
-   * Takes the next chunk, which is not used after the call.
+   * Decodes the next chunk, which is not used after the call.
    * @returns the number of its bytes that belong to the response.
-   * @throws {ProtocolError} when it is malformed, or no DNS message.
+   * @throws {ProtocolError} when it is malformed, or not a DNS message.
    */
   push(chunk: Uint8Array): number {
     let at = 0;

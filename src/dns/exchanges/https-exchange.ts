@@ -19,7 +19,7 @@ import { TlsConnector } from './tls-connector.ts';
 export interface HttpsExchangeOptions extends DohTarget {
   /** The address that is dialled; `host` is only sent and verified. */
   readonly server: Endpoint;
-  /** Trusted beside the system's certificates. */
+  /** Certificates trusted in addition to the system's. */
   readonly ca: CaSpec | undefined;
   readonly clock: Clock;
 }

@@ -7,7 +7,7 @@ import { RepeatedDial } from '../../net/sockets/repeated-dial.ts';
 import { unlessAborted } from '../../net/time/unless-aborted.ts';
 import { WaitingLine } from './waiting-line.ts';
 
-/** How long a question waits for the connection and the TLS handshake together. */
+/** Milliseconds that a question waits for the connection and the TLS handshake together. */
 const CONNECT_MS = 5000;
 
 /** Attempts in a row of one question on connections that answer none. */
@@ -15,16 +15,16 @@ const MAX_FRUITLESS = 2;
 
 /** A connection to a DNS server that can be kept for further questions. */
 export interface KeepableConnection {
-  /** Questions that it has answered, or that it still answers after it takes no more. */
+  /** Number of questions that the connection has answered, or still answers once it accepts no more. */
   readonly answered: number;
-  /** Closes it; pending questions fail with ConnectionLostError. */
+  /** Closes the connection; pending questions fail with ConnectionLostError. */
   end(cause?: unknown): void;
 }
 
 /**
  * Connects.
- * @param onEnd called once when the connection takes no more questions.
- * @param onWire called with what counts the bytes of the connection, as soon as it is dialled.
+ * @param onEnd called once, when the connection accepts no more questions.
+ * @param onWire called with the byte counter of the connection, as soon as it is dialled.
  */
 export type OpenConnection<C> = (
   signal: AbortSignal,
@@ -35,31 +35,31 @@ export type OpenConnection<C> = (
 /** A connection, or the dial of one, and its use. */
 interface Kept<C> {
   readonly dial: RepeatedDial<C>;
-  /** Questions that wait for it, or on it. */
+  /** Number of questions that wait for the connection, or on it. */
   asking: number;
-  /** Whether there were several of them at once. */
+  /** Whether several questions used the connection at once. */
   isShared: boolean;
 }
 
 /**
- * The one connection to a server that all questions share: opened with the first question, kept until
- * it ends, and opened again for the next question. Questions that arrive while it is being opened join the
- * dial, each with a time limit of its own: see `RepeatedDial`.
+ * The one connection to a server that all questions share: opened with the first question, kept until it ends, and
+ * opened again for the next question. Questions that arrive while it is being opened join the dial, each with its own
+ * time limit: see `RepeatedDial`.
  *
- * Servers bound the queries of a connection, and close it with those above the bound unanswered. These are
- * asked again (RFC 7766 §6.2.4) as long as each connection answers at least one, and no more of them at once
- * than the last such connection has answered, so that the work stays linear in the number of questions. A server
- * that closes a connection of several questions before its first answer is asked one at a time, for a while.
+ * Servers limit the queries of a connection, and close it with those beyond the limit unanswered. These are repeated
+ * (RFC 7766 §6.2.4) as long as each connection answers at least one, and no more of them at once than the last such
+ * connection has answered, so that the work stays linear in the number of questions. If a server closes a connection of
+ * several questions before its first answer, questions are for a while sent one at a time.
  */
 export class KeptConnection<C extends KeepableConnection> {
   readonly #open: OpenConnection<C>;
   readonly #clock: Clock;
   #current: Kept<C> | undefined;
-  /** Aborts the connection while it is being opened. */
+  /** Aborts the dial of the connection. */
   #opening = new AbortController();
-  /** Questions at once on a connection; grows with what one connection answers. */
+  /** Limit of concurrent questions on a connection; grows with the number that one connection answers. */
   #window = Number.POSITIVE_INFINITY;
-  /** Questions above the window. */
+  /** Questions beyond the window. */
   readonly #line = new WaitingLine();
 
   constructor(clock: Clock, open: OpenConnection<C>) {
@@ -95,7 +95,7 @@ export class KeptConnection<C extends KeepableConnection> {
             this.#window = answered;
             continue;
           }
-          // If one alone is not answered either, the others need not wait for each other to learn it.
+          // If a single question is not answered either, the others need not wait for each other to learn it.
           if (hasEnded && error.code !== 'timed_out') this.#window = kept.isShared ? 1 : Infinity;
           if (++fruitless === MAX_FRUITLESS) throw error;
         }
@@ -106,7 +106,7 @@ export class KeptConnection<C extends KeepableConnection> {
     }
   }
 
-  /** Ends the connection, also while it is being opened; the next question opens another. */
+  /** Closes the connection, or aborts its dial; the next question opens another. */
   close(): void {
     this.#opening.abort(new UnansweredError());
     this.#current?.dial.made.then(
@@ -155,7 +155,7 @@ export class KeptConnection<C extends KeepableConnection> {
       signal: this.#opening.signal,
       limit: CONNECT_MS,
     });
-    // Pending questions fail with it, those in line too; the next one tries again.
+    // Pending questions fail with the dial, including queued ones; the next question tries again.
     dial.made.catch(() => {
       forget();
       this.#window = Infinity;

@@ -1,9 +1,9 @@
 import type { Clock, Timer } from '../../net/time/clock.ts';
 import { DeadlineError } from '../../net/errors.ts';
 
-/** A connection that receives nothing for this long while questions are pending is considered dead. */
+/** Milliseconds without received data, while questions are pending, after which a connection is considered dead. */
 const SILENCE_MS = 4000;
-/** A connection without questions is closed after this (RFC 7858 §3.4). */
+/** Milliseconds after which a connection without questions is closed (RFC 7858 §3.4). */
 const IDLE_MS = 30_000;
 
 /** Ends a kept connection that is dead or idle. One timer at a time. */
@@ -21,28 +21,28 @@ export class SilenceWatch {
     this.#rest();
   }
 
-  /** A question was sent. */
+  /** Called when a question was sent. */
   asked(): void {
     if (++this.#waiting === 1) this.#watch();
   }
 
-  /** Something was received. */
+  /** Called when data was received. */
   heard(): void {
     this.#heard = true;
   }
 
-  /** A question was answered or abandoned. */
+  /** Called when a question was answered or abandoned. */
   settled(): void {
     if (--this.#waiting === 0) this.#rest();
   }
 
-  /** The connection has ended. */
+  /** Called when the connection has ended. */
   stop(): void {
     this.#stopped = true;
     this.#timer?.cancel();
   }
 
-  /** Checks periodically, while questions are pending, whether something was received. */
+  /** Checks periodically, while questions are pending, whether data was received. */
   #watch(): void {
     this.#heard = false;
     this.#schedule(SILENCE_MS, () => {

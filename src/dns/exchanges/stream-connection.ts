@@ -36,11 +36,11 @@ export class StreamConnection implements KeepableConnection {
   // TLS authenticates the server, so that ids need not be random.
   #nextId = 0;
   #answered = 0;
-  /** Whether it takes no more questions. */
+  /** Whether the connection accepts no more questions. */
   #retired = false;
   #ended = false;
 
-  /** `onEnd` is called once, when the connection takes no more questions. */
+  /** Takes over the link. `onEnd` is called once, when the connection accepts no more questions. */
   constructor(link: ByteLink, clock: Clock, onEnd: () => void) {
     this.#link = link;
     this.#onEnd = onEnd;

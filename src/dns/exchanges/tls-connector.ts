@@ -12,9 +12,9 @@ import {
 export interface TlsConnectorOptions {
   /** The address that is dialled. */
   readonly server: Endpoint;
-  /** Sent as SNI unless it is an IP address (RFC 6066 §3), and always verified. */
+  /** The name sent as SNI unless it is an IP address (RFC 6066 §3), and always verified. */
   readonly serverName: string;
-  /** Trusted beside the system's certificates. */
+  /** Certificates trusted in addition to the system's. */
   readonly ca: CaSpec | undefined;
   readonly clock: Clock;
 }
@@ -25,14 +25,17 @@ export class TlsConnector {
   readonly #alpn: readonly string[];
   #client: SecureClient | undefined;
 
-  /** @param alpn protocols offered; none for no ALPN at all. */
+  /**
+   * Creates a connector.
+   * @param alpn protocols offered; without any, no ALPN is sent.
+   */
   constructor(options: TlsConnectorOptions, alpn: readonly string[]) {
     this.#options = options;
     this.#alpn = alpn;
   }
 
   /**
-   * @param onWire called with the byte counter of the connection, before the handshake.
+   * Connects. | @param onWire called with the byte counter of the connection, before the handshake.
    * @throws {DialError} when the server is not reached, or its certificate is invalid.
    */
   async connect(

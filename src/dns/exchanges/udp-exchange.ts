@@ -21,35 +21,34 @@ import { unlessAborted } from '../../net/time/unless-aborted.ts';
 import { frame, FramedMessageReader } from './framing.ts';
 import { ServerOrder } from '../server-order.ts';
 
-/** How long each attempt waits. Together less than a question may take. */
+/** Milliseconds that each attempt waits; together less than the limit of a question. */
 const TRY_MS: readonly number[] = [1000, 2000, 4000];
 
-/** Connecting and the reply together. */
+/** Milliseconds for connecting and for the reply together. */
 const TCP_MS = 5000;
 
-/** Ids of messages have 16 bits (RFC 1035 §4.1.1). */
+/** Number of message ids, which have 16 bits (RFC 1035 §4.1.1). */
 const IDS = 0x1_0000;
 
 /** Response codes that concern the server, not the name: another server may have the answer. */
 const ASK_ANOTHER: ReadonlySet<number> = new Set([RCODE_SERVFAIL, RCODE_NOTIMP, RCODE_REFUSED]);
 
 export interface UdpExchangeOptions {
-  /** For each round, how long to wait for each server, in milliseconds. */
+  /** Milliseconds to wait for each server, by round. */
   readonly rounds?: readonly number[];
   /** Whether questions start with each server in turn. */
   readonly rotate?: boolean;
-  /** Where ids come from. */
+  /** The source of ids. */
   readonly random?: RandomSource;
 }
 
 /**
  * Plain DNS over UDP (RFC 1035 §4.2.1).
  *
- * Each attempt has its own socket and id, so that an attacker has to guess both the source port and
- * the id (RFC 5452 §4.5); the socket is connected, so the kernel drops datagrams of other hosts. A
- * truncated reply is asked for again over TCP (RFC 7766 §5). Of several servers, the next one is
- * asked when one does not respond in time or reports a failure of its own, and one that did not
- * respond is asked last for a while.
+ * Each attempt has its own socket and id, so that an attacker has to guess both the source port and the id (RFC 5452
+ * §4.5); the socket is connected, so the kernel drops datagrams of other hosts. After a truncated reply the question is
+ * repeated over TCP (RFC 7766 §5). Of several servers, the next one is asked when a server does not respond in time or
+ * reports a failure of its own; a server that did not respond is asked last for a while.
  */
 export class UdpExchange implements DnsExchange {
   readonly server: string;
@@ -58,7 +57,10 @@ export class UdpExchange implements DnsExchange {
   readonly #rounds: readonly number[];
   readonly #random: RandomSource;
 
-  /** @param servers at least one. */
+  /**
+   * Creates an exchange.
+   * @param servers at least one.
+   */
   constructor(
     servers: readonly Endpoint[],
     clock: Clock,
@@ -137,7 +139,7 @@ export class UdpExchange implements DnsExchange {
     }
   }
 
-  /** Over a connection of its own, for answers that do not fit a datagram. */
+  /** Asks over a separate TCP connection, for answers that do not fit a datagram. */
   async #askOverTcp(
     server: Endpoint,
     question: Question | RawQuestion,
@@ -158,7 +160,7 @@ export class UdpExchange implements DnsExchange {
   }
 }
 
-/** The first datagram that is the reply to a query. */
+/** Waits for the first datagram that is the reply to a query. */
 async function replyTo(query: Buffer, socket: PacketLink): Promise<DnsReply> {
   for (;;) {
     const packet = await socket.receive();

@@ -1,7 +1,7 @@
 import { abortedDial } from '../../net/errors.ts';
 import { unlessAborted } from '../../net/time/unless-aborted.ts';
 
-/** Questions that wait until a connection can take another one, first come first served. */
+/** A queue of questions that wait until a connection can accept another one, first come first served. */
 export class WaitingLine {
   readonly #waiting = new Set<PromiseWithResolvers<void>>();
 
@@ -19,7 +19,7 @@ export class WaitingLine {
     try {
       await unlessAborted(place.promise, signal, abortedDial);
     } catch (error) {
-      // It was resumed in the same turn: the next question takes its turn.
+      // This question was resumed in the same turn: the next one replaces it.
       if (!this.#waiting.delete(place)) this.next();
       throw error;
     }
@@ -33,7 +33,7 @@ export class WaitingLine {
     first.resolve();
   }
 
-  /** Rejects all. */
+  /** Rejects all questions. */
   fail(error: Error): void {
     for (const { reject } of this.#waiting) reject(error);
     this.#waiting.clear();

@@ -6,7 +6,7 @@ import type { DnsAnswer, DnsBackend } from '../backend.ts';
 import type { AddressRecordType } from '../policy.ts';
 import { unlessAborted } from '../../net/time/unless-aborted.ts';
 
-/** getaddrinfo(3) returns no TTL; these are in seconds. */
+/** TTL in seconds of an answer of getaddrinfo(3), which returns none. */
 const POSITIVE_TTL = 60;
 const NEGATIVE_TTL = 5;
 
@@ -19,21 +19,21 @@ export type HostLookup = (
 
 /** One call of getaddrinfo(3). */
 interface Call {
-  /** May still change to both families until the call starts: questions of one turn share it. */
+  /** The family; may still change to both until the call starts: questions of one turn share it. */
   family: 0 | 4 | 6;
-  /** The questions that share the call. */
+  /** Number of questions that share the call. */
   waiting: number;
   readonly answer: PromiseWithResolvers<readonly LookupAddress[]>;
 }
 
-/** libuv runs getaddrinfo(3) on half of its threads, rounded up (uv_getaddrinfo, "slow work"). */
+/** The number of threads on which libuv runs getaddrinfo(3): half of them, rounded up (uv_getaddrinfo, "slow work"). */
 function libuvThreads(): number {
   const size = Number(process.env['UV_THREADPOOL_SIZE'] ?? 4);
   return Math.ceil(Math.min(Math.max(Number.isInteger(size) ? size : 1, 1), 1024) / 2);
 }
 
 /**
- * The C library's resolver, getaddrinfo(3).
+ * A backend over the C library's resolver, getaddrinfo(3).
  *
  * A call cannot be aborted and occupies its thread until it is done. Calls beyond the threads queue
  * here and not in libuv, so that a call whose questions were all aborted is never made.
@@ -41,7 +41,7 @@ function libuvThreads(): number {
 export class GetaddrinfoBackend implements DnsBackend {
   readonly #lookup: HostLookup;
   readonly #threads: number;
-  /** By name, in the order in which they came. */
+  /** Queued calls by name, in order of arrival. */
   readonly #queued = new Map<string, Call>();
   readonly #running = new Map<string, Call>();
   #busy = 0;
@@ -58,7 +58,7 @@ export class GetaddrinfoBackend implements DnsBackend {
       found = await this.#ask(name, family, signal);
     } catch (error) {
       if (error instanceof DialError) throw error;
-      // Node reports "no such name" and "no address of this family" alike.
+      // Node does not distinguish "no such name" from "no address of this family".
       if (codeOf(error) !== 'ENOTFOUND') {
         throw new DialError(
           'upstream',
@@ -81,7 +81,7 @@ export class GetaddrinfoBackend implements DnsBackend {
   }
 
   close(): void {
-    // Nothing is kept open between questions, and a call that runs cannot be ended.
+    // No connection is kept between questions, and a running call cannot be ended.
   }
 
   async #ask(

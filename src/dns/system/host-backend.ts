@@ -20,19 +20,19 @@ const HOSTS_TTL = 5;
 
 export interface HostBackendOptions {
   readonly clock: Clock;
-  /** The files that are read; only on Linux do they describe all that the C library does. */
+  /** The paths of the files that are read; only on Linux do they describe all that the C library does. */
   readonly paths?: HostPaths | undefined;
-  /** Used where the files do not suffice. */
+  /** The backend for names that the files do not suffice for. */
   readonly library?: DnsBackend;
-  /** Port of the name servers in resolv.conf. */
+  /** The port of the name servers in resolv.conf. */
   readonly port?: number;
 }
 
 /**
- * The resolver that the host is configured with.
+ * A backend that resolves names as the host is configured to.
  *
  * getaddrinfo(3) cannot be aborted and has few threads, so a few names without an answer delay all
- * others. Where the files of the host are configured in the usual way (the hosts file, then the
+ * others. If the files of the host are configured in the usual way (the hosts file, then the
  * servers of resolv.conf with its search list) this class therefore resolves names itself. The C
  * library is used for names of other sources of nsswitch.conf, and on hosts configured otherwise.
  */
@@ -60,7 +60,7 @@ export class HostBackend implements DnsBackend {
     if (!config) return this.#library.query(name, type, signal);
     const listed = config.hosts.get(name);
     if (listed) {
-      // As getaddrinfo(3) does: a listed name without this family has no address of it.
+      // As in getaddrinfo(3): a listed name without this family has no address of it.
       const version = type === 'A' ? 4 : 6;
       return { addresses: listed.filter((each) => ipVersion(each) === version), ttl: HOSTS_TTL };
     }
@@ -78,7 +78,7 @@ export class HostBackend implements DnsBackend {
     this.#servers?.wire.close();
   }
 
-  /** The first name of the search list that exists decides; if none does, the first failure. */
+  /** Queries the names of the search list: the first that exists decides; if none does, the first failure. */
   async #search(
     name: string,
     type: AddressRecordType,
@@ -102,11 +102,11 @@ export class HostBackend implements DnsBackend {
           return { addresses: answer.addresses, ttl, ...(candidate === name && way) };
         absent &&= answer.absent ?? false;
         if (answer.absent || candidates.length === 1) continue;
-        // The name may exist in the other family alone: addresses of two hosts must not be mixed.
+        // The name may exist in the other family only: addresses of two hosts must not be mixed.
         const other = await wire.query(candidate, type === 'A' ? 'AAAA' : 'A', signal);
         if (other.addresses.length > 0) return { addresses: [], ttl };
       } catch (error) {
-        // A server that does not respond now will not for the next name either.
+        // A server that does not respond now will not respond for the next name either.
         if (!(error instanceof DialError) || error.code !== 'upstream') throw error;
         failure ??= error;
       }
@@ -127,9 +127,9 @@ export class HostBackend implements DnsBackend {
   }
 }
 
-/** Whether this name may belong to a source other than the hosts file and DNS. */
+/** Whether a name may belong to a source other than the hosts file and DNS. */
 function belongsElsewhere(name: string, { sources, hostname }: HostConfig): boolean {
-  // `files` and `dns` are always there.
+  // `files` and `dns` are always present.
   if (sources.size === 2) return false;
   return !name.includes('.') || name.endsWith('.local') || name === hostname;
 }

@@ -20,20 +20,20 @@ export const LINUX_PATHS: HostPaths = {
   nameSwitch: '/etc/nsswitch.conf',
 };
 
-/** How the host resolves names, where its files are configured in the usual way. */
+/** The host's resolution of names, if its files are configured in the usual way. */
 export interface HostConfig {
   readonly hosts: HostsTable;
-  /** The same object as long as the file is unchanged. */
+  /** The parsed resolv.conf; the same object as long as the file is unchanged. */
   readonly resolv: ResolvConf;
   /** The sources of nsswitch.conf(5), `files` and `dns` among them. */
   readonly sources: ReadonlySet<string>;
-  /** In lower case. */
+  /** The host name in lower case. */
   readonly hostname: string;
 }
 
-/** The files are checked at most this often. */
+/** Milliseconds between two checks of the files. */
 const CHECK_MS = 1000;
-/** Larger files are left to the C library. */
+/** Size in bytes beyond which files are left to the C library. */
 export const MAX_CONF_SIZE = 65_536;
 const MAX_HOSTS_SIZE = 32 * 1024 * 1024;
 
@@ -48,14 +48,14 @@ class WatchedFile<T> {
   #version: string | undefined;
   #value: T | undefined;
 
-  /** `read` is called without a path when there is no such file. */
+  /** Watches a file. `read` is called without a path when there is no such file. */
   constructor(path: string, limit: number, read: (path: string | undefined) => Promise<T>) {
     this.#path = path;
     this.#limit = limit;
     this.#read = read;
   }
 
-  /** `undefined` when it is too large, is not a regular file, or cannot be read. */
+  /** The content; `undefined` when the file is too large, is not a regular file, or cannot be read. */
   async current(): Promise<T | undefined> {
     try {
       const version = await this.#versionNow();
@@ -91,7 +91,7 @@ class WatchedFile<T> {
 
 const ABSENT = 'absent';
 
-/** Reads the files that configure how this host resolves names; changes are noticed within a second. */
+/** Reads the files that configure how this host resolves names; changes take effect within a second. */
 export class HostFiles {
   readonly #clock: Clock;
   readonly #resolv: WatchedFile<ResolvConf | undefined>;
@@ -115,7 +115,7 @@ export class HostFiles {
     );
   }
 
-  /** `undefined` when the configuration is left to the C library. Never rejects. */
+  /** The configuration; `undefined` when it is left to the C library. Never rejects. */
   current(): Promise<HostConfig | undefined> {
     const now = this.#clock.now();
     if (!this.#config || now - this.#checked >= CHECK_MS) {
@@ -125,7 +125,7 @@ export class HostFiles {
     return this.#config;
   }
 
-  /** One check at a time: a long hosts file is not read twice at once. */
+  /** Checks the files after the previous check, so that a long hosts file is not read twice at once. */
   async #after(before: Promise<HostConfig | undefined> | undefined) {
     await before;
     const [sources, resolv, hosts] = await Promise.all([

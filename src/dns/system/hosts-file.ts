@@ -12,7 +12,7 @@ const BLANKS = /[ \t]+/;
 
 /**
  * Reads hosts(5). A name on several lines has the addresses of all of them; lines that do not start
- * with an address are skipped. Long files are read in pieces, so that other work goes on.
+ * with an address are skipped. Long files are read in pieces, so that other work continues.
  *
  * @throws {Error} when the stream fails.
  */

@@ -1,7 +1,7 @@
-/** A source, or what to do after it, in brackets (nsswitch.conf(5)). */
+/** A source, or an action after it, in brackets (nsswitch.conf(5)). */
 const WORD = /\[[^\][]*\]|[^\s[\]]+/g;
 
-/** Sources beside `files` and `dns` that only have names of their own kind. */
+/** Sources other than `files` and `dns` that only have names of their own kind. */
 const NARROW: ReadonlySet<string> = new Set([
   'myhostname',
   'mymachines',
@@ -22,9 +22,8 @@ const BEFORE_ACTION = /^(?:resolve|mdns[46]?_minimal)$/;
 const DEFAULT: ReadonlySet<string> = new Set(['files', 'dns']);
 
 /**
- * The sources of host names in nsswitch.conf(5) when the line is a usual one: the hosts file first,
- * then DNS, with other sources around them only for names of their own kinds. `undefined` when the
- * line is left to the C library.
+ * The sources of host names in nsswitch.conf(5) when the line is a usual one: the hosts file first, then DNS, with
+ * other sources only for names of their own kinds. `undefined` when the line is left to the C library.
  */
 export function hostSources(text: string | undefined): ReadonlySet<string> | undefined {
   const line = text?.split('\n').find((each) => /^[ \t]*hosts:/.test(each));

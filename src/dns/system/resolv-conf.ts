@@ -9,7 +9,7 @@ export interface ResolvConf {
   readonly search: readonly string[];
   /** Names with fewer dots than this are looked up in `search` first. */
   readonly ndots: number;
-  /** For each round, how long to wait for one server, in milliseconds. */
+  /** Milliseconds to wait for one server, by round. */
   readonly rounds: readonly number[];
   /** Whether questions start with each server in turn. */
   readonly rotate: boolean;
@@ -32,18 +32,18 @@ const MAX_ATTEMPTS = 5;
 /** Kubernetes allows up to 32. */
 const MAX_SEARCH = 32;
 
-/** Defaults of glibc, used when only one of the two is set. */
+/** Default timeout of glibc in seconds, used when only one of timeout and attempts is set. */
 const DEFAULT_TIMEOUT = 5;
 const DEFAULT_ATTEMPTS = 2;
-/** When neither is set: a lost datagram or a dead server should not cost 5 s. */
+/** Rounds when neither is set: a lost datagram or a dead server should not cost 5 s. */
 const DEFAULT_ROUNDS: readonly number[] = [1000, 2000, 4000];
 
 const COMMENT = /^[#;]/;
 const BLANKS = /[ \t\r]+/;
 
 /**
- * The name servers of resolv.conf(5), whatever else the file says. Their addresses may have a zone.
- * @param most glibc asks the first three.
+ * The name servers of resolv.conf(5), regardless of the rest of the file. Their addresses may have a zone.
+ * @param most number of servers to return; glibc asks the first three.
  */
 export function nameServersOf(text: string, most = MAX_NAMESERVERS): readonly string[] {
   const found: string[] = [];
@@ -57,8 +57,8 @@ export function nameServersOf(text: string, most = MAX_NAMESERVERS): readonly st
 }
 
 /**
- * Parses resolv.conf(5). `undefined` when it has no name server, or uses what is left to the C
- * library: `sortlist` and TCP alone (`use-vc`).
+ * Parses resolv.conf(5). `undefined` when it has no name server, or uses features that are left to the C library:
+ * `sortlist` and TCP only (`use-vc`).
  */
 export function parseResolvConf(
   text: string,
@@ -100,7 +100,7 @@ function roundsOf(options: readonly string[]): readonly number[] {
   return Array.from({ length: rounds }, () => seconds * 1000);
 }
 
-/** The value of the last such option, `undefined` without one. */
+/** The value of the last option of this name; `undefined` without one. */
 function numberOf(options: readonly string[], name: string): number | undefined {
   const value = options.findLast((each) => each.startsWith(name))?.slice(name.length);
   return value !== undefined && /^[0-9]{1,9}$/.test(value) ? Number(value) : undefined;

@@ -8,16 +8,19 @@ import { nameServersOf } from './resolv-conf.ts';
 
 /** A server that the system's resolver uses. */
 export interface SystemResolver {
-  /** In text; a link-local one may have a zone. */
+  /** The address in text; a link-local one may have a zone. */
   readonly address: string;
-  /** Where it is configured. */
+  /** The origin of the server's configuration. */
   readonly source: '/etc/resolv.conf' | 'systemd-resolved';
 }
 
-/** Later folders count less: a file of the same name in an earlier one replaces theirs (resolved.conf(5)). */
+/**
+ * Configuration folders. Later ones count less: a file replaces files of the same name in later folders
+ * (resolved.conf(5)).
+ */
 const CONFIG_FOLDERS = ['etc', 'run', 'usr/local/lib', 'usr/lib'].map((each) => `${each}/systemd`);
 
-/** Whether the C library asks systemd-resolved itself (nss-resolve(8)), whatever resolv.conf says. */
+/** Whether the C library itself asks systemd-resolved (nss-resolve(8)), regardless of resolv.conf. */
 function asksResolvedItself(nameSwitch: string): boolean {
   const line = nameSwitch.split('\n').find((each) => /^[ \t]*hosts:/.test(each)) ?? '';
   const [sources = ''] = line.split('#', 1);
@@ -29,7 +32,7 @@ function asksResolvedItself(nameSwitch: string): boolean {
  * systemd-resolved its upstream servers. Files that are missing, not regular or longer than 64 KiB count
  * as empty. Never rejects.
  *
- * @param root the folder that paths start at; tests give their own.
+ * @param root the folder that paths start at; tests pass their own.
  */
 export async function systemResolvers(root = '/'): Promise<readonly SystemResolver[]> {
   const [resolvConf, nameSwitch, upstream] = await Promise.all(
@@ -54,7 +57,7 @@ export async function systemResolvers(root = '/'): Promise<readonly SystemResolv
 
 /**
  * The servers that systemd-resolved asks for every name in preference to those of single links (resolved.conf(5):
- * `DNS` with `~.` in `Domains`); empty where it is not configured so, or not in a form that is supported here.
+ * `DNS` with `~.` in `Domains`); empty if it is not configured so, or not in a supported form.
  */
 async function serversOfAllNames(root: string): Promise<readonly string[]> {
   const settings = new Map<string, readonly string[]>([
