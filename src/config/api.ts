@@ -5,15 +5,15 @@ import { disclosed, located, narrowed, secret, str, type Located } from '../sche
 import { optional, struct, type Decoded } from '../schema/struct.ts';
 import { Finding } from './findings.ts';
 
-/** Where the API listens by default. */
+/** The default listen address of the API. */
 export const DEFAULT_API_LISTEN = '127.0.0.1:9090';
 
-/** Where the API listens; `text` is as written, for log lines and errors. */
+/** The listen address of the API; `text` is as written, for log lines and errors. */
 export type ApiListen =
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number; readonly text: string }
   | { readonly kind: 'unix'; readonly path: string; readonly text: string };
 
-/** `[api]` as written. */
+/** The table `[api]` as written. */
 export const apiTable = struct(
   {
     listen: optional(narrowed(located(disclosed(str)), { default: DEFAULT_API_LISTEN })),
@@ -36,12 +36,12 @@ export class ApiOptions {
     this.#secret = secret;
   }
 
-  /** The bearer token that every request must carry; `undefined` when none is required. */
+  /** The bearer token that every request must carry; `undefined` if none is required. */
   get secret(): string | undefined {
     return this.#secret;
   }
 
-  /** Whether both have the same address and secret. */
+  /** Whether two options have the same address and secret. */
   equals(other: ApiOptions | undefined): boolean {
     return other?.listen.text === this.listen.text && other.#secret === this.#secret;
   }
@@ -93,11 +93,11 @@ function parseListen(written: Located<string> | undefined): ApiListen {
 }
 
 const LISTEN_ADDRESS = /^(?<host>[\d.]+|\[[^\]]+\]):(?<digits>\d+)$/;
-/** Zones are interface numbers, as in Rust's socket addresses. */
+/** A zone other than an interface number, which is the form of Rust's socket addresses. */
 const NAMED_ZONE = /%(?!\d+$)/;
 const MAX_PORT = 0xffff;
 
-/** Whether only this host can connect. An IPv4-mapped loopback address does not count. */
+/** Whether only this host can connect. An IPv4-mapped loopback address does not count as local. */
 function isLocal(listen: ApiListen): boolean {
   if (listen.kind === 'unix') return true;
   const { host } = listen;

@@ -10,13 +10,13 @@ const builtin = (tag: string, protocol: string): OutboundSpec => ({
   settings: undefined,
 });
 
-/** The outbounds that every configuration has, unless it uses their tags itself. */
+/** The outbounds that every configuration has, unless it uses their tags. */
 const BUILTIN_OUTBOUNDS: readonly OutboundSpec[] = [
   builtin('direct', 'freedom'),
   builtin('blackhole', 'blackhole'),
 ];
 
-/** Whether this is the tag of a built-in outbound. */
+/** Whether a tag is that of a built-in outbound. */
 export const isBuiltinTag = (tag: string): boolean =>
   BUILTIN_OUTBOUNDS.some((outbound) => outbound.tag === tag);
 

@@ -6,7 +6,7 @@ import { hintsOf, WeirError, type WeirErrorOptions } from '../errors.ts';
 export interface ConfigLocation {
   readonly file: string | undefined;
   readonly line: number;
-  /** In characters, not bytes. */
+  /** The column in characters, not bytes. */
   readonly column: number;
 }
 
@@ -19,12 +19,12 @@ export interface ConfigErrorOptions extends WeirErrorOptions {
   /** Whether the error shows its place; true by default. */
   readonly showsPlace?: boolean | undefined;
   readonly format?: ForeignFormat | undefined;
-  /** Whether the message is of several lines, in which what it quotes is escaped already; one line by default. */
+  /** Whether the message has several lines, in which quoted text is already escaped; one line by default. */
   readonly severalLines?: boolean | undefined;
 }
 
 /**
- * Why a configuration cannot be used. `message` is the specified text, on several lines for an error of
+ * The error of an unusable configuration. `message` is the specified text, on several lines for an error of
  * TOML itself; the rest locates it.
  */
 export class ConfigError extends WeirError {
@@ -34,7 +34,7 @@ export class ConfigError extends WeirError {
   readonly subject: string | undefined;
   /** False for errors in `settings`, which are specified without a line number. */
   readonly showsPlace: boolean;
-  /** The format of the file, if it seems to be another one than TOML. */
+  /** The format of the file, if it seems to be one other than TOML. */
   readonly format: ForeignFormat | undefined;
 
   constructor(kind: ConfigErrorKind, message: string, options: ConfigErrorOptions = {}) {
@@ -48,12 +48,12 @@ export class ConfigError extends WeirError {
 }
 
 /**
- * The files could not be read: one is missing, or `[subscribe]` has no path. The message does not
+ * The error of files that could not be read: one is missing, or `[subscribe]` has no path. The message does not
  * name the configuration file: the caller prepends it.
  */
 export class DocumentReadError extends ConfigError {}
 
-/** The message and, if it is shown, the place on a second line. */
+/** The text of an error: the message and, if it is shown, the place on a second line. */
 export function renderConfigError(error: ConfigError): string {
   const place = error.showsPlace ? placeOf(error) : undefined;
   return place === undefined ? error.message : `${error.message}\n  at ${place}`;

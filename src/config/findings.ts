@@ -4,28 +4,28 @@ import type { ConfigError, ConfigErrorKind } from './errors.ts';
 import type { Places } from './places.ts';
 
 export interface FindingOptions extends WeirErrorOptions {
-  /** `invalid` by default. */
+  /** The kind of the error; `invalid` by default. */
   readonly kind?: ConfigErrorKind;
-  /** As in `ConfigErrorOptions`. */
+  /** Whether the message has several lines, as in `ConfigErrorOptions`. */
   readonly severalLines?: boolean;
-  /** Another place that the error is about, for a hint with its line. */
+  /** A second place that the error concerns, for a hint with its line. */
   readonly other?: OtherPlace | undefined;
 }
 
 /** A second place of an error. */
 export interface OtherPlace {
   readonly span: Span;
-  /** @param line `line 5`, or `nodes.toml:5` in another file than the error */
+  /** @param line `line 5`, or `nodes.toml:5` if it is in a different file than the error */
   readonly hint: (line: string) => string;
 }
 
-/** The place that has taken a name before. @param which `first` or `other` */
+/** The place where a name was used before. @param which `first` or `other` */
 export const namesakeAt = (which: 'first' | 'other', name: string, span: Span): OtherPlace => ({
   span,
   hint: (line) => `the ${which} ${JSON.stringify(name)} is at ${line}`,
 });
 
-/** The hint of a missing key that is in `settings`, whose header stands above it; none if it is not there. */
+/** The hint for a missing key that was written below the header of `settings`; none if it is not there. */
 export function strayInSettings(
   settings: TableNode | undefined,
   key: string,
@@ -38,7 +38,7 @@ export function strayInSettings(
 
 /** One error in a document of the right shape. */
 export class Finding extends WeirError {
-  /** Its place; `undefined` for an error of the document as a whole. */
+  /** The place of the error; `undefined` for an error of the document as a whole. */
   readonly span: Span | undefined;
   readonly kind: ConfigErrorKind;
   readonly severalLines: boolean;
@@ -54,7 +54,7 @@ export class Finding extends WeirError {
   }
 }
 
-/** An error within `settings`: its place orders it among other errors but is not shown. */
+/** An error within `settings`: the place orders it among other errors but is not shown. */
 export class SettingsFinding extends Finding {}
 
 /** Collects errors, to report the first in document order. */
@@ -104,7 +104,7 @@ export class PartFindings {
     return this.#failed;
   }
 
-  /** Calls `work`. If it throws a Finding, adds that and returns `undefined`. */
+  /** Calls `work`. If it throws a Finding, adds the Finding and returns `undefined`. */
   attempt<T>(work: () => T): T | undefined {
     try {
       return work();

@@ -6,7 +6,7 @@ import { configFile } from './sources/config-file.ts';
 export interface JsonSchema extends Shape {
   readonly $schema: string;
   readonly title: string;
-  /** The version of TOML that Tombi reads files in; it takes 1.0 unless that is said. */
+  /** The version of TOML that Tombi assumes; 1.0 if absent. */
   readonly 'x-tombi-toml-version': string;
 }
 
@@ -42,7 +42,7 @@ function withSettings(list: Shape, side: 'inbound' | 'outbound'): Shape {
   for (const name of names) {
     const settings = findProtocol(name)?.[side]?.table?.shape;
     if (!settings) continue;
-    // A key that has another shape in another protocol is checked by the condition of each. Names of one
+    // A key whose shape differs between protocols is checked by the condition of each. Names of one
     // protocol share a shape: as `{}` a table would have no keys, of which Tombi warns.
     for (const [key, value] of Object.entries(settings.properties ?? {})) {
       keys[key] = key in keys && keys[key] !== value ? {} : value;
@@ -68,10 +68,10 @@ function withSettings(list: Shape, side: 'inbound' | 'outbound'): Shape {
   };
 }
 
-/** The keywords of a condition (JSON Schema 2020-12, core §10.2.2), which draft 7 has too. */
+/** Keywords of a condition (JSON Schema 2020-12, core §10.2.2), which draft 7 has as well. */
 const [IF = '', THEN = ''] = 'if then'.split(' ');
 
-/** Not an object literal, because an object with a key `then` looks like a promise. */
+/** A condition. Not an object literal, because an object with a key `then` looks like a promise. */
 function conditional(condition: Shape, consequence: Shape): Shape {
   return { [IF]: condition, [THEN]: consequence };
 }

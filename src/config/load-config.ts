@@ -19,7 +19,7 @@ import type { Warning } from './warnings/warning.ts';
 import { printable } from '../printable.ts';
 import { warningsOf } from './warnings/warnings.ts';
 
-/** A configuration that has passed every check that builds nothing. */
+/** A configuration that has passed every check that requires no building. */
 export interface LoadedConfig {
   readonly spec: Spec;
   /** The lists that rules of `spec` name. */
@@ -38,16 +38,16 @@ export interface LoadHooks {
   readonly onLogLevel?: ((level: string) => void) | undefined;
   /** Called with the tables of a valid configuration and their places. */
   readonly onMerged?: ((merged: MergedConfig, places: Places) => void) | undefined;
-  /** Called with what warnings are found in, of which `LoadedConfig` has only the first. */
+  /** Called with the input of the search for warnings, of which `LoadedConfig` has only the first. */
   readonly onExamined?: ((examined: Examined) => void) | undefined;
 }
 
 export interface LoadConfigOptions extends LoadHooks {
-  /** Compiles patterns; the instance that is kept across reloads, if any. */
+  /** The cache of compiled patterns, kept across reloads if there are any. */
   readonly regexes: RegexCache;
   /** Whether the API is served; if not, `[api]` is not validated. */
   readonly serveApi: boolean;
-  /** Unix milliseconds, for the validity of certificates; the current time by default. */
+  /** The time for the validity of certificates, in Unix milliseconds; the current time by default. */
   readonly now?: number | undefined;
 }
 

@@ -22,15 +22,15 @@ export interface Lowering {
   readonly file: ConfigFile;
   /** The file that `[subscribe]` names; `undefined` without that table. */
   readonly subscribe: SubscribeFile | undefined;
-  /** `[api]`, if this program serves it. */
+  /** The table `[api]`, if this program serves the API. */
   readonly api: ApiTable | undefined;
   readonly places: Places;
-  /** The contents of the files that the configuration names, as far as they are read. */
+  /** The contents of the files that the configuration names, as far as they were read. */
   readonly files: InputFiles;
   readonly regexes: RegexCache;
 }
 
-/** The result: a Spec, and the merged tables that it was lowered from. */
+/** The result of `lowerConfig`: a Spec, and the merged tables that it was lowered from. */
 export interface Lowered {
   readonly spec: Spec;
   readonly api: ApiOptions | undefined;
@@ -71,7 +71,7 @@ export function lowerConfig(task: Lowering): Lowered {
   const builtins = builtinOutbounds(new Set(references.map(({ tag }) => tag.value)), carried);
   for (const { tag } of builtins) carried.add(tag);
   let balancers: BalancerSpec[] = [];
-  // A built-in outbound is the default route only if it is named. Without any outbound every
+  // A built-in outbound is the default route only if named. Without any outbound every
   // reference is unknown, which would hide the actual error.
   const hasDefault = file.outbound.length > 0 || file.route?.default !== undefined;
   if (hasDefault && file.outbound.length + builtins.length > 0) {
@@ -107,7 +107,7 @@ export function lowerConfig(task: Lowering): Lowered {
 
 const referenceOf = ({ subject, outbound }: MergedGroup): Reference => ({ subject, tag: outbound });
 
-/** @param all number of rules; those of the groups are the last */
+/** Lowers route groups. | @param all total number of rules; those of the groups are the last */
 function lowerGroups(groups: readonly MergedGroup[], all: number): readonly RouteGroupSpec[] {
   let firstRule = groups.reduce((left, { rules }) => left - rules, all);
   return groups.map(({ name, outbound, rules }) => {

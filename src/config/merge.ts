@@ -10,16 +10,16 @@ import { routeTable } from './tables/route.ts';
 /** A route group with its target. */
 export interface MergedGroup {
   readonly name: string;
-  /** Its name in errors. */
+  /** The group's name in errors. */
   readonly subject: string;
   readonly outbound: RouteTarget;
-  /** Number of its rules in the merged file. */
+  /** Number of the group's rules in the merged file. */
   readonly rules: number;
 }
 
 export interface MergedConfig {
   readonly file: ConfigFile;
-  /** In the order in which they are matched; none without a subscribe file. */
+  /** The groups in the order in which they are matched; none without a subscribe file. */
   readonly groups: readonly MergedGroup[];
 }
 
@@ -29,14 +29,14 @@ interface ResolvedGroup {
 }
 
 /**
- * Merges a subscribe file into the configuration that names it. Its nodes become outbounds after
- * the configuration's own, and the rules of its groups follow the configuration's own rules, each
- * with the target of its group. The pick of the default route replaces `[route].default`.
+ * Merges a subscribe file into the configuration that names it. Its nodes become outbounds after the configuration's
+ * own, and the rules of its groups follow the configuration's own rules, each with the target of its group. The pick of
+ * the default route replaces `[route].default`.
  *
  * @param subscribe given only for a configuration with `[subscribe]`
  *
- * Errors of the merge are added to `findings`. Unknown and duplicate tags are detected later, as in
- * any configuration, and built-in outbounds are added later too.
+ * Errors of the merge are added to `findings`. Unknown and duplicate tags are detected later, as in any configuration,
+ * and built-in outbounds are added later as well.
  */
 export function mergeSubscribe(
   config: ConfigFile,
@@ -98,7 +98,7 @@ function resolveGroups(
 }
 
 function refuseDeadEnd(group: RouteGroup, end: DeadEnd, findings: Findings): void {
-  // Without a default target there is no outbound at all, which is reported once for the file.
+  // Without a default target there is no outbound, which is reported once for the file.
   if (end.problem === 'no_default') return;
   const why =
     end.problem === 'cycle'

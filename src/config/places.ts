@@ -31,10 +31,7 @@ export function shiftNode(node: Node, by: number): Node {
   }
 }
 
-/**
- * Converts offsets to lines and columns, and creates errors with them. A `SourceText` does so for
- * one file.
- */
+/** Converts offsets to lines and columns, and creates errors with them. A `SourceText` does this for one file. */
 export type Places = Pick<SourceText, 'error' | 'locate'>;
 
 /**
@@ -67,8 +64,5 @@ export class JoinedPlaces implements Places {
   }
 }
 
-/**
- * The offset at which a file that follows `source` begins; the end of `source` is still a place in
- * `source`.
- */
+/** The offset at which a file that follows `source` begins; the end of `source` still belongs to `source`. */
 export const baseAfter = ({ text }: SourceText): number => text.length + 1;

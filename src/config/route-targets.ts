@@ -10,7 +10,7 @@ import {
 /** A name of an outbound, node, balancer or built-in, with its place. */
 export type RouteTarget = Located<string>;
 
-/** Why a group has no target: no default target, a cycle, or an unknown group. */
+/** The reason why a group has no target: no default target, a cycle, or an unknown group. */
 export type DeadEnd =
   | { readonly problem: 'no_default' }
   | { readonly problem: 'cycle' }

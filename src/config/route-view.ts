@@ -8,9 +8,9 @@ import { inheritOf, type Inherit, type SubscribeFile } from './sources/subscribe
  */
 export interface RouteView {
   readonly default: { readonly pick: string | null; readonly target: string | null };
-  /** In the order in which they are matched. */
+  /** The groups in the order in which they are matched. */
   readonly groups: readonly RouteGroupView[];
-  /** Every name that can be picked. */
+  /** All names that can be picked. */
   readonly targets: readonly RouteTargetView[];
 }
 

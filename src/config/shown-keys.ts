@@ -56,14 +56,14 @@ interface ShownKeys {
   readonly tables: ReadonlySet<string>;
 }
 
-/** The keys cannot be told before all protocols are loaded: see `withShownKeys`. */
+/** The error of a disclosure that is unknown before all protocols are loaded: see `withShownKeys`. */
 export class KeysUnknownError extends WeirError {
   constructor() {
     super('keys_unknown', 'not all protocols have been loaded');
   }
 }
 
-/** One of a few words at a SOCKS inbound; at Hysteria's own programs the password. */
+/** A key that has one of a few words at a SOCKS inbound, but the password in Hysteria's own programs. */
 const OTHERS_PASSWORD = 'auth';
 
 let keys: ShownKeys | undefined;
@@ -89,8 +89,8 @@ function collectKeys(): ShownKeys {
 }
 
 /**
- * Whether the values of a key are shown. `starred`: they may be secrets, as those of a key that is not recognised.
- * `table`: they have keys, of which each has its own answer.
+ * Whether the values of a key are shown. `starred`: they may be secrets, like those of an unrecognised key. `table`:
+ * they have keys, each with its own disclosure.
  */
 export type KeyDisclosure = 'shown' | 'starred' | 'table';
 
@@ -101,23 +101,23 @@ const SECRET_WORDS = [
 ]; // prettier-ignore
 const SECRET_PART = /pass|pwd|secret|token|cred|uuid|psk|priv|auth|key|login|user|mail|cookie/;
 
-/** Keys of other programs without a name here, which hold no secrets. */
+/** Keys of other programs without a counterpart here, which hold no secrets. */
 const PUBLIC_ELSEWHERE: ReadonlySet<string> = new Set([
   'alpn', 'detour', 'down_mbps', 'fingerprint', 'fp', 'interval', 'mode', 'packet_encoding', 'strict',
   'up_mbps', 'version',
 ]); // prettier-ignore
 
-/** What is known of a key, also of one that is misspelt or another program's. */
+/** The properties of a key, which may be misspelt or another program's. */
 export interface KeyView {
   readonly disclosure: KeyDisclosure;
-  /** Whether it is a key, or close to one. */
+  /** Whether it is a known key, or close to one. */
   readonly isRecognised: boolean;
   /** Whether it is, or is meant to be, the name of a secret. */
   readonly isSecret: boolean;
 }
 
 /**
- * What is known of a key. One that is no key here, and as close to the name of a secret as a typing error, is that name.
+ * The properties of a key. An unknown key that differs from the name of a secret by a typing error counts as that name.
  * @throws {KeysUnknownError}
  */
 export function viewKey(key: string): KeyView {
@@ -136,14 +136,14 @@ export function viewKey(key: string): KeyView {
   return { disclosure, isRecognised: meant !== undefined, isSecret: false };
 }
 
-/** `Listen-Port` and `listenPort` are `listen_port`. */
+/** The canonical form of a key: `Listen-Port` and `listenPort` are `listen_port`. */
 const canonical = (key: string): string =>
   key
     .replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => `_${letter}`)
     .toLowerCase()
     .replaceAll('-', '_');
 
-/** The disclosure of a key here, or of one with another name here; `undefined` for any other. */
+/** The disclosure of a known key, or of one with another name here; `undefined` for any other. */
 function disclosureOf(name: string): KeyDisclosure | undefined {
   const { disclosed, confidential, tables } = shownKeys();
   if (confidential.has(name)) return 'starred';

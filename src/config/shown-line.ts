@@ -5,56 +5,56 @@ import { shownText, starred } from './shown-text.ts';
 const BLANKS = /[ \t\r]+/y;
 const COMMENT = /[^\n]*/y;
 const NAME = /[\w-]+/y;
-/** A key, or a header; blanks around a dot are possible and unusual. */
+/** A key, or a header; spaces around a dot are possible but unusual. */
 const PLAIN_NAMES = /^(?:[\w.-]+[ \t]*=|\[[[ \t\w.-]*\]+)$/;
 const BARE = /[\w.:+-]+/y;
 const NUMBER = /^[+-]?(?:\d|inf$|nan$)/;
-/** What follows a value; at the end of the document nothing does. */
+/** The text after a value; at the end of the document there is none. */
 const VALUE_END = /[ \t\r]*[,}\]#\n]/y;
 
-/** A text in the quotes that editors of prose write in place of those of TOML. */
+/** A text in the quotes that word processors write instead of those of TOML. */
 const PROSE = /[“”„‟«»‹›‘’‚`´][^“”„‟«»‹›‘’‚`´\n]*[“”„‟«»‹›‘’‚`´]/y;
 /** A text whose closing quote is missing. */
 const UNCLOSED = /["'][^,;=#\n"'“”„‟«»‹›‘’‚`´]*/y;
 const WORD = /[^\s,;"'#=[\]{}“”„‟«»‹›‘’‚`´]+/y;
 const BRACKETS = /[[\] \t]+/y;
-/** What other formats have between a key and its value. */
+/** The separator that other formats have between a key and its value. */
 const SIGN = /[ \t]*[:=]?[ \t]*/y;
 
-/** Names of a dotted key or header, and different names on a line, that are looked at, to bound the work. */
+/** Names of a dotted key or header, and different names on a line, that are examined, to bound the work. */
 const MOST_NAMES = 16;
 const MOST_KEYS = 200;
-/** Characters of a line that are looked at. */
+/** Characters of a line that are examined. */
 const MOST_CHARACTERS = 4096;
 
-/** What any further key is taken for. */
+/** The properties assumed of any further key. */
 const UNKNOWN: KeyView = { disclosure: 'starred', isRecognised: false, isSecret: true };
 
 /** The path of the table of picks, whose keys are names of groups. */
 const PICKS = 'subscribe.routes';
 
-/** The key of a value, or of what encloses one. */
+/** The key of a value, or of its enclosing value. */
 interface Scope {
   readonly names: readonly string[];
-  /** The key of the inline table that it is in; `undefined` for a key of the current table. */
+  /** The key of the enclosing inline table; `undefined` for a key of the current table. */
   readonly parent: Scope | undefined;
   disclosure?: KeyDisclosure;
 }
 
-/** An array or an inline table that is open, with the key whose value it is, or is in. */
+/** An open array or inline table, with the key whose value it is or belongs to. */
 interface Bracket {
   readonly close: ']' | '}';
   readonly scope: Scope | undefined;
 }
 
 /**
- * A line of a document as errors show it: each character of what may be a secret is replaced by a star. That depends on
- * the key of a value, which may be on an earlier line: see `keyDisclosure`. What has the form of a secret is starred at
- * any key, and so are comments, which may hold a secret that was commented out.
+ * A line of a document as errors show it: each character of a possible secret is replaced by a star. Whether a value
+ * may be one depends on its key, which may be on an earlier line: see `keyDisclosure`. A value in the form of a secret
+ * is starred at any key, and so are comments, which may hold a secret that was commented out.
  *
- * The line need not be valid TOML: at a key whose values are shown, one that is not valid is shown too, and what follows
- * is starred unless it is another key. A line is starred as a whole if the text before it is not valid. Tabs are kept,
- * so that columns are preserved.
+ * The line need not be valid TOML: at a key whose values are shown, an invalid value is shown as well, and the text
+ * after it is starred unless it is another key. A line is starred as a whole if the text before it is not valid. Tabs
+ * are kept, so that columns are preserved.
  *
  * @param text the document
  * @param start offset of the line
@@ -151,7 +151,7 @@ class LineReader {
     this.#expected = 'value';
   }
 
-  /** Shows names up to `end` unless they may be a piece of a secret; then the rest of the line is starred. */
+  /** Shows names up to `end` unless they may be part of a secret; otherwise stars the rest of the line. */
   #showNames(names: readonly string[], end: number, isShown = false): boolean {
     if (end <= this.#start) return this.#show(end - this.#at);
     const isBare = PLAIN_NAMES.test(this.#text.slice(this.#at, end));
@@ -181,18 +181,18 @@ class LineReader {
     if (this.#text.startsWith(char.repeat(3), this.#at)) return this.#star(length);
     if (isQuoted) return this.#showQuoted(length);
     if (isBoolean || end <= this.#start) return this.#show(length);
-    // What begins as a number may be a UUID or a token without quotes.
+    // A value that begins like a number may be a UUID or a token without quotes.
     return this.#isShown() ? this.#showPart(length) : this.#star(length);
   }
 
   /**
-   * Reads what is not TOML, on the line itself. It may be a value with a mistake in it or without quotes, or a key of
-   * another format; whatever else is starred to the end of the line, since it may be a part of a secret.
+   * Reads invalid TOML on the line itself: a value with a mistake or without quotes, or a key of another format. Any
+   * other text is starred to the end of the line, since it may be part of a secret.
    */
   #readInvalid(): boolean {
     if (this.#expected === 'value') return this.#readInvalidValue();
     if (this.#expected === 'after') {
-      // A secret may have a quote in it.
+      // A secret may contain a quote.
       if (!this.#isShown()) return this.#starRest();
       if (/[,;]/.test(this.#text.charAt(this.#at))) this.#show(1);
       this.#show(this.#lengthOf(BLANKS));
@@ -217,7 +217,7 @@ class LineReader {
     const quoted = isLong ? 0 : this.#stringAt() || this.#lengthOf(PROSE);
     if (quoted > 0) return this.#showQuoted(quoted);
     const length = this.#lengthOf(UNCLOSED) || this.#lengthOf(WORD);
-    // Behind a missing quote another key may follow.
+    // After a missing quote another key may follow.
     const words = this.#text.slice(this.#at, this.#at + length).split(/[^\w-]+/);
     if (length === 0 || words.some((word) => word !== '' && this.#isKey(word))) {
       return this.#starRest();
@@ -225,7 +225,7 @@ class LineReader {
     return this.#showPart(length);
   }
 
-  /** A text between two quotes. */
+  /** Shows or stars a text between two quotes. */
   #showQuoted(length: number): boolean {
     if (this.#at + length <= this.#start) return this.#show(length);
     const isShown = this.#isShown();
@@ -235,7 +235,7 @@ class LineReader {
     return this.#show(1);
   }
 
-  /** A value of a key whose values are shown. */
+  /** Shows a value of a key whose values are shown. */
   #showPart(length: number): boolean {
     const end = Math.min(this.#at + length, this.#end);
     this.#shown += shownText(this.#text.slice(this.#at, end), this.#mayHoldSecret);
@@ -247,7 +247,9 @@ class LineReader {
     return this.#disclosureOf(this.#scope) === 'shown';
   }
 
-  /** Determined from the outermost key on: each scope is asked once, whatever the depth. */
+  /**
+   * The disclosure of a scope, determined from the outermost key on: each scope is examined once, whatever the depth.
+   */
   #disclosureOf(scope: Scope | undefined): KeyDisclosure {
     const unknown: Scope[] = [];
     let at = scope;
@@ -295,7 +297,7 @@ class LineReader {
     return names.join('.') === PICKS ? 'shown' : 'table';
   }
 
-  /** A dotted key at `from`: its names, none if there is no key, and the offset behind it and the blanks that follow. */
+  /** A dotted key at `from`: its names, none if there is no key, and the offset after it and the spaces that follow. */
   #namesAt(from: number): { readonly names: readonly string[]; readonly end: number } {
     const names: string[] = [];
     let end = from + this.#lengthOf(BLANKS, from);

@@ -1,7 +1,7 @@
 import { protocolNames } from '../protocols/registry.ts';
 import { suggestion } from '../schema/suggestion.ts';
 
-/** Names of protocols in other programs, and the names here. */
+/** Names of protocols in other programs, and their names here. */
 const PROTOCOLS_ELSEWHERE: Readonly<Record<string, string>> = {
   reject: 'blackhole',
   drop: 'blackhole',
@@ -66,7 +66,7 @@ const NETWORKS_NOT_HERE = new Set([
   'quic',
 ]);
 
-/** The same hint for `network` of a stream. */
+/** The hint for an unknown `network` of a stream: its value, the choices, and the likely intention. */
 export function networkHint(name: string): string {
   if (NETWORKS_NOT_HERE.has(name.trim().toLowerCase())) {
     return `network${valueShown(name)} is not supported, so that the other end needs another one too; a stream has ${NETWORKS.join(', ')}`;
@@ -95,7 +95,7 @@ export function outboundHint(tag: string, known: Iterable<string>): string | und
   return `the built-in outbound that ${what} is ${JSON.stringify(builtin)}`;
 }
 
-/** The same hint for a member of a balancer, which cannot be a built-in. */
+/** The hint for an unknown member of a balancer, which cannot be a built-in: the most similar tag of the file. */
 export function memberHint(tag: string, known: Iterable<string>): string | undefined {
   const tags = [...known];
   const meant = suggestion(tag, tags);

@@ -1,7 +1,7 @@
 import { appendToArray, type ArrayPlaces } from './lists/array-form.ts';
 import { insertion, type Splice } from './splice.ts';
 
-/** Adds `item`, a `key = value`, to an inline table, whose items are separated as the elements of an array are. */
+/** Adds `item`, a `key = value`, to an inline table, whose items are separated like the elements of an array. */
 export function intoBraces(text: string, braces: ArrayPlaces, item: string): readonly Splice[] {
   const { span, items } = braces;
   const at = span.start + 1;

@@ -8,7 +8,7 @@ import { TomlError } from '../toml/error.ts';
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /**
- * Edits the text of a file; a byte order mark and the lines of npm are kept.
+ * Edits the text of a file; a byte order mark and the lines of npm are preserved.
  *
  * @param file named in errors
  * @throws {ConfigError} of kind `invalid` when the file is not UTF-8, or the result cannot be encoded as such
@@ -25,7 +25,7 @@ export function editText(
   return encodedLike(bytes, text);
 }
 
-/** The bytes of an edited text, with a byte order mark and the lines of npm if those before have them. */
+/** Encodes an edited text, with a byte order mark and the lines of npm if `before` has them. */
 export function encodedLike(before: Uint8Array, text: string): Uint8Array {
   const header = npmHeader(new TextDecoder().decode(before));
   const isKept = text.startsWith(asComments(header));

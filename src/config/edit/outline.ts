@@ -12,7 +12,7 @@ export interface KeyValue {
   readonly names: KeyPath;
   readonly nameSpans: readonly Span[];
   readonly value: Span;
-  /** Set if the value is an inline table. */
+  /** The inline table, if the value is one. */
   readonly table: InlineTable | undefined;
 }
 
@@ -24,13 +24,11 @@ export interface InlineTable {
 
 /** A `key = value` outside arrays, in the same top-level table as the sought path. */
 export interface KeyEntry {
-  /** From the root of the document. */
+  /** The path from the root of the document. */
   readonly path: KeyPath;
-  /**
-   * Number of names in `path` that belong to the enclosing table; the rest is its own dotted key.
-   */
+  /** Number of names in `path` that belong to the enclosing table; the others are its own dotted key. */
   readonly owner: number;
-  /** It is inside an inline table. */
+  /** Whether the key is inside an inline table. */
   readonly inline: boolean;
   readonly node: KeyValue;
 }
@@ -40,9 +38,9 @@ export interface Header {
   readonly path: KeyPath;
   readonly isArray: boolean;
   readonly key: Span;
-  /** Includes the keys below it. */
+  /** The place of the header and the keys below it. */
   readonly span: Span;
-  /** The last of the keys below it. */
+  /** The last of the keys below the header. */
   readonly last: Span | undefined;
 }
 
@@ -51,7 +49,7 @@ export interface Outline {
   readonly text: string;
   readonly entries: readonly KeyEntry[];
   readonly headers: readonly Header[];
-  /** Every top-level key and every table, whatever its path. */
+  /** The places of all top-level keys and all tables, whatever their path. */
   readonly sections: readonly Span[];
 }
 
@@ -61,14 +59,14 @@ export const startsWith = (path: KeyPath, prefix: KeyPath): boolean =>
 export const samePath = (a: KeyPath, b: KeyPath): boolean =>
   a.length === b.length && startsWith(a, b);
 
-/** Whether both are in the same top-level table: only such lines can affect an edit. */
+/** Whether two paths are in the same top-level table: only such lines can affect an edit. */
 const related = (a: KeyPath, b: KeyPath): boolean => a[0] === b[0];
 
 /**
  * Finds the parts of `text`, without a byte order mark, that concern `sought`.
  *
  * @param sliceLength see `slicesOf`.
- * @throws {TomlError} when it is not TOML
+ * @throws {TomlError} when the text is not TOML
  */
 export function outlineOf(text: string, sought: KeyPath, sliceLength?: number): Outline {
   const entries: KeyEntry[] = [];

@@ -3,13 +3,13 @@ import { removeKey } from './remove-key.ts';
 import { setString } from './set-string.ts';
 
 /**
- * Writes a pick into the bytes of a configuration file, and changes nothing else in them.
+ * Writes a pick into the bytes of a configuration file, and changes nothing else.
  *
  * With a `[subscribe]` table the pick is a key of `[subscribe.routes]`: `default` there overrides
  * `[route].default`, which is left alone. Without one the only pick is `[route].default`.
  *
  * @param group a group of the view; only `default` without `[subscribe]`
- * @param file named in errors
+ * @param file the name of the file in errors
  * @returns equal bytes if the file already has this pick in the same form
  * @throws {ConfigError} of kind `invalid` when the file is not UTF-8 or not TOML, when the table or
  *   a parent of it is another kind of value, or when a name cannot be encoded as UTF-8

@@ -7,12 +7,12 @@ import { linesDeletion, splice, type Splice } from './splice.ts';
 import { lineStart, nextLine } from './toml-text.ts';
 
 /**
- * Removes one key of a TOML document, and leaves every other character unchanged. Its line goes, with the comment
- * after it; in an inline table the key and its comma do. A comment above it stays, and an empty line keeps it from
- * what follows. The table stays, even if nothing is left in it.
+ * Removes one key of a TOML document, and leaves every other character unchanged. Removes its line, with the comment
+ * after it; in an inline table the key and its comma. A comment above it stays, and an empty line separates the comment
+ * from the following text. The table stays, even if empty.
  *
  * @param sliceLength see `slicesOf`
- * @returns the whole text; the same if it does not have the key
+ * @returns the whole text; unchanged if it lacks the key
  * @throws {ConfigError} when it is not TOML
  */
 export function removeKey(
@@ -39,7 +39,7 @@ function removal(outline: Outline, { node, inline }: KeyEntry): readonly Splice[
   for (const { node: outer } of entries) {
     const body = outer.table?.body ?? [];
     const index = body.indexOf(node);
-    // The keys of an inline table are separated as the elements of an array are.
+    // The keys of an inline table are separated like the elements of an array.
     if (outer.table && index >= 0) {
       const items = body.map(({ span }) => span);
       return removeFromArray(text, { span: outer.table.span, items }, index);
@@ -48,7 +48,7 @@ function removal(outline: Outline, { node, inline }: KeyEntry): readonly Splice[
   throw new RangeError('a key of an inline table is in one');
 }
 
-/** Whether a comment has the line above that of a key for itself. */
+/** Whether a comment is alone on the line above a key. */
 function isCommentAbove({ text, entries, headers, sections }: Outline, key: number): boolean {
   const spans = [...entries.map(({ node }) => node.span), ...headers.map((each) => each.key)];
   const ends = [...spans, ...sections].map(({ end }) => end).filter((end) => end <= key);

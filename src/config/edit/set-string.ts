@@ -28,16 +28,15 @@ import {
 /**
  * Sets one string in a TOML document and leaves every other character unchanged.
  *
- * An existing value is replaced in place. Otherwise the key is added at the end of its table, in
- * the form that the document uses for it: below its header, as a dotted key, or in an inline table.
- * A table that only subtables imply gets a header before the first of them; a missing table is
- * created after its relatives, otherwise at the end.
+ * An existing value is replaced in place. Otherwise the key is added at the end of its table, in the form that the
+ * document uses for it: below its header, as a dotted key, or in an inline table. A table that only subtables imply
+ * gets a header before the first of them; a missing table is created after related tables, otherwise at the end.
  *
  * @param table the path of the table, at least one name
  * @param sliceLength see `slicesOf`
  * @returns the whole text; like the input, without a byte order mark
- * @throws {ConfigError} when it is not TOML, when the table or a parent of it is another kind of
- *   value, or when the key is a table
+ * @throws {ConfigError} when it is not TOML, when the table or a parent of it is another kind of value, or when the key
+ * is a table
  */
 export function setString(
   source: SourceText,
@@ -57,7 +56,7 @@ export function setString(
   });
 }
 
-/** The path of the table or of the key has another kind of value. */
+/** The error of a path of the table or of the key that has another kind of value. */
 class Occupied extends WeirError {
   readonly span: Span;
 
@@ -129,7 +128,7 @@ function extend(
   return [newTable(outline, startOfSection(outline, first.span), path, key, literal)];
 }
 
-/** Whether the dotted key of `entry`, and no header or inline table, makes `path` a table. */
+/** Whether the dotted key of `entry`, rather than a header or an inline table, makes `path` a table. */
 const isDottedInto = (entry: KeyEntry, path: KeyPath): boolean =>
   !entry.inline &&
   entry.owner < path.length &&
@@ -143,7 +142,7 @@ function writtenPrefix(text: string, entry: KeyEntry, depth: number): string {
   return text.slice(key.start, last.end);
 }
 
-/** A new line after the one on which `neighbour` ends, with the same indentation. */
+/** Inserts a line after the one on which `neighbour` ends, with the same indentation. */
 function lineAfter(text: string, neighbour: Span, line: string): Splice {
   const at = nextLine(text, neighbour.end);
   const eol = eolNear(text, at);
@@ -152,7 +151,7 @@ function lineAfter(text: string, neighbour: Span, line: string): Splice {
   return insertion(at, endsLine(text, at) ? indented + eol : eol + indented);
 }
 
-/** A header and its first key, separated from their neighbours by empty lines. */
+/** Inserts a header and its first key, separated from their neighbours by empty lines. */
 function newTable(
   { text }: Outline,
   at: number,
@@ -199,7 +198,7 @@ function intoInlineTable(
   return intoBraces(text, { span: table.span, items: table.body.map(({ span }) => span) }, item);
 }
 
-/** Missing parents of the key become inline tables, unless dotted keys already create them. */
+/** The item for a key: missing parents become inline tables, unless dotted keys already create them. */
 function inlineItem(table: InlineTable, rest: KeyPath, literal: string): string {
   const [first = '', ...deeper] = rest;
   const isDotted = table.body.some(({ names }) => names[0] === first);

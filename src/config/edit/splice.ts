@@ -1,7 +1,7 @@
 import type { Span } from '../../schema/node.ts';
 import { breakBefore, endsLine, isBlankLine } from './toml-text.ts';
 
-/** Replaces `remove` UTF-16 units at `at` by `insert`. */
+/** A change of a text: replaces `remove` UTF-16 units at `at` by `insert`. */
 export interface Splice {
   readonly at: number;
   readonly remove: number;
@@ -31,7 +31,7 @@ export function linesDeletion(text: string, { start, end }: Span, isComment: boo
   return deletion(start, isApart ? end : end - breakBefore(text, end).length);
 }
 
-/** The text with the changes, which are in document order and do not overlap. */
+/** Applies changes, which are in document order and do not overlap, to a text. */
 export function splice(text: string, splices: readonly Splice[]): string {
   let result = '';
   let from = 0;

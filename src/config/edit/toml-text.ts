@@ -11,7 +11,7 @@ const SHORT_ESCAPES: Readonly<Record<string, string>> = {
   '\r': String.raw`\r`,
 };
 
-// oxlint-disable-next-line no-control-regex -- control characters are what it looks for
+// oxlint-disable-next-line no-control-regex -- it searches for control characters
 const ESCAPED = /["\\\u0000-\u001f\u007f]/g;
 
 /** `value` as a basic string in double quotes; only characters that need it are escaped. */
@@ -67,11 +67,11 @@ export function eolNear(text: string, offset: number): string {
   return at > 0 && text[at - 1] === '\r' ? '\r\n' : '\n';
 }
 
-/** The line break that ends directly before `at`, the start of a line. */
+/** The line break directly before `at`, the start of a line. */
 export const breakBefore = (text: string, at: number): string =>
   text.endsWith('\r\n', at) ? '\r\n' : '\n';
 
-/** Whether nothing but white space is on the line that begins at `start`, or on the rest of one. */
+/** Whether only white space is on the line that begins at `start`, or on the rest of a line. */
 export const isBlankLine = (text: string, start: number): boolean =>
   text.slice(start, lineBreak(text, start)).trim() === '';
 

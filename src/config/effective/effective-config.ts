@@ -13,11 +13,11 @@ import {
   type ShownValue,
 } from './shown-value.ts';
 
-/** What an effective configuration is made of. */
+/** The inputs of an effective configuration. */
 export interface EffectiveInput {
   /** The tables of the file, with their places. */
   readonly config: TableNode;
-  /** Those of the subscribe file, whose places follow those of the file; `undefined` without one. */
+  /** The tables of the subscribe file, whose places follow those of the file; `undefined` without one. */
   readonly subscribe: TableNode | undefined;
   readonly merged: MergedConfig;
   readonly spec: Spec;
@@ -30,9 +30,8 @@ const DEFAULT = 'default';
 const ALWAYS = ['log', 'dns', 'route'] as const;
 
 /**
- * The configuration that is in force: nodes and rules of the subscribe file are among the others, picks are
- * targets, and keys that the file leaves out have their defaults. Secrets are replaced by stars. All tables have
- * been checked before.
+ * The effective configuration: nodes and rules of the subscribe file are merged, picks are targets, and keys that the
+ * file omits have their defaults. Secrets are replaced by stars. All tables have been checked before.
  */
 export function effectiveConfig(input: EffectiveInput): ShownTable {
   return new EffectiveConfig(input).table();
@@ -100,7 +99,7 @@ class EffectiveConfig {
     return items.length === 0 ? undefined : { kind: 'array', from, items };
   }
 
-  /** An inbound, an outbound or a node, whose settings depend on its protocol. */
+  /** Shows an inbound, an outbound or a node, whose settings depend on its protocol. */
   #side(node: Node, side: 'inbound' | 'outbound'): ShownTable {
     const shape = configFile.shape?.properties?.[side]?.items ?? {};
     const table = asTable(node);
@@ -170,7 +169,10 @@ class EffectiveConfig {
     }
   }
 
-  /** @param absent keys whose defaults do not apply */
+  /**
+   * Shows a table.
+   * @param absent keys whose defaults do not apply
+   */
   #table(node: TableNode, shape: Shape, absent: readonly string[] = []): ShownTable {
     const entries = new Map<string, ShownValue>();
     for (const [key, { value }] of node.entries) {
@@ -203,11 +205,11 @@ function shapeAt(shape: Shape, key: string): Shape {
   return typeof shape.additionalProperties === 'object' ? shape.additionalProperties : {};
 }
 
-/** What no table describes might be a secret. */
+/** Whether a value might be a secret: one that no table describes might. */
 const isSecret = (shape: Shape): boolean =>
   shape[DISCLOSURE] === 'secret' || Object.keys(shape).length === 0;
 
-/** The defaults of a table's keys. @param present keys, of which aliases count as the same */
+/** The defaults of a table's keys. @param present the present keys; aliases count as the same key */
 function defaultsOf(shape: Shape, present: ReadonlySet<string>): Map<string, ShownValue> {
   const entries = new Map<string, ShownValue>();
   const properties = Object.entries(shape.properties ?? {});
@@ -242,7 +244,7 @@ const textOf = (node: Node | undefined): string | undefined =>
 const isPath = (table: TableNode): boolean =>
   textOf(table.entries.get('listen')?.value)?.startsWith('/') ?? false;
 
-/** A node is an outbound with a `name`. */
+/** Converts a node into an outbound, whose tag is the node's `name`. */
 function asOutbound(node: TableNode): TableNode {
   const entries = Array.from(
     node.entries,

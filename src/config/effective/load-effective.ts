@@ -11,15 +11,15 @@ import { parseToml } from '../toml/parse.ts';
 import { effectiveConfig } from './effective-config.ts';
 import type { ShownTable } from './shown-value.ts';
 
-/** What is in force of a configuration and of its subscribe file, with secrets starred. */
+/** The effective configuration of a file and of its subscribe file, with secrets starred. */
 export interface LoadedEffective extends Pick<LoadedConfig, 'spec' | 'warnings'> {
   readonly table: ShownTable;
-  /** The subscribe file as the configuration names it; `undefined` without one. */
+  /** The path of the subscribe file as the configuration names it; `undefined` without one. */
   readonly subscribe: string | undefined;
 }
 
 /**
- * Loads a configuration and describes what is in force.
+ * Loads a configuration and describes the effective one.
  *
  * @throws {ConfigError}
  */
@@ -54,7 +54,7 @@ export async function loadEffective(
   return { spec, warnings, table, subscribe: nodes };
 }
 
-/** Keeps the documents of a load, so that what is shown is what was loaded. */
+/** Keeps the documents of a load, so that the described files are those that were loaded. */
 class KeptFiles implements FileReader {
   readonly #files: FileReader;
   readonly #kept = new Map<string, Uint8Array>();

@@ -1,13 +1,13 @@
 import type { ScalarNode } from '../../schema/node.ts';
 import { basicString } from '../edit/toml-text.ts';
 
-/** A value of the effective configuration, and where it comes from: `weir.toml:12`, or `default`. */
+/** A value of the effective configuration, and its origin: `weir.toml:12`, or `default`. */
 export type ShownValue = ShownScalar | ShownArray | ShownTable;
 
 export interface ShownScalar {
   readonly kind: 'scalar';
   readonly from: string;
-  /** As TOML. */
+  /** The value as TOML. */
   readonly text: string;
   readonly json: string | number | boolean;
 }
@@ -24,7 +24,7 @@ export interface ShownTable {
   readonly entries: ReadonlyMap<string, ShownValue>;
 }
 
-/** What stands for a secret. */
+/** The text shown instead of a secret. */
 export const STARS = '***';
 
 export const shownString = (value: string, from: string): ShownScalar => ({
@@ -34,7 +34,10 @@ export const shownString = (value: string, from: string): ShownScalar => ({
   json: value,
 });
 
-/** @param secret whether the value is replaced by stars */
+/**
+ * Shows a scalar.
+ * @param secret whether the value is replaced by stars
+ */
 export function shownScalar(node: ScalarNode, from: string, secret: boolean): ShownScalar {
   if (secret) return shownString(STARS, from);
   switch (node.kind) {

@@ -2,7 +2,7 @@ import { printable } from '../../printable.ts';
 import { dottedKey, keyText, terminalSafe } from '../edit/toml-text.ts';
 import type { ShownTable, ShownValue } from './shown-value.ts';
 
-/** A line of an array of values is broken beyond this. */
+/** The width in characters beyond which an array of values is broken. */
 const WIDTH = 100;
 
 /** The tables as TOML, with the place of each value in a comment after it. */
@@ -34,7 +34,7 @@ function* linesOf(table: ShownTable, path: readonly string[]): Generator<string>
   }
 }
 
-/** Whether it is written with headers, below the other keys. */
+/** Whether a value is written with headers, below the other keys. */
 const isBelow = (value: ShownValue): boolean =>
   value.kind === 'table' ||
   (value.kind === 'array' &&

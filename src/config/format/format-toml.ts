@@ -1,12 +1,12 @@
 import { endOfLine, endOfString } from '../toml/slices.ts';
 
 /**
- * The canonical layout of a valid TOML document: only white space and line breaks differ, so that every value,
- * comment and their order stay. Lines stay lines; within arrays and inline tables line breaks stay too.
+ * Formats a valid TOML document in the canonical layout: only white space and line breaks change; values, comments and
+ * their order do not. Lines stay lines; line breaks within arrays and inline tables stay as well.
  *
  * - nothing is indented but the lines inside brackets, by two spaces for each level
- * - `key = value`, `[a, b]`, `{ a = 1 }`; a space before a comment, or as many as there are
- * - an empty line above each header and the comments that stand on it, and never two
+ * - `key = value`, `[a, b]`, `{ a = 1 }`; a space before a comment, or as many as it has
+ * - one empty line above each header and the comments directly above it
  *
  * The text is without a byte order mark. Takes linear time.
  */
@@ -30,7 +30,7 @@ interface Line {
 
 const BLANK: Line = { kind: 'blank', text: '' };
 
-/** One empty line at most, none at the ends, and one above each header with its comments. */
+/** Adjusts empty lines: at most one in a row, none at the ends, and one above each header with its comments. */
 function withGaps(lines: readonly Line[]): readonly Line[] {
   const result: Line[] = [];
   for (const line of lines) {
@@ -65,7 +65,7 @@ function* linesOf(text: string, eol: string): Generator<Line> {
 type Token =
   /** A name, a number, a string, or a part of one of them that white space or a dot follows. */
   | { readonly kind: 'word'; readonly text: string }
-  /** `space` precedes it on its line. */
+  /** A comment; `space` precedes it on its line. */
   | { readonly kind: 'comment'; readonly text: string; readonly space: string }
   | { readonly kind: 'open' | 'close' | 'comma' | 'equals'; readonly text: string }
   | { readonly kind: 'break'; readonly text: '\n' | '\r\n' };
@@ -170,7 +170,7 @@ function spaceBetween(previous: Token, next: Token): string {
   if (previous.text === '{' || next.text === '}') return ' ';
   if (previous.kind === 'open' || next.kind === 'close') return '';
   if (previous.kind === 'word' && next.kind === 'word') {
-    // The parts of a dotted key; otherwise a date and its time.
+    // Parts of a dotted key; otherwise a date and its time.
     return previous.text.endsWith('.') || next.text.startsWith('.') ? '' : ' ';
   }
   return ' ';

@@ -33,7 +33,7 @@ export const configFile = struct(
   },
 );
 
-/** The contents of a file with their places; `lowerConfig` interprets them. */
+/** The contents of a file with their places, which `lowerConfig` interprets. */
 export type ConfigFile = Decoded<typeof configFile>;
 
 /** The tags of the balancers of a file, in file order. */

@@ -6,9 +6,9 @@ import { SourceText } from './source-text.ts';
 const BYTE_ORDER_MARK = '\u{FEFF}';
 
 /**
- * The text of a configuration file, without the byte order mark that some editors write, and with the lines that
- * `npm start` writes before a redirected output as comments.
- * @throws {ConfigError} at the first byte that is not UTF-8.
+ * Decodes the text of a configuration file, without the byte order mark that some editors write, and with the lines
+ * that `npm start` writes before a redirected output as comments.
+ * @throws {ConfigError} at the first byte of invalid UTF-8.
  */
 export function decodeSource(bytes: Uint8Array, file: string | undefined): SourceText {
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);

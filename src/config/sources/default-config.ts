@@ -1,4 +1,4 @@
-/** SOCKS, HTTP and the control API, for clients on this machine alone. */
+/** Listeners for SOCKS, HTTP and the control API, for clients on this machine only. */
 export const LOCAL_LISTENERS = `[[inbound]]
 tag = "socks"
 protocol = "socks"
@@ -15,7 +15,7 @@ port = 8080
 listen = "127.0.0.1:9090"
 `;
 
-/** What runs without a configuration file; `config/default.toml` is the same with comments. */
+/** The configuration used without a file; `config/default.toml` is the same with comments. */
 export const DEFAULT_CONFIG = `${LOCAL_LISTENERS}
 [[outbound]]
 tag = "direct"

@@ -5,7 +5,7 @@ import { shownLine } from '../shown-line.ts';
 import { characters, type SourceText } from './source-text.ts';
 
 /**
- * An error of the document itself, in the format of Rust's toml crate: the line with masked values,
+ * Creates an error of the document itself, in the format of Rust's toml crate: the line with masked values,
  * and marks under the place. The message may quote keys, and is one line.
  */
 export function documentError(
@@ -41,7 +41,7 @@ function endOfLine(text: string, offset: number): number {
   return end > offset && text[end - 1] === '\r' ? end - 1 : end;
 }
 
-/** One character for each unprintable one, so that the marks below stay aligned. */
+/** Replaces each unprintable character by one character, so that the marks below stay aligned. */
 export const visible = (text: string): string =>
   replaceUnprintable(text, (codePoint) => (codePoint === TAB ? '\t' : '\u{FFFD}'));
 

@@ -13,7 +13,7 @@ import { withShownKeys } from './with-shown-keys.ts';
 
 /** The source of a configuration. */
 export interface ConfigSource {
-  /** The file, which errors name; the built-in configuration when left out. */
+  /** The path of the file, which errors name; the built-in configuration when left out. */
   readonly path?: string | undefined;
   /** The contents of the file, which is then not read. */
   readonly bytes?: Uint8Array | undefined;
@@ -25,7 +25,7 @@ export interface Documents {
   readonly bytes: Uint8Array;
   readonly source: SourceText;
   readonly file: ConfigFile;
-  /** `undefined` without `[subscribe]`. */
+  /** The subscribe file; `undefined` without `[subscribe]`. */
   readonly subscribe: SubscribeFile | undefined;
   /** The places of both files. */
   readonly places: Places;

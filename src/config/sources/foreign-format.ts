@@ -8,7 +8,7 @@ const NAMES: Readonly<Record<ForeignFormat, string>> = {
   wireguard: 'a configuration of WireGuard',
 };
 
-/** Characters at the start of a file that are enough to recognise its format. */
+/** Characters at the start of a file that suffice to recognise its format. */
 const BEGINNING = 64 * 1024;
 
 const LINK = /^(?:vless|vmess|trojan|ss|ssr|hysteria2?|hy2|tuic|anytls|wireguard|socks5?):\/\//i;
@@ -46,7 +46,7 @@ function isToml(line: string): boolean {
 
 /**
  * A hint that names the likely format of a file.
- * @param importable the formats that `weir import` reads; none where there is no such command.
+ * @param importable the formats that `weir import` reads; none if there is no such command.
  */
 export function foreignFormatHint(
   format: ForeignFormat,

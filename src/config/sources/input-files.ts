@@ -2,7 +2,7 @@ import { WeirError, type WeirErrorOptions } from '../../errors.ts';
 import type { Located } from '../../schema/decoder.ts';
 import { Finding } from '../findings.ts';
 
-/** A file that cannot be read; `message` is the reason alone: `no such file or directory`. */
+/** The error of a file that cannot be read; `message` is the reason alone: `no such file or directory`. */
 export class FileReadError extends WeirError {
   constructor(reason: string, options?: WeirErrorOptions) {
     super('file_read', reason, options);
@@ -11,23 +11,26 @@ export class FileReadError extends WeirError {
 
 /** Reads the files of one load. Relative paths are relative to the process's working directory. */
 export interface FileReader {
-  /** @throws {FileReadError} */
+  /**
+   * Reads a file.
+   * @throws {FileReadError}
+   */
   read(path: string): Promise<Uint8Array>;
   /**
    * The SHA-256 of a file in hex, for files that are not kept in memory as a whole.
    * @throws {FileReadError}
    */
   sha256(path: string): Promise<string>;
-  /** Whether users beside the owner and the group may read a file; false where that is unknown. */
+  /** Whether users other than the owner and the group may read a file; false if unknown. */
   isPublic(path: string): Promise<boolean>;
 }
 
 /**
  * The contents of the files that a configuration names.
  *
- * Lowering is synchronous and opens no files. It gets contents here; a file that is not yet read is
- * recorded and fails with a Finding, and lowering is repeated after `readWanted` has read it. So
- * only the tables decide which of their keys name files.
+ * Lowering is synchronous and opens no files. It gets contents here; a file not yet read is recorded and fails with a
+ * Finding, and lowering is repeated after `readWanted` has read it. Thus only the tables decide which of their keys
+ * name files.
  */
 export class InputFiles {
   readonly #contents = new FilesAsked((reader, path) => reader.read(path));
@@ -37,7 +40,7 @@ export class InputFiles {
   /**
    * The content of a file.
    * @param failure the beginning of the message, before the path and the reason: `dns: cannot read ca_file`.
-   * @throws {Finding} of kind `io` when it cannot be read, of any kind when it is not yet read.
+   * @throws {Finding} of kind `io` when it cannot be read, of any kind when it was not yet read.
    */
   content(path: Located<string>, failure: string): Uint8Array {
     return this.#contents.get(path, failure);
@@ -74,7 +77,7 @@ class FilesAsked<T> {
     this.#read = read;
   }
 
-  /** Requested files that are not yet read. */
+  /** Requested files that were not yet read. */
   get wanted(): ReadonlySet<string> {
     return this.#wanted;
   }

@@ -25,7 +25,7 @@ export interface GeoLoad {
 }
 
 /**
- * Reads the lists that rules use from the geo files. Their digests are taken before this: a file
+ * Reads the lists that rules use from the geo files. Their digests are computed before: a file
  * that is replaced in between does not match its digest, and the next reload detects the change.
  *
  * @throws {ConfigError} for an invalid file, an unknown code, and a pattern in a list that the
@@ -71,10 +71,10 @@ async function loadKind(
   }
 }
 
-/** `EIO`, `ENOENT`; Node's own errors are `ERR_…`. */
+/** A system error such as `EIO` or `ENOENT`; Node's own errors are `ERR_…`. */
 const SYSTEM_ERROR = /^E[A-Z0-9]+$/;
 
-/** A file that has disappeared since its digest was taken is an I/O error, not invalid. */
+/** The kind of an error: a file that has disappeared since its digest was computed is an I/O error, not invalid. */
 const errorKind = ({ cause }: GeoFileError): 'io' | 'invalid' =>
   SYSTEM_ERROR.test(codeOf(cause) ?? '') ? 'io' : 'invalid';
 

@@ -58,7 +58,7 @@ interface ReadOptions {
   readonly format?: (text: string) => ForeignFormat | undefined;
 }
 
-/** Runs `read`; its errors name their line and column. */
+/** Runs `read`, whose errors then name their line and column. */
 function withPlaces<T>(source: SourceText, read: () => T, { base = 0, format }: ReadOptions): T {
   try {
     return read();

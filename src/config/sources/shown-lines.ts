@@ -2,9 +2,9 @@ import { shownLine } from '../shown-line.ts';
 import { visible } from './document-error.ts';
 import { withShownKeys } from './with-shown-keys.ts';
 
-/** A line of a document, with values that may be secret starred and unprintable characters replaced. */
+/** A line of a document, with possible secrets starred and unprintable characters replaced. */
 export interface ShownLine {
-  /** From 1. */
+  /** The line number, from 1. */
   readonly line: number;
   readonly text: string;
 }
@@ -15,7 +15,7 @@ const MOST_LINES = 64;
 const MOST_CHARACTERS = 400;
 
 /**
- * Lines of a document as errors show them, from `first` to `last` as far as there are any, at most 64.
+ * Lines of a document as errors show them, from `first` to `last` as far as they exist, at most 64.
  * @param text without a byte order mark
  */
 export function shownLines(

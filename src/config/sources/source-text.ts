@@ -11,7 +11,7 @@ import {
 export class SourceText {
   readonly text: string;
   readonly file: string | undefined;
-  /** Characters at the start that npm has written: see `npmHeader`. */
+  /** Number of characters at the start that npm has written: see `npmHeader`. */
   readonly npmHeader: number;
   /** Offsets of the lines, computed on first use. */
   #lineStarts: readonly number[] | undefined;
@@ -36,8 +36,8 @@ export class SourceText {
   }
 
   /**
-   * An error whose place is separate from its message, or that concerns the whole document. The message may quote
-   * names, and becomes one line unless `severalLines` is set.
+   * Creates an error whose place is separate from its message, or that concerns the whole document. The message may
+   * quote names, and is escaped into one line unless `severalLines` is set.
    */
   error(
     kind: ConfigErrorKind,
@@ -57,5 +57,5 @@ function lineStarts(text: string): readonly number[] {
   return starts;
 }
 
-/** Characters, not UTF-16 units. */
+/** The length of a text in characters, not UTF-16 units. */
 export const characters = (text: string): number => Array.from(text).length;

@@ -29,10 +29,10 @@ const inherit = shaped<Decoder<Inherit>>(
   { anyOf: [{ type: 'string', enum: INHERIT_WORDS }, inheritTable.shape ?? {}] },
 );
 
-/** `[[proxy_server]]` as written: an outbound named by the provider of the file. */
+/** The table `[[proxy_server]]` as written: an outbound named by the provider of the file. */
 const nodeTable = located(struct({ name: located(disclosed(str)), ...outboundShape }));
 
-/** `[[route_group]]` as written. */
+/** The table `[[route_group]]` as written. */
 const groupTable = struct({
   name: located(disclosed(str)),
   inherit: optional(located(disclosed(inherit))),
@@ -49,7 +49,7 @@ export const subscribeFile = struct({
 export type SubscribeFile = Decoded<typeof subscribeFile>;
 export type RouteGroup = Decoded<typeof groupTable>;
 
-/** What a group inherits; by default the default route. */
+/** The target that a group inherits; by default the default route. */
 export const inheritOf = ({ inherit }: RouteGroup): Inherit => inherit?.value ?? 'default';
 
 /** The place of `inherit`, or of the group's name without it. */

@@ -2,7 +2,7 @@ import type { Span } from '../../schema/node.ts';
 
 const PROSE_QUOTE = /[“”„‟«»‹›‘’‚`´]/;
 const TRUTH = /^(?:true|false|yes|no|on|off)\b/i;
-/** A key, what is between it and its value, and the value. */
+/** A key, the text between it and its value, and the value. */
 const PAIR = /^[\w."'-]+\s*([:=]?)(.*)/s;
 
 /**
@@ -39,7 +39,10 @@ export function syntaxHint(
   return undefined;
 }
 
-/** @param value begins with a quote */
+/**
+ * The hint for a value with wrong quotes.
+ * @param value begins with a quote
+ */
 function quoteHint(value: string): string | undefined {
   const quote = value.charAt(0);
   if (!value.includes(quote, 1)) return `the closing ${quote} is missing`;

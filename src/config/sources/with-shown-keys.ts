@@ -2,8 +2,8 @@ import { allProtocolsLoaded, loadProtocols } from '../../protocols/registry.ts';
 import { KeysUnknownError } from '../shown-keys.ts';
 
 /**
- * Runs `work`, whose errors show lines of a document. Which of its values may be shown depends on the tables
- * of all protocols: an error is the occasion to load these, and `work` then runs again for its error.
+ * Runs `work`, whose errors show lines of a document. The tables of all protocols determine the values that may be
+ * shown: they are loaded after an error, and `work` then runs again for its error.
  */
 export async function withShownKeys<T>(work: () => T): Promise<T> {
   try {

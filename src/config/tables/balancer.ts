@@ -15,7 +15,7 @@ import { Finding, type Findings, namesakeAt } from '../findings.ts';
 import { memberHint } from '../word-hints.ts';
 import type { OutboundTable } from './outbound.ts';
 
-/** `[[balancer]]` as written. */
+/** The table `[[balancer]]` as written. */
 export const balancerTable = struct(
   {
     tag: located(disclosed(str)),
@@ -45,7 +45,7 @@ const UDP_ONLY: ReadonlySet<string> = new Set(['hysteria2']);
 
 /**
  * Lowers the balancers in file order; invalid ones are left out.
- * @param outbounds of the file; built-ins have no server and cannot be members.
+ * @param outbounds the outbounds of the file; built-ins have no server and cannot be members.
  */
 export function lowerBalancers(
   tables: readonly BalancerTable[],

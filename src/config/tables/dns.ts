@@ -10,11 +10,11 @@ import type { DnsSpec } from '../../spec.ts';
 import { Finding, type Findings } from '../findings.ts';
 import type { InputFiles } from '../sources/input-files.ts';
 
-/** Providers give each customer a path. */
+/** Confidential: providers give each customer a path. */
 const url = optional(located(str));
 const text = optional(located(disclosed(str)));
 
-/** `[dns]` as written. */
+/** The table `[dns]` as written. */
 export const dnsTable = located(
   struct(
     {

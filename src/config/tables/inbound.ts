@@ -18,7 +18,7 @@ import { lowerListen } from './listen.ts';
 import { lowerSettings, protocolSide } from './protocol-side.ts';
 import { lowerInboundStream, streamTable } from './stream.ts';
 
-/** `[[inbound]]` as written. */
+/** The table `[[inbound]]` as written. */
 export const inboundTable = located(
   struct(
     {
@@ -27,7 +27,7 @@ export const inboundTable = located(
       listen: optional(narrowed(located(disclosed(str)), { default: '127.0.0.1' })),
       port: optional(located(u16)),
       stream: optional(streamTable),
-      // Without effect; accepted because outbounds have it.
+      // No effect; accepted because outbounds have this key.
       addressFamily: optional(disclosed(str)),
       sniffing: optional(narrowed(bool, { default: true })),
       settings: optional(table),

@@ -9,7 +9,7 @@ import { hostProblem, hostShown } from '../values/addresses.ts';
 /** Loopback: listening to the network must be configured explicitly. */
 const DEFAULT_LISTEN = '127.0.0.1';
 
-/** Where an inbound listens, as written. */
+/** The keys of an inbound's listen address, as written. */
 interface ListenKeys {
   readonly listen: Located<string> | undefined;
   readonly port: Located<number> | undefined;
@@ -18,9 +18,9 @@ interface ListenKeys {
 
 /** The inbound that listens. */
 interface ListenOwner {
-  /** Its name in messages: `inbound <tag>`. */
+  /** The inbound's name in messages: `inbound <tag>`. */
   readonly subject: string;
-  /** As the file writes it. */
+  /** The protocol as the file writes it. */
   readonly protocol: string;
   readonly side: InboundProtocol<unknown>;
 }
@@ -41,7 +41,7 @@ export function lowerListen(keys: ListenKeys, owner: ListenOwner, span: Span): L
   throw new Finding(message, keys.listen?.span ?? span);
 }
 
-/** A unix socket has no port; every other listen address needs one. */
+/** Lowers the address of a socket. A unix socket has no port; every other listen address needs one. */
 function lowerSocket(
   { listen, port, settings }: ListenKeys,
   subject: string,

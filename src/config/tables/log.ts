@@ -4,7 +4,7 @@ import type { LogSpec } from '../../spec.ts';
 import { DecodeError } from '../../schema/errors.ts';
 import type { Node } from '../../schema/node.ts';
 
-/** `[log]` as written. Any level is accepted: see `chooseFilter`. */
+/** The table `[log]` as written. Any level is accepted: see `chooseFilter`. */
 export const logTable = struct(
   { level: optional(narrowed(located(disclosed(str)), { default: 'info' })) },
   {

@@ -28,7 +28,7 @@ export const outboundShape = {
   settings: optional(table),
 };
 
-/** `[[outbound]]` as written. */
+/** The table `[[outbound]]` as written. */
 export const outboundTable = located(struct({ tag: located(disclosed(str)), ...outboundShape }));
 export type OutboundTable = Decoded<typeof outboundTable>;
 

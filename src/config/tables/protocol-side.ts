@@ -7,7 +7,7 @@ import { protocolHint } from '../word-hints.ts';
 
 /**
  * The client or server side of the protocol that a table names, with its canonical name.
- * @throws {Finding} when there is no such protocol, or it lacks that side.
+ * @throws {Finding} if there is no such protocol, or it lacks that side.
  */
 export function protocolSide<Side extends 'inbound' | 'outbound'>(
   { value: written, span }: Located<string>,
@@ -27,7 +27,7 @@ export function lowerSettings<T>(subject: string, decode: () => T): T {
     return decode();
   } catch (error) {
     if (error instanceof Finding) {
-      // A file that the settings name.
+      // The error concerns a file that the settings name.
       const { kind, message, span } = error;
       throw new SettingsFinding(`${subject}: ${message}`, span, { kind, cause: error });
     }

@@ -9,7 +9,7 @@ import { Finding, type Findings } from '../findings.ts';
 import type { InputFiles } from '../sources/input-files.ts';
 import { listEntries, lowerRule, ruleSubject, ruleTable } from './rule.ts';
 
-/** `[route]` as written. */
+/** The table `[route]` as written. */
 export const routeTable = struct(
   {
     default: optional(located(disclosed(str))),
@@ -54,7 +54,7 @@ export function lowerRules(
     .filter((rule) => rule !== undefined);
 }
 
-/** The file that rules take lists from; `undefined` if no rule does, or on an error. */
+/** The file from which rules take lists; `undefined` if no rule does, or on an error. */
 export function lowerGeoFile(
   route: RouteTable | undefined,
   kind: GeoKind,
@@ -84,7 +84,7 @@ export function lowerGeoFile(
 const geoHint = (kind: GeoKind): string =>
   `[route].${kind} names a ${kind}.dat, which comes with Xray and v2ray, and from the projects v2fly/${kind === 'geoip' ? 'geoip' : 'domain-list-community (as dlc.dat)'} and Loyalsoldier/v2ray-rules-dat`;
 
-/** Adds where to get the file, which may never have been downloaded. */
+/** Adds a hint with the source of the file, which may never have been downloaded. */
 function withGeoHint<T>(kind: GeoKind, work: () => T): T {
   try {
     return work();
@@ -96,7 +96,7 @@ function withGeoHint<T>(kind: GeoKind, work: () => T): T {
 }
 
 /**
- * Compiles the patterns of all rules together, which costs less time and memory than one by one.
+ * Compiles the patterns of all rules together, which costs less time and memory than compiling them one by one.
  */
 function checkPatterns({ rule: rules }: RouteTable, regexes: RegexCache, findings: Findings): void {
   const patterns = rules.flatMap(({ domainRegex }, index) =>

@@ -43,11 +43,11 @@ export const matcherShape = {
   geoip: texts,
 };
 
-/** `[[route.rule]]` as written. */
+/** The table `[[route.rule]]` as written. */
 export const ruleTable = spanned(struct({ outbound: located(disclosed(str)), ...matcherShape }));
 export type RuleTable = Decoded<typeof ruleTable>;
 
-/** A rule's name in errors: its index, as the API shows it. */
+/** A rule's name in errors, with its index as the API shows it. */
 export const ruleSubject = (index: number): string => `route.rule[${index}]`;
 
 /** Lowers the rule at `index` in the file; `undefined` when it is invalid. */
@@ -69,7 +69,7 @@ export function lowerRule(
     domainSuffix: lowerCase(rule.domainSuffix),
     domainKeyword: lowerCase(rule.domainKeyword),
     domainFull: lowerCase(rule.domainFull),
-    // Not converted to lower case, which would make `\d` of `\D`.
+    // Not converted to lower case, which would turn `\D` into `\d`.
     domainRegex: valuesOf(rule.domainRegex),
     cidr,
     sourceCidr,
@@ -116,7 +116,7 @@ function lowerGeoip({ value, span }: Located<string>): GeoipRef {
   return ref;
 }
 
-/** An entry of the file without a code is not a named list. */
+/** Refuses an entry without a code: an entry of the file without one is not a named list. */
 function refuseNoCode(kind: GeoKind, code: string, span: Span): void {
   if (code !== '') return;
   const cause = new GeoCodeError(kind, code);

@@ -22,7 +22,7 @@ import type { InputFiles } from '../sources/input-files.ts';
 import { networkHint } from '../word-hints.ts';
 
 const text = optional(located(disclosed(str)));
-/** Clients alone may know it. */
+/** Confidential: clients alone may know the path. */
 const unlisted = optional(located(str));
 
 const NETWORKS = ['tcp', 'tls', 'ws', 'grpc'] as const;
@@ -65,7 +65,7 @@ const grpcTable = struct(
   () => 'gRPC is network = "grpc", and the name of its service grpc = { service_name = … }',
 );
 
-/** `[inbound.stream]` and `[outbound.stream]` as written. */
+/** The tables `[inbound.stream]` and `[outbound.stream]` as written. */
 export const streamTable = struct(
   {
     network: optional(narrowed(located(str), { enum: NETWORKS, default: 'tcp' })),
@@ -90,7 +90,7 @@ export type StreamTable = Decoded<typeof streamTable>;
 
 /** The properties of a stream's owner that its checks depend on. */
 export interface StreamSettingsOwner {
-  /** As the file writes it. */
+  /** The protocol as the file writes it. */
   readonly protocol: string;
   readonly takesStream: boolean;
 }
@@ -213,7 +213,7 @@ function hasTlsLayer(security: Located<string> | undefined): boolean {
   throw new Finding(message, security.span, { hint });
 }
 
-/** Why the owner supports plain TCP only. */
+/** The reason why the owner supports plain TCP only. */
 function streamRefusal({
   protocol,
   takesStream,
@@ -275,7 +275,7 @@ function caOf(file: Located<string>, files: InputFiles): CaSpec {
 
 function needed(file: Located<string> | undefined, span: Span, missing: string): Located<string> {
   if (written(file) === undefined) throw new Finding(missing, file?.span ?? span);
-  return file as Located<string>; // it was written, so it is there
+  return file as Located<string>; // the key was written, so it is present
 }
 
 const NO_PREFIX = new Set(['no private key assigned']);
@@ -292,7 +292,7 @@ function parsed<T>(file: Located<string>, key: string | undefined, parse: () => 
   }
 }
 
-/** An empty text counts as absent. */
+/** The text of a key; an empty text counts as absent. */
 const written = (part: Located<string> | undefined): string | undefined =>
   part && part.value !== '' ? part.value : undefined;
 

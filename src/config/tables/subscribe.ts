@@ -4,7 +4,7 @@ import type { SourceText } from '../sources/source-text.ts';
 import { disclosed, located, record, str } from '../../schema/decoder.ts';
 import { fallback, optional, struct, type Decoded } from '../../schema/struct.ts';
 
-/** `[subscribe]` as written. */
+/** The table `[subscribe]` as written. */
 export const subscribeTable = located(
   struct(
     {
@@ -24,7 +24,7 @@ export type SubscribeTable = Decoded<typeof subscribeTable>;
 /** The error of a `[subscribe]` without the path of the file. */
 const NEEDS_PATH = '[subscribe] needs a path naming the subscribe file';
 
-/** That of the URL of a subscription in its place, which has a token: it is not quoted. */
+/** The error of a subscription's URL instead of a path; the URL contains a token, so it is not quoted. */
 const IS_URL = '[subscribe] path is a URL, and has to name a file';
 const ADD_URL =
   '`weir subscribe add NAME URL` fetches the nodes of a URL and writes them into the file that path names';
@@ -33,7 +33,7 @@ const ADD_URL =
  * The path of a configuration's subscribe file; `undefined` without one. A relative path is
  * relative to the folder of the configuration file.
  *
- * @throws {DocumentReadError} without one, or for a URL in its place
+ * @throws {DocumentReadError} if the path is missing, or is a URL
  */
 export function subscribePath(
   { subscribe }: { readonly subscribe: SubscribeTable | undefined },

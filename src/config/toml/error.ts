@@ -1,7 +1,7 @@
 import { WeirError } from '../../errors.ts';
 import type { Span } from '../../schema/node.ts';
 
-/** A document that is not TOML; `span` is the first invalid place. */
+/** The error of a document that is not TOML; `span` is the first invalid place. */
 export class TomlError extends WeirError {
   readonly span: Span;
 

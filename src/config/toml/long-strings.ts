@@ -11,7 +11,7 @@ export interface LongString {
 
 export type Delimiter = '"' | "'" | '"""' | "'''";
 
-/** The longest string, and piece of one, that is given to the parser, in characters. */
+/** The longest string, or piece of one, that is passed to the parser, in characters. */
 const LONGEST = 16_384;
 
 /** The start of a string or a comment. */
@@ -45,7 +45,7 @@ export function longStrings(text: string): LongString[] {
   return found;
 }
 
-/** The document with short strings in place of the long ones, and everything else where it is. */
+/** The document with short strings in place of the long ones, and all other text unchanged in place. */
 export function withoutLongStrings(text: string, long: readonly LongString[]): string {
   const parts: string[] = [];
   let from = 0;
@@ -67,11 +67,11 @@ export const placeholderEnd = ({ start }: LongString, index: number): number =>
 /** A part of a long string, as a document in which it is the value of `x`. */
 export interface Piece {
   readonly document: string;
-  /** Added to an index in this document, gives the index in the whole document. */
+  /** Offset that, added to an index in this document, gives the index in the whole document. */
   readonly offset: number;
 }
 
-/** The content of a long string in pieces; escapes, quotes and line ends are not divided. */
+/** Yields the content of a long string in pieces; escapes, quotes and line ends are not divided. */
 export function* piecesOf(text: string, { start, end, delimiter }: LongString): Generator<Piece> {
   // A line feed directly after the opening delimiter is not part of the content.
   const isMultiline = delimiter.length === 3;
@@ -122,10 +122,7 @@ function delimiterAt(text: string, at: number): Delimiter {
   return text[at] === '"' ? '"' : "'";
 }
 
-/**
- * The offset after the closing delimiter of the string whose content starts at `from`; -1 without
- * one.
- */
+/** The offset after the closing delimiter of the string whose content starts at `from`; -1 if there is none. */
 function endOf(text: string, from: number, delimiter: Delimiter): number {
   switch (delimiter) {
     case '"':

@@ -10,7 +10,7 @@ import {
 /** A parser error in a part of a text. */
 export class PartParseError extends Error {
   readonly error: ParseError;
-  /** Its offset in the text. */
+  /** The offset of the error in the text. */
   readonly index: number;
 
   constructor(error: ParseError, index: number) {
@@ -21,9 +21,8 @@ export class PartParseError extends Error {
 }
 
 /**
- * The syntax tree of a text whose strings may have any length.
- * @throws {ParseError | PartParseError | RangeError} when it is invalid; RangeError when it is
- *   nested too deeply.
+ * Parses a text, whose strings may have any length, into a syntax tree.
+ * @throws {ParseError | PartParseError | RangeError} when it is invalid; RangeError when it is nested too deeply.
  */
 export function parseText(text: string): AST.TOMLProgram {
   try {
@@ -52,7 +51,10 @@ function parseWithout(text: string, long: readonly LongString[]): AST.TOMLProgra
   return program;
 }
 
-/** @throws {PartParseError} when it is invalid. */
+/**
+ * The content of a long string.
+ * @throws {PartParseError} when it is invalid.
+ */
 function contentOf(text: string, string: LongString): string {
   const parts: string[] = [];
   for (const { document, offset } of piecesOf(text, string)) {

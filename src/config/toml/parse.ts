@@ -36,7 +36,7 @@ export function parseToml(text: string, sliceLength?: number): OpenTable {
 }
 
 /**
- * The syntax trees of a TOML document without its byte order mark, one slice after another, so that
+ * Yields the syntax trees of a TOML document without its byte order mark, one slice after another, so that
  * the memory of a slice can be reclaimed before the next. Tables that are defined twice are
  * detected only within one slice.
  * @param sliceLength see `slicesOf`.
@@ -64,7 +64,10 @@ export function* parseSyntax(text: string, sliceLength?: number): Generator<Synt
 const isParseError = (error: unknown): boolean =>
   error instanceof ParseError || error instanceof PartParseError || error instanceof RangeError;
 
-/** @throws the parser's errors: see `parseText`. */
+/**
+ * Parses a slice.
+ * @throws the parser's errors: see `parseText`.
+ */
 function parseSlice(text: string, slice: Slice, length?: number): SyntaxSlice {
   const arrays =
     slice.end - slice.start > (length ?? SLICE) ? longArraysOf(text, slice, length) : [];
@@ -109,7 +112,7 @@ export class SyntaxSlice {
   }
 
   /**
-   * The elements of an array of the tree in pieces, each with the offset of its places.
+   * Yields the elements of an array of the tree in pieces, each with the offset of its places.
    * @param base the offset of the array's own places.
    * @throws {TomlError} when a piece is invalid.
    */
@@ -274,7 +277,7 @@ function contentEnd(text: string): number {
   return end;
 }
 
-/** The digits of an escape are part of a value, which may be a secret. */
+/** The digits of an escape, which are part of a value that may be a secret. */
 const CODE_POINT = /^(Invalid code point) \S+/;
 
 const DUPLICATE_KEY = /^Defining a key multiple times/;
@@ -282,7 +285,10 @@ const DUPLICATE_KEY = /^Defining a key multiple times/;
 /** A bare or quoted key, for the marks under it. */
 const KEY = /"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[\w-]+/y;
 
-/** @param base offset of `text`, which was parsed, in the document. */
+/**
+ * Converts a parser error.
+ * @param base offset of `text`, which was parsed, in the document.
+ */
 function toTomlError(error: unknown, text: string, base: number): unknown {
   if (error instanceof ParseError) return fromParseError(error, text, base);
   if (error instanceof PartParseError) {

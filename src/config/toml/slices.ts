@@ -1,7 +1,6 @@
 /**
- * Approximate number of characters that are parsed at once. The parser's tree takes a hundred bytes
- * or more for each: that of ten megabytes would take over a gigabyte, that of a slice is soon
- * collected.
+ * Approximate number of characters that are parsed at once. The parser's tree takes a hundred bytes or more for each:
+ * the tree of ten megabytes would take over a gigabyte, while that of a slice is soon collected.
  */
 export const SLICE = 8 * 1024;
 
@@ -17,7 +16,7 @@ export interface Slice {
  * defined twice. Takes linear time.
  *
  * A slice may begin inside an element of an array of tables, with `[a.b]` or `[[a.b]]`, and then ends before the
- * next `[[a]]`: behind its own tables alone that would define `a` as something else.
+ * next `[[a]]`: after its own tables alone, that header would define `a` as something else.
  */
 export function* slicesOf(text: string, length = SLICE): Generator<Slice> {
   let start = 0;
@@ -42,21 +41,21 @@ export function* slicesOf(text: string, length = SLICE): Generator<Slice> {
 
 /** The header of a table. */
 interface HeaderPath {
-  /** Its path, and those of the tables around it, outermost first: each as one text. */
+  /** The path of the header, and those of the enclosing tables, outermost first: each as one text. */
   readonly paths: readonly string[];
-  /** Whether it begins an element of an array of tables. */
+  /** Whether the header begins an element of an array of tables. */
   readonly isArray: boolean;
 }
 
-/** The headers of one slice so far; `undefined` stands for an unusual one, which has a slice of its own. */
+/** The headers of one slice so far; `undefined` stands for an unusual one, which has a separate slice. */
 class SliceHeaders {
   /** Arrays of tables with an element that begins in the slice. */
   readonly #elements = new Set<string>();
-  /** What headers are inside of, but for `#elements`. */
+  /** Enclosing tables of headers, except for `#elements`. */
   readonly #parents = new Set<string>();
   #isFull = false;
 
-  /** Whether a header begins an element of what is no array in this slice. */
+  /** Whether a header begins an element of a table that is not an array in this slice. */
   conflictWith(header: HeaderPath | undefined): boolean {
     if (!header || this.#isFull) return true;
     const path = header.paths.at(-1);
@@ -73,7 +72,10 @@ class SliceHeaders {
   }
 }
 
-/** A header that is deeper or longer is unusual, as is one with an escape: no table of a configuration needs it. */
+/**
+ * Depth of the deepest usual header. A deeper or longer one is unusual, as is one with an escape: no table of a
+ * configuration needs it.
+ */
 const DEEPEST_HEADER = 8;
 const LONGEST_NAME = 256;
 
@@ -99,7 +101,7 @@ function headerAt(text: string, at: number): HeaderPath | undefined {
   return undefined;
 }
 
-/** The end of the bare or quoted name at `at`; `at` itself without one. */
+/** The end of the bare or quoted name at `at`; `at` itself if there is none. */
 function endOfName(text: string, at: number): number {
   const char = text.charCodeAt(at);
   if (char === QUOTE || char === APOSTROPHE) return endOfString(text, at);
@@ -110,11 +112,11 @@ function endOfName(text: string, at: number): number {
 
 /** The elements of a long array of a slice, in UTF-16 offsets of the document. */
 export interface LongArray {
-  /** Offset of its opening bracket. */
+  /** Offset of the array's opening bracket. */
   readonly open: number;
-  /** Offset of its closing bracket. */
+  /** Offset of the array's closing bracket. */
   readonly close: number;
-  /** Offsets of its pieces of about `SLICE` characters, each after a comma of this array. */
+  /** Offsets of the array's pieces of about `SLICE` characters, each after a comma of this array. */
   readonly pieces: readonly number[];
 }
 
@@ -165,7 +167,7 @@ function nestingOf(char: number): -1 | 0 | 1 {
   return char === RIGHT_BRACKET || char === RIGHT_BRACE ? -1 : 0;
 }
 
-/** The end of the comment or string that begins with `char` at `at`; of any other, the next character. */
+/** The end of the comment or string that begins with `char` at `at`; for other characters, the next one. */
 function endOfToken(text: string, at: number, char: number): number {
   if (char === HASH) return endOfLine(text, at);
   return char === QUOTE || char === APOSTROPHE ? endOfString(text, at) : at + 1;
@@ -182,16 +184,13 @@ function afterSpace(text: string, at: number): number {
   return first;
 }
 
-/** The offset of the line feed, or of the end of the document. */
+/** The offset of the next line feed, or of the end of the document. */
 export function endOfLine(text: string, at: number): number {
   const end = text.indexOf('\n', at);
   return end < 0 ? text.length : end;
 }
 
-/**
- * The offset after the string that starts at `at`. A single-line string ends at its line's end at
- * the latest.
- */
+/** The offset after the string that starts at `at`. A single-line string ends at the end of its line at the latest. */
 export function endOfString(text: string, at: number): number {
   const quote = text.charCodeAt(at);
   const isLong = text.charCodeAt(at + 1) === quote && text.charCodeAt(at + 2) === quote;

@@ -12,18 +12,18 @@ export interface OpenTable {
   readonly kind: 'table';
   span: Span;
   /**
-   * How it was created. Dotted keys may not extend a table that a header created or implied, a
+   * How the table was created. Dotted keys may not extend a table that a header created or implied, a
    * header may not reopen a table of dotted keys, and nothing extends an inline table.
    */
   readonly madeBy: 'header' | 'key' | 'braces';
-  /** Whether its header has been read. */
+  /** Whether the table's header has been read. */
   isDefined: boolean;
   readonly entries: Map<string, { readonly key: Span; readonly value: OpenNode }>;
 }
 
 export interface OpenArray {
   readonly kind: 'array';
-  /** An array that is a value cannot be extended by headers. */
+  /** How the array was created: one that is a value cannot be extended by headers. */
   readonly madeBy: 'header' | 'key';
   readonly span: Span;
   readonly items: OpenNode[];
@@ -39,7 +39,7 @@ export const newTable = (span: Span, madeBy: OpenTable['madeBy']): OpenTable => 
   entries: new Map(),
 });
 
-/** `[a.b]`: finds or creates that table below `root`; `header` becomes its place. */
+/** Handles `[a.b]`: finds or creates that table below `root`; `header` becomes its place. */
 export function openTable(root: OpenTable, path: readonly Name[], header: Span): OpenTable {
   const parent = walk(root, path.slice(0, -1), 'header');
   const last = lastOf(path);
@@ -57,7 +57,7 @@ export function openTable(root: OpenTable, path: readonly Name[], header: Span):
   return table;
 }
 
-/** `[[a.b]]`: appends a table to that array, which is created if missing. */
+/** Handles `[[a.b]]`: appends a table to that array, which is created if missing. */
 export function appendTable(root: OpenTable, path: readonly Name[], header: Span): OpenTable {
   const parent = walk(root, path.slice(0, -1), 'header');
   const last = lastOf(path);
@@ -73,7 +73,7 @@ export function appendTable(root: OpenTable, path: readonly Name[], header: Span
   return table;
 }
 
-/** `a.b = …`: sets a value below `table`, which must not have that key. */
+/** Handles `a.b = …`: sets a value below `table`, which must not have that key. */
 export function setValue(table: OpenTable, path: readonly Name[], value: OpenNode): void {
   const parent = walk(table, path.slice(0, -1), 'key');
   const last = lastOf(path);

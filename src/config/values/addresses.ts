@@ -2,11 +2,11 @@ import { ipVersion } from '../../net/addresses/address.ts';
 import type { FamilyPolicy } from '../../net/addresses/resolver.ts';
 
 /**
- * White space and delimiters of URLs, paths and socket addresses, which host names never contain.
+ * White space and delimiters of URLs, paths and socket addresses, which never occur in host names.
  */
 const NOT_IN_NAMES = /[\s/\\:@[\]?#%\p{Cc}]/u;
 
-/** What is wrong with a host whose port has a separate key; `undefined` for a valid one. */
+/** The problem of a host whose port has a separate key; `undefined` for a valid host. */
 export function hostProblem(text: string): string | undefined {
   if (text === '') return 'is empty';
   if (ipVersion(text) !== 0) return undefined;
@@ -17,13 +17,13 @@ export function hostProblem(text: string): string | undefined {
 }
 
 /**
- * A host as messages quote it, behind a blank; empty for a URL or a share link in its place, which may hold a secret
- * before an `@` or, in base64, behind the scheme.
+ * A host as messages quote it, after a space; empty for a URL or a share link, which may hold a secret
+ * before an `@` or, in base64, after the scheme.
  */
 export const hostShown = (text: string): string =>
   /.@|:\/\//.test(text) ? '' : ` ${JSON.stringify(text)}`;
 
-/** All spellings of a policy, including those of other programs. */
+/** All spellings of each policy, including those of other programs. */
 const SPELLINGS: Readonly<Record<FamilyPolicy, readonly string[]>> = {
   auto: ['auto', 'any', 'dual_stack'],
   ipv4_only: ['ipv4_only', 'v4_only', 'only_ipv4', 'only_v4', 'ipv4', 'v4'],

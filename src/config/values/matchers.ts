@@ -1,6 +1,6 @@
 import type { PortRangeSpec, GeoipRef, GeositeRef } from '../../spec.ts';
 
-/** Why a text is neither a port nor a range of ports. */
+/** The reason why a text is neither a port nor a range of ports. */
 export interface PortProblem {
   readonly problem: string;
 }
@@ -18,7 +18,7 @@ export function parsePortRange(text: string): PortRangeSpec | PortProblem {
   return { low, high };
 }
 
-/** Reads `<code>` or `<code>@<attribute>`. */
+/** Parses `<code>` or `<code>@<attribute>`. */
 export function parseGeositeRef(text: string): GeositeRef {
   const at = text.indexOf('@');
   return at < 0
@@ -26,14 +26,14 @@ export function parseGeositeRef(text: string): GeositeRef {
     : { code: text.slice(0, at), attribute: text.slice(at + 1) };
 }
 
-/** Reads `<code>` or `!<code>`. */
+/** Parses `<code>` or `!<code>`. */
 export const parseGeoipRef = (text: string): GeoipRef =>
   text.startsWith('!') ? { code: text.slice(1), negate: true } : { code: text, negate: false };
 
-/** A host name has at most 127 labels. */
+/** The most labels that are examined; a host name has at most 127. */
 const MOST_LABELS = 128;
 
-/** A name and all its parent domains: `a.b.c`, `b.c`, `c`. */
+/** Yields a name and all its parent domains: `a.b.c`, `b.c`, `c`. */
 export function* suffixesOf(name: string): Generator<string> {
   let at = 0;
   for (let label = 0; label < MOST_LABELS; label++) {

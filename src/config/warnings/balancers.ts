@@ -1,7 +1,7 @@
 import type { BalancerTable } from '../tables/balancer.ts';
 import type { WarningList } from './warning.ts';
 
-/** Valid intervals that make a balancer useless. */
+/** Warns of valid intervals that make a balancer useless. */
 export function warnOfBalancers(balancers: readonly BalancerTable[], list: WarningList): void {
   for (const { tag, probeInterval, probeTimeout } of balancers) {
     const warn = (message: string): void =>

@@ -6,10 +6,13 @@ import type { Examined } from './examined.ts';
 import { quotedShort, type WarningList } from './warning.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** Automatic renewal usually happens earlier than this, so it has failed. */
+/**
+ * Remaining validity in milliseconds below which a certificate is reported: automatic renewal usually happens earlier,
+ * so it has failed.
+ */
 const SOON_MS = 14 * DAY_MS;
 
-/** Certificates that clients reject, or soon will, and keys that other users can read. */
+/** Warns of certificates that clients reject, or soon will, and of keys that other users can read. */
 export function warnOfCertificates(examined: Examined, list: WarningList): void {
   const { own, spec, publicFiles, now } = examined;
   own.inbound.forEach(({ value: { tag, stream, settings } }, index) => {
@@ -46,7 +49,7 @@ function placeOf(settings: Parameters<typeof valueAt>[0], key: string): WrittenP
   return value === undefined || span === undefined ? undefined : { value, span };
 }
 
-/** Why clients reject a certificate, or when they will; `undefined` otherwise. */
+/** The reason why clients reject a certificate, or when they will; `undefined` otherwise. */
 function problemWith(certificates: string, now: number): string | undefined {
   const { validFrom, validTo, hasName } = leafFacts(certificates);
   if (validTo <= now) return `the certificate has expired on ${day(validTo)}: clients refuse it`;

@@ -2,12 +2,12 @@ import { ipVersion } from '../../net/addresses/address.ts';
 import type { DnsTable } from '../tables/dns.ts';
 import type { WarningList } from './warning.ts';
 
-/** Keys of `[dns]` without effect, and a URL with which every query fails. */
+/** Warns of keys of `[dns]` without effect, and of a URL with which every query fails. */
 export function warnOfDns(table: DnsTable | undefined, list: WarningList): void {
   if (!table) return;
   const { backend, server, url } = table.value;
   const ignored = server ?? url;
-  // With an explicit backend, keys of another may be kept on purpose.
+  // With an explicit backend, keys of another one may be kept on purpose.
   if (!backend && ignored) {
     const key = server ? 'server' : 'url';
     const isUrl = server?.value.includes('://') === true;

@@ -7,7 +7,7 @@ import type { SubscribeFile } from '../sources/subscribe-file.ts';
 
 /** A valid configuration and the documents that it was lowered from. */
 export interface Examined {
-  /** The configuration file alone. */
+  /** The configuration file without the subscribe file. */
   readonly own: ConfigFile;
   readonly subscribe: SubscribeFile | undefined;
   /** The merge of both files. */
@@ -20,10 +20,10 @@ export interface Examined {
    */
   readonly canPick: boolean;
   readonly places: Places;
-  /** Characters at the start of the configuration file that npm has written: see `npmHeader`. */
+  /** Number of characters at the start of the configuration file that npm has written: see `npmHeader`. */
   readonly npmHeader: number;
-  /** The files that it names and that are readable by every user. */
+  /** The files that the configuration names and that every user can read. */
   readonly publicFiles: ReadonlySet<string>;
-  /** Unix milliseconds. */
+  /** The current time in Unix milliseconds. */
   readonly now: number;
 }

@@ -4,7 +4,7 @@ import { inheritOf } from '../sources/subscribe-file.ts';
 import type { Examined } from './examined.ts';
 import { quotedShort, type WarningList } from './warning.ts';
 
-/** Route groups without effect, and picks for unknown groups. */
+/** Warns of route groups without effect, and of picks for unknown groups. */
 export function warnOfGroups({ own, subscribe }: Examined, list: WarningList): void {
   if (!subscribe) return;
   const names = new Set(subscribe.routeGroup.map(({ name }) => name.value));

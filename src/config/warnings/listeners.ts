@@ -13,7 +13,7 @@ import type { InboundTable } from '../tables/inbound.ts';
 import type { Examined } from './examined.ts';
 import type { WarningList } from './warning.ts';
 
-/** Inbounds with overlapping addresses, and open proxies on public addresses. */
+/** Warns of inbounds with overlapping addresses, and of open proxies on public addresses. */
 export function warnOfListeners({ own, spec, api }: Examined, list: WarningList): void {
   const taken = new TakenAddresses();
   if (api?.listen.kind === 'tcp') {
@@ -73,7 +73,7 @@ const ANY = '::';
 
 /** The owners of ports on addresses. `::` includes IPv4, because listeners are dual-stack. */
 class TakenAddresses {
-  /** By network and port, then by address. */
+  /** Owners by network and port, then by address. */
   readonly #ports = new Map<string, Map<string, Owner>>();
 
   /** Adds an address; returns the owner of an address that overlaps it. */
@@ -95,7 +95,7 @@ function overlap(
   kind: SocketListenSpec['kind'],
 ): Owner | undefined {
   const same = hosts.get(address);
-  // The addresses of a name are known only when it is bound.
+  // The addresses of a name are known only once it is bound.
   if (same || kind !== 'ip') return same;
   const any = hosts.get(ANY);
   if (any) return any;

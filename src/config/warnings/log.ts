@@ -23,9 +23,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
 /** The prefix of all targets of Weir. */
 const OWN_TARGETS = 'svc_';
 
-/**
- * A mistyped level is read as the name of a target, and then nothing is logged, not even errors.
- */
+/** Warns of a mistyped level: it is read as the name of a target, and then nothing is logged, not even errors. */
 export function warnOfLog(table: LogTable | undefined, list: WarningList): void {
   if (!table?.level) return;
   const { value: level, span } = table.level;

@@ -22,7 +22,7 @@ const LISTS = [
   ['geoip', 'geoip'],
 ] as const;
 
-/** Entries that match nothing, and empty lists, in each rule by itself. */
+/** Warns of entries that match nothing, and of empty lists, in each rule by itself. */
 export function warnOfRules({ merged, geo }: Examined, list: WarningList): void {
   const inbounds = new Set(merged.inbound.map(({ value }) => value.tag.value));
   merged.route?.rule.forEach((rule, index) => {
@@ -96,7 +96,7 @@ function warnOfDomains(rule: RuleTable, subject: string, list: WarningList): voi
   }
 }
 
-/** Why an entry cannot be a host name; `undefined` if it can. */
+/** The reason why an entry cannot be a host name; `undefined` if it can. */
 function noName(text: string, wildcard: string): string | undefined {
   if (normalizeName(text) === '') return 'matches nothing: it is empty';
   if (text.startsWith('.')) return `matches nothing: write it without the dot; ${wildcard}`;
@@ -107,7 +107,7 @@ function noName(text: string, wildcard: string): string | undefined {
 }
 
 /**
- * Whether a pattern has literal capital letters. They do not matter in escapes (`\D`, `\p{Lu}`),
+ * Whether a pattern has literal capital letters. Capitals do not count in escapes (`\D`, `\p{Lu}`),
  * classes (`[^A-Z]`) and group names, nor, possibly, after a flag.
  */
 function hasUpperCase(pattern: string): boolean {

@@ -3,7 +3,7 @@ import { emptyTable } from '../../schema/node.ts';
 import type { Examined } from './examined.ts';
 import type { WarningList } from './warning.ts';
 
-/** Warnings of the protocols about their settings, and inbounds that reject every client. */
+/** Collects warnings of the protocols about their settings, and warns of inbounds that reject every client. */
 export function warnOfSettings({ own, spec }: Examined, list: WarningList): void {
   own.inbound.forEach(({ value: { tag, settings }, span }, index) => {
     const inbound = spec.inbounds[index];

@@ -7,7 +7,7 @@ import { TakenNames, TakenNetworks, TakenPorts, TakenWords } from './taken.ts';
 import type { WarningList } from './warning.ts';
 
 /**
- * Rules that never match, because earlier rules match all their flows. Reports only certain cases:
+ * Warns of rules that never match, because earlier rules match all their flows. Reports only definite cases:
  * an earlier rule without conditions, one with the same conditions, or earlier rules with a single
  * condition that together cover one condition of the later rule.
  *
@@ -32,7 +32,7 @@ export function warnOfShadowedRules({ own, merged }: Examined, list: WarningList
   warnOfRulesBehind(taken.everythingBy, rules, all.length, list);
 }
 
-/** A rule that matches every flow, and the rules after it, of the same file or of route groups. */
+/** Warns of a rule that matches every flow, and of the rules after it, of the same file or of route groups. */
 function warnOfRulesBehind(
   by: number | undefined,
   rules: readonly RuleTable[],

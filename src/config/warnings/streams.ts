@@ -5,9 +5,7 @@ import type { StreamTable } from '../tables/stream.ts';
 import type { Examined } from './examined.ts';
 import type { WarningList } from './warning.ts';
 
-/**
- * Tables of a stream without effect, because the connection lacks the layer that they configure.
- */
+/** Warns of tables of a stream without effect, because the connection lacks the layer that they configure. */
 export function warnOfStreams({ own, spec }: Examined, list: WarningList): void {
   own.inbound.forEach(({ value: { tag, stream } }, index) => {
     const inbound = spec.inbounds[index];

@@ -4,7 +4,7 @@ import type { Examined } from './examined.ts';
 import type { WarningList } from './warning.ts';
 
 /**
- * Outbounds and balancers of the configuration file that no route uses. Nodes of a subscribe file
+ * Warns of outbounds and balancers of the configuration file that no route uses. Nodes of a subscribe file
  * are the provider's choice; if routes can be switched at run time, every outbound may be picked.
  */
 export function warnOfUnused(examined: Examined, list: WarningList): void {

@@ -32,7 +32,7 @@ export type WarningId =
 /** A valid setting that is almost certainly a mistake. */
 export interface Warning {
   readonly id: WarningId;
-  /** One line. */
+  /** The message on one line. */
   readonly message: string;
   readonly location: ConfigLocation | undefined;
 }
@@ -46,7 +46,7 @@ interface Noted {
   readonly message: (lineOf: LineOf) => string;
 }
 
-/** The most warnings that are kept while a document is examined, and that are shown. */
+/** The most warnings that are kept while a document is examined, and the most that are shown. */
 const MOST_NOTED = 1000;
 const MOST_SHOWN = 50;
 
@@ -63,7 +63,7 @@ export class WarningList {
     if (this.#noted.length < MOST_NOTED) this.#noted.push({ id, span, message });
   }
 
-  /** Those that are kept, each with the offset of its place; in any order. */
+  /** The kept warnings, each with the offset of its place; in any order. */
   *kept(
     places: Places,
   ): Generator<{ readonly id: WarningId; readonly start: number; readonly message: string }> {
@@ -73,7 +73,7 @@ export class WarningList {
     }
   }
 
-  /** In document order; the last one counts those beyond the limit. */
+  /** The shown warnings in document order; the last one counts those beyond the limit. */
   shown(places: Places): readonly Warning[] {
     const lineOf: LineOf = ({ start }) => places.locate(start).line;
     const shown = this.#noted
@@ -91,7 +91,7 @@ export class WarningList {
   }
 }
 
-/** `weir.toml:12:3: rule …`, as compilers do. */
+/** A warning in the form of compilers: `weir.toml:12:3: rule …`. */
 export function renderWarning({ message, location }: Warning): string {
   if (!location) return message;
   const { file, line, column } = location;

@@ -13,8 +13,8 @@ import { warnOfUnused } from './unused.ts';
 import { type Warning, WarningList } from './warning.ts';
 
 /**
- * Likely mistakes in a valid configuration, in document order and limited in number. Takes time
- * linear in the length of the files.
+ * Finds likely mistakes in a valid configuration, in document order and limited in number. Takes time linear in the
+ * length of the files.
  */
 export function warningsOf(examined: Examined): readonly Warning[] {
   const list = new WarningList();
@@ -33,7 +33,7 @@ export function warningsOf(examined: Examined): readonly Warning[] {
   return list.shown(examined.places);
 }
 
-/** Other programs that read the file refuse these lines. */
+/** Warns of the lines of npm, which other programs that read the file reject. */
 function warnOfNpmHeader(length: number, list: WarningList): void {
   if (length === 0) return;
   // Its first line is empty.

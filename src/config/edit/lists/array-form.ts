@@ -6,7 +6,7 @@ import { hasOtherComments, labelAbove, labelComment, labelIn, ownLines } from '.
 
 /** An array or an inline table that is the value of a key, with the places of its elements or pairs. */
 export interface ArrayPlaces {
-  /** With the brackets. */
+  /** The place of the value, brackets included. */
   readonly span: Span;
   readonly items: readonly Span[];
 }
@@ -33,11 +33,11 @@ const gapBefore = (text: string, places: ArrayPlaces, index: number): Gap =>
     end: places.items[index]?.start ?? places.span.end - 1,
   });
 
-/** Whether no line break stands before any of the first elements, but for those within them. */
+/** Whether the first elements are on one line, except for line breaks within them. */
 const isOnOneLine = (text: string, places: ArrayPlaces, count: number): boolean =>
   places.items.slice(0, count).every((_, index) => !gapBefore(text, places, index).isBroken);
 
-/** The label of an element: after it on its line, or directly above it. */
+/** The label of an element: after the element on its line, or directly above it. */
 export function labelInArray(text: string, places: ArrayPlaces, index: number): string | undefined {
   return (
     labelIn(text, gapBefore(text, places, index + 1).first.comment) ??
@@ -46,8 +46,8 @@ export function labelInArray(text: string, places: ArrayPlaces, index: number): 
 }
 
 /**
- * Adds an element at the end of an array, in the layout of the last one, on the line after that if it has one of its
- * own or a comment. An element with a label has a line of its own. What stands below the last one stays below.
+ * Adds an element at the end of an array, in the layout of the last one, on the line after that one if it has its own
+ * line or a comment. An element with a label has its own line. Text below the last element stays below.
  */
 export function appendToArray(
   text: string,
@@ -70,7 +70,7 @@ export function appendToArray(
   const indent = ownLine ? indentAt(text, last.start) : outer + STEP;
   const isLeading = ownLine && before.last.comma !== undefined && comma === undefined;
   const head = isLeading ? text.slice(before.last.start, last.start) : indent;
-  // Above it where its removal would otherwise not restore the layout: see `isBrokenLine`.
+  // Above the element where its removal would otherwise not restore the layout: see `isBrokenLine`.
   const isAbove =
     label !== undefined &&
     (after.isBroken ? !ownLine && !comment : !isOnOneLine(text, places, items.length));
@@ -83,7 +83,10 @@ export function appendToArray(
   return [...(isCommaMissing ? [insertion(last.end, ',')] : []), insertion(at, added)];
 }
 
-/** Comments that are there stay apart from the new element: those on the first line above, all others below. */
+/**
+ * Adds an element to an empty array. Existing comments stay apart from the new element: those on the first line above,
+ * all others below.
+ */
 function intoEmptyArray(text: string, span: Span, { item, label }: NewItem): readonly Splice[] {
   const close = span.end - 1;
   const first = nextLine(text, span.start);
@@ -106,15 +109,16 @@ interface Place {
   readonly element: Span;
   readonly before: Gap;
   readonly after: Gap;
-  /** See `endBefore`. */
+  /** The end of the element before; see `endBefore`. */
   readonly previousEnd: number;
-  /** The start of the next element, if there is one. */
+  /** The start of the next element, if any. */
   readonly next: number | undefined;
 }
 
 /**
- * Removes an element with its comma, the comment on its line, and the labels directly above it. Other comments above
- * it stay, and an empty line keeps them from the next element. What `appendToArray` has added leaves no trace.
+ * Removes an element with its comma, the comment on its line, and the labels directly above it. Other comments above it
+ * stay, and an empty line keeps them from the next element. An element that `appendToArray` added is removed without a
+ * trace.
  */
 export function removeFromArray(
   text: string,
@@ -140,7 +144,7 @@ export function removeFromArray(
   ].toSorted((a, b) => a.at - b.at);
 }
 
-/** The element, and what goes with it on its line. */
+/** The element, and the text on its line that is removed with it. */
 function cutOf(text: string, places: ArrayPlaces, index: number, place: Place): Span {
   const { element, before, after, previousEnd, next } = place;
   const { comma, comment, end } = after.first;
@@ -179,20 +183,20 @@ const isBrokenLine = ({ before, after, next }: Place): boolean =>
   (before.first.comma !== undefined || after.first.comma === undefined) &&
   after.lines.length === 2;
 
-/** Whether comments above an element on a line of its own would be directly above the next one without it. */
+/** Whether comments above an element on a line of its own would be directly above the next element without it. */
 const needsEmptyLine = (text: string, { before, after, next }: Place): boolean => {
   const below = after.lines[1];
   const isDirect = below && (below === after.last || !isEmptyLine(below));
   return next !== undefined && isDirect === true && hasOtherComments(text, before);
 };
 
-/** An empty line between the comments above an element and the next one, which takes its place on its line. */
+/** Inserts an empty line between the comments above an element and the next one, which takes its place on its line. */
 const apartFromNext = (text: string, { before, after, next }: Place): readonly Splice[] =>
   next !== undefined && !after.isBroken && hasOtherComments(text, before)
     ? [insertion(before.last.start, breakBefore(text, before.last.start))]
     : [];
 
-/** One comma goes with an element, if there is one on either side. */
+/** Removes one comma with an element, if there is one on either side. */
 function commaChanges(
   { before, after, previousEnd }: Place,
   cuts: readonly Span[],
@@ -204,7 +208,7 @@ function commaChanges(
   if (gone.length === 2) return [insertion(previousEnd, ',')];
   const [comma] = commas;
   if (gone.length === 1 || comma === undefined) return [];
-  // A line of its own goes with it.
+  // A comma on its own line is removed with the line.
   const line = [before, after]
     .flatMap(({ lines }) => lines.slice(1, -1))
     .find((each) => each.comma === comma && !each.comment);

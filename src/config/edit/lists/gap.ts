@@ -3,27 +3,27 @@ import type { Span } from '../../../schema/node.ts';
 /** A line, or the part of one, between two elements: white space, at most one comma, and a comment after it. */
 export interface GapLine extends Span {
   readonly comma: number | undefined;
-  /** From its `#` to the line break. */
+  /** The comment, from its `#` to the line break. */
   readonly comment: Span | undefined;
 }
 
 /**
- * What stands between two elements of a list. The first line is the rest of the one on which the element before
- * ends; the last one is what precedes the next element on its line. Both are the same if the elements share a line.
+ * The text between two elements of a list. The first line is the rest of the one on which the element before ends; the
+ * last one is what precedes the next element on its line. Both are the same if the elements share a line.
  *
- * A comment on the first line belongs to the element before. One in the lines directly above the next element, with
- * no empty line between, belongs to that: see `linesAbove`. All others belong to none. Commas count as white
- * space, so it makes no difference on which line a comma stands.
+ * A comment on the first line belongs to the element before. One in the lines directly above the next element, with no
+ * empty line between, belongs to the next element: see `linesAbove`. All others belong to no element. Commas count as
+ * white space, so the line of a comma does not matter.
  */
 export interface Gap {
   readonly first: GapLine;
-  /** All of them. */
+  /** All lines of the gap. */
   readonly lines: readonly GapLine[];
   readonly last: GapLine;
   readonly isBroken: boolean;
 }
 
-/** Reads a part of a document that has neither keys nor values. */
+/** Reads a part of a document that contains neither keys nor values. */
 export function gapIn(text: string, { start, end }: Span): Gap {
   const lines: GapLine[] = [];
   let at = start;
@@ -45,11 +45,11 @@ export function gapIn(text: string, { start, end }: Span): Gap {
   return { first, lines, last, isBroken: lines.length > 1 };
 }
 
-/** Whether nothing but white space is on a line. */
+/** Whether a line contains only white space. */
 export const isEmptyLine = ({ comma, comment }: GapLine): boolean =>
   comma === undefined && comment === undefined;
 
-/** The lines of comments and commas directly above the next element, if that begins its line. */
+/** The lines of comments and commas directly above the next element, if that element begins its line. */
 export function linesAbove({ lines }: Gap): readonly GapLine[] {
   const above = lines.slice(1, -1);
   return above.slice(above.findLastIndex(isEmptyLine) + 1);

@@ -7,16 +7,16 @@ import { contentEnd, pairSpan } from './places.ts';
 
 /** A `[[header]]` and the lines of its keys. */
 export interface NewBlock {
-  /** With its brackets. */
+  /** The header, brackets included. */
   readonly header: string;
-  /** `key = value` each. */
+  /** The lines of the keys, `key = value` each. */
   readonly lines: readonly string[];
   readonly label?: string | undefined;
 }
 
 /**
  * Adds a block after the last one of an array of tables, in its layout.
- * @param above the gap before the last one
+ * @param above the gap before the last block
  */
 export function appendBlock(
   text: string,
@@ -51,7 +51,7 @@ interface Layout extends NewBlock {
   readonly outer: string;
   /** The indentation of the keys. */
   readonly inner: string;
-  /** Whether an empty line precedes it. */
+  /** Whether an empty line precedes the block. */
   readonly isApart: boolean;
 }
 
@@ -87,7 +87,7 @@ export function labelOfBlock(text: string, block: OpenTable, above: Gap): string
 
 /**
  * Removes a block, the labels directly above it, and the empty lines before it. Other comments above it stay, and an
- * empty line keeps them from what follows. What `appendBlock` has added leaves no trace.
+ * empty line separates them from the following text. A block that `appendBlock` added is removed without a trace.
  */
 export function removeBlock(text: string, block: OpenTable, above: Gap): readonly Splice[] {
   const labels = ownLines(text, above);

@@ -13,27 +13,27 @@ import { ContentEnds } from './places.ts';
 /** A table to add: strings by their keys. */
 export interface NewElement {
   readonly pairs: readonly (readonly [key: string, value: string])[];
-  /** The name in a comment beside it: see `labelComment`. */
+  /** The name in a comment beside the element: see `labelComment`. */
   readonly label?: string | undefined;
 }
 
-/** A table of a list as it is written. */
+/** A table of a list as written. */
 export interface WrittenElement {
-  /** Its strings by their keys. */
+  /** The strings of the table by their keys. */
   readonly values: ReadonlyMap<string, string>;
   readonly label: string | undefined;
-  /** Offset of its first character. */
+  /** Offset of the element's first character. */
   readonly start: number;
 }
 
 /** The array of tables that most files write as `[[inbound]]`. */
 const INBOUND = 'inbound';
 
-/** An inbound as it is written. */
+/** An inbound as written. */
 export interface WrittenInbound {
   readonly tag: string;
   readonly protocol: string;
-  /** The strings of its settings by their keys. */
+  /** The strings of the inbound's settings by their keys. */
   readonly settings: ReadonlyMap<string, string>;
 }
 
@@ -43,14 +43,17 @@ export class ConfigInbounds {
   readonly #root: OpenTable;
   readonly #tables: readonly OpenTable[];
 
-  /** @throws {ConfigError} when it is not TOML */
+  /**
+   * Parses a file.
+   * @throws {ConfigError} when it is not TOML
+   */
   constructor(source: SourceText) {
     this.#source = source;
     this.#root = inDocument(source, () => parseToml(source.text));
     this.#tables = tablesOf(this.#root.entries.get(INBOUND)?.value);
   }
 
-  /** In the order of the file; those without a tag and a protocol are left out. */
+  /** The inbounds in the order of the file; those without a tag or a protocol are left out. */
   get all(): readonly WrittenInbound[] {
     return this.#tables.flatMap((table) => {
       const [tag, protocol] = [stringAt(table, 'tag'), stringAt(table, 'protocol')];
@@ -63,9 +66,9 @@ export class ConfigInbounds {
   }
 
   /**
-   * A list of an inbound.
+   * Finds a list of an inbound.
    *
-   * @param tag of the inbound; the first one with it counts
+   * @param tag the tag of the inbound; the first inbound with this tag counts
    * @param keys the names of the list, the preferred one first
    * @returns `undefined` without such an inbound
    * @throws {ConfigError} when `settings` or the list is another kind of value
@@ -82,7 +85,7 @@ export class ConfigInbounds {
     if (list && list.kind !== 'array') throw wrong(`\`${key}\` is not a list`, list);
     const other = list?.items.find((item) => item.kind !== 'table');
     if (other) throw wrong(`\`${key}\` is not a list of tables`, other);
-    // Other tables may stand between such a header and its element. No list here has any.
+    // Other tables may be between such a header and its element. No supported list has any.
     const divided = tablesOf(list).find(hasHeaderBelow);
     if (divided) throw wrong(`an element of \`${key}\` has tables of its own`, divided);
     const style = styleIn(this.#tables, keys);
@@ -97,8 +100,8 @@ interface Document {
 }
 
 /**
- * A list in `settings` of an inbound, as in `[[inbound.settings.users]]` or `users = [{ … }]`. Its edits return
- * the whole text, in which nothing but the element, and the comma that it needs, is changed.
+ * A list in `settings` of an inbound, as in `[[inbound.settings.users]]` or `users = [{ … }]`. Edits return the whole
+ * text, in which only the element, and the comma that it needs, is changed.
  */
 export class InboundList {
   readonly #text: string;
@@ -106,7 +109,7 @@ export class InboundList {
   readonly #inbound: OpenTable;
   readonly #array: OpenArray | undefined;
   readonly #style: ListStyle;
-  /** The key under which the list stands, or is to stand. */
+  /** The key of the list, existing or to be created. */
   readonly key: string;
 
   private constructor(
@@ -124,7 +127,10 @@ export class InboundList {
     this.#style = style;
   }
 
-  /** @internal of a ConfigInbounds */
+  /**
+   * Finds the list of an inbound.
+   * @internal of a ConfigInbounds
+   */
   static in(
     document: Document,
     inbound: OpenTable,
@@ -167,7 +173,10 @@ export class InboundList {
     return this.#with(made);
   }
 
-  /** @throws {RangeError} without such an element */
+  /**
+   * Removes an element.
+   * @throws {RangeError} if there is no such element
+   */
   remove(index: number): string {
     const list = this.#array;
     const table = tablesOf(list)[index];
@@ -179,7 +188,7 @@ export class InboundList {
     );
   }
 
-  /** Replaces one value of an element. @throws {RangeError} unless it has the key */
+  /** Replaces one value of an element. @throws {RangeError} if the element lacks the key */
   set(index: number, key: string, value: string): string {
     const node = tablesOf(this.#array)[index]?.entries.get(key)?.value;
     if (!node) throw new RangeError(`element ${index} has no key ${key}`);
@@ -187,7 +196,7 @@ export class InboundList {
     return this.#with([{ at: start, remove: end - start, insert: basicString(value) }]);
   }
 
-  /** What stands between the header of an element and the content before it. */
+  /** The text between the header of an element and the content before it. */
   #gapAbove({ span: { start } }: OpenTable): Gap {
     return gapIn(this.#text, { start: this.#ends.before(start), end: start });
   }
@@ -231,7 +240,7 @@ function inlineItem(pairs: NewElement['pairs'], tight = false): string {
   return tight ? `{${body.join(',')}}` : `{ ${body.join(', ')} }`;
 }
 
-/** How the file writes other lists of that name; `undefined` if it has none. */
+/** The style in which the file writes other lists of that name; `undefined` if it has none. */
 function styleIn(inbounds: readonly OpenTable[], keys: readonly string[]): ListStyle {
   for (const inbound of inbounds.toReversed()) {
     const settings = inbound.entries.get('settings')?.value;

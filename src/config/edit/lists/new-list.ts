@@ -14,7 +14,7 @@ import { arrayText, type NewItem } from './array-form.ts';
 import { firstBlock } from './header-form.ts';
 import { contentEnd, pairSpan } from './places.ts';
 
-/** How a file writes such lists: `[[…]]` headers, or a key with an array. */
+/** The style in which a file writes such lists: `[[…]]` headers, or a key with an array. */
 export type ListStyle = 'headers' | 'array' | undefined;
 
 /** The first element of a list. */
@@ -48,7 +48,7 @@ export function createList(
   return withHeader(text, inbound, key, first);
 }
 
-/** Below all that the inbound has, as `[[inbound.settings.users]]`. */
+/** Creates the list below all keys of the inbound, as `[[inbound.settings.users]]`. */
 function withHeader(
   text: string,
   inbound: OpenTable,
@@ -65,7 +65,7 @@ function withHeader(
   return firstBlock(text, contentEnd(inbound), block, indentAt(text, inbound.span.start));
 }
 
-/** After the last key of `[inbound.settings]`, before its subtables. */
+/** Creates the list after the last key of `[inbound.settings]`, before its subtables. */
 function afterKeys(
   text: string,
   settings: OpenTable,
@@ -80,7 +80,7 @@ function afterKeys(
   return lineAfter(text, last, name, first);
 }
 
-/** After the last `settings.… = …` of the inbound. */
+/** Creates the list after the last `settings.… = …` of the inbound. */
 function afterDotted(
   text: string,
   inbound: OpenTable,
@@ -111,7 +111,7 @@ function lineAfter(
   return [insertion(at, endsLine(text, at) ? line + eol : eol + line)];
 }
 
-/** Into an inline table. */
+/** Creates the list in an inline table. */
 function intoTable(
   text: string,
   table: OpenTable,

@@ -18,7 +18,7 @@ export const pairSpan = (key: Span, value: OpenNode): Span => ({
   end: contentEnd(value),
 });
 
-/** Where the headers and the keys of a document end. */
+/** The ends of the headers and keys of a document. */
 export class ContentEnds {
   readonly #ends: readonly number[];
 

@@ -12,32 +12,34 @@ import {
 import { isHysteria, userKind, type UserKind } from './user-kinds.ts';
 
 export type UserErrorCode =
-  /** No inbound has the tag, or it has no users. */
+  /** No inbound has the tag, or the inbound has no users. */
   | 'no_inbound'
   | 'unknown_user'
   /** Several users have the name. */
   | 'ambiguous'
-  /** The name, the secret or both are taken. */
+  /** The name, the secret or both are in use. */
   | 'duplicate'
-  /** The name cannot be one of this protocol. */
+  /** The name is not valid for this protocol. */
   | 'invalid_name'
   /** The edit would change how all other clients log in. */
   | 'meaning';
 
-/** An edit of users that was refused. No message holds a secret. */
+/** The error of a refused edit of users. No message contains a secret. */
 export class UserError extends CodedError<UserErrorCode> {}
 
-/** A user as it is written. */
+/** A user as written. */
 export interface WrittenUser {
   readonly inbound: string;
   readonly protocol: string;
-  /** From 0, in the list of the inbound. */
+  /** The index in the list of the inbound, from 0. */
   readonly index: number;
-  /** `undefined` for a user without one. */
+  /** The name; `undefined` for a user without one. */
   readonly name: string | undefined;
-  /** The label of its flows in the API; `undefined` for a user without one. */
+  /** The label of the user's flows in the API; `undefined` for a user without one. */
   readonly label: string | undefined;
-  /** What it can be called by: its name; otherwise the start of its UUID, or `#` and its number from 1. */
+  /**
+   * The text by which a user can be called: the name; otherwise the start of the UUID, or `#` and the number from 1.
+   */
   readonly shown: string;
 }
 
@@ -45,8 +47,8 @@ export interface WrittenUser {
 const SHORT_ID = 8;
 
 /**
- * The users of the inbounds of a file, in its order.
- * @param tag of the only inbound to look at
+ * Lists the users of the inbounds of a file, in its order.
+ * @param tag the tag of the only inbound to examine
  * @throws {ConfigError} when the file is not TOML
  * @throws {UserError} when no inbound has the tag, or it has no users
  */
@@ -105,13 +107,13 @@ const nameOf = ({ values, label }: WrittenElement, kind: UserKind): string | und
 export interface NewUser {
   readonly inbound: string;
   readonly name: string;
-  /** Its secret. @param method of Shadowsocks, if the file has one */
+  /** Creates the secret of the user. @param method the method of Shadowsocks, if the file has one */
   readonly secret: (kind: UserKind, method: string | undefined) => string;
-  /** Whether what changes the access of all other clients is done all the same. */
+  /** Whether an edit is made even if it changes the access of all other clients. */
   readonly force: boolean;
 }
 
-/** The text after an edit, and what there is to say about it. */
+/** The text after an edit, and notes about it. */
 export interface EditedUsers {
   readonly text: string;
   readonly user: WrittenUser;
@@ -121,8 +123,8 @@ export interface EditedUsers {
 }
 
 /**
- * Adds a user at the end of the list of an inbound.
- * @throws {ConfigError | UserError} when nothing is to be changed
+ * | UserError} when nothing is to be changed|Adds a user at the end of the list of an inbound.| UserError} when nothing
+ * is to be changed
  */
 export function addUser(source: SourceText, user: NewUser): EditedUsers {
   const open = openInbound(new ConfigInbounds(source), user.inbound);
@@ -134,7 +136,7 @@ export function addUser(source: SourceText, user: NewUser): EditedUsers {
       const message = `inbound ${quoted(inbound.tag)} has a user ${quoted(user.name)} already`;
       throw new UserError('duplicate', message);
     }
-    // Only accounts are told apart by their names, so only they may share a password.
+    // Only accounts are distinguished by their names, so only they may share a password.
     const values = elements[present.index]?.values.get(kind.secret) ?? '';
     if (kind.secret !== 'pass' && isSameSecret(values, secret, kind)) {
       const message = `the user ${quoted(present.shown)} of inbound ${quoted(inbound.tag)} has this ${kind.secret} already`;
@@ -174,7 +176,7 @@ function isSameSecret(written: string, secret: string, kind: UserKind): boolean 
   return id !== undefined && parseUuid(written) === id;
 }
 
-/** Characters of a name. */
+/** The longest name in characters. */
 const MAX_NAME = 128;
 
 function refuseName(name: string, protocol: string): void {
@@ -192,7 +194,10 @@ function refuseName(name: string, protocol: string): void {
   if (isHysteria(protocol) && /[^\x20-\x7e]/.test(name)) refuse('the protocol allows ASCII only');
 }
 
-/** @throws {UserError} when clients that are there could not log in any more, unless `force` */
+/**
+ * Notes on adding a user.
+ * @throws {UserError} when existing clients could no longer log in, unless `force`
+ */
 function notesOnAdding(
   { inbound: { tag, protocol, settings }, elements }: OpenInbound,
   force: boolean,
@@ -223,14 +228,14 @@ const authNotes = (
 
 /** The text after a removal. */
 export interface RemovedUser extends Omit<EditedUsers, 'secret'> {
-  /** Where the user began, from 1. */
+  /** The line on which the user began, from 1. */
   readonly line: number;
 }
 
-/** A user that is in the file. */
+/** A user in the file, by name. */
 export interface NamedUser {
   readonly inbound: string;
-  /** Its name or what `WrittenUser.shown` has for it. */
+  /** The name, or the value of `WrittenUser.shown`. */
   readonly name: string;
 }
 
@@ -286,7 +291,7 @@ function findUser(open: OpenInbound, name: string): WrittenUser {
   throw new UserError('ambiguous', message);
 }
 
-/** Whether a user without that name is meant: by its number, its id or the start of that. */
+/** Whether a name means a user without that name: by number, by id or by the start of the id. */
 function isMeant(user: WrittenUser, name: string, { elements, kind }: OpenInbound): boolean {
   if (name === `#${user.index + 1}` || (user.name === undefined && name === user.shown))
     return true;
@@ -295,7 +300,10 @@ function isMeant(user: WrittenUser, name: string, { elements, kind }: OpenInboun
   return id !== undefined && parseUuid(elements[user.index]?.values.get('id') ?? '') === id;
 }
 
-/** @throws {UserError} when others than the remaining users could log in, unless `force` */
+/**
+ * Notes on removing a user.
+ * @throws {UserError} when others than the remaining users could log in, unless `force`
+ */
 function notesOnRemoving(
   { inbound: { tag, protocol, settings }, elements }: OpenInbound,
   force: boolean,

@@ -1,4 +1,4 @@
-/** How an inbound protocol writes its users. */
+/** The form in which an inbound protocol writes its users. */
 export interface UserKind {
   /** The names of the list in `settings`. */
   readonly lists: readonly [string, ...string[]];
@@ -24,7 +24,10 @@ const KINDS: ReadonlyMap<string, UserKind> = new Map([
   ['http', ACCOUNTS],
 ]);
 
-/** @param protocol as written. `undefined` for a protocol without users, such as `tun`. */
+/**
+ * The kind of users of a protocol.
+ * @param protocol as written. `undefined` for a protocol without users, such as `tun`.
+ */
 export const userKind = (protocol: string): UserKind | undefined => KINDS.get(protocol);
 
 export const isHysteria = (protocol: string): boolean => KINDS.get(protocol) === HYSTERIA;
