@@ -64,14 +64,22 @@ test('the head of the response is returned before the stream ends', async () => 
   });
 });
 
-test('interim responses are ignored', async () => {
+test('interim responses up to a limit, and frames of unknown types, are ignored', async () => {
   const { stream, response } = await requested();
-  await stream.send([
-    headers([':status', '100']),
-    headers([':status', '103'], ['link', 'x']),
-    FINAL,
-  ]);
+  const interim = Array.from({ length: INTERIM_LIMIT - 1 }, () => headers([':status', '199']));
+  const unknown = frame(0x21, Buffer.from('grease'));
+  await stream.send([...interim, unknown, headers([':status', '103'], ['link', 'x']), FINAL]);
   assert.equal((await response).status, 233);
+});
+
+test('a response may declare the length of a body that it does not have (RFC 9110 §8.6)', async () => {
+  const { connection, stream, response } = await requested();
+  let isClosed = false;
+  void connection.closed.then(() => (isClosed = true));
+  await stream.send([headers([':status', '304'], ['content-length', '10'])]);
+  assert.equal((await response).status, 304);
+  await new Promise(setImmediate);
+  assert.equal(isClosed, false);
 });
 
 test('what follows the head of a response is checked, though it is dropped', async () => {
@@ -106,6 +114,7 @@ for (const [what, fields] of [
   ['without a status', [['server', 'x']]],
   ['with a status that is no number', [[':status', '2x3']]],
   ['with a status of two digits', [[':status', '99']]],
+  ['with a status of four digits', [[':status', '2000']]],
   [
     'with a repeated status',
     [
@@ -178,7 +187,12 @@ for (const [what, code, bytes] of [
   ['a push stream', 'H3_ID_ERROR', hex('01 00')],
   ['MAX_PUSH_ID', 'H3_FRAME_UNEXPECTED', hex('00 0400 0d01 00')],
   ['CANCEL_PUSH', 'H3_ID_ERROR', hex('00 0400 0301 00')],
-  ['GOAWAY with the id of another kind of stream', 'H3_ID_ERROR', hex('00 0400 0701 03')],
+  ...['01', '02', '03'].map(
+    (id) =>
+      [`GOAWAY with the id ${id} of no request`, 'H3_ID_ERROR', hex(`00 0400 0701 ${id}`)] as const,
+  ),
+  ['a control stream without SETTINGS', 'H3_MISSING_SETTINGS', hex('00 0701 00')],
+  ['SETTINGS of HTTP/2', 'H3_SETTINGS_ERROR', hex('00 0402 0301')],
 ] as const) {
   test(`${what} from a server closes the connection with ${code}`, async () => {
     const { connection, client } = await requested();

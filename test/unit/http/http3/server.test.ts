@@ -3,7 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Http3Error, http3ErrorName } from '../../../../src/http/http3/errors.ts';
 import { frameHead, varintFrame } from '../../../../src/http/http3/frames.ts';
-import { BODY_LIMIT, FIELD_SECTION_LIMIT } from '../../../../src/http/http3/limits.ts';
+import {
+  BODY_LIMIT,
+  BUFFERED_FIELDS_LIMIT,
+  FIELD_SECTION_LIMIT,
+} from '../../../../src/http/http3/limits.ts';
 import type { Http3Request, Http3Response } from '../../../../src/http/http3/message.ts';
 import {
   decodeHeaderBlock,
@@ -182,12 +186,36 @@ test('a response with an empty body is its header section alone', async () => {
 });
 
 test('a declared body is awaited, read and dropped', async () => {
+  for (const end of [[data('def')], [data('def'), headers('checksum 1')]]) {
+    const bench = new Bench();
+    const stream = await bench.request([headers(...POST, 'content-length 6'), data('abc')], false);
+    await new Promise(setImmediate);
+    assert.equal(bench.requests.length, 0);
+    await stream.send(end);
+    assert.equal(await resultOf(stream), '404');
+  }
+});
+
+test('a body that exceeds its declaration is known from the head of its frame', async () => {
   const bench = new Bench();
-  const stream = await bench.request([headers(...POST, 'content-length 6'), data('abc')], false);
+  const stream = await bench.request(
+    [headers(...POST, 'content-length 5'), data('abc'), frameHead(0x00, 3)],
+    false,
+  );
+  assert.equal(await resultOf(stream), 'H3_MESSAGE_ERROR');
+});
+
+test('header sections of unfinished requests share a budget, each up to its own limit', async () => {
+  const bench = new Bench();
+  const open = (size: number): Promise<FakeStream> => bench.request([frameHead(0x01, size)], false);
+  assert.equal(await resultOf(await open(FIELD_SECTION_LIMIT + 1)), 'H3_EXCESSIVE_LOAD');
+  const most = Math.floor(BUFFERED_FIELDS_LIMIT / FIELD_SECTION_LIMIT);
+  const waiting = await Promise.all(Array.from({ length: most }, () => open(FIELD_SECTION_LIMIT)));
   await new Promise(setImmediate);
-  assert.equal(bench.requests.length, 0);
-  await stream.send([data('def')]);
-  assert.equal(await resultOf(stream), '404');
+  assert.equal(await resultOf(await open(FIELD_SECTION_LIMIT)), 'H3_EXCESSIVE_LOAD');
+  waiting[0]?.fail(0x10c);
+  await new Promise(setImmediate);
+  assert.equal(await resultOf(await bench.request([headers(...GET)])), '404');
 });
 
 test('a client that sends an endless body is asked to stop after the response', async () => {
@@ -220,12 +248,25 @@ test('trailers, unknown frames and reserved ones are ignored', async () => {
   assert.equal(await resultOf(stream), '404');
 });
 
-test('the host field stands in for the authority', async () => {
-  const bench = new Bench();
-  const lines = [':method GET', ':scheme https', ':path /', 'host example.com'];
-  assert.equal(await resultOf(await bench.request([headers(...lines)])), '404');
-  assert.equal(bench.requests[0]?.authority, 'example.com');
-});
+for (const [what, lines, head] of [
+  ['a host field and no authority', [...GET.slice(0, 2), ':path /', 'host example.com'], {}],
+  ['its authority as a host', [...GET, 'host example.com'], {}],
+  ['a content-length that is repeated', [...GET, 'content-length 0', 'content-length 0'], {}],
+  ['the asterisk of OPTIONS', [':method OPTIONS', ...GET.slice(1, 3), ':path *'], { path: '*' }],
+  // Only http and https need an authority and a path with a slash (RFC 9114 §4.3.1).
+  ['another scheme', [':method GET', ':scheme urn', ':path x'], { scheme: 'urn', authority: '' }],
+  ['CONNECT', [':method CONNECT', ':authority example.com'], { scheme: '', path: '' }],
+] as const) {
+  test(`a request with ${what} has the parts that it names, and empty ones for the others`, async () => {
+    const bench = new Bench();
+    assert.equal(await resultOf(await bench.request([headers(...lines)])), '404');
+    const { authority, path, scheme } = { authority: 'example.com', ...bench.requests[0], ...head };
+    assert.deepEqual(
+      [bench.requests[0]?.authority, bench.requests[0]?.path, bench.requests[0]?.scheme],
+      [authority, path, scheme],
+    );
+  });
+}
 
 test('CONNECT and extended CONNECT are requests like others', async () => {
   const bench = new Bench();
@@ -254,6 +295,13 @@ const MALFORMED: Readonly<Record<string, readonly Buffer[]>> = {
   'with user information': [headers(...without(GET, ':authority'), ':authority a@b')],
   'with an empty path': [headers(...without(GET, ':path'), ':path')],
   'with a relative path': [headers(...without(GET, ':path'), ':path index.html')],
+  'with the path of OPTIONS': [headers(...without(GET, ':path'), ':path *')],
+  'with OPTIONS of a relative path': [headers(':method OPTIONS', ...GET.slice(1, 3), ':path x')],
+  'with a scheme that begins with a digit': [headers(...without(GET, ':scheme'), ':scheme 1a')],
+  'with an empty scheme': [headers(...without(GET, ':scheme'), ':scheme')],
+  'with another scheme in capitals and no path': [
+    headers(...without(GET, ':scheme').slice(0, 2), ':scheme HTTP', ':path x'),
+  ],
   'with a method that is no token': [headers(':method G T', ...GET.slice(1))],
   'with a repeated method': [headers(':method GET', ...GET)],
   'with an unknown pseudo-header field': [headers(...GET, ':foo bar')],
@@ -261,7 +309,11 @@ const MALFORMED: Readonly<Record<string, readonly Buffer[]>> = {
   'with a pseudo-header field after a field': [headers(...GET.slice(1), 'a b', ':method GET')],
   'with :protocol and another method': [headers(...GET, ':protocol websocket')],
   'with a CONNECT that has a path': [headers(':method CONNECT', ...GET.slice(1))],
+  'with a CONNECT that has a scheme': [headers(':method CONNECT', ...GET.slice(1, 3))],
   'with a CONNECT without an authority': [headers(':method CONNECT')],
+  'with an extended CONNECT without a scheme': [
+    headers(':method CONNECT', ':protocol websocket', ...GET.slice(2)),
+  ],
   'with a host that is not the authority': [headers(...GET, 'host example.org')],
   'with a repeated host': [headers(...GET, 'host example.com', 'host example.com')],
   'with an uppercase name': [headers(...GET, 'User-Agent test')],
@@ -276,6 +328,7 @@ const MALFORMED: Readonly<Record<string, readonly Buffer[]>> = {
   'with upgrade': [headers(...GET, 'upgrade h2c')],
   'with te other than trailers': [headers(...GET, 'te gzip')],
   'with a content-length that is no number': [headers(...POST, 'content-length x')],
+  'with an empty content-length': [headers(...POST, 'content-length')],
   'with a content-length with a sign': [headers(...POST, 'content-length +1')],
   'with contradictory content-lengths': [headers(...POST, 'content-length 1', 'content-length 2')],
   'with a body shorter than declared': [headers(...POST, 'content-length 4'), data('abc')],
@@ -375,6 +428,12 @@ const CRITICAL_VIOLATIONS: readonly (readonly [string, string, string])[] = [
   ['GOAWAY without an id', 'H3_FRAME_ERROR', '00 0400 0700'],
   ['GOAWAY with more than an id', 'H3_FRAME_ERROR', '00 0400 0702 0000'],
   ['GOAWAY with a truncated id', 'H3_FRAME_ERROR', '00 0400 0701 40'],
+  ['GOAWAY with an integer longer than any', 'H3_FRAME_ERROR', '00 0400 0709'],
+  ['CANCEL_PUSH without an id', 'H3_FRAME_ERROR', '00 0400 0300'],
+  ['CANCEL_PUSH with several', 'H3_FRAME_ERROR', '00 0400 0304 00000000'],
+  ['endless CANCEL_PUSH', 'H3_FRAME_ERROR', '00 0400 0380 010000'],
+  ['GOAWAY that is raised to the highest', 'H3_ID_ERROR', '00 0400 0701 04 0708 fffffffffffffffc'],
+  ['a flag of another value', 'H3_SETTINGS_ERROR', '00 0402 3302'],
   ['the end of the control stream', 'H3_CLOSED_CRITICAL_STREAM', '00 0400'],
   ['the end of the encoder stream', 'H3_CLOSED_CRITICAL_STREAM', '02'],
   ['the end of the decoder stream', 'H3_CLOSED_CRITICAL_STREAM', '03'],
@@ -383,15 +442,21 @@ const CRITICAL_VIOLATIONS: readonly (readonly [string, string, string])[] = [
   ['an insertion', 'QPACK_ENCODER_STREAM_ERROR', '02 c0 0f'],
   ['an insertion with a literal name', 'QPACK_ENCODER_STREAM_ERROR', '02 4a'],
   ['a duplication', 'QPACK_ENCODER_STREAM_ERROR', '02 02'],
+  ['any other capacity', 'QPACK_ENCODER_STREAM_ERROR', '02 20 3e'],
+  ['a capacity above 2^53', 'QPACK_ENCODER_STREAM_ERROR', '02 3f e0ffffffffffff0f'],
+  ['the id of a stream above 2^53', 'QPACK_DECODER_STREAM_ERROR', '03 44 7f c1ffffffffffff0f'],
+  ['an acknowledgement behind others', 'QPACK_DECODER_STREAM_ERROR', '03 7f00 40 01'],
   ['a section acknowledgement (RFC 9204 B.2)', 'QPACK_DECODER_STREAM_ERROR', '03 84'],
   ['an insert count increment (RFC 9204 B.3)', 'QPACK_DECODER_STREAM_ERROR', '03 01'],
 ];
 
 for (const [what, code, bytes] of CRITICAL_VIOLATIONS) {
   test(`${what} closes the connection with ${code}`, async () => {
-    const bench = new Bench();
-    await bench.open('unidirectional', [hex(bytes)]);
-    assert.equal(await bench.closeCode(), code);
+    for (const chunks of [[hex(bytes)], Array.from(hex(bytes), (byte) => Uint8Array.of(byte))]) {
+      const bench = new Bench();
+      await bench.open('unidirectional', chunks);
+      assert.equal(await bench.closeCode(), code);
+    }
   });
 }
 
@@ -443,9 +508,19 @@ test('a connection that another protocol uses outlives its critical streams', as
 test('what is valid on critical streams changes nothing', async () => {
   const bench = new Bench();
   const control = '00 0404 0601 4021 00'; // SETTINGS, the second a reserved one
-  await bench.open('unidirectional', [hex(control), hex('21 02 aabb'), hex('0d 01 08')], false);
-  await bench.open('unidirectional', [hex('02'), hex('20'), hex('20')], false);
-  await bench.open('unidirectional', [hex('03'), hex('44 7f'), hex('05')], false);
+  const highest = '0708 fffffffffffffffc';
+  const goAways = `${highest} ${highest} 0701 08 0702 4008 0701 03 0701 00`;
+  const pushes = ['21 02 aabb', '0d 01 08', '0d 01 08', '0d 02 4009', '2100', '4040 01 dd'].map(
+    hex,
+  );
+  await bench.open('unidirectional', [hex(control), ...pushes, hex(goAways)], false);
+  // Types of streams may have more octets than they need.
+  await bench.open('unidirectional', [hex('c000000000000002'), hex('20'), hex('20')], false);
+  await bench.open(
+    'unidirectional',
+    [hex('03'), hex('44 7f'), hex('05 7f c0ffffffffffff0f')],
+    false,
+  );
   assert.equal(await resultOf(await bench.request([headers(...GET)])), '404');
 });
 
