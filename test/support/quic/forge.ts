@@ -52,7 +52,8 @@ export function forgeInitial(
 
 /** Seals 1-RTT packets with arbitrary frames: the pen of a hostile peer. */
 export class OneRttForger implements Disposable {
-  readonly #keys: PacketSealer;
+  #keys: PacketSealer;
+  #phase: 0 | 1 = 0;
   readonly #destinationId: Uint8Array;
   #number: number;
 
@@ -67,13 +68,24 @@ export class OneRttForger implements Disposable {
   seal(frames: Uint8Array, reserved = 0): Uint8Array {
     const out = Buffer.alloc(frames.length + 64);
     const number = this.#number++;
-    const numberAt = writeShortHeader(out, 0, NUMBER_SIZE, 0, this.#destinationId);
+    const numberAt = writeShortHeader(out, 0, NUMBER_SIZE, this.#phase, this.#destinationId);
     out[0] = (out[0] ?? 0) | reserved;
     const at = writePacketNumber(out, numberAt, number, NUMBER_SIZE);
     out.set(frames, at);
     const size = this.#keys.seal(out, 0, numberAt, NUMBER_SIZE, at + frames.length, number);
     this.#keys.protectHeaders();
     return out.subarray(0, size);
+  }
+
+  /** Leaves out so many packet numbers. */
+  skip(count = 1): void {
+    this.#number += count;
+  }
+
+  /** Uses the next keys from now on. */
+  updateKeys(): void {
+    this.#keys = this.#keys.next();
+    this.#phase = this.#phase === 0 ? 1 : 0;
   }
 
   [Symbol.dispose](): void {

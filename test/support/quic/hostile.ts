@@ -1,14 +1,27 @@
 import assert from 'node:assert/strict';
+import type { Ecn } from '../../../src/ip/datagram-socket.ts';
 import type { IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
+import { writeVarint } from '../../../src/quic/wire/varint.ts';
 import { OneRttForger } from './forge.ts';
-import {
-  CLIENT_ADDRESS,
-  ConnectionPair,
-  SERVER_ADDRESS,
-  type PairOptions,
-} from './connection-pair.ts';
+import { CLIENT_ADDRESS, Pair, SERVER_ADDRESS, type PairOptions } from './pair.ts';
 import type { Peer } from './peer.ts';
-import { OpenClientTls } from './secrets.ts';
+import { OpenTls } from './open-tls.ts';
+import { testClientTls } from './tls.ts';
+
+let clientTls: ReturnType<typeof testClientTls> | undefined;
+
+/** A frame of a type and numbers, and bytes behind them. */
+export function frame(
+  type: number,
+  numbers: readonly number[] = [],
+  bytes: readonly number[] = [],
+): Buffer {
+  const out = Buffer.alloc(1 + 8 * numbers.length + bytes.length);
+  let at = writeVarint(out, 0, type);
+  for (const number of numbers) at = writeVarint(out, at, number);
+  out.set(bytes, at);
+  return out.subarray(0, at + bytes.length);
+}
 
 /** Far above every number that the honest part of a connection has used. */
 const FIRST_FORGED = 10_000;
@@ -18,29 +31,32 @@ const FIRST_FORGED = 10_000;
  * sealed packets, and nothing else any more. What the other side sends goes into the void.
  */
 export class Hostile {
-  readonly pair: ConnectionPair;
+  readonly pair: Pair;
   readonly #role: 'client' | 'server';
-  readonly #forger: OneRttForger;
+  readonly forger: OneRttForger;
 
   /** @param role of the hostile side. */
   constructor(role: 'client' | 'server' = 'client', options: PairOptions = {}) {
-    const tls = new OpenClientTls();
+    const tls = new OpenTls((clientTls ??= testClientTls()));
     this.#role = role;
-    this.pair = new ConnectionPair({ ...options, clientTls: tls }).connect();
+    this.pair = new Pair({ watch: 'opened', ...options, clientTls: tls }).connect();
     this.pair.advance(3000);
     this.pair.passes = () => false;
+    this.#taken = this.pair.tap.packets.length;
     const secret = tls.secrets.get(role === 'client' ? 'application write' : 'application read');
     assert.ok(secret);
     const [id] = (role === 'client' ? this.pair.serverIds : this.pair.clientIds).live;
     assert.ok(id !== undefined);
     const { suite, bytes } = secret;
-    this.#forger = new OneRttForger(suite, bytes, Buffer.from(id, 'hex'), FIRST_FORGED);
+    this.forger = new OneRttForger(suite, bytes, Buffer.from(id, 'hex'), FIRST_FORGED);
   }
 
   /** The side under attack. */
   get victim(): Peer {
     return this.#role === 'client' ? this.pair.server : this.pair.client;
   }
+
+  #taken = 0;
 
   get #addresses(): readonly [IpEndpoint, IpEndpoint] {
     return this.#role === 'client'
@@ -49,22 +65,36 @@ export class Hostile {
   }
 
   /** Sends a packet with these frames; the victim responds. @param reserved bits to set in the header. */
-  send(frames: Uint8Array, reserved = 0): void {
-    const { pair } = this;
-    const data = this.#forger.seal(frames, reserved);
-    const [from, to] = this.#addresses;
-    this.victim.receive({ data, from, to, ecn: 0 }, pair.now);
-    pair.flush();
+  send(
+    frames: Uint8Array,
+    {
+      reserved = 0,
+      ecn = 0,
+      from = this.#addresses[0],
+    }: { reserved?: number; ecn?: Ecn; from?: IpEndpoint } = {},
+  ): void {
+    const data = this.forger.seal(frames, reserved);
+    this.victim.receive({ data, from, to: this.#addresses[1], ecn }, this.pair.now);
+    this.pair.flush();
   }
 
   /** Sends as many packets with these frames, which arrive in one turn of the victim's event loop. */
   flood(frames: Uint8Array, packets: number): void {
     const [from, to] = this.#addresses;
     const datagrams = Array.from({ length: packets }, () => {
-      const data = this.#forger.seal(frames);
+      const data = this.forger.seal(frames);
       return { data, from, to, ecn: 0 } as const;
     });
     this.victim.receiveBatch(datagrams, this.pair.now);
+  }
+
+  /** Frames of these names, or of all, that the victim has sent since the last call, as text. */
+  take(...names: readonly string[]): string[] {
+    const from = this.#role === 'client' ? 'server' : 'client';
+    const { tap } = this.pair;
+    const text = tap.text(from, names, this.#taken);
+    this.#taken = tap.packets.length;
+    return text;
   }
 
   /** The transport error code with which the victim has closed; `undefined` while it has not. */

@@ -59,6 +59,8 @@ export class Peer {
   readonly datagrams: Uint8Array[] = [];
   /** Whether received data is read at once; else with `read`. */
   reads = true;
+  /** Is told of every event. */
+  onEvent: ((event: ConnectionEvent) => void) | undefined;
   /** Whether chunks are kept, or only counted. */
   keeps = true;
   /** Bytes to write as the stream takes them, by id. */
@@ -152,6 +154,7 @@ export class Peer {
     for (;;) {
       const event = this.connection.nextEvent();
       if (event === undefined) return;
+      this.onEvent?.(event);
       if (event.kind === 'datagram') this.datagrams.push(event.data);
       else if (event.kind !== 'stream-readable' && event.kind !== 'stream-writable') {
         this.events.push(event);

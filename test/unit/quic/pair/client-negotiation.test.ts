@@ -9,11 +9,7 @@ import {
   writeVersionNegotiation,
 } from '../../../../src/quic/wire/packet-header.ts';
 import { forgeInitial } from '../../../support/quic/forge.ts';
-import {
-  CLIENT_ADDRESS,
-  ConnectionPair,
-  SERVER_ADDRESS,
-} from '../../../support/quic/connection-pair.ts';
+import { CLIENT_ADDRESS, Pair, SERVER_ADDRESS } from '../../../support/quic/pair.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 
 const RETRY_ID = Buffer.from('a1a2a3a4a5a6a7a8', 'hex');
@@ -32,9 +28,9 @@ function retryPacket(data: Uint8Array, header: PacketHeader, token: Uint8Array):
 }
 
 /** A server that sends a Retry first, with the id that it then puts into its transport parameters. */
-function retryingPair(): ConnectionPair {
+function retryingPair(): Pair {
   const tokens = new AddressTokens(new SeededRandom(7));
-  return new ConnectionPair({
+  return new Pair({
     delay: 10,
     answer: (data, header) => {
       const { tokenOffset, tokenSize } = header;
@@ -56,7 +52,7 @@ test('a client obeys a Retry, and both know its ids (RFC 9000 §7.3, §8.1.2)', 
 });
 
 test('a client closes when the server denies its Retry (RFC 9000 §7.3)', () => {
-  const pair = new ConnectionPair({
+  const pair = new Pair({
     delay: 10,
     answer: (data, header) => {
       if (header.tokenSize === 0) return retryPacket(data, header, Buffer.from('token'));
@@ -74,7 +70,7 @@ test('a client closes when the server denies its Retry (RFC 9000 §7.3)', () => 
 
 test('a client ignores a second Retry, and one that is not authentic (RFC 9000 §17.2.5.2)', () => {
   let count = 0;
-  const pair = new ConnectionPair({
+  const pair = new Pair({
     delay: 10,
     answer: (data, header) => {
       count++;
@@ -89,7 +85,7 @@ test('a client ignores a second Retry, and one that is not authentic (RFC 9000 �
 });
 
 test('a client gives up when the server does not speak its version (RFC 9000 §6.2)', () => {
-  const pair = new ConnectionPair({
+  const pair = new Pair({
     delay: 10,
     answer: (data, header) => {
       const [originalId, clientId] = idsOf(data, header);
@@ -102,7 +98,7 @@ test('a client gives up when the server does not speak its version (RFC 9000 §6
 });
 
 test('a client ignores a version negotiation that lists its version, or comes later (RFC 9000 §6.2)', () => {
-  const pair = new ConnectionPair({ delay: 10 });
+  const pair = new Pair({ delay: 10 });
   pair.flush();
   const [first] = pair.flying;
   assert.ok(first);
@@ -122,51 +118,45 @@ test('a client ignores a version negotiation that lists its version, or comes la
   pair.connect();
 });
 
-test('a server drops a client’s Initial packet in a datagram below 1,200 bytes (RFC 9000 §14.1)', () => {
-  const pair = new ConnectionPair({ delay: 10 });
+/** A server that has got the first datagram of a client, and what arrives when the client sends such an Initial packet. */
+function initialAfter(frames: Uint8Array, sourceId?: Uint8Array): Pair {
+  const pair = new Pair({ delay: 10 });
   pair.flush();
-  const [first] = pair.flying;
+  const [first, ...others] = pair.flying;
   assert.ok(first);
-  pair.arrive(first, 'server');
+  for (const datagram of [first, ...others]) pair.arrive(datagram, 'server');
   const data = forgeInitial(
     first.data.slice(6, 14),
-    first.data.slice(15, 23),
+    sourceId ?? first.data.slice(15, 23),
     50,
-    Buffer.alloc(100, 1),
+    frames,
   );
-  const before = pair.server.connection.statistics().packetsReceived;
   pair.arrive({ ...first, data }, 'server');
-  assert.equal(pair.server.dropped('small-initial'), 1);
-  assert.equal(pair.server.connection.statistics().packetsReceived, before);
-});
+  return pair;
+}
+
+const padded = (...bytes: readonly number[]): Buffer =>
+  Buffer.concat([Buffer.from(bytes), Buffer.alloc(1200)]);
+
+for (const [name, reason, frames, sourceId] of [
+  ['in a datagram below 1,200 bytes (RFC 9000 §14.1)', 'small-initial', Buffer.alloc(100, 1)],
+  ['with another source id (§7.2)', 'connection-id', padded(1), Buffer.from('anotherid')],
+] as const) {
+  test(`a server drops a client’s Initial packet ${name}`, () => {
+    const pair = initialAfter(frames, sourceId);
+    assert.equal(pair.server.dropped(reason), 1);
+    assert.equal(pair.server.connection.closeReason, undefined);
+    pair.connect();
+  });
+}
 
 test('STREAM frames in an Initial packet close the connection (RFC 9000 §12.4)', () => {
-  const pair = new ConnectionPair({ delay: 10 });
-  pair.flush();
-  const [first] = pair.flying;
-  assert.ok(first);
-  pair.arrive(first, 'server');
-  const frames = Buffer.concat([Buffer.of(0x0a, 0, 1, 1), Buffer.alloc(1200)]);
-  const data = forgeInitial(first.data.slice(6, 14), first.data.slice(15, 23), 50, frames);
-  pair.arrive({ ...first, data }, 'server');
-  assert.equal(pair.server.connection.closeReason?.code, TransportErrorCode.PROTOCOL_VIOLATION);
-});
-
-test('a packet with another source id than the first is dropped (RFC 9000 §7.2)', () => {
-  const pair = new ConnectionPair({ delay: 10 });
-  pair.flush();
-  const [first] = pair.flying;
-  assert.ok(first);
-  pair.arrive(first, 'server');
-  const frames = Buffer.alloc(1200, 1);
-  const data = forgeInitial(first.data.slice(6, 14), Buffer.from('anotherid'), 50, frames);
-  pair.arrive({ ...first, data }, 'server');
-  assert.equal(pair.server.dropped('connection-id'), 1);
-  pair.connect();
+  const { closeReason } = initialAfter(padded(0x0a, 0, 1, 1)).server.connection;
+  assert.equal(closeReason?.code, TransportErrorCode.PROTOCOL_VIOLATION);
 });
 
 test('RFC 9000 §17.2.2: a server’s Initial packet with a token is discarded', () => {
-  const pair = new ConnectionPair({ delay: 10 });
+  const pair = new Pair({ delay: 10 });
   pair.flush();
   const [first] = pair.flying;
   assert.ok(first);
@@ -184,7 +174,7 @@ test('RFC 9000 §17.2.2: a server’s Initial packet with a token is discarded',
 
 test('a server gives a token, and the client passes it on (RFC 9000 §8.1.3)', () => {
   const token = Buffer.from('a token for the next time');
-  const pair = new ConnectionPair({
+  const pair = new Pair({
     delay: 10,
     serverOptions: { makeToken: () => token },
   }).connect();
@@ -193,7 +183,7 @@ test('a server gives a token, and the client passes it on (RFC 9000 §8.1.3)', (
   assert.ok(event?.kind === 'token');
   assert.deepEqual(Buffer.from(event.token), token);
   let seen: Uint8Array | undefined;
-  new ConnectionPair({
+  new Pair({
     token: event.token,
     answer: (data, { tokenOffset, tokenSize }) => {
       seen = data.slice(tokenOffset, tokenOffset + tokenSize);
@@ -204,7 +194,7 @@ test('a server gives a token, and the client passes it on (RFC 9000 §8.1.3)', (
 });
 
 test('a stateless reset ends the connection (RFC 9000 §10.3.1)', () => {
-  const pair = new ConnectionPair({ delay: 10, client: { idleTimeout: 0 } });
+  const pair = new Pair({ delay: 10, client: { idleTimeout: 0 } });
   const tokens: Uint8Array[] = [];
   const issue = pair.serverIds.issue.bind(pair.serverIds);
   pair.serverIds.issue = () => {

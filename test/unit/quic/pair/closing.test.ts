@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TransportErrorCode } from '../../../../src/quic/errors.ts';
-import { ConnectionPair } from '../../../support/quic/connection-pair.ts';
+import { Pair } from '../../../support/quic/pair.ts';
 
 test('a close by the application reaches the peer with its code and reason (RFC 9000 §10.2)', () => {
-  const pair = new ConnectionPair({ delay: 10 }).connect();
+  const pair = new Pair({ delay: 10 }).connect();
   pair.client.connection.close(0x100, 'goodbye', pair.now);
   pair.advance(10);
   const expected = { kind: 'application', code: 0x100, reason: 'goodbye' };
@@ -14,7 +14,7 @@ test('a close by the application reaches the peer with its code and reason (RFC 
 });
 
 test('closing and draining last three probe timeouts and release everything (RFC 9000 §10.2)', () => {
-  const pair = new ConnectionPair({ delay: 10 }).connect();
+  const pair = new Pair({ delay: 10 }).connect();
   pair.client.connection.close(1, '', pair.now);
   pair.run(
     () => pair.client.connection.state === 'closed' && pair.server.connection.state === 'closed',
@@ -26,7 +26,7 @@ test('closing and draining last three probe timeouts and release everything (RFC
 });
 
 test('a lost close is sent again when the peer goes on, ever more rarely (RFC 9000 §10.2.1)', () => {
-  const pair = new ConnectionPair({ delay: 10 }).connect();
+  const pair = new Pair({ delay: 10 }).connect();
   const id = pair.server.connection.openStream(true) ?? -1;
   pair.passes = (_datagram, towards) => towards === 'client';
   pair.client.connection.close(1, 'x', pair.now);
@@ -39,7 +39,7 @@ test('a lost close is sent again when the peer goes on, ever more rarely (RFC 90
 });
 
 test('a close that is sent again ends the connection of the peer (RFC 9000 §10.2.1)', () => {
-  const pair = new ConnectionPair({ delay: 10 }).connect();
+  const pair = new Pair({ delay: 10 }).connect();
   const id = pair.server.connection.openStream(true) ?? -1;
   pair.client.connection.close(1, 'x', pair.now);
   pair.drop();
@@ -49,7 +49,7 @@ test('a close that is sent again ends the connection of the peer (RFC 9000 §10.
 });
 
 test('nothing is sent in the draining state (RFC 9000 §10.2.2)', () => {
-  const pair = new ConnectionPair({ delay: 10 }).connect();
+  const pair = new Pair({ delay: 10 }).connect();
   const id = pair.server.connection.openStream(true) ?? -1;
   pair.server.send(id, 1_000_000);
   pair.client.connection.close(1, 'x', pair.now);
@@ -60,7 +60,7 @@ test('nothing is sent in the draining state (RFC 9000 §10.2.2)', () => {
 });
 
 test('during the handshake the application’s reason is not sent (RFC 9000 §10.2.3)', () => {
-  const pair = new ConnectionPair({ delay: 10 });
+  const pair = new Pair({ delay: 10 });
   pair.advance(10);
   pair.server.connection.close(0x100, 'a secret', pair.now);
   pair.advance(10);
@@ -73,7 +73,7 @@ test('during the handshake the application’s reason is not sent (RFC 9000 §10
 });
 
 test('a server may refuse a connection (RFC 9000 §20.1)', () => {
-  const pair = new ConnectionPair({ delay: 10 });
+  const pair = new Pair({ delay: 10 });
   pair.advance(10);
   const { CONNECTION_REFUSED } = TransportErrorCode;
   pair.server.connection.closeTransport(CONNECTION_REFUSED, 'busy', pair.now);
@@ -83,7 +83,7 @@ test('a server may refuse a connection (RFC 9000 §20.1)', () => {
 });
 
 test('a silent connection ends after the smaller idle timeout, without a packet (RFC 9000 §10.1)', () => {
-  const pair = new ConnectionPair({ delay: 10, server: { idleTimeout: 5000 } }).connect();
+  const pair = new Pair({ delay: 10, server: { idleTimeout: 5000 } }).connect();
   pair.advance(1000);
   const sent = pair.sent.length;
   pair.run(() => pair.client.connection.state === 'closed', 10_000);
@@ -95,7 +95,7 @@ test('a silent connection ends after the smaller idle timeout, without a packet 
 
 test('a keep-alive keeps a silent connection (RFC 9000 §10.1.2)', () => {
   const settings = { idleTimeout: 5000, keepAlive: 2000 };
-  const pair = new ConnectionPair({
+  const pair = new Pair({
     delay: 10,
     client: settings,
     server: { idleTimeout: 5000 },
@@ -106,7 +106,7 @@ test('a keep-alive keeps a silent connection (RFC 9000 §10.1.2)', () => {
 });
 
 test('a peer that is gone ends the connection when its data is not acknowledged (RFC 9000 §10.1)', () => {
-  const pair = new ConnectionPair({ delay: 10 }).connect();
+  const pair = new Pair({ delay: 10 }).connect();
   pair.passes = () => false;
   const id = pair.client.connection.openStream(true) ?? -1;
   pair.client.send(id, 1000);
@@ -115,7 +115,7 @@ test('a peer that is gone ends the connection when its data is not acknowledged 
 });
 
 test('an abandoned connection ends at once', () => {
-  const pair = new ConnectionPair().connect();
+  const pair = new Pair().connect();
   pair.client.connection.abandon(pair.now);
   pair.flush();
   assert.deepEqual(

@@ -1,14 +1,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TransmitBatch } from '../../../../src/net/sockets/transmit-batch.ts';
+import {
+  MAX_QUEUED_DATAGRAM_BYTES,
+  MAX_QUEUED_DATAGRAMS,
+} from '../../../../src/quic/streams/limits.ts';
+import { Hostile } from '../../../support/quic/hostile.ts';
 import type { Peer } from '../../../support/quic/peer.ts';
-import { ConnectionPair } from '../../../support/quic/connection-pair.ts';
+import { Pair } from '../../../support/quic/pair.ts';
 
 const settings = { maxDatagramFrameSize: 65_535 };
 
 /** Two sides that have found the size of their path, so that only what a test sends leaves. */
-function connectedPair(): ConnectionPair {
-  const pair = new ConnectionPair({ delay: 10, client: settings, server: settings }).connect();
+function connectedPair(): Pair {
+  const pair = new Pair({ delay: 10, client: settings, server: settings }).connect();
   pair.advance(5000);
   return pair;
 }
@@ -80,5 +85,36 @@ test('the peer receives the datagrams of a batch in their order', () => {
   assert.deepEqual(
     pair.server.datagrams.map((data) => [data.length, data[0]]),
     Array.from({ length: 50 }, (_, i) => [100 + ((i * 37) % 1100), i]),
+  );
+});
+
+test('datagrams are queued up to a number and to so many bytes, and the newest are dropped', () => {
+  for (const [size, most] of [
+    [1, MAX_QUEUED_DATAGRAMS],
+    [1400, Math.floor(MAX_QUEUED_DATAGRAM_BYTES / 1400)],
+  ] as const) {
+    const pair = connectedPair();
+    queue(pair.client, most, size);
+    assert.equal(pair.client.connection.sendDatagram(new Uint8Array(size)), false);
+    pair.advance(5000);
+    assert.equal(pair.server.datagrams.length, most);
+  }
+});
+
+test('datagrams of one turn that nobody takes are kept up to a number', () => {
+  const hostile = new Hostile('client', { server: settings });
+  hostile.flood(Buffer.from(Array.from({ length: 550 }, () => [0x31, 0]).flat()), 2);
+  assert.equal(hostile.victim.datagrams.length, MAX_QUEUED_DATAGRAMS);
+});
+
+test('queued datagrams that a smaller path does not take are dropped (RFC 9221 §5)', () => {
+  const pair = connectedPair();
+  queue(pair.client, 1, 1400);
+  queue(pair.client, 1, 10);
+  pair.client.connection.onTooLarge(1472, pair.now);
+  pair.advance(100);
+  assert.deepEqual(
+    pair.server.datagrams.map(({ length }) => length),
+    [10],
   );
 });

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Ecn } from '../../../../src/ip/datagram-socket.ts';
-import { ConnectionPair } from '../../../support/quic/connection-pair.ts';
+import { Pair } from '../../../support/quic/pair.ts';
 
 const ECT0 = 2;
 
 /** A megabyte over a path that changes marks; the marks with which the client sent. */
-function marksOver(change: (ecn: Ecn) => Ecn): { marks: Ecn[]; pair: ConnectionPair } {
-  const pair = new ConnectionPair({ delay: 10, client: { ecn: true, congestion: 'cubic' } });
+function marksOver(change: (ecn: Ecn) => Ecn): { marks: Ecn[]; pair: Pair } {
+  const pair = new Pair({ delay: 10, client: { ecn: true, congestion: 'cubic' } });
   const marks: Ecn[] = [];
   pair.passes = (datagram, towards) => {
     if (towards === 'server') {
@@ -34,6 +34,19 @@ test('marks end on a path that takes them away (RFC 9000 §13.4.2)', () => {
   assert.ok(!marks.slice(100).includes(ECT0));
 });
 
+test('marks end on a path that drops all that are marked (RFC 9000 §13.4.2)', () => {
+  const pair = new Pair({
+    delay: 10,
+    client: { ecn: true, handshakeTimeout: 600_000, idleTimeout: 0 },
+    server: { handshakeTimeout: 600_000, idleTimeout: 0 },
+  });
+  pair.passes = ({ ecn }) => ecn !== ECT0;
+  pair.run(() => pair.client.connection.state === 'confirmed', 600_000);
+  const id = pair.client.connection.openStream(true) ?? -1;
+  pair.client.send(id, 100_000);
+  pair.run(() => pair.server.streams.get(id)?.end === 'finished');
+});
+
 test('congestion that is marked reduces the window without a loss (RFC 9002 §7.1)', () => {
   let count = 0;
   const { pair } = marksOver((ecn) => (ecn === ECT0 && ++count % 50 === 0 ? 3 : ecn));
@@ -43,7 +56,7 @@ test('congestion that is marked reduces the window without a loss (RFC 9002 §7.
 });
 
 test('without the setting nothing is marked', () => {
-  const pair = new ConnectionPair({ delay: 10 });
+  const pair = new Pair({ delay: 10 });
   pair.passes = ({ ecn }) => {
     assert.equal(ecn, 0);
     return true;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { address } from '../../../support/quic/connection-pair.ts';
+import { address } from '../../../support/quic/pair.ts';
 import { pattern } from '../../../support/quic/peer.ts';
 import { ClientNode, ServerNode } from '../../../support/quic/sim.ts';
 import { IDLE, send, type Node } from '../../../support/simnet/node.ts';

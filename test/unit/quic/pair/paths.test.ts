@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addressText, isSameEndpoint, type IpEndpoint } from '../../../../src/ip/ip-endpoint.ts';
-import { address, CLIENT_ADDRESS, ConnectionPair } from '../../../support/quic/connection-pair.ts';
+import { address, CLIENT_ADDRESS, Pair } from '../../../support/quic/pair.ts';
 import type { Peer } from '../../../support/quic/peer.ts';
 
 const NEW_PORT = address('192.0.2.1', 50_000);
 const NEW_HOST = address('198.51.100.7', 50_000);
 
 /** From now on the client's datagrams come from another address, and only it is reached. */
-function rebind(pair: ConnectionPair, to: IpEndpoint): void {
+function rebind(pair: Pair, to: IpEndpoint): void {
   Object.assign(pair.client, { address: to } satisfies Partial<Pick<Peer, 'address'>>);
   pair.passes = (datagram, towards) => towards === 'server' || isSameEndpoint(datagram.to, to);
 }
@@ -18,7 +18,7 @@ for (const [name, to] of [
   ['host', NEW_HOST],
 ] as const) {
   test(`a server follows a client to another ${name}, and validates it (RFC 9000 §9.3)`, () => {
-    const pair = new ConnectionPair({ delay: 20 }).connect();
+    const pair = new Pair({ delay: 20 }).connect();
     const up = pair.client.connection.openStream(true) ?? -1;
     pair.client.send(up, 2_000_000);
     pair.run(() => (pair.server.streams.get(up)?.bytes ?? 0) > 500_000);
@@ -30,7 +30,7 @@ for (const [name, to] of [
   });
 
   test(`a download goes on after the client has moved to another ${name} (RFC 9000 §9.3)`, () => {
-    const pair = new ConnectionPair({ delay: 20 }).connect();
+    const pair = new Pair({ delay: 20 }).connect();
     const id = pair.client.connection.openStream(true) ?? -1;
     pair.client.send(id, 10);
     pair.run(() => pair.server.streams.get(id)?.end === 'finished');
@@ -43,7 +43,7 @@ for (const [name, to] of [
 }
 
 test('an address that was forged is left again when it does not respond (RFC 9000 §9.3.2)', () => {
-  const pair = new ConnectionPair({ delay: 20 }).connect();
+  const pair = new Pair({ delay: 20 }).connect();
   const id = pair.client.connection.openStream(true) ?? -1;
   pair.client.send(id, 10);
   pair.flush();
@@ -59,7 +59,7 @@ test('an address that was forged is left again when it does not respond (RFC 900
 });
 
 test('RFC 9000 §9.5: no connection id is used towards two addresses of a client', () => {
-  const pair = new ConnectionPair({ delay: 20 }).connect();
+  const pair = new Pair({ delay: 20 }).connect();
   pair.advance(1000);
   const id = pair.client.connection.openStream(true) ?? -1;
   pair.client.send(id, 10);
@@ -87,7 +87,7 @@ test('RFC 9000 §9.5: no connection id is used towards two addresses of a client
 });
 
 test('an unvalidated address gets at most three times what came from it (RFC 9000 §9.3)', () => {
-  const pair = new ConnectionPair({ delay: 20 }).connect();
+  const pair = new Pair({ delay: 20 }).connect();
   const id = pair.client.connection.openStream(true) ?? -1;
   pair.client.send(id, 10);
   pair.run(() => pair.server.streams.get(id)?.end === 'finished');
@@ -110,7 +110,7 @@ test('an unvalidated address gets at most three times what came from it (RFC 900
 });
 
 test('a client drops what comes from another address than the server’s (RFC 9000 §9)', () => {
-  const pair = new ConnectionPair({ delay: 20 }).connect();
+  const pair = new Pair({ delay: 20 }).connect();
   const id = pair.client.connection.openStream(true) ?? -1;
   pair.client.send(id, 10);
   pair.run(() => pair.server.streams.get(id)?.end === 'finished');
@@ -123,14 +123,14 @@ test('a client drops what comes from another address than the server’s (RFC 90
 });
 
 test('each side has spare connection ids of the other (RFC 9000 §5.1.1)', () => {
-  const pair = new ConnectionPair({ delay: 20 }).connect();
+  const pair = new Pair({ delay: 20 }).connect();
   pair.advance(1000);
   assert.equal(pair.serverIds.live.size, 4);
   assert.equal(pair.clientIds.live.size, 4);
 });
 
 test('a client with an empty id gives no others (RFC 9000 §5.1)', () => {
-  const pair = new ConnectionPair({ delay: 20, clientIdSize: 0 }).connect();
+  const pair = new Pair({ delay: 20, clientIdSize: 0 }).connect();
   const id = pair.client.connection.openStream(true) ?? -1;
   pair.client.send(id, 100_000);
   pair.run(() => pair.server.streams.get(id)?.end === 'finished');

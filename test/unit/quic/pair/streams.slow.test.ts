@@ -8,11 +8,11 @@ import {
   UNAUTHENTICATED_WINDOW,
 } from '../../../../src/quic/streams/limits.ts';
 import { Hostile } from '../../../support/quic/hostile.ts';
-import { ConnectionPair } from '../../../support/quic/connection-pair.ts';
+import { Pair } from '../../../support/quic/pair.ts';
 import { pattern } from '../../../support/quic/peer.ts';
 
 test('a stream carries bytes in both directions and ends (RFC 9000 §2)', () => {
-  const pair = new ConnectionPair({ delay: 10 }).connect();
+  const pair = new Pair({ delay: 10 }).connect();
   const id = pair.client.connection.openStream(true);
   assert.equal(id, 0);
   pair.client.send(id, 1_000_000);
@@ -28,7 +28,7 @@ test('a stream carries bytes in both directions and ends (RFC 9000 §2)', () => 
 });
 
 test('a stream that is not read stops its sender and no other stream (RFC 9000 §4.1)', () => {
-  const pair = new ConnectionPair({ delay: 5 }).connect();
+  const pair = new Pair({ delay: 5 }).connect();
   pair.server.reads = false;
   const stuck = pair.client.connection.openStream(true) ?? -1;
   const other = pair.client.connection.openStream(true) ?? -1;
@@ -50,7 +50,7 @@ test('a stream that is not read stops its sender and no other stream (RFC 9000 �
 
 test('idle streams do not hang a peer: its limit rises with the newest that has sent something', () => {
   const grants = { ...DEFAULT_STREAM_GRANTS, bidirectionalStreams: 1024 };
-  const pair = new ConnectionPair({ delay: 5, server: { grants } }).connect();
+  const pair = new Pair({ delay: 5, server: { grants } }).connect();
   pair.server.connection.allowStreams(1280);
   pair.advance(100);
   const { connection } = pair.client;
@@ -74,7 +74,7 @@ test('idle streams do not hang a peer: its limit rises with the newest that has 
 });
 
 test('a reset ends a stream at once, and STOP_SENDING is answered with one (RFC 9000 §3.5)', () => {
-  const pair = new ConnectionPair({ delay: 5 }).connect();
+  const pair = new Pair({ delay: 5 }).connect();
   const id = pair.client.connection.openStream(true) ?? -1;
   pair.client.send(id, 100_000, 1000, false);
   pair.advance(50);
@@ -108,7 +108,7 @@ test('streams beyond the peer’s limit wait until others have closed (RFC 9000 
     bidirectionalStreams: 2,
     unidirectionalStreams: 0,
   };
-  const pair = new ConnectionPair({ delay: 5, server: { grants } }).connect();
+  const pair = new Pair({ delay: 5, server: { grants } }).connect();
   const { connection } = pair.client;
   assert.deepEqual(
     [0, 4, undefined],
@@ -126,7 +126,7 @@ test('streams beyond the peer’s limit wait until others have closed (RFC 9000 
 
 test('datagrams arrive once, whole, and are dropped rather than sent again (RFC 9221 §5)', () => {
   const settings = { maxDatagramFrameSize: 65_535 };
-  const pair = new ConnectionPair({ delay: 5, client: settings, server: settings }).connect();
+  const pair = new Pair({ delay: 5, client: settings, server: settings }).connect();
   const { connection } = pair.client;
   const size = connection.maxDatagramSize;
   assert.ok(size > 1150 && size < 1200, `${size} bytes`);
@@ -140,10 +140,10 @@ test('datagrams arrive once, whole, and are dropped rather than sent again (RFC 
 
 test('a peer that announces no datagrams gets none, unless the settings say otherwise (RFC 9221 §3)', () => {
   const server = { maxDatagramFrameSize: 65_535 };
-  const strict = new ConnectionPair({ server }).connect();
+  const strict = new Pair({ server }).connect();
   assert.equal(strict.server.connection.maxDatagramSize, 0);
   assert.equal(strict.server.connection.sendDatagram(pattern(10)), false);
-  const lenient = new ConnectionPair({
+  const lenient = new Pair({
     server: { ...server, acceptUnannouncedDatagrams: true },
   }).connect();
   lenient.advance(2000);
@@ -154,7 +154,7 @@ test('a peer that announces no datagrams gets none, unless the settings say othe
 });
 
 test('the path is searched for larger datagrams, up to what it takes (RFC 9000 §14.3)', () => {
-  const pair = new ConnectionPair({ delay: 10 });
+  const pair = new Pair({ delay: 10 });
   pair.passes = ({ data }) => data.length <= 1400;
   pair.connect();
   pair.advance(20_000);
@@ -164,7 +164,7 @@ test('the path is searched for larger datagrams, up to what it takes (RFC 9000 �
 });
 
 test('datagrams that are received in batches are those that were sent', () => {
-  const pair = new ConnectionPair({ delay: 10 }).connect();
+  const pair = new Pair({ delay: 10 }).connect();
   pair.advance(1000);
   const id = pair.client.connection.openStream(true) ?? -1;
   pair.client.send(id, 500_000);
@@ -185,7 +185,7 @@ test('datagrams that are received in batches are those that were sent', () => {
 });
 
 test('a client that has to authenticate gets a small window, and then that of others', () => {
-  const pair = new ConnectionPair({ server: { authenticates: true } }).connect();
+  const pair = new Pair({ server: { authenticates: true } }).connect();
   pair.server.reads = false;
   const ids = Array.from({ length: 12 }, () => pair.client.connection.openStream(true) ?? -1);
   for (const id of ids) pair.client.send(id, INITIAL_STREAM_WINDOW);

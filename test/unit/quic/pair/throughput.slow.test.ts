@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ConnectionSettings } from '../../../../src/quic/connection/connection-settings.ts';
 import { DEFAULT_STREAM_GRANTS } from '../../../../src/quic/streams/streams.ts';
-import { address } from '../../../support/quic/connection-pair.ts';
+import { address } from '../../../support/quic/pair.ts';
 import { ClientNode, ServerNode } from '../../../support/quic/sim.ts';
 import { IDLE, wait, type Datagram, type Node, type Output } from '../../../support/simnet/node.ts';
 import { bottleneck, delay, loss } from '../../../support/simnet/path.ts';

@@ -6,8 +6,8 @@ import {
   encodeTransportParameters,
   type TransportParameters,
 } from '../../../../src/quic/wire/transport-parameters.ts';
-import { OtherParameters } from '../../../support/quic/other-parameters.ts';
-import { ConnectionPair } from '../../../support/quic/connection-pair.ts';
+import { OpenTls } from '../../../support/quic/open-tls.ts';
+import { Pair } from '../../../support/quic/pair.ts';
 import { testClientTls, testServerTls } from '../../../support/quic/tls.ts';
 
 const { TRANSPORT_PARAMETER_ERROR } = TransportErrorCode;
@@ -25,11 +25,11 @@ const changing =
 
 /** What the other side makes of it. */
 function codeOf(sender: 'client' | 'server', change: (bytes: Uint8Array) => Uint8Array): unknown {
-  const pair = new ConnectionPair({
+  const pair = new Pair({
     delay: 10,
     ...(sender === 'client'
-      ? { clientTls: new OtherParameters(testClientTls(), change) }
-      : { serverTls: new OtherParameters(testServerTls(), change) }),
+      ? { clientTls: new OpenTls(testClientTls(), change) }
+      : { serverTls: new OpenTls(testServerTls(), change) }),
   });
   pair.advance(200);
   const { closeReason } = (sender === 'client' ? pair.server : pair.client).connection;
@@ -90,14 +90,14 @@ test('the handshake fails for transport parameters that are no such (RFC 9000 §
 test('unknown transport parameters are ignored (RFC 9000 §7.4.2)', () => {
   const grease = Buffer.from('5f3a0461626364', 'hex');
   const change = (bytes: Uint8Array): Uint8Array => Buffer.concat([grease, bytes]);
-  new ConnectionPair({ clientTls: new OtherParameters(testClientTls(), change) }).connect();
+  new Pair({ clientTls: new OpenTls(testClientTls(), change) }).connect();
 });
 
 test('the peer’s max_udp_payload_size bounds what is sent to it (RFC 9000 §18.2)', () => {
   const change = changing('client', (p) => ({ ...p, maxUdpPayloadSize: 1300 }));
-  const pair = new ConnectionPair({
+  const pair = new Pair({
     delay: 10,
-    clientTls: new OtherParameters(testClientTls(), change),
+    clientTls: new OpenTls(testClientTls(), change),
   }).connect();
   pair.advance(5000);
   assert.equal(pair.server.connection.statistics().datagramSize, 1300);

@@ -8,7 +8,7 @@ import {
   WORK_OF_ALL_A_TURN,
 } from '../../../../src/quic/limits.ts';
 import { Hostile } from '../../../support/quic/hostile.ts';
-import type { PairOptions } from '../../../support/quic/connection-pair.ts';
+import type { PairOptions } from '../../../support/quic/pair.ts';
 
 /** Frames that cost little to send, and mean nothing or little. */
 const FLOODS: readonly (readonly [string, readonly number[]])[] = [

@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TransportErrorCode } from '../../../../src/quic/errors.ts';
-import { ConnectionPair, type PairOptions } from '../../../support/quic/connection-pair.ts';
+import { Pair, type PairOptions } from '../../../support/quic/pair.ts';
 import type { Peer } from '../../../support/quic/peer.ts';
 
 const updates = ({ trace }: Peer): number =>
   trace.filter(({ kind }) => kind === 'key-update').length;
 
-/** Three megabytes in each direction. */
-function exchange(options: PairOptions, losses = 0): ConnectionPair {
-  const pair = new ConnectionPair({ delay: 10, ...options }).connect();
+/** As many bytes in each direction. */
+function exchange(options: PairOptions, losses = 0): Pair {
+  const pair = new Pair({ delay: 10, watch: 'judged', ...options }).connect();
   pair.passes = () => !pair.random.chance(losses);
   const id = pair.client.connection.openStream(true) ?? -1;
-  pair.client.send(id, 3_000_000);
+  pair.client.send(id, 300_000);
   pair.run(() => pair.server.streams.get(id)?.end === 'finished');
-  pair.server.send(id, 3_000_000);
+  pair.server.send(id, 300_000);
   pair.run(() => pair.client.streams.get(id)?.end === 'finished');
   return pair;
 }
@@ -37,16 +37,16 @@ test('both sides update their keys on a path that loses and reorders (RFC 9001 �
 
 test('a connection whose keys have sealed as many packets as they may is closed (RFC 9001 §6.6)', () => {
   const keyLimits = { updateAfter: Infinity, confidentiality: 200 };
-  const pair = new ConnectionPair({ delay: 10, clientOptions: { keyLimits } }).connect();
+  const pair = new Pair({ delay: 10, clientOptions: { keyLimits } }).connect();
   const id = pair.client.connection.openStream(true) ?? -1;
-  pair.client.send(id, 3_000_000);
+  pair.client.send(id, 300_000);
   pair.run(() => pair.server.connection.closeReason !== undefined);
   const { AEAD_LIMIT_REACHED } = TransportErrorCode;
   assert.equal(pair.server.connection.closeReason?.code, AEAD_LIMIT_REACHED);
 });
 
 test('too many forged packets close a connection (RFC 9001 §6.6)', () => {
-  const pair = new ConnectionPair({
+  const pair = new Pair({
     delay: 10,
     serverOptions: { keyLimits: { integrity: 50 } },
   }).connect();

@@ -12,9 +12,14 @@ import {
 import type { ClientTls, ServerTls } from '../../../src/quic/connection/tls-handshake.ts';
 import type { TraceEvent } from '../../../src/quic/trace.ts';
 import { PacketHeader, readPacketHeader } from '../../../src/quic/wire/packet-header.ts';
+import { UNAUTHENTICATED_WINDOW } from '../../../src/quic/streams/limits.ts';
+import { DEFAULT_STREAM_GRANTS } from '../../../src/quic/streams/streams.ts';
 import { SeededRandom } from '../simnet/seeded-random.ts';
 import { Peer, TestIds, type SentDatagram } from './peer.ts';
+import { OpenTls } from './open-tls.ts';
 import { testClientTls, testServerTls } from './tls.ts';
+import { WireRules } from './wire-rules.ts';
+import { WireTap, type SeenPacket, type Side } from './wire-tap.ts';
 
 /** An address of the documentation range. */
 export function address(host: string, port: number): IpEndpoint {
@@ -32,6 +37,8 @@ export interface PairOptions {
   readonly server?: Partial<ConnectionSettings>;
   /** Milliseconds from sending to arrival. */
   readonly delay?: number;
+  /** Whether all packets are opened (`tap`); `judged` holds them to what the RFCs say as well. */
+  readonly watch?: 'opened' | 'judged';
   readonly clientTls?: ClientTls;
   readonly serverTls?: ServerTls;
   readonly clientIdSize?: number;
@@ -56,7 +63,9 @@ let defaults: { readonly client: ClientTls; readonly server: ServerTls } | undef
  * A client and a server, driven by hand in virtual time. The server's connection is made by the first
  * datagram that arrives.
  */
-export class ConnectionPair {
+export class Pair {
+  /** An address that a test has written down. */
+  static readonly address = address;
   now = 1000;
   readonly random: SeededRandom;
   readonly client: Peer;
@@ -68,18 +77,28 @@ export class ConnectionPair {
   passes: (datagram: SentDatagram, towards: 'client' | 'server') => boolean = () => true;
   /** Milliseconds from sending to arrival. */
   delay: number;
+  /** How many milliseconds later a datagram arrives; replaced by tests that reorder. */
+  lateness: (towards: 'client' | 'server') => number = () => 0;
   /** Datagrams sent by both sides. */
   sent: { readonly towards: 'client' | 'server'; readonly size: number }[] = [];
   #server: Peer | undefined;
   readonly #options: PairOptions;
   readonly #tls: { readonly client: ClientTls; readonly server: ServerTls };
+  readonly #tap: WireTap | undefined;
+  #rules: WireRules | undefined;
+  readonly #seen = new Map<string, SeenPacket>();
+  /** Events of the traces that the rules have been told of. */
+  readonly #told = { client: 0, server: 0 };
 
   constructor(options: PairOptions = {}) {
     defaults ??= { client: testClientTls(), server: testServerTls() };
-    this.#tls = {
-      client: options.clientTls ?? defaults.client,
-      server: options.serverTls ?? defaults.server,
-    };
+    const client = options.clientTls ?? defaults.client;
+    const server = options.serverTls ?? defaults.server;
+    if (options.watch !== undefined) {
+      const tls = { client: new OpenTls(client), server: new OpenTls(server) };
+      this.#tls = tls;
+      this.#tap = new WireTap(tls, { client: options.clientIdSize ?? 8, server: 8 });
+    } else this.#tls = { client, server };
     this.#options = options;
     this.random = new SeededRandom(options.seed ?? 1);
     this.delay = options.delay ?? 0;
@@ -109,6 +128,16 @@ export class ConnectionPair {
     return this.#server;
   }
 
+  /** What was sent, in plaintext. */
+  get tap(): WireTap {
+    return this.#tap ?? assert.fail('the pair is not watched');
+  }
+
+  /** A side moves to another path, where recovery begins anew. */
+  leavePath(): void {
+    this.#rules?.forgetRecovery();
+  }
+
   get hasServer(): boolean {
     return this.#server !== undefined;
   }
@@ -117,6 +146,7 @@ export class ConnectionPair {
   flush(): void {
     this.#launch(this.client.flush(this.now), 'server');
     if (this.#server) this.#launch(this.#server.flush(this.now), 'client');
+    this.#follow();
   }
 
   /** Delivers what has been sent, and what is sent in response, without moving time. */
@@ -125,20 +155,21 @@ export class ConnectionPair {
       assert.ok(round < 10_000, 'the two never come to rest');
       this.flush();
       const due = this.flying.filter(({ at }) => at <= this.now);
-      if (due.length === 0) return;
+      if (due.length === 0) break;
       this.flying.splice(0, this.flying.length, ...this.flying.filter(({ at }) => at > this.now));
       for (const datagram of due) this.arrive(datagram, datagram.towards);
     }
+    this.#rules?.check(this.now);
   }
 
   /** One datagram arrives now. */
   arrive(datagram: SentDatagram, towards: 'client' | 'server'): void {
-    if (towards === 'client') {
-      this.client.receive(datagram, this.now);
-      return;
+    if (towards === 'client') this.client.receive(datagram, this.now);
+    else {
+      this.#server ??= this.#accept(datagram);
+      this.#server?.receive(datagram, this.now);
     }
-    this.#server ??= this.#accept(datagram);
-    this.#server?.receive(datagram, this.now);
+    this.#follow();
   }
 
   /** Loses the next `count` datagrams that are on the way. */
@@ -202,15 +233,62 @@ export class ConnectionPair {
   }
 
   #timeouts(): void {
-    this.client.connection.onTimeout(this.now);
-    this.#server?.connection.onTimeout(this.now);
+    this.#timeout(this.client, 'client');
+    if (this.#server) this.#timeout(this.#server, 'server');
+  }
+
+  #timeout({ connection, trace }: Peer, side: Side): void {
+    const before = trace.length;
+    connection.onTimeout(this.now);
+    const probed = trace.slice(before).some(({ kind }) => kind === 'probe');
+    this.#rules?.onTimeout(side, this.now, probed);
+  }
+
+  /** Tells the rules what has happened, in its order. */
+  #follow(): void {
+    if (this.#options.watch !== 'judged' || this.#server === undefined) return;
+    this.#rules ??= this.#makeRules(this.#server);
+    for (const side of ['client', 'server'] as const) {
+      const { trace } = side === 'client' ? this.client : this.#server;
+      for (; this.#told[side] < trace.length; this.#told[side]++) {
+        const event = trace[this.#told[side]] as TraceEvent;
+        if (event.kind === 'packet-sent') {
+          this.#rules.onSent(this.#packetOf(side, event.space, event.number));
+        } else if (event.kind === 'packet-received') {
+          const from = side === 'client' ? 'server' : 'client';
+          this.#rules.onProcessed(this.#packetOf(from, event.space, event.number), this.now);
+        } else this.#rules.onTrace(side, event);
+      }
+    }
+  }
+
+  #packetOf(from: Side, space: number, number: number): SeenPacket {
+    return this.#seen.get(`${from} ${space} ${number}`) ?? assert.fail('a packet never left');
+  }
+
+  #makeRules({ connection: server }: Peer): WireRules {
+    const { client: ours, server: theirs } = this.#options;
+    const window = (theirs?.grants ?? DEFAULT_STREAM_GRANTS).connectionWindow;
+    return new WireRules(
+      { client: this.client.connection, server },
+      { client: ours?.grants, server: theirs?.grants },
+      theirs?.authenticates === true ? Math.min(window, UNAUTHENTICATED_WINDOW) : window,
+    );
   }
 
   #launch(datagrams: readonly SentDatagram[], towards: 'client' | 'server'): void {
     for (const datagram of datagrams) {
       this.sent.push({ towards, size: datagram.data.length });
+      const from = towards === 'client' ? 'server' : 'client';
+      for (const packet of this.#tap?.see(datagram.data, from, this.now) ?? []) {
+        this.#seen.set(`${from} ${packet.space} ${packet.number}`, packet);
+      }
       if (!this.passes(datagram, towards)) continue;
-      this.flying.push({ ...datagram, towards, at: this.now + this.delay });
+      this.flying.push({
+        ...datagram,
+        towards,
+        at: this.now + this.delay + this.lateness(towards),
+      });
     }
   }
 
