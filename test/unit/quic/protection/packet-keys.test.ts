@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { hkdfExpandLabel } from '../../../../src/crypto/hash/hkdf.ts';
 import { initialKeys } from '../../../../src/quic/protection/initial-secrets.ts';
+import { OneRttKeys } from '../../../../src/quic/protection/one-rtt-keys.ts';
 import {
   CipherSuite,
   isCipherSuite,
@@ -230,4 +231,14 @@ test('header protection outlives the keys before an update', () => {
   opener[Symbol.dispose]();
   opener[Symbol.dispose]();
   assert.ok(next.unprotect(new Uint8Array(64), 0, 9, 64, -1) >= 0);
+});
+
+test('without 1-RTT keys nothing is opened, and sealing is a mistake of the caller', () => {
+  using keys = new OneRttKeys();
+  const bytes = new Uint8Array(64);
+  assert.deepEqual([keys.canRead, keys.canWrite, keys.exhausted], [false, false, undefined]);
+  assert.equal(keys.unprotect(bytes, 0, 1, 64, -1), -1);
+  assert.equal(keys.prepareMasks(bytes, 1, 64, 64), 0);
+  assert.equal(keys.open(bytes, 0, 1, 64, 0, 0, 100), 'dropped');
+  assert.throws(() => keys.seal(bytes, 0, 1, 2, 30, 0), TypeError);
 });
