@@ -15,20 +15,20 @@ import { isWireGuardConf, readWireGuardConf } from './wireguard.ts';
 import { isInformation } from './values/information.ts';
 import { readXray } from './xray/xray.ts';
 
-/** A document, and what it was detected to be. */
+/** A document, with its detected format. */
 export interface Imported extends Routing {
-  /** `a configuration of Clash or mihomo`. */
+  /** Name of the format: `a configuration of Clash or mihomo`. */
   readonly kind: string;
 }
 
-/** Bytes of the largest document that is read. */
+/** Maximum bytes of a document. */
 export const LARGEST_DOCUMENT = 16 * 1024 * 1024;
 
 /**
- * Reads the servers of another program's document: share links, one per line, possibly as base64; a
- * configuration of sing-box, Xray, v2ray, Clash or mihomo; a file of wg-quick.
+ * Reads the servers of another program's document: share links, one per line, possibly as base64; a configuration of
+ * sing-box, Xray, v2ray, Clash or mihomo; a file of wg-quick.
  *
- * @throws {ImportError} for anything else.
+ * @throws {ImportError} for any other document
  */
 export function readForeign(text: string): Imported {
   const trimmed = text.replace(/^[\s\u200B]+/, '').trim();
@@ -45,18 +45,18 @@ function readPlain(text: string): Imported | undefined {
   if (isWireGuardConf(text)) return { kind: 'a wg-quick file', ...readWireGuardConf(text) };
   if (looksLikeJson(text)) return readJson(text);
   if (isClash(text)) return readYaml(text);
-  // Lines around the links are entries that are left out.
+  // Other lines become entries that are left out.
   return hasShareLink(text) ? links(text) : undefined;
 }
 
-/** Base64, below lines that a panel puts in front of it as comments. */
+/** Reads base64, optionally below comment lines that a panel has added. */
 function readCoded(text: string): Imported | undefined {
   const lines = trimmedLines(text).filter((line) => !/^(?:#|\/\/|;)/.test(line));
   const plain = looselyFromBase64(lines.join(''))?.trim();
   return (plain === undefined ? undefined : readPlain(plain)) ?? readPlain(withDecodedLines(text));
 }
 
-/** The text with what is a list in base64 by itself on a line, as it is where lists have been put together. */
+/** Decodes lines that are base64 lists on their own, as in concatenated lists. */
 const withDecodedLines = (text: string): string =>
   trimmedLines(text)
     .map((line) => {
@@ -65,7 +65,7 @@ const withDecodedLines = (text: string): string =>
     })
     .join('\n');
 
-/** Whether a line is one of the keys that make a configuration of Clash. */
+/** Whether a text has a line with a key that identifies a configuration of Clash. */
 const isClash = (text: string): boolean =>
   text
     .split('\n')
@@ -78,7 +78,7 @@ const links = (text: string): Imported => ({
   ...withoutMessages(readShareLinks(withDecodedLines(text))),
 });
 
-/** Providers put messages among the links; the first of a list is its default. */
+/** Removes messages of the provider from a list, whose default is the first remaining entry. */
 const withoutMessages = (list: Routing): Routing => ({
   ...list,
   entries: list.entries.map(withoutMessage),
@@ -91,7 +91,7 @@ const withoutMessage = (entry: ImportedEntry): ImportedEntry =>
 
 const MESSAGE = 'it is a message of the provider, not a server';
 
-/** A document without messages of its provider, but for those that a rule or the default names. */
+/** Removes messages of the provider from a document, except those that a rule or the default names. */
 function withoutUnusedMessages(routing: Routing): Routing {
   const { entries, groups, rules, standard } = withoutMessageMembers(routing);
   const used = new Set<number>();
@@ -108,7 +108,7 @@ function withoutUnusedMessages(routing: Routing): Routing {
   };
 }
 
-/** The groups of a document without messages of its provider. */
+/** Removes messages of the provider from the groups of a document. */
 function withoutMessageMembers(routing: Routing): Routing {
   const isMessage = (target: Target | undefined): boolean =>
     target?.kind === 'entry' && isInformation(routing.entries[target.index]?.draft?.name ?? '');
@@ -136,7 +136,7 @@ function readJson(text: string): Imported {
   return isOutbound(value) ? readObject({ outbounds: [value] }) : readObject(value);
 }
 
-/** Whether a value is an outbound of sing-box or Xray by itself. */
+/** Whether a value is a single outbound of sing-box or Xray. */
 const isOutbound = (value: unknown): boolean =>
   isMapping(value) &&
   !('outbounds' in value || 'endpoints' in value) &&
@@ -146,15 +146,15 @@ const isMapping = (value: unknown): value is Readonly<Record<string, unknown>> =
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * Links in a list, outbounds, or what panels send by the name of JSON: a configuration for each server, which
- * has its name.
+ * Reads a JSON list: of links, of outbounds, or, as some panels send it, of configurations with a server each, whose
+ * name is that of the configuration.
  */
 function readJsonList(list: readonly unknown[]): Imported {
   if (list.some(isOutbound)) return readObject({ outbounds: list });
-  // A configuration without servers tells less about the others than one with them.
+  // A configuration with servers identifies the format of the others better than one without.
   const first = list.find((each) => isMapping(each) && !isEmpty(each['outbounds']));
   if (first === undefined) {
-    // What is no text is an entry too, and left out.
+    // A value that is not a text becomes an entry too, which is left out.
     const lines = list.map((each) => (typeof each === 'string' ? each : '?'));
     if (lines.some(hasShareLink)) return links(lines.join('\n'));
     throw new ImportError('JSON without "outbounds"');
@@ -175,10 +175,10 @@ function readJsonList(list: readonly unknown[]): Imported {
   };
 }
 
-/** The most keys that are reported of a list of configurations. */
+/** Maximum number of reported keys of a list of configurations. */
 const MOST_KEYS = 500;
 
-/** The servers of one configuration in a list; what is built in, and its routing, belong to it alone. */
+/** Reads the servers of one configuration in a list, without its built-in outbounds and its routing. */
 function readConfigInList(value: unknown, index: number): Pick<Routing, 'entries' | 'keys'> {
   const path = `[${index}]`;
   try {
@@ -219,8 +219,8 @@ function readObject(value: unknown): Imported {
 }
 
 /**
- * The name that a panel gives a configuration is that of its server: its first, which takes all flows. Of
- * several the others have theirs behind it.
+ * Names the servers of a configuration in a list: its first one, which receives all flows, gets the configuration's
+ * name. If there are several, the others get it as a prefix.
  */
 function named(entries: readonly ImportedEntry[], remarks: string): readonly ImportedEntry[] {
   if (remarks === '') return entries;

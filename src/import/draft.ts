@@ -2,54 +2,54 @@ import { ipVersion } from '../net/addresses/address.ts';
 import { printable, quoted } from '../printable.ts';
 import { WeirError } from '../errors.ts';
 
-/** The types of settings that outbounds need. */
+/** The types of values in settings of outbounds. */
 export type SettingValue = string | number | boolean | readonly (string | number)[];
 
 export type Settings = Readonly<Record<string, SettingValue | undefined>>;
 
-/** `[outbound.stream]`; `undefined` keys are left out. */
+/** The table `[outbound.stream]`; `undefined` keys are left out. */
 export interface StreamDraft {
   readonly network: 'tls' | 'ws' | 'grpc';
   readonly security?: 'tls' | undefined;
   readonly tls?: Settings | undefined;
   readonly ws?: Settings | undefined;
   readonly grpc?: Settings | undefined;
-  /** What of the transport is not carried over. */
+  /** Settings of the transport that are not carried over. */
   readonly notes?: readonly string[];
-  /** As in `Tls`. */
+  /** The key that pins the certificate, as in `Tls`. */
   readonly pinnedBy?: string;
 }
 
 /** An outbound converted from another program's document. */
 export interface Draft {
-  /** Its name in the document; may be empty or not unique. */
+  /** Name in the document; may be empty or not unique. */
   readonly name: string;
   readonly protocol: string;
   readonly server?: string | undefined;
   readonly port?: number | undefined;
-  /** `address_family`; the default where it is left out. */
+  /** `address_family`; the default if it is left out. */
   readonly family?: string | undefined;
   readonly stream?: StreamDraft | undefined;
   readonly settings: Settings;
   /** Settings of the document that the outbound lacks, as texts for the user. */
   readonly notes?: readonly string[];
-  /** As in `Tls`, where it is a setting of the protocol. */
+  /** The key that pins the certificate, as in `Tls`, where that is a setting of the protocol. */
   readonly pinnedBy?: string | undefined;
 }
 
-/** A server that cannot be imported; the message is the reason, without secrets. */
+/** Why a server cannot be imported; the message has no secrets. */
 export class ImportError extends WeirError {
   constructor(message: string) {
     super('import', printable(message));
   }
 }
 
-/** An entry of a document: a draft with notes on what it lacks, or the reason why there is none. */
+/** An entry of a document: a draft with notes on settings that it lacks, or the reason why it is skipped. */
 export type ImportedEntry =
   | { readonly draft: Draft; readonly notes: readonly string[]; readonly skipped?: undefined }
   | { readonly draft?: undefined; readonly name: string; readonly skipped: string };
 
-/** A draft, with notes on what it lacks. */
+/** A draft, with notes on settings that it lacks. */
 export interface Reading {
   readonly draft: Draft;
   readonly notes: readonly string[];
@@ -73,7 +73,7 @@ export function entryOf(name: string, work: () => Reading): ImportedEntry {
   }
 }
 
-/** Whether what a server compares has U+FFFD, which stands for bytes that are lost; a name may have it. */
+/** Whether a value that the server compares contains U+FFFD, which stands for lost bytes; names may contain it. */
 const isBroken = ({ server, stream, settings }: Draft): boolean =>
   JSON.stringify([server, stream, settings]).includes('\uFFFD');
 
@@ -100,18 +100,18 @@ function pinNotes(draft: Draft): readonly string[] {
   ];
 }
 
-/** Early data of WebSocket. */
+/** Early data of a WebSocket. */
 interface EarlyData {
-  /** The key that asks for it. */
+  /** The key that enables it. */
   readonly key: string;
   readonly bytes: number | undefined;
-  /** The header that has it; without one it is a part of the path. */
+  /** The header that carries it; without one it is a part of the path. */
   readonly header: string | undefined;
 }
 
-/** The transport of a protocol, in terms that other programs share. */
+/** The transport of a protocol, in terms that all programs share. */
 export interface Transport {
-  /** As in the document; empty for TCP. */
+  /** The type as in the document; empty for TCP. */
   readonly kind: string;
   readonly path?: string | undefined;
   readonly host?: string | undefined;
@@ -125,7 +125,7 @@ export interface Tls {
   readonly allowInsecure?: boolean | undefined;
   /** Path of a PEM file. */
   readonly caFile?: string | undefined;
-  /** The key that says which hash the certificate or its public key has, where one does. */
+  /** The key that pins the hash of the certificate or of its public key, if there is one. */
   readonly pinnedBy?: string | undefined;
 }
 
@@ -133,8 +133,8 @@ const WEBSOCKET: ReadonlySet<string> = new Set(['ws', 'websocket']);
 const TCP: ReadonlySet<string> = new Set(['', 'tcp', 'raw', 'none']);
 
 /**
- * The stream table for a transport, over TLS or not; `undefined` for plain TCP.
- * @throws {ImportError} for an unsupported transport.
+ * The stream table of a transport; `undefined` for plain TCP.
+ * @throws {ImportError} for an unsupported transport
  */
 export function streamOf(transport: Transport, tls: Tls | undefined): StreamDraft | undefined {
   const kind = transport.kind.trim().toLowerCase();
@@ -180,8 +180,8 @@ const notEarly = (key: string): string =>
   `${quoted(key)} is not carried over: Weir sends early data in the header Sec-WebSocket-Protocol alone, and servers do without`;
 
 /**
- * TLS below the WebSocket of a program that takes the name for TLS from the Host where no other is given
- * (mihomo, `adapter/outbound/vmess.go`; v2rayN). An address, or a list of hosts, is no name.
+ * Completes TLS below a WebSocket for programs that default the TLS server name to the Host header (mihomo,
+ * `adapter/outbound/vmess.go`; v2rayN). An address, or a list of hosts, is not used as a name.
  */
 export function withNameOfHost(
   tls: Tls | undefined,
@@ -193,8 +193,9 @@ export function withNameOfHost(
 }
 
 /**
- * TLS in the keys of `[outbound.stream.tls]` and of the settings of Hysteria 2. With a pin the programs accept
- * one certificate, whatever else they are allowed to accept; without it this would become any.
+ * TLS settings in the keys of `[outbound.stream.tls]` and of Hysteria 2. With a pin, the programs accept only one
+ * certificate, even if they allow insecure ones; since the pin is not imported, `allow_insecure` would accept any, and
+ * is left out.
  */
 export const tlsSettings = ({ serverName, allowInsecure, caFile, pinnedBy }: Tls): Settings => ({
   server_name: serverName?.trim() || undefined,
@@ -209,8 +210,8 @@ const withQuery = (path: string): string => (path.includes('?') ? `${path}&` : `
 export const bareHost = (host: string): string => host.trim().replace(/^\[(.*)\]$/, '$1');
 
 /**
- * A port as a number or a text, which some programs write with a fraction of zero.
- * @throws {ImportError} unless it is a port of 1 to 65535.
+ * Parses a port that is a number or a text, which some programs write with a fraction of zero.
+ * @throws {ImportError} unless it is from 1 to 65535
  */
 export function toPort(value: string | number | undefined): number {
   const port =

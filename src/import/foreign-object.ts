@@ -2,16 +2,15 @@ import { ImportError } from './draft.ts';
 
 /** A key of a document that no reader has read. */
 export interface UnreadKey {
-  /** Includes the keys of enclosing objects: `tls.utls`. */
+  /** Path of the key, including the keys of enclosing objects: `tls.utls`. */
   readonly path: string;
   readonly value: unknown;
-  /** Why it counts as absent, where its value is of another type than its readers want. */
+  /** Why the key counts as absent, if its value has an unexpected type. */
   readonly problem?: string | undefined;
 }
 
 /**
- * Whether a value says nothing: null, and what converters and generators write for keys that a user has left
- * empty.
+ * Whether a value is empty: null, or a value that converters and generators write for keys that a user has left empty.
  */
 export function isEmpty(value: unknown): boolean {
   if (value === undefined || value === null || value === '') return true;
@@ -19,21 +18,21 @@ export function isEmpty(value: unknown): boolean {
   return typeof value === 'object' && Object.keys(value).length === 0;
 }
 
-/** The entries of a list that say something; all of them where none does, so that it does not become absent. */
+/** The non-empty entries of a list; all entries if all are empty, so that the list does not become absent. */
 export function statedOf(list: readonly unknown[]): readonly unknown[] {
   const stated = list.filter((each) => !isEmpty(each));
   return stated.length === 0 ? list : stated;
 }
 
-/** Words for true, of which YAML 1.1 has several: TLS that is asked for by one of them is not left out. */
+/** Texts for true, of which YAML 1.1 has several: TLS must not be lost because of its spelling. */
 const TRUE: ReadonlySet<string> = new Set(['1', 'true', 'yes', 'on', 'y', 't']);
 
-/** What an object does with values of another type than its readers want. */
+/** The treatment of values of an unexpected type. */
 export type OddValues = 'refused' | 'reported';
 
 /**
- * An object in another program's document, read key by key. Records which keys are read, so that
- * the others can be reported.
+ * An object of another program's document, read key by key. It records which keys are read, so that the others can be
+ * reported.
  */
 export class ForeignObject {
   readonly #value: Readonly<Record<string, unknown>>;
@@ -43,8 +42,8 @@ export class ForeignObject {
   readonly #odd = new Map<string, string>();
 
   /**
-   * @param oddValues `reported` where one odd key is not to cost the others: it counts as absent
-   * @throws {ImportError} for anything but an object; null and undefined are an empty object.
+   * @param oddValues `reported` if one odd value must not invalidate the others: its key counts as absent
+   * @throws {ImportError} for any value but an object; null and undefined are an empty object
    */
   constructor(value: unknown, name = 'it', oddValues: OddValues = 'refused') {
     this.#oddValues = oddValues;
@@ -62,17 +61,17 @@ export class ForeignObject {
     return Object.hasOwn(this.#value, key) && this.#value[key] !== null;
   }
 
-  /** Whether a key has a value that says something. */
+  /** Whether a key has a non-empty value. */
   states(key: string): boolean {
     return this.has(key) && !isEmpty(this.#value[key]);
   }
 
-  /** The value of a key, which does not count as read. */
+  /** The value of a key, without recording it as read. */
   peek(key: string): unknown {
     return Object.hasOwn(this.#value, key) ? this.#value[key] : undefined;
   }
 
-  /** A string; numbers and booleans are converted to text, and what is empty is absent or an empty text. */
+  /** A text; numbers and booleans are converted. An empty value is absent or an empty text. */
   text(key: string): string | undefined {
     const value = this.#own(key);
     if (typeof value === 'string') return value;
@@ -80,19 +79,19 @@ export class ForeignObject {
     return isEmpty(value) ? undefined : this.#refuse(key, 'is not a string');
   }
 
-  /** @throws {ImportError} when it is missing. */
+  /** A required text. @throws {ImportError} when it is missing */
   needText(key: string): string {
     const value = this.text(key);
     if (value === undefined) throw new ImportError(`it has no ${JSON.stringify(key)}`);
     return value;
   }
 
-  /** The first of some keys whose text is not empty. */
+  /** The first non-empty text of some keys. */
   firstText(...keys: readonly string[]): string | undefined {
     return keys.map((key) => this.text(key)).find((text) => text !== undefined && text !== '');
   }
 
-  /** The value of an HTTP header, whose name has no case; the first text of a list. */
+  /** The value of an HTTP header, whose name is case-insensitive; the first text of a list. */
   header(name: string): string | undefined {
     const lower = name.toLowerCase();
     const keys = this.keys.filter((key) => key.toLowerCase() === lower);
@@ -119,20 +118,20 @@ export class ForeignObject {
     return this.#nest(key, () => this.#own(key));
   }
 
-  /** A list; a single value counts as a list of one. */
+  /** The list at a key; a single value counts as a list of one. */
   list(key: string): readonly unknown[] {
     const value = this.#own(key);
     if (Array.isArray(value)) return value;
     return value === undefined || value === null ? [] : [value];
   }
 
-  /** A list of entries, of which an empty text or object in place of the list is none. */
+  /** The list of entries at a key; an empty text or object in place of the list counts as an empty list. */
   entries(key: string): readonly unknown[] {
     const list = this.list(key);
     return Array.isArray(this.#value[key]) || !list.every(isEmpty) ? list : [];
   }
 
-  /** The only object of a list. @throws {ImportError} for more than one. */
+  /** The only object of the list at a key. @throws {ImportError} for more than one */
   only(key: string): ForeignObject {
     return this.#nest(key, () => {
       const given = this.entries(key);

@@ -2,8 +2,7 @@ import { ImportError } from './draft.ts';
 import type { InboundDraft } from './routing.ts';
 
 /**
- * SOCKS and HTTP on one port, which Weir serves on two: HTTP keeps the port, SOCKS gets the next one
- * that is free.
+ * Drafts for SOCKS and HTTP on one port, which Weir serves on two: HTTP keeps the port, SOCKS gets the next free one.
  * @param taken the ports of the document; the new one is added
  */
 export function mixedDrafts(

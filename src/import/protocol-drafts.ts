@@ -9,8 +9,8 @@ import {
 } from './draft.ts';
 
 /*
- * Creates drafts from data that the documents of all programs contain. Protocol features that Weir
- * lacks are refused here.
+ * Creates drafts from the data that the documents of all programs contain. Protocol features that Weir lacks are
+ * rejected here.
  */
 
 /** The address of a server, and its name in the document. */
@@ -22,7 +22,7 @@ export interface VlessAccount {
   readonly encryption?: string | undefined;
 }
 
-/** @throws {ImportError} for a flow or an encryption. */
+/** A VLESS outbound. @throws {ImportError} for a flow or an encryption */
 export function vlessDraft(
   place: NamedServer,
   stream: StreamDraft | undefined,
@@ -43,7 +43,7 @@ export interface VmessAccount {
   readonly alterId?: string | undefined;
 }
 
-/** @throws {ImportError} for an account without AEAD headers, or an unsupported cipher. */
+/** A VMess outbound. @throws {ImportError} for an account without AEAD headers, or an unsupported cipher */
 export function vmessDraft(
   place: NamedServer,
   stream: StreamDraft | undefined,
@@ -56,8 +56,8 @@ export function vmessDraft(
 }
 
 /**
- * The client alone chooses the cipher of the body, and servers take any. `auto` is AES-128-GCM, or no
- * encryption for sing-box over TLS; Weir always encrypts.
+ * The cipher of the body, which only the client chooses; servers accept any. `auto` is AES-128-GCM, or no encryption
+ * for sing-box over TLS; Weir always encrypts.
  */
 function cipherOf(id: string, security = ''): Pick<Draft, 'settings' | 'notes'> {
   const cipher = security.toLowerCase();
@@ -91,7 +91,7 @@ export interface ShadowsocksAccount {
   readonly plugin?: string | undefined;
 }
 
-/** @throws {ImportError} for a plugin. */
+/** A Shadowsocks outbound. @throws {ImportError} for a plugin */
 export function shadowsocksDraft(
   place: NamedServer,
   stream: StreamDraft | undefined,
@@ -121,7 +121,7 @@ export const hysteria2Draft = (
   ...(tls.pinnedBy !== undefined && { pinnedBy: tls.pinnedBy }),
 });
 
-/** `none` is what some panels write for no obfuscation, which has no password either. */
+/** Settings of obfuscation; some panels write `none`, without a password, for no obfuscation. */
 function obfsSettings(obfs: string | undefined = '', password: string | undefined): Settings {
   const kind = obfs.trim().toLowerCase();
   return kind === '' || kind === 'none' ? {} : { obfs: kind, obfs_password: password };
@@ -133,7 +133,7 @@ export interface Login {
   readonly pass?: string | undefined;
 }
 
-/** A SOCKS or HTTP proxy. */
+/** An outbound to a SOCKS or HTTP proxy. */
 export const proxyDraft = (
   protocol: 'socks' | 'http',
   place: NamedServer,
@@ -141,7 +141,10 @@ export const proxyDraft = (
   { user, pass }: Login,
 ): Draft => ({ ...place, protocol, stream, settings: { user, pass } });
 
-/** The same of a program that offers no authentication without the name of a user, which may be empty. */
+/**
+ * An outbound to a SOCKS or HTTP proxy, for a program that offers authentication only with a user name. A password
+ * without a user name is dropped with a note.
+ */
 export const namedProxyDraft = (
   protocol: 'socks' | 'http',
   place: NamedServer,

@@ -2,15 +2,15 @@ import { entryOf, ImportError, type Draft, type ImportedEntry } from './draft.ts
 import { ForeignObject } from './foreign-object.ts';
 import { notesOn, type KeyTable } from './verdicts.ts';
 
-/** How the entries of one program are read. */
+/** The reader of one program's entries. */
 export interface EntryReader {
   /** The key that holds an entry's name. */
   readonly name: string;
-  /** Verdicts on the keys that `read` does not read. */
+  /** Verdicts on keys that `read` does not read. */
   readonly verdicts: KeyTable;
-  /** @throws {ImportError} */
+  /** Converts an entry. @throws {ImportError} */
   read(fields: ForeignObject): Draft;
-  /** Its `address_family`. @throws {ImportError} */
+  /** The entry's `address_family`. @throws {ImportError} */
   family(fields: ForeignObject): string | undefined;
 }
 

@@ -4,13 +4,13 @@ import { nameOf } from './read-entry.ts';
 import type { InboundDraft, InboundEntry } from './routing.ts';
 import { notesOn, type KeyTable } from './verdicts.ts';
 
-/** An inbound as it is read: several listeners for one, and what they lack. */
+/** A converted inbound: one or more listeners, with notes on settings that they lack. */
 export interface InboundReading {
   readonly drafts: readonly InboundDraft[];
   readonly notes?: readonly string[];
 }
 
-/** Reads one inbound. An error leaves it out, not the document. */
+/** Reads one inbound. An error skips the inbound, not the document. */
 export function readInbound(
   value: unknown,
   source: string,
@@ -27,10 +27,10 @@ export function readInbound(
   }
 }
 
-/** The objects of a list. @throws {ImportError} for another value in it. */
+/** The objects of a list. @throws {ImportError} for any other value in it */
 export const objectsOf = (list: readonly unknown[]): readonly ForeignObject[] =>
   list.map((each) => new ForeignObject(each));
 
-/** The ports that inbounds listen on. @param key the one that names a port */
+/** The ports that inbounds listen on. @param key the key of the port */
 export const portsOf = (inbounds: readonly unknown[], key: string): Set<number> =>
   new Set(inbounds.map((each) => Number(nameOf(each, key))));

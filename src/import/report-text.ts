@@ -1,13 +1,13 @@
 import { printable, quoted } from '../printable.ts';
 import type { ImportReport, ReportItem } from './report.ts';
 
-/** The most lines of a report, and the most names on one of them. */
+/** Maximum numbers of lines of a report, and of names on one of them. */
 const MOST_LINES = 1000;
 const MOST_NAMES = 3;
 
 /**
- * A report for people: one line for what is not carried over as it is, with parts of one kind and
- * one reason together. What is carried over exactly is only counted, in the last line.
+ * Formats a report for users: a line for each difference, which combines parts of the same kind and reason. Exactly
+ * imported parts are only counted, in the last line.
  * @param noun what a server has become: `outbound`
  */
 export function reportLines(report: ImportReport, noun: string): readonly string[] {
@@ -17,7 +17,7 @@ export function reportLines(report: ImportReport, noun: string): readonly string
   >();
   for (const item of report.items) {
     if (item.status !== 'changed' && item.status !== 'skipped') continue;
-    // The default is among the problems.
+    // The default is reported among the problems.
     if (item.part === 'default') continue;
     for (const note of item.notes) {
       const key = JSON.stringify([item.part, item.status, note]);
@@ -40,7 +40,7 @@ export function reportLines(report: ImportReport, noun: string): readonly string
   return [...shown, ...report.problems.map(printable), ...(summary === '' ? [] : [summary])];
 }
 
-/** The names of parts, where the name alone does not say what it is. */
+/** The names of parts, with their kind where the name alone is ambiguous. */
 const nameOf = ({ part, source }: ReportItem): string => {
   const name = source.startsWith('entry ') ? source : quoted(source);
   switch (part) {
@@ -71,7 +71,7 @@ function lineOf({ part, status }: ReportItem, note: string, names: readonly stri
   return `${all} ${be[0]} left out: ${note}`;
 }
 
-/** `2 outbounds, 1 group and 12 rules from a configuration of Clash or mihomo`. */
+/** A summary: `2 outbounds, 1 group and 12 rules from a configuration of Clash or mihomo`. */
 function summaryOf({ items, kind }: ImportReport, noun: string): string {
   const counts = PARTS.flatMap(([part, name]) => {
     const count = items.filter(

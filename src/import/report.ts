@@ -1,27 +1,27 @@
 /**
- * What became of one part of a document. Readers and writers together make one for every server,
- * group, rule and inbound, the default, DNS, and every other key.
+ * The outcome of one part of a document. Readers and writers together report every server, group, rule and inbound, the
+ * default, DNS, and every other key.
  */
 export interface ReportItem {
   readonly part: 'server' | 'group' | 'rule' | 'default' | 'inbound' | 'dns' | 'log' | 'key';
-  /** How the document calls it: a name, a rule, the path of a key. */
+  /** The part as the document names it: a name, a rule, the path of a key. */
   readonly source: string;
   /**
-   * `imported`: it means the same; `changed`: it is written, and `notes` say what differs; `same`:
-   * nothing has to be written; `skipped`: it is left out, for the reason in `notes`.
+   * `imported`: with the same meaning; `changed`: written with the differences in `notes`; `same`: nothing has to be
+   * written; `skipped`: left out, for the reason in `notes`.
    */
   readonly status: 'imported' | 'changed' | 'same' | 'skipped';
-  /** The tag or name that it has now. */
+  /** The tag or name in the result. */
   readonly as?: string | undefined;
   readonly notes: readonly string[];
 }
 
-/** The form of `weir import --report json`; further keys may be added to it. */
+/** The report in the form of `weir import --report json`; further keys may be added. */
 export interface ImportReport {
   readonly version: 1;
-  /** What the document was detected to be. */
+  /** Name of the detected format. */
   readonly kind: string;
   readonly items: readonly ReportItem[];
-  /** Flows that are dropped because their target is not imported; empty when none are. */
+  /** Targets whose flows are dropped because they were not imported; empty if there are none. */
   readonly problems: readonly string[];
 }

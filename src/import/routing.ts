@@ -1,16 +1,16 @@
 import type { ImportedEntry, Settings, SettingValue, StreamDraft } from './draft.ts';
 
 /*
- * The intermediate form of a document: what the readers of Clash, sing-box, Xray and share links fill,
- * and what `write/` turns into a configuration or a subscribe file.
+ * The intermediate form of a document: the readers of Clash, sing-box, Xray and share links create it, and `write/`
+ * turns it into a configuration or a subscribe file.
  *
- * Readers resolve names to indexes (`TargetNames`), keep the order of rules, and account for every key
- * of the document: as an entry, a group, a rule, an inbound, DNS, or as a `DocumentKey`. They decide
- * nothing that depends on what can be written. Writers give names, leave out what Weir's own checks
- * refuse, and drop flows whose target cannot be written, never sending them directly.
+ * Readers resolve names to indexes (`TargetNames`), keep the order of rules, and account for every key of the document:
+ * as an entry, a group, a rule, an inbound, DNS, or as a `DocumentKey`. They make no decision that depends on what can
+ * be written. Writers choose names, leave out parts that Weir's own checks reject, and drop flows whose target cannot
+ * be written, never sending them directly.
  */
 
-/** Where a rule, a group or the default of a document sends flows. */
+/** The target of a rule, a group or the default of a document. */
 export type Target =
   | { readonly kind: 'direct' }
   | { readonly kind: 'blackhole' }
@@ -18,25 +18,27 @@ export type Target =
   | { readonly kind: 'entry'; readonly index: number }
   /** An index in `groups`. */
   | { readonly kind: 'group'; readonly index: number }
-  /** A name that the document has no server or group for, or a target that Weir lacks. */
+  /** A name without a server or group in the document, or a target that Weir lacks. */
   | { readonly kind: 'missing'; readonly name: string };
 
-/** The servers that a group takes without naming them. */
+/** The servers that a group includes without naming them. */
 export interface TakenServers {
-  /** Names of providers; those of the document, or those of the document and of all providers. */
+  /**
+   * Names of providers; `document` for the servers of the document, `all` for those and the servers of all providers.
+   */
   readonly from: readonly string[] | 'document' | 'all';
-  /** Whether the group has members by name as well. */
+  /** Whether the group also has members by name. */
   readonly isListing: boolean;
-  /** Expressions of Rust's regex, one of which a name matches; all servers without any. */
+  /** Expressions of Rust's regex, one of which a name must match; empty for all servers. */
   readonly filters: readonly string[];
-  /** Expressions whose servers are left out, and protocols of Weir. */
+  /** Expressions whose servers are excluded, and protocols of Weir. */
   readonly excluded: readonly string[];
   readonly excludedProtocols: readonly string[];
 }
 
 /** A group of targets. */
 export interface ForeignGroup {
-  /** As in the document; may be empty or not unique. */
+  /** Name in the document; may be empty or not unique. */
   readonly name: string;
   /**
    * `select`: the user's choice, at first `chosen`; `failover`: the first member that works;
@@ -44,22 +46,22 @@ export interface ForeignGroup {
    */
   readonly strategy: 'select' | 'failover' | 'round_robin';
   readonly members: readonly Target[];
-  /** An index in `members`: 0 unless the document says otherwise. */
+  /** Index in `members` of the initial choice; 0 unless the document specifies it. */
   readonly chosen?: number | undefined;
-  /** Seconds between health probes, where the document says so. */
+  /** Seconds between health probes, if the document specifies them. */
   readonly interval?: number | undefined;
-  /** What it takes beside members that it lists by name; absent where it lists all of them. */
+  /** Servers included in addition to the listed members; absent if all members are listed. */
   readonly takes?: TakenServers | undefined;
-  /** What differs from the document: `fastest becomes first that works`. */
+  /** Differences from the document: `fastest becomes first that works`. */
   readonly notes: readonly string[];
-  /** Why it cannot be used at all, so that its flows are dropped. */
+  /** Why the group cannot be used at all, so that its flows are dropped. */
   readonly skipped?: string | undefined;
 }
 
 /**
- * The matchers of a rule, under the keys of `[[route.rule]]`. A flow matches when each of them does; a
- * list holds alternatives. Without any key every flow matches. Values are in Weir's syntax: networks
- * without host bits, ports as `"80"` or `"80-90"`, expressions of Rust's regex.
+ * The matchers of a rule, under the keys of `[[route.rule]]`. A flow matches when each of them does; a list has
+ * alternatives. Without any key every flow matches. Values are in Weir's syntax: networks without host bits, ports as
+ * `"80"` or `"80-90"`, expressions of Rust's regex.
  */
 export interface Matchers {
   readonly domain_full?: readonly string[];
@@ -79,73 +81,73 @@ export interface Matchers {
 /** A rule of the document, in its order. */
 export type RuleEntry =
   | {
-      /** How the document writes it, on one line: `DOMAIN-SUFFIX,example.com,Proxy`, `route.rules[3]`. */
+      /** The rule as in the document, on one line: `DOMAIN-SUFFIX,example.com,Proxy`, `route.rules[3]`. */
       readonly source: string;
       /**
-       * A flow that any of these matches goes to `target`. Several only where the document joins
+       * Alternatives: a flow that any of them matches goes to `target`. There are several only where the document joins
        * matchers of different kinds by "or", which one rule of Weir cannot.
        */
       readonly any: readonly Matchers[];
       readonly target: Target;
-      /** What differs from the document. */
+      /** Differences from the document. */
       readonly notes: readonly string[];
-      /** Whether some of its alternatives are left out, so that it takes fewer flows. */
+      /** Whether some of its alternatives are left out, so that it matches fewer flows. */
       readonly isPartial?: boolean;
     }
   | {
       readonly source: string;
-      /** Why it is not imported. */
+      /** Why the rule is not imported. */
       readonly skipped: string;
-      /** Where it would send flows; `undefined` when that is unknown. */
+      /** The target that it would have; `undefined` if unknown. */
       readonly target: Target | undefined;
     }
   | {
       readonly source: string;
-      /** Why nothing is lost without it: Weir does so anyway, or it can never match. */
+      /** Why nothing is lost without the rule: Weir does so anyway, or it can never match. */
       readonly needless: string;
     };
 
 /** The value of a setting of an inbound; lists of tables hold accounts. */
 export type InboundValue = SettingValue | readonly Settings[];
 
-/** An `[[inbound]]`. */
+/** An `[[inbound]]` to write. */
 export interface InboundDraft {
-  /** What rules of the document call it; two drafts may have one name (`mixed`). */
+  /** Name that rules of the document use; two drafts may share one (`mixed`). */
   readonly name: string;
-  /** The tag that it should have, where that is not its name. */
+  /** The preferred tag, if it differs from the name. */
   readonly tag?: string | undefined;
   readonly protocol: string;
-  /** An address, or the default (loopback). */
+  /** An address; loopback by default. */
   readonly listen?: string | undefined;
   readonly port?: number | undefined;
   readonly sniffing?: boolean | undefined;
   readonly stream?: StreamDraft | undefined;
   readonly settings: Readonly<Record<string, InboundValue | undefined>>;
-  /** Names of `settings.users`, by index, where a user of the protocol has no key for one. */
+  /** Names of `settings.users` by index, for protocols whose users have no key for one. */
   readonly userNames?: readonly (string | undefined)[];
 }
 
 /** An inbound of the document. */
 export type InboundEntry =
   | {
-      /** `mixed-port`, `inbounds[0]`. */
+      /** The inbound as in the document: `mixed-port`, `inbounds[0]`. */
       readonly source: string;
-      /** More than one where Weir needs several listeners for it. */
+      /** Several drafts if Weir needs several listeners for it. */
       readonly drafts: readonly InboundDraft[];
       readonly notes: readonly string[];
     }
   | { readonly source: string; readonly skipped: string };
 
-/** `[dns]`: one server, by its address. */
+/** The table `[dns]`: one server, by its address. */
 export interface DnsDraft {
-  /** The server of the document that it stands for, without secrets. */
+  /** The corresponding server of the document, without secrets. */
   readonly source: string;
   readonly settings: Settings & { readonly backend: 'udp' | 'tls' | 'https' };
 }
 
-/** A key of the document that is none of the other parts. */
+/** A key of the document that belongs to none of the other parts. */
 export interface DocumentKey {
-  /** `dns.fake-ip-filter`; at most `MAX_KEYS` of them are listed. */
+  /** Path such as `dns.fake-ip-filter`; at most `MAX_KEYS` are listed. */
   readonly path: string;
   /** `same`: Weir does so anyway, or the key changes nothing. */
   readonly status: 'imported' | 'same' | 'skipped';
@@ -153,7 +155,7 @@ export interface DocumentKey {
   readonly reason?: string | undefined;
 }
 
-/** Where flows go that no rule matches: a target, or any server of a mere list. */
+/** The target of flows that no rule matches; `unstated` for any server of a mere list. */
 export type DefaultRoute = Target | { readonly kind: 'unstated' };
 
 /** A document of another program. */
@@ -163,14 +165,14 @@ export interface Routing {
   readonly rules: readonly RuleEntry[];
   readonly standard: DefaultRoute;
   readonly inbounds: readonly InboundEntry[];
-  /** The first server that Weir can use; the others are in `keys`. */
+  /** The first server that Weir supports; the others are in `keys`. */
   readonly dns?: DnsDraft | undefined;
   /** `[log].level`. */
   readonly logLevel?: string | undefined;
   readonly keys: readonly DocumentKey[];
 }
 
-/** A document that is a list of servers. */
+/** The intermediate form of a document that is only a list of servers. */
 export const serversAlone = (entries: readonly ImportedEntry[]): Routing => ({
   entries,
   groups: [],

@@ -4,9 +4,9 @@ import type { ForeignObject } from './foreign-object.ts';
 import { noteOn, verdictOn, type KeyTable } from './verdicts.ts';
 
 /**
- * A note on each key of a rule that is not carried over. A condition that Weir lacks, or a key that
- * could be one, makes the rule unusable: without it the rule would match more flows.
- * @throws {ImportError} for such a key.
+ * Notes on the keys of a rule that are not carried over. A condition that Weir lacks, or a key that could be one, makes
+ * the rule unusable: without it the rule would match more flows.
+ * @throws {ImportError} for such a key
  */
 export function notesOnRule(fields: ForeignObject, verdicts: KeyTable): readonly string[] {
   const notes: string[] = [];
@@ -24,7 +24,7 @@ export function notesOnRule(fields: ForeignObject, verdicts: KeyTable): readonly
   return notes;
 }
 
-/** Whether a value is that of a key which is not there, in every type that Go decodes it into. */
+/** Whether a value equals that of an absent key, in every type that Go decodes it into. */
 function isAbsent(value: unknown): boolean {
   if (value === null || value === undefined || value === false) return true;
   return typeof value === 'object' && Object.keys(value).length === 0;

@@ -3,11 +3,11 @@ import { streamOf } from './draft.ts';
 import type { InboundDraft } from './routing.ts';
 
 /*
- * Creates inbounds from data that the documents of sing-box and Xray contain. What would open a server to
- * other clients than the document does, or to none, is refused here.
+ * Creates inbounds from the data that the documents of sing-box and Xray contain. A conversion that would admit other
+ * clients than the document, or none, is rejected here.
  */
 
-/** Where an inbound listens, and its name in the document. */
+/** The address of an inbound, and its name in the document. */
 export type NamedListener = Pick<InboundDraft, 'name' | 'listen' | 'port' | 'sniffing'>;
 
 /** A client of a local proxy. */
@@ -33,7 +33,7 @@ export const socksServer = (
   },
 });
 
-/** @throws {ImportError} for a user name with a colon. */
+/** An HTTP server. @throws {ImportError} for a user name with a colon */
 export function httpServer(
   place: NamedListener,
   stream: StreamDraft | undefined,
@@ -62,7 +62,7 @@ export interface UuidUser {
   readonly name?: string | undefined;
 }
 
-/** @throws {ImportError} for a user whose clients Weir could not serve. */
+/** A VLESS or VMess server. @throws {ImportError} for a user whose clients Weir could not serve */
 export function uuidServer(
   protocol: 'vless' | 'vmess',
   place: NamedListener,
@@ -85,8 +85,8 @@ export function uuidServer(
 }
 
 /**
- * What clients of a VMess server have to change: sing-box sends the body without encryption where it has
- * TLS and `security` is `auto`.
+ * Changes that clients of a VMess server need: sing-box sends the body unencrypted when it has TLS and `security` is
+ * `auto`.
  */
 export const vmessNotes = ({ stream }: InboundDraft): readonly string[] =>
   stream?.network === 'tls' || stream?.security === 'tls' ? [UNSEALED_BODIES] : [];
@@ -116,7 +116,7 @@ const labelled = ({ password, label }: PasswordUser): Settings => ({
   ...(label !== undefined && label !== '' && { email: label }),
 });
 
-/** @throws {ImportError} without a password of any kind. */
+/** A Shadowsocks server. @throws {ImportError} without a password of any kind */
 export function shadowsocksServer(
   place: NamedListener,
   method: string,
@@ -132,14 +132,14 @@ export function shadowsocksServer(
     protocol: 'shadowsocks',
     settings: {
       method,
-      // Not used beside users by the older methods, but it has to be there.
+      // The older methods do not use it in addition to users, but require it.
       password: password ?? '',
       ...(isShared ? {} : { users: users.map(labelled) }),
     },
   };
 }
 
-/** Certificate and key of a TLS server, by their files. */
+/** Paths of a TLS server's certificate and key. */
 export interface CertificateFiles {
   readonly certFile: string;
   readonly keyFile: string;
@@ -147,7 +147,7 @@ export interface CertificateFiles {
 
 /**
  * The stream table of a server.
- * @throws {ImportError} for an unsupported transport.
+ * @throws {ImportError} for an unsupported transport
  */
 export function serverStream(
   transport: Transport,
@@ -166,9 +166,9 @@ export interface Hysteria2Server {
 }
 
 /**
- * A client of sing-box or Xray sends its password alone. Weir's users are sent as `user:pass`, so that
+ * A Hysteria 2 server. Clients of sing-box and Xray send only their password. Weir's users are sent as `user:pass`, so
  * several of them need passwords of that form.
- * @throws {ImportError} for users that Weir could not tell apart.
+ * @throws {ImportError} for users that Weir could not distinguish
  */
 export function hysteria2Server(place: NamedListener, server: Hysteria2Server): InboundDraft {
   const { tls, users, obfs, obfsPassword } = server;
@@ -211,7 +211,7 @@ export interface TunDraft {
   readonly idleSeconds?: number | undefined;
 }
 
-/** Two halves of each family: they cover every address and leave the default route as it is. */
+/** The two halves of each family, which cover all addresses and leave the default route unchanged. */
 export const ALL_ROUTES: readonly string[] = ['0.0.0.0/1', '128.0.0.0/1', '::/1', '8000::/1'];
 
 export const tunDevice = (

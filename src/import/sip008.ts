@@ -32,7 +32,7 @@ const READER: EntryReader = {
   family: () => undefined,
 };
 
-/** Whether JSON is a list of Shadowsocks servers: SIP008, or its servers alone. */
+/** Whether a JSON value is a list of Shadowsocks servers: SIP008, or only its servers. */
 export function isSip008(value: unknown): boolean {
   if (Array.isArray(value)) return value.some((each) => isServer(each));
   if (isServer(value)) return true;
@@ -45,10 +45,10 @@ const isServer = (value: unknown): boolean =>
   value !== null &&
   'server' in value &&
   'method' in value &&
-  // An outbound of sing-box has the same keys, and this one.
+  // An outbound of sing-box has the same keys, and `type` as well.
   !('type' in value);
 
-/** Reads SIP008, version 1, or an array of its servers, or one of them. */
+/** Reads SIP008 version 1, or an array of its servers, or a single server. */
 export function readSip008(value: unknown): Routing {
   const document = new ForeignObject(
     Array.isArray(value) || isServer(value) ? { servers: value } : value,

@@ -1,7 +1,7 @@
 import { ImportError } from './draft.ts';
 import type { ForeignGroup, Target } from './routing.ts';
 
-/** The most parts of one document. */
+/** Maximum numbers of each kind of part in a document. */
 const BOUNDS = {
   servers: 50_000,
   groups: 10_000,
@@ -9,20 +9,20 @@ const BOUNDS = {
   inbounds: 1000,
 } as const;
 
-/** The most members of all groups of a document together. */
+/** Maximum number of members of all groups of a document together. */
 const MOST_MEMBERS = 500_000;
 
 /** The groups of a document have too many members. */
 export class TooManyMembersError extends ImportError {}
 
 /**
- * The members that the groups of one document may still have: some take whole lists by one word, and the work
- * stays linear in the size of the document.
+ * The remaining number of members for the groups of a document: a group may include whole lists by a single key, and
+ * the work must stay linear in the size of the document.
  */
 export class MemberBudget {
   #left = MOST_MEMBERS;
 
-  /** @throws {TooManyMembersError} */
+  /** Deducts members. @throws {TooManyMembersError} if none are left */
   spend(members: number): void {
     this.#left -= members;
     if (this.#left >= 0) return;
@@ -31,7 +31,7 @@ export class MemberBudget {
 }
 
 /**
- * The group of a document by `read`; an ImportError becomes the reason for leaving it out.
+ * Reads a group; an ImportError becomes the reason for leaving it out.
  * @throws {TooManyMembersError}
  */
 export function groupOrReason(name: string, read: () => ForeignGroup): ForeignGroup {
@@ -43,20 +43,17 @@ export function groupOrReason(name: string, read: () => ForeignGroup): ForeignGr
   }
 }
 
-/** @throws {ImportError} for a list that is longer than a document of use could have. */
+/** Checks the length of a list. @throws {ImportError} for a list that is longer than in any real document */
 export function bounded<T>(what: keyof typeof BOUNDS, list: readonly T[]): readonly T[] {
   if (list.length <= BOUNDS[what]) return list;
   throw new ImportError(`the document has more than ${BOUNDS[what]} ${what}`);
 }
 
-/** Resolves the names of a document. */
+/** Resolves the names of a document to targets. */
 export class TargetNames {
   readonly #targets = new Map<string, Target>();
 
-  /**
-   * The first of several with one name counts. A server comes before a group, and both before a
-   * built-in.
-   */
+  /** The first of several names counts. Servers take precedence over groups, and both over built-in outbounds. */
   constructor(names: {
     /** Names of `entries`, in order. */
     readonly entries: readonly string[];

@@ -3,33 +3,33 @@ import { ImportError } from './draft.ts';
 import type { ForeignObject } from './foreign-object.ts';
 import type { DocumentKey } from './routing.ts';
 
-/** How to treat a key of another program that Weir does not carry over. */
+/** The treatment of another program's key that Weir does not carry over. */
 export type KeyVerdict =
-  /** Weir already behaves so, or the key changes nothing between client and server. */
+  /** Weir behaves the same, or the key has no effect between client and server. */
   | { readonly kind: 'same'; readonly when?: ((value: unknown) => boolean) | undefined }
-  /** The outbound works without it; `reason` names the difference. */
+  /** The outbound works without the key; `reason` describes the difference. */
   | { readonly kind: 'dropped'; readonly reason: string }
-  /** Without it the outbound would not connect, or would reveal what the key was to hide. */
+  /** Without the key the outbound would not connect, or would reveal what the key hides. */
   | { readonly kind: 'refused'; readonly reason: string };
 
 /**
- * Verdicts by the path of a key in its entry: `tls.utls`, or `headers.*` for every key of an
- * object. Keys that are carried over have none.
+ * Verdicts by the path of a key in its entry: `tls.utls`, or `headers.*` for every key of an object. Keys that are
+ * carried over have no verdict.
  */
 export type KeyTable = Readonly<Record<string, KeyVerdict>>;
 
 export const dropped = (reason: string): KeyVerdict => ({ kind: 'dropped', reason });
 export const refused = (reason: string): KeyVerdict => ({ kind: 'refused', reason });
 
-/** @param when for which values this holds; for others the key is dropped with a note. */
+/** @param when the values for which the verdict holds; with other values the key is dropped with a note */
 export const same = (when?: (value: unknown) => boolean): KeyVerdict => ({ kind: 'same', when });
 
-/** The most notes on one entry; a document may have any number of keys. */
+/** Maximum number of notes on one entry; a document may have any number of keys. */
 const MAX_NOTES = 20;
 
 /**
- * A note on each key that is not carried over.
- * @throws {ImportError} for a refused key.
+ * Notes on the keys that are not carried over.
+ * @throws {ImportError} for a refused key
  */
 export function notesOn(fields: ForeignObject, verdicts: KeyTable): readonly string[] {
   const notes: string[] = [];
@@ -51,14 +51,14 @@ export function notesOn(fields: ForeignObject, verdicts: KeyTable): readonly str
   return more === 0 ? notes : [...notes, `${more} more keys are not carried over`];
 }
 
-/** Says that a key is not carried over. */
+/** The note that a key is not carried over. */
 export const noteOn = (path: string, reason: string): string =>
   `${quoted(path)} is not carried over: ${reason}`;
 
-/** The most keys of a document that are named one by one. */
+/** Maximum number of a document's keys that are listed individually. */
 const MAX_KEYS = 500;
 
-/** What becomes of each key of a document that no reader has read. */
+/** The outcome of each key of a document that no reader has read. */
 export function keysOf(document: ForeignObject, verdicts: KeyTable): readonly DocumentKey[] {
   const keys: DocumentKey[] = [];
   let more = 0;
@@ -92,13 +92,13 @@ export function verdictOn(path: string, verdicts: KeyTable): KeyVerdict | undefi
   return Object.hasOwn(verdicts, every) ? verdicts[every] : undefined;
 }
 
-/** Keys that switch the object off that they are in, in the words of sing-box and of mihomo. */
+/** Keys of sing-box and mihomo that disable the object that contains them. */
 const SWITCHES: ReadonlySet<string> = new Set(['enabled', 'enable']);
 
 /** Whether a value disables a feature or equals its default. */
 function saysNothing(value: unknown): boolean {
   if (value === null || value === undefined || value === false || value === 0) return true;
-  // YAML scalars are read as text.
+  // The YAML parser returns scalars as text.
   if (typeof value === 'string') return ['', 'false', '0', 'none', 'off'].includes(value);
   if (Array.isArray(value)) return value.every(saysNothing);
   if (typeof value !== 'object') return false;

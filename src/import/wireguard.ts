@@ -6,21 +6,21 @@ import { serversAlone, type Routing } from './routing.ts';
 /** A tunnel of another program. */
 export interface WireGuardTunnel {
   readonly privateKey: string;
-  /** With or without a prefix length. */
+  /** Addresses with or without a prefix length. */
   readonly addresses: readonly unknown[];
   readonly mtu?: number | undefined;
   readonly publicKey: string;
   readonly presharedKey?: string | undefined;
-  /** `host:port`. */
+  /** Endpoint as `host:port`. */
   readonly endpoint: string;
   readonly keepalive?: number | undefined;
   /** Three bytes, or empty. */
   readonly reserved?: readonly unknown[] | undefined;
-  /** The networks routed into the tunnel, and the name of their key. */
+  /** The networks routed into the tunnel, and the name of the key that has them. */
   readonly allowed: { readonly key: string; readonly networks: readonly unknown[] };
 }
 
-/** @throws {ImportError} */
+/** A WireGuard outbound. @throws {ImportError} */
 export function wireguardDraft(name: string, tunnel: WireGuardTunnel): Draft {
   const address = tunnel.addresses
     .filter((each) => !isEmpty(each))
@@ -49,7 +49,7 @@ export function wireguardDraft(name: string, tunnel: WireGuardTunnel): Draft {
 /** Lists of networks that cover all addresses of a family. */
 const EVERYTHING = [['0.0.0.0/0'], ['0.0.0.0/1', '128.0.0.0/1'], ['::/0'], ['::/1', '8000::/1']];
 
-/** A note on the networks of a tunnel, unless they cover a whole family. */
+/** Notes on the networks of a tunnel, unless they cover a whole family. */
 function limitNotes({ key, networks }: WireGuardTunnel['allowed']): readonly string[] {
   const given = new Set(
     networks.filter((each) => !isEmpty(each)).map((each) => String(each).trim()),
@@ -61,7 +61,7 @@ function limitNotes({ key, networks }: WireGuardTunnel['allowed']): readonly str
   ];
 }
 
-/** `host:port` with an unbracketed IPv6 host, the form of the setting. */
+/** Converts an endpoint to `host:port` with an unbracketed IPv6 host, the form of the setting. */
 function endpointOf(text: string): string {
   const colon = text.lastIndexOf(':');
   if (colon < 0) throw new ImportError('its endpoint has no port');
@@ -81,7 +81,7 @@ export function isWireGuardConf(text: string): boolean {
   return lines.includes('[interface]') && lines.some((line) => /^privatekey[ \t]*=/.test(line));
 }
 
-/** Reads a file of `wg-quick`: one interface and, here, one peer. */
+/** Reads a file of `wg-quick`: one interface, and one peer, as Weir supports. */
 export function readWireGuardConf(text: string): Routing {
   const sections = sectionsOf(text);
   const entry = entryOf('wireguard', () => {
@@ -97,8 +97,8 @@ const withoutComment = (line: string): string => (line.split('#', 1)[0] ?? '').t
 type Section = ReadonlyMap<string, string>;
 
 /**
- * Sections by lower-case name. Keys are lower-case too; values of a repeated key are joined by
- * commas where it is a list, and otherwise the last counts.
+ * The sections of a file, by lower-case name. Keys are in lower case too; values of a repeated key are joined by commas
+ * if it is a list, otherwise the last one counts.
  */
 function sectionsOf(text: string): ReadonlyMap<string, readonly Section[]> {
   const sections = new Map<string, Map<string, string>[]>();
@@ -118,13 +118,13 @@ function sectionsOf(text: string): ReadonlyMap<string, readonly Section[]> {
     const key = line.slice(0, equals).trim().toLowerCase();
     const before = LISTS.has(key) ? section.get(key) : undefined;
     const value = line.slice(equals + 1).trim();
-    // A key that is left empty says nothing.
+    // An empty key counts as absent.
     if (value !== '') section.set(key, before === undefined ? value : `${before},${value}`);
   }
   return sections;
 }
 
-/** Keys that have lists, in lower case. */
+/** Keys with lists, in lower case. */
 const LISTS: ReadonlySet<string> = new Set(['address', 'allowedips', 'dns']);
 
 /** Notes on the keys of wg-quick that are not carried over. */
@@ -170,8 +170,8 @@ const CONF_KEYS: ReadonlyMap<string, string> = new Map(
 );
 
 /**
- * Whether a key of AmneziaWG makes packets other ones than WireGuard's: junk, padding, and types of messages,
- * which are 1 to 4 in WireGuard.
+ * Whether a key of AmneziaWG makes packets differ from WireGuard's: junk, padding, and message types, which are 1 to 4
+ * in WireGuard.
  */
 function isAmnezia(key: string, value: string): boolean {
   const [, letters, digits] = /^(h|[sij]|jc|jmin|jmax|itime)(\d?)$/.exec(key) ?? [];

@@ -18,14 +18,14 @@ const BUILT_IN: ReadonlyMap<string, Target> = new Map([
   ['REJECT-DROP', { kind: 'blackhole' }],
 ]);
 
-/** Keys of older versions, under their new names. */
+/** Key names of older versions, by their current ones. */
 const OLD_KEYS = { proxies: 'Proxy', 'proxy-groups': 'Proxy Group', rules: 'Rule' } as const;
 
 /** The list at a key, or at its older name. */
 const listOf = (document: ForeignObject, key: keyof typeof OLD_KEYS): readonly unknown[] =>
   document.states(key) ? document.entries(key) : document.entries(OLD_KEYS[key]);
 
-/** Clash's levels, in the words of Weir. */
+/** Weir's log levels for those of Clash. */
 const LEVELS: ReadonlyMap<string, string> = new Map([
   ['silent', 'off'],
   ['error', 'error'],
@@ -34,7 +34,7 @@ const LEVELS: ReadonlyMap<string, string> = new Map([
   ['debug', 'debug'],
 ]);
 
-/** A configuration of Clash or mihomo. */
+/** Reads a configuration of Clash or mihomo. */
 export function readClash(document: ForeignObject): Routing {
   const proxies = bounded('servers', listOf(document, 'proxies'));
   const written = bounded('rules', listOf(document, 'rules'));
@@ -73,14 +73,14 @@ function modeKeys(mode: Mode, names: TargetNames): readonly DocumentKey[] {
   return [{ path: 'mode', status: 'skipped', reason }];
 }
 
-/** Rules have an effect in the mode `rule` alone. */
+/** Rules of a document in a mode other than `rule`, in which they have no effect. */
 const unusedRules = (rules: readonly unknown[], mode: Mode): readonly RuleEntry[] =>
   rules.map((rule) => ({
     source: typeof rule === 'string' ? rule.slice(0, 200) : typeof rule,
     needless: `rules have no effect in the mode "${mode}"`,
   }));
 
-/** The target of the rule that matches everything; without one Clash connects directly. */
+/** The target of the rule that matches everything; without such a rule Clash connects directly. */
 function defaultOf(mode: Mode, rules: readonly unknown[], names: TargetNames): DefaultRoute {
   if (mode === 'direct') return { kind: 'direct' };
   if (mode === 'global') {

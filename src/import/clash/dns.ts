@@ -4,7 +4,7 @@ import { ImportError } from '../draft.ts';
 import type { ForeignObject } from '../foreign-object.ts';
 import type { DnsDraft, DocumentKey } from '../routing.ts';
 
-/** `[dns]`, and what becomes of the servers. */
+/** `[dns]`, and a report on each server. */
 interface DnsReading {
   readonly dns?: DnsDraft | undefined;
   readonly keys: readonly DocumentKey[];
@@ -12,7 +12,7 @@ interface DnsReading {
 
 const MOST_SERVERS = 100;
 
-/** Reads `dns.nameserver`: Weir asks the first server that it can use. */
+/** Reads `dns.nameserver`: Weir uses the first server that it supports. */
 export function readDns(dns: ForeignObject): DnsReading {
   const servers = dns.entries('nameserver').slice(0, MOST_SERVERS);
   if (!dns.flag('enable')) {
@@ -51,8 +51,8 @@ const PORTS: ReadonlyMap<string, { readonly backend: 'udp' | 'tls' | 'https'; po
   ]);
 
 /**
- * A name server as Clash and sing-box write it: `223.5.5.5`, `udp://…`, `tls://…`, `https://…`.
- * @throws {ImportError} for one that Weir cannot use.
+ * Parses a name server in the syntax of Clash and sing-box: `223.5.5.5`, `udp://…`, `tls://…`, `https://…`.
+ * @throws {ImportError} for a server that Weir does not support
  */
 export function dnsServerOf(text: string): DnsDraft {
   const [address = '', ...fragment] = text.trim().split('#');

@@ -10,7 +10,7 @@ import { groupOrReason, MemberBudget, type TargetNames } from '../targets.ts';
 import { notesOn } from '../verdicts.ts';
 import { fromDotNet } from '../values/dotnet-expressions.ts';
 
-/** A proxy, as filters of groups see it. */
+/** The properties of a proxy that filters of groups compare. */
 interface Named {
   readonly name: string;
   readonly type: string;
@@ -36,7 +36,7 @@ export function readGroups(
 ): readonly ForeignGroup[] {
   const budget = new MemberBudget();
   const named = proxies.map((each) => ({ name: nameOf(each, 'name'), type: nameOf(each, 'type') }));
-  // As mihomo does for groups that include all.
+  // In mihomo's order for groups that include all proxies.
   const sorted = named.toSorted((one, other) =>
     Buffer.compare(Buffer.from(one.name), Buffer.from(other.name)),
   );
@@ -90,20 +90,20 @@ const FIRST_THAT_WORKS = 'the first server that works is used, not the fastest';
 const PROVIDERS =
   'servers of proxy-providers are not loaded; import each provider by its own URL instead';
 
-/** Seconds between probes; mihomo's default is 300. */
+/** Seconds between probes; 300 by default, as in mihomo. */
 function intervalOf(fields: ForeignObject): number {
   const interval = fields.number('interval') ?? 0;
   return interval > 0 ? interval : 300;
 }
 
-/** Expressions of a group, of any of which a name is found. */
+/** Expressions of a group; a name matches if any of them does. */
 interface Filters {
-  /** In Rust's dialect; empty without any. */
+  /** In Rust's dialect; empty if there are none. */
   readonly expressions: readonly string[];
   readonly matches: (name: string) => boolean;
 }
 
-/** The expressions at a key; `undefined` if Rust's dialect, whose work is linear, cannot say them. */
+/** The expressions at a key; `undefined` if Rust's dialect, which matches in linear time, cannot express them. */
 function filtersOf(fields: ForeignObject, key: 'filter' | 'exclude-filter'): Filters | undefined {
   const text = fields.text(key) ?? '';
   try {
@@ -138,7 +138,10 @@ function included(
     .map(({ name }) => name);
 }
 
-/** What a group takes without naming it; `undefined` where it names all of its members, or what it takes is unknown. */
+/**
+ * The servers that a group includes without naming them; `undefined` if it names all of its members, or the servers are
+ * unknown.
+ */
 function takenBy(
   fields: ForeignObject,
   {
@@ -168,7 +171,7 @@ function takenBy(
   };
 }
 
-/** mihomo's names of types that Weir calls otherwise, in lower case. */
+/** Weir's protocols for types that mihomo names differently, in lower case. */
 const PROTOCOLS: ReadonlyMap<string, string> = new Map([
   ['ss', 'shadowsocks'],
   ['socks5', 'socks'],
@@ -180,7 +183,7 @@ const excludedTypes = (fields: ForeignObject): readonly string[] =>
     .split('|')
     .filter((type) => type !== '');
 
-/** The members that `exclude-filter` and `exclude-type` leave. */
+/** The members that `exclude-filter` and `exclude-type` retain. */
 function kept(
   members: readonly string[],
   fields: ForeignObject,

@@ -8,12 +8,12 @@ import { bounded } from '../targets.ts';
 import { notesOn } from '../verdicts.ts';
 import { networkOf } from '../values/networks.ts';
 
-/** What the ports of a document share. */
+/** Settings that all ports of a document share. */
 interface Shared {
   readonly listen: string;
   readonly accounts: readonly Account[];
   readonly sniffing: boolean | undefined;
-  /** Ports that the document uses, and those given since. */
+  /** Ports of the document, and those assigned during the import. */
   readonly taken: Set<number>;
 }
 
@@ -57,7 +57,7 @@ const PORTS = [
 
 const kindOf = (key: string): string => (key === 'port' ? 'http' : key.replace('-port', ''));
 
-/** None for 0, which switches the listener off. */
+/** The port at a key; empty for 0, which disables the listener. */
 function portOf(document: ForeignObject, key: string): readonly number[] {
   const port = document.number(key) ?? 0;
   return port > 0 && port < 65_536 ? [port] : [];
@@ -68,7 +68,7 @@ const portOfListener = (value: unknown): readonly number[] => {
   return Number.isInteger(port) ? [port] : [];
 };
 
-/** Makes an entry by `work`; an ImportError becomes the reason for skipping it. */
+/** Creates an entry from the drafts of `work`; an ImportError becomes the reason for skipping it. */
 function inboundOf(
   source: string,
   work: () => { readonly drafts: readonly InboundDraft[]; readonly notes: readonly string[] },
@@ -83,7 +83,7 @@ function inboundOf(
   }
 }
 
-/** The address of the ports. Without `allow-lan` it is loopback. */
+/** The address of the ports; loopback without `allow-lan`. */
 function addressOf(document: ForeignObject): { listen: string; notes: readonly string[] } {
   const isOpen = document.flag('allow-lan');
   const address = document.text('bind-address') ?? '*';
@@ -100,7 +100,7 @@ function addressOf(document: ForeignObject): { listen: string; notes: readonly s
 const LIMITED =
   'it listens on loopback alone: Weir cannot limit the addresses of clients as lan-allowed-ips does; change "listen" after you have set up a firewall';
 
-/** `user:password`. */
+/** Parses accounts of the form `user:password`. */
 const accountsOf = (list: readonly unknown[]): readonly Account[] =>
   list.flatMap((each) => {
     if (typeof each !== 'string') return [];
@@ -175,7 +175,7 @@ function listenerOf(
   return { drafts, notes: [...notes, ...notesOn(fields, CLASH_LISTENER_KEYS)] };
 }
 
-/** Both halves of all addresses, which leave the default route as it is. */
+/** Two networks that cover all addresses and leave the default route unchanged. */
 const EVERYWHERE = ['0.0.0.0/1', '128.0.0.0/1'];
 const EVERYWHERE_6 = ['::/1', '8000::/1'];
 const TUN_ADDRESS = '198.18.0.1/30';

@@ -1,13 +1,13 @@
 import { ImportError } from '../draft.ts';
 import type { Matchers } from '../routing.ts';
 
-/** The most alternatives that one rule may become. */
+/** Maximum number of alternatives of one rule. */
 const MOST_ALTERNATIVES = 64;
 
-/** Why a rule without alternatives is not needed. */
+/** The reason why a rule without alternatives is not needed. */
 export const MATCHES_NEVER = 'its parts exclude each other';
 
-/** The alternatives of `OR`. @throws {ImportError} when there are too many. */
+/** The alternatives of `OR`. @throws {ImportError} when there are too many */
 export function oneOf(lists: readonly (readonly Matchers[])[]): readonly Matchers[] {
   const all = lists.flat();
   if (all.length > MOST_ALTERNATIVES) throw new ImportError('it has too many alternatives');
@@ -15,8 +15,8 @@ export function oneOf(lists: readonly (readonly Matchers[])[]): readonly Matcher
 }
 
 /**
- * The alternatives of `AND`: one of each list, together.
- * @throws {ImportError} when there are too many, or a rule of Weir cannot hold two of them.
+ * The alternatives of `AND`: every combination of one from each list.
+ * @throws {ImportError} when there are too many, or a rule of Weir cannot have both conditions of a combination
  */
 export function allOf(lists: readonly (readonly Matchers[])[]): readonly Matchers[] {
   let found: readonly Matchers[] = [{}];
@@ -31,7 +31,7 @@ export function allOf(lists: readonly (readonly Matchers[])[]): readonly Matcher
   return found;
 }
 
-/** Matchers that match where both do; `undefined` when they never do. */
+/** Combines two matchers to their conjunction; `undefined` if no flow can match both. */
 function both(one: Matchers, other: Matchers): Matchers | undefined {
   for (const [key, value] of Object.entries(one)) {
     const another: unknown = other[key as keyof Matchers];

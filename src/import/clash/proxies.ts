@@ -31,7 +31,7 @@ const READER: EntryReader = {
   family: familyOf,
 };
 
-/** The `proxies` of a configuration of Clash or mihomo. */
+/** Reads the `proxies` of a configuration of Clash or mihomo. */
 export const readProxies = (proxies: readonly unknown[]): readonly ImportedEntry[] =>
   bounded('servers', proxies).map((each) => readEntry(each, READER));
 
@@ -44,7 +44,7 @@ const FAMILIES: ReadonlyMap<string, string | undefined> = new Map([
   ['ipv6-prefer', 'prefer_ipv6'],
 ]);
 
-/** @throws {ImportError} for an unknown version. */
+/** The address family of a proxy. @throws {ImportError} for an unknown version */
 function familyOf(fields: ForeignObject): string | undefined {
   const version = fields.text('ip-version') ?? '';
   if (FAMILIES.has(version)) return FAMILIES.get(version);
@@ -110,7 +110,7 @@ function readProxy(fields: ForeignObject): Draft {
 }
 
 function portOf(fields: ForeignObject, type: string): number {
-  // Of no other type.
+  // Other types have no such key.
   if (type === 'hysteria2' && fields.states('ports'))
     throw new ImportError('several ports (port hopping) are not supported');
   return toPort(fields.text('port'));
@@ -129,7 +129,7 @@ function tlsOf(fields: ForeignObject): Tls {
   };
 }
 
-/** @param named completes TLS for a transport */
+/** @param named completes the TLS settings for a transport */
 function streamFor(
   fields: ForeignObject,
   isTls: boolean,
@@ -146,13 +146,13 @@ function streamFor(
       bytes: ws.number('max-early-data'),
       header: ws.text('early-data-header-name'),
     },
-    // The name that mihomo takes where none is given (`transport/gun/gun.go`).
+    // mihomo's default (`transport/gun/gun.go`).
     serviceName: fields.fields('grpc-opts').firstText('grpc-service-name') ?? 'GunService',
   };
   return streamOf(transport, named(isTls ? tlsOf(fields) : undefined, transport));
 }
 
-/** mihomo also accepts a list of peers, which then holds the keys of the peer. */
+/** The fields of the peer. mihomo also accepts a list of peers, which then has the keys of the peer. */
 const peerOf = (fields: ForeignObject): ForeignObject =>
   fields.states('peers') ? fields.only('peers') : fields;
 

@@ -6,19 +6,19 @@ import { allOf, MATCHES_NEVER, oneOf } from './logic.ts';
 import { fromDotNet } from '../values/dotnet-expressions.ts';
 import { networkOf } from '../values/networks.ts';
 
-/** Characters of the longest rule; longer ones are not rules. */
+/** Maximum characters of a rule. */
 const LONGEST_RULE = 4096;
 
-/** The matchers of a rule of Clash. */
+/** The matchers of a Clash rule. */
 interface Matched {
   readonly any: readonly Matchers[];
   readonly notes: readonly string[];
 }
 
-/** A rule that never takes a flow; the message says why. */
+/** A rule that never matches a flow; the message is the reason. */
 class NeedlessRule extends ImportError {}
 
-/** Rules whose payload may have commas. */
+/** Types of rules whose payload may contain commas. */
 const WITH_COMMAS: ReadonlySet<string> = new Set(['AND', 'OR', 'NOT', 'SUB-RULE', 'DOMAIN-REGEX']);
 
 /** Types of rules that match every flow. */
@@ -46,9 +46,7 @@ export function partsOf(text: string): RuleParts {
   return { type, payload, target, params };
 }
 
-/**
- * Reads `rules` in their order; what comes after the rule that matches everything is never reached.
- */
+/** Reads `rules` in order; rules after one that matches everything are never reached. */
 export function readRules(rules: readonly unknown[], names: TargetNames): readonly RuleEntry[] {
   let isReached = true;
   return rules.map((rule) => {
@@ -67,7 +65,7 @@ export function readRules(rules: readonly unknown[], names: TargetNames): readon
   });
 }
 
-/** A rule on one line of a report. */
+/** A rule as shown on one line of a report. */
 const sourceOf = (rule: unknown): string =>
   typeof rule === 'string' ? (rule.length > 200 ? `${rule.slice(0, 200)}…` : rule) : typeof rule;
 
@@ -92,7 +90,7 @@ function readRule(source: string, parts: RuleParts, names: TargetNames): RuleEnt
 
 const REJECT_DROP = 'connections are closed at once, where REJECT-DROP leaves them waiting';
 
-/** The same for a rule inside of `AND` and `OR`, which has no target. */
+/** The matchers of a rule within `AND` and `OR`, which has no target. */
 function nested(text: string, depth: number): Matched {
   const [first = '', ...rest] = text.split(',').map((part) => part.trim());
   const type = first.toUpperCase();
@@ -103,7 +101,7 @@ function nested(text: string, depth: number): Matched {
   return matchersOf({ type, payload, target: '', params }, depth);
 }
 
-/** @throws {ImportError} with the reason why Weir has no matchers for it. */
+/** The matchers of a rule. @throws {ImportError} with the reason why Weir has none for it */
 function matchersOf({ type, payload, params }: RuleParts, depth = 0): Matched {
   switch (type) {
     case 'AND':
@@ -120,10 +118,10 @@ function matchersOf({ type, payload, params }: RuleParts, depth = 0): Matched {
   }
 }
 
-/** How deeply `AND` and `OR` may be nested. */
+/** Maximum nesting of `AND` and `OR`. */
 const DEEPEST = 8;
 
-/** The rules between the parentheses of `((…),(…))`. */
+/** The rules within the parentheses of `((…),(…))`. */
 function subRules(payload: string, depth: number): readonly string[] {
   if (depth >= DEEPEST) throw new ImportError('it is nested too deeply');
   const text = payload.trim();
@@ -144,14 +142,14 @@ const IP_RULES: ReadonlySet<string> = new Set(['IP-CIDR', 'IP-CIDR6', 'GEOIP']);
 
 const isOfClient = (params: readonly string[]): boolean => params.includes('src');
 
-/** Clash resolves names for rules of addresses. */
+/** A note for rules on IP addresses, for which Clash resolves names. */
 const notesOf = (type: string, params: readonly string[]): readonly string[] =>
   IP_RULES.has(type) && !isOfClient(params) && !params.includes('no-resolve') ? [NOT_RESOLVED] : [];
 
 const NOT_RESOLVED =
   'it matches destinations that are addresses; names are not resolved for it, as with no-resolve';
 
-/** The reasons for rules that Weir has nothing for. */
+/** Reasons for types of rules that Weir does not support. */
 const UNSUPPORTED: ReadonlyMap<string, string> = new Map([
   [
     'RULE-SET',
@@ -187,7 +185,7 @@ function single(type: string, payload: string, params: readonly string[]): Match
     case 'DOMAIN-KEYWORD':
       return { domain_keyword: [domainOf(payload)] };
     case 'DOMAIN-REGEX':
-      // mihomo ignores case; Weir matches the name in lower case.
+      // mihomo ignores case; Weir matches against the lower-case name.
       return { domain_regex: [`(?i)${fromDotNet(payload)}`] };
     case 'GEOSITE':
       return { geosite: [geositeOf(payload)] };
@@ -213,7 +211,7 @@ function single(type: string, payload: string, params: readonly string[]): Match
   }
 }
 
-/** In lower case and in ASCII, as names in flows are. */
+/** A domain in lower case and in ASCII, as in flows. */
 function domainOf(text: string): string {
   const lower = text.toLowerCase();
   // oxlint-disable-next-line no-control-regex -- it asks for ASCII
@@ -227,7 +225,7 @@ function geositeOf(code: string): string {
   return code.toLowerCase();
 }
 
-/** What mihomo takes for `GEOIP,LAN`. */
+/** The networks of `GEOIP,LAN` in mihomo. */
 const LAN = [
   '10.0.0.0/8',
   '172.16.0.0/12',
@@ -254,7 +252,7 @@ function geoipOf(code: string, params: readonly string[]): Matchers {
   return isLan ? { cidr: LAN } : { geoip: [code.toLowerCase()] };
 }
 
-/** `80`, `80/443/8000-9000`. */
+/** Parses ports: `80`, `80/443/8000-9000`. */
 function portsOf(payload: string): readonly string[] {
   const ports = payload.split('/').map((each) => each.replaceAll(/[[\] ]/g, ''));
   if (ports.every((each) => /^\d{1,5}(?:-\d{1,5})?$/.test(each))) return ports;

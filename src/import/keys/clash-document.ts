@@ -43,7 +43,7 @@ const NO_SERVER = dropped('Weir has no such listener');
 const PROCESS = dropped('Weir does not look at the program that connects');
 const TUN_LIMITS = dropped('limit what is routed into the interface by `routes`');
 
-/** Keys of a document (`config/config.go`, ccc3f84) that are none of its other parts. */
+/** Keys of a document (`config/config.go`, ccc3f84) that belong to none of the other tables. */
 export const CLASH_DOCUMENT_KEYS: KeyTable = {
   'proxy-providers': PROVIDER,
   'rule-providers': PROVIDER,

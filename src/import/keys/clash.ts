@@ -14,7 +14,10 @@ import {
   UDP_OVER_TCP,
 } from './reasons.ts';
 
-/** What documents older than `client-fingerprint` have in `fingerprint`, which mihomo refuses as a hash. */
+/**
+ * Whether a `fingerprint` names a browser, as in documents older than `client-fingerprint`; mihomo rejects it as a
+ * hash.
+ */
 export const isBrowser = (value: unknown): boolean =>
   typeof value === 'string' &&
   /^(?:chrome|firefox|safari|ios|android|edge|360|qq|random|randomized)$/i.test(value);
@@ -29,7 +32,7 @@ export const CLASH_KEYS: KeyTable = {
   'interface-name': SOURCE,
   'routing-mark': SOURCE,
   smux: MULTIPLEX,
-  // Read where a protocol has transports.
+  // Read for protocols with transports.
   network: same((value) => value === 'tcp'),
   udp: { kind: 'same', when: (value) => value === 'true' || value === true },
   'packet-addr': same(),

@@ -1,6 +1,6 @@
 import { dropped, refused } from '../verdicts.ts';
 
-/* Verdicts for features that the programs have under different names. */
+/* Verdicts for features that several programs have under different names. */
 
 /** A server that is reached through another server. */
 export const CHAINED = refused(
@@ -29,7 +29,7 @@ export const NO_RESOLVER = dropped('names are resolved by [dns]');
 export const OTHER_API = dropped('the API of Weir is another one, in [api]');
 export const HEADERS = dropped('no further HTTP headers are sent');
 
-/** A limit to one network; Weir's outbounds carry both. */
+/** A restriction to one network; Weir's outbounds carry both. */
 export const ONE_NETWORK = dropped(
   'flows of every network are sent; limit them by `network` in a rule',
 );

@@ -24,7 +24,7 @@ export const LINK_KEYS: KeyTable = {
   pinSHA256: same(),
   fragment: FRAGMENT,
   mux: MULTIPLEX,
-  // Parameters of REALITY, which itself is refused, and of unused transports.
+  // Parameters of REALITY, which is refused as such, and of unused transports.
   pbk: same(),
   sid: same(),
   spx: same(),

@@ -1,7 +1,7 @@
 import type { KeyTable } from '../verdicts.ts';
 import { SOURCE, TUNING } from './reasons.ts';
 
-/** What sing-box's servers and DNS servers have in common: how they are dialled. */
+/** Dial fields, which sing-box's outbounds and DNS servers have in common. */
 export const DIALER_KEYS = {
   bind_interface: SOURCE,
   inet4_bind_address: SOURCE,

@@ -4,7 +4,7 @@ import { OTHER_API, SOURCE } from './reasons.ts';
 const NO_PLACE = dropped('Weir has nothing for it');
 const CACHE = dropped('answers are always kept as long as they say');
 
-/** Keys of a sing-box configuration, outside of its lists (`option/*.go`, 7df171f), that are not carried over. */
+/** Keys of a sing-box configuration outside its lists (`option/*.go`, 7df171f) that are not carried over. */
 export const SING_BOX_DOCUMENT_KEYS: KeyTable = {
   $schema: same(),
   'log.output': dropped('the log goes to standard error; see docs/service.md'),
@@ -23,7 +23,7 @@ export const SING_BOX_DOCUMENT_KEYS: KeyTable = {
   'route.find_process': dropped('Weir does not know which program a flow comes from'),
   'route.find_neighbor': dropped('Weir does not know which device a flow comes from'),
   'route.dhcp_lease_files': dropped('Weir does not know which device a flow comes from'),
-  // Connections of Weir never lead into its own devices.
+  // Weir's own connections never go through its TUN devices.
   'route.auto_detect_interface': same(),
   'route.override_android_vpn': same(),
   'route.default_interface': SOURCE,

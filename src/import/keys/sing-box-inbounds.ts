@@ -52,7 +52,7 @@ export const SING_BOX_INBOUND_KEYS: KeyTable = {
   masquerade: dropped('others than users get 404; write `masquerade` for another page'),
   brutal_debug: TUNING,
 
-  // The name is what clients ask for; a server has one certificate.
+  // The name that clients request; a server has one certificate.
   'tls.server_name': same(),
   'tls.insecure': same(),
   'tls.alpn': ALPN,
@@ -117,5 +117,5 @@ export const SING_BOX_INBOUND_KEYS: KeyTable = {
   endpoint_independent_nat: same(),
 };
 
-/** Keys of users that are not carried over: all of them are read. */
+/** Keys of users that are not carried over: none, since all of them are read. */
 export const SING_BOX_USER_KEYS: KeyTable = {};

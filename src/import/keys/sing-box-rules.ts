@@ -48,7 +48,7 @@ export const SING_BOX_RULE_KEYS: KeyTable = {
   method: dropped('flows are closed, without a reset or a reply of their own'),
   no_drop: same(),
 
-  // The action `direct`.
+  // Options of the action `direct`.
   bind_interface: SOURCE,
   inet4_bind_address: SOURCE,
   inet6_bind_address: SOURCE,

@@ -6,7 +6,7 @@ const CACHE = dropped('answers are always kept as long as they say');
 const FAMILY = dropped('write `address_family` of outbounds');
 const ONE_SERVER = dropped('all names are resolved by one server');
 
-/** Keys of an Xray configuration, outside of its lists (`infra/conf/*.go`, 2323273), that are not carried over. */
+/** Keys of an Xray configuration outside its lists (`infra/conf/*.go`, 2323273) that are not carried over. */
 export const XRAY_DOCUMENT_KEYS: KeyTable = {
   'log.access': dropped('flows are logged with the level debug'),
   'log.error': dropped('the log goes to standard error; see docs/service.md'),

@@ -1,7 +1,7 @@
 import { same, type KeyTable } from '../verdicts.ts';
 import { HEADERS, TUNING } from './reasons.ts';
 
-/** What the streams of Xray's inbounds and outbounds have in common. */
+/** Stream settings that Xray's inbounds and outbounds have in common. */
 export const STREAM_KEYS = {
   'streamSettings.grpcSettings.idle_timeout': TUNING,
   'streamSettings.grpcSettings.health_check_timeout': TUNING,

@@ -67,7 +67,7 @@ export const XRAY_KEYS: KeyTable = {
   'streamSettings.address': refused('it replaces the address of the server'),
   'streamSettings.port': refused('it replaces the port of the server'),
   'streamSettings.finalmask': MASKS,
-  // Read for Hysteria 2 alone.
+  // Read only for Hysteria 2.
   'streamSettings.finalmask.tcp': MASKS,
   'streamSettings.finalmask.udp.settings.*': MASKS,
   'streamSettings.finalmask.quicParams.*': TUNING,
@@ -95,7 +95,7 @@ export const XRAY_KEYS: KeyTable = {
   'streamSettings.tlsSettings.masterKeyLog': dropped('keys are never written to a file'),
   'streamSettings.tlsSettings.verifyPeerCertByName': VERIFIED_NAME,
   'streamSettings.tlsSettings.verifyPeerCertInNames': VERIFIED_NAME,
-  // Read only with TLS, and one of them.
+  // Only one of them is read, and only with TLS.
   'streamSettings.tlsSettings.pinnedPeerCertSha256': same(),
   'streamSettings.tlsSettings.pinnedPeerCertificateSha256': same(),
   'streamSettings.tlsSettings.pinnedPeerCertificateChainSha256': same(),

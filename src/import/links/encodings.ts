@@ -1,4 +1,4 @@
-/** Percent-decoded if valid, otherwise unchanged. */
+/** Percent-decodes a text; an invalid one is returned unchanged. */
 export function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -7,23 +7,26 @@ export function decoded(text: string): string {
   }
 }
 
-/** A percent-decoded name. Panels cut names between bytes of a character: that becomes U+FFFD. */
+/** Percent-decodes a name. Panels truncate names within a character: its bytes become U+FFFD. */
 export function decodedName(text: string): string {
   const bytes = (coded: string): string =>
     Buffer.from(coded.replaceAll('%', ''), 'hex').toString('utf8');
   return text.replaceAll(/(?:%[0-9a-f]{2})+/gi, bytes);
 }
 
-/** What broken UTF-8 becomes where it does not make a text useless. */
+/** The replacement for invalid UTF-8 where the rest of a text is still useful. */
 export const BROKEN = '\uFFFD';
 
-/** Text of base64 in either alphabet, padded or not; `undefined` for anything else. */
+/** Decodes base64 in either alphabet, padded or not; `undefined` unless it is valid base64 of UTF-8. */
 export function fromBase64(text: string): string | undefined {
   const plain = looselyFromBase64(text);
   return plain?.includes(BROKEN) === true ? undefined : plain;
 }
 
-/** The same where one broken name does not make a document another one: U+FFFD stands for it. */
+/**
+ * Decodes base64 in either alphabet, padded or not; invalid UTF-8 becomes U+FFFD, so that one broken name does not
+ * invalidate a document. `undefined` unless it is valid base64.
+ */
 export function looselyFromBase64(text: string): string | undefined {
   const compact = text.replaceAll(/\s/g, '');
   if (!/^[A-Za-z0-9+/_-]+={0,2}$/.test(compact)) return undefined;

@@ -13,13 +13,13 @@ import { ForeignObject } from '../foreign-object.ts';
 import type { NamedServer } from '../protocol-drafts.ts';
 import { decoded, decodedName } from './encodings.ts';
 
-/** `scheme://user@host:port/path?query#name`; the text before the `@` may be anything. */
+/** A share link: `scheme://user@host:port/path?query#name`; any text may precede the `@`. */
 export class Link {
-  /** In lower case. */
+  /** Scheme in lower case. */
   readonly scheme: string;
   readonly name: string;
   readonly user: string;
-  /** What `user` was before it was decoded. */
+  /** The undecoded `user`. */
   readonly credentials: string;
   readonly server: string;
   readonly query: ForeignObject;
@@ -71,7 +71,7 @@ export class Link {
     return { name: this.name, server: this.server, port: this.port };
   }
 
-  /** The place of a link that needs no port: `usual` where it has none, or a colon alone. */
+  /** The address in a link that needs no port: `usual` if the port is missing or empty. */
   placeOr(usual: number): NamedServer {
     const { name, server } = this;
     return this.#port === undefined || this.#port === ''
@@ -84,7 +84,7 @@ export class Link {
     return this.user;
   }
 
-  /** TLS, from parameters that all links share. */
+  /** TLS settings from the parameters that all links share. */
   get tls(): Tls {
     return {
       serverName: this.get('sni', 'peer'),
@@ -94,8 +94,8 @@ export class Link {
   }
 
   /**
-   * The transport, from parameters that VLESS, VMess and Trojan links share.
-   * @param named completes TLS for a transport
+   * Stream settings from the parameters that VLESS, VMess and Trojan links share.
+   * @param named completes the TLS settings for a transport
    */
   stream(
     fallback: 'tls' | 'none',
@@ -129,7 +129,7 @@ export class Link {
   }
 }
 
-/** The first value of each parameter; `&amp;` is what a link has that was copied out of a web page. */
+/** The first value of each parameter; `&amp;` is decoded, which occurs in links copied from a web page. */
 function parameters(query: string): Readonly<Record<string, string>> {
   const found = new Map<string, string>();
   for (const [key, value] of new URLSearchParams(query.replaceAll('&amp;', '&')))

@@ -3,14 +3,14 @@ import { namedProxyDraft, type Login } from '../protocol-drafts.ts';
 import { decoded, fromBase64 } from './encodings.ts';
 import { Link } from './link.ts';
 
-/* Links of SOCKS and HTTP proxies, for which programs have several forms. */
+/* Links of SOCKS and HTTP proxies, which programs write in several forms. */
 
 const HTTP_URL = /^https?:\/\//i;
 const TLS_PARAMETERS: ReadonlySet<string> = new Set(['sni', 'peer', 'allowInsecure', 'insecure']);
 
 /**
- * Whether a URL is the link of an HTTP proxy: one with a port or a user, and neither a path nor
- * parameters but those of TLS. Any other is the address of a document.
+ * Whether a URL is the link of an HTTP proxy: it has a port or a user, and neither a path nor parameters other than
+ * those of TLS. Any other URL is the address of a document.
  */
 export function isHttpProxy(line: string): boolean {
   if (!HTTP_URL.test(line) || !URL.canParse(line)) return false;
@@ -34,7 +34,7 @@ export const readHttpLink = (link: Link): Draft =>
 export const readSocksLink = (link: Link): Draft =>
   namedProxyDraft('socks', link.place, undefined, loginOf(link.credentials));
 
-/** `user:pass`, each percent-encoded, or base64 of both, as v2rayN writes it. */
+/** Parses a login: `user:pass`, each percent-encoded, or base64 of both, as in v2rayN. */
 function loginOf(credentials: string): Login {
   if (credentials === '') return {};
   const plain = fromBase64(decoded(credentials));
@@ -43,19 +43,19 @@ function loginOf(credentials: string): Login {
   return { user: decoded(user), ...(pass !== undefined && { pass: decoded(pass) }) };
 }
 
-/** Divides at the first colon. */
+/** Splits a text at its first colon. */
 function divided(text: string): Login & { readonly user: string } {
   const colon = text.indexOf(':');
   return colon < 0 ? { user: text } : { user: text.slice(0, colon), pass: text.slice(colon + 1) };
 }
 
 /**
- * A link in plain form where all of it up to the parameters is base64 of `user:pass@host:port`, as
- * Shadowrocket and old versions of v2rayN write it; any other link as it is.
+ * Decodes a link whose part before the parameters is base64 of `user:pass@host:port`, as in Shadowrocket and old
+ * versions of v2rayN; any other link is returned unchanged.
  */
 export function withPlainPlace(text: string): string {
   const { place: coded, rest } = placeOf(text);
-  // Base64 in front of an `@` is that of the login alone.
+  // Base64 before an `@` encodes only the login.
   const plain = coded.includes('@') ? undefined : placeFromBase64(coded);
   if (plain?.includes(':') !== true) return text;
   const at = plain.lastIndexOf('@');
@@ -65,7 +65,7 @@ export function withPlainPlace(text: string): string {
   return text.slice(0, text.indexOf('://') + 3) + place + rest;
 }
 
-/** What stands between the scheme of a link and its parameters or its name, and the rest from there on. */
+/** The part of a link between its scheme and its parameters or name, and the rest. */
 export function placeOf(link: string): { readonly place: string; readonly rest: string } {
   const start = link.indexOf('://') + 3;
   const length = link.slice(start).search(/[?#]/);
@@ -73,7 +73,7 @@ export function placeOf(link: string): { readonly place: string; readonly rest: 
   return { place: link.slice(start, end), rest: link.slice(end) };
 }
 
-/** The text of a place in base64, which may have a `/` of its own, or one behind it as a path. */
+/** The decoded text of a base64 place, which may contain a `/`, or end with one as a path. */
 export function placeFromBase64(place: string): string | undefined {
   const coded = decoded(place);
   const slash = coded.indexOf('/');

@@ -35,13 +35,13 @@ import {
 } from './proxies.ts';
 
 const LINK = /^(?:vless|vmess|trojan|ss|hysteria2|hy2|socks|socks5|socks5h):\/\//i;
-/** Between links on one line. */
+/** The separator before a further link on the same line. */
 const BEFORE_NEXT = /\s(?=(?:vless|vmess|trojan|ss|hysteria2|hy2|socks|socks5|socks5h):\/\/)/i;
 const URI = /^[a-z][a-z0-9+.-]*:\/\//i;
 
 /**
- * Whether a document is a list of links: its first line is a URI, and one of its lines a link to a server.
- * That may be the second: lists begin with links of protocols that Weir lacks as well.
+ * Whether a document is a list of links: its first line is a URI, and one of its lines a link to a server. That may be
+ * a later line: lists may begin with links of protocols that Weir lacks.
  */
 export function isLinkList(text: string): boolean {
   const lines = linesOf(text);
@@ -49,8 +49,8 @@ export function isLinkList(text: string): boolean {
 }
 
 /**
- * Whether a text that is no other document has a link among lines that are none, such as the status of a
- * subscription. A URL in a text is no proxy.
+ * Whether a text of no other format has a link among other lines, such as the status of a subscription. A URL within a
+ * text does not count as a proxy.
  */
 export const hasShareLink = (text: string): boolean =>
   linesOf(text).some(({ line }) => LINK.test(line));
@@ -59,11 +59,11 @@ const isShareLink = (line: string): boolean => LINK.test(line) || isHttpProxy(li
 
 interface NumberedLine {
   readonly line: string;
-  /** From 1. */
+  /** Number of the line, from 1. */
   readonly number: number;
 }
 
-/** The lines that are neither empty nor a comment. */
+/** The numbered lines of a text without empty ones and comments. */
 const linesOf = (text: string): readonly NumberedLine[] =>
   trimmedLines(text)
     .map((line, index) => ({ line, number: index + 1 }))
@@ -84,7 +84,9 @@ export function readShareLinks(text: string): Routing {
   );
 }
 
-/** The text after the `#`, which is the name, or that of v2rayN's JSON; the number of a line that is no link. */
+/**
+ * The name of a link: the text after the `#`, or that of v2rayN's JSON; the line number for a line that is not a link.
+ */
 function nameOf(link: string, number: number): string {
   if (!URI.test(link)) return `line ${number}`;
   const at = link.indexOf('#');
@@ -102,7 +104,7 @@ function nameInJson(json: string): string {
   }
 }
 
-/** @throws {ImportError} */
+/** Reads a link of any supported scheme. @throws {ImportError} */
 function readShareLink(link: string): Reading {
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(link)?.[1]?.toLowerCase();
   switch (scheme) {
@@ -150,7 +152,7 @@ const readVless = (link: Link): Draft =>
 const readTrojan = (link: Link): Draft =>
   trojanDraft(link.place, link.stream('tls'), link.needUser('password'));
 
-/** Reads base64 of JSON, as v2rayN writes it, or the form of VLESS links. */
+/** Reads a VMess link: base64 of JSON, as in v2rayN, or the form of VLESS links. */
 function readVmess(text: string): Reading {
   const body = text.slice(text.indexOf('://') + 3).split('#', 1)[0] ?? '';
   const json = looselyFromBase64(body);
@@ -210,7 +212,7 @@ function readVmessJson(fields: ForeignObject): Draft {
   });
 }
 
-/** Reads SIP002 links, and the older form that is base64 as a whole. */
+/** Reads a Shadowsocks link: SIP002, or the older form that is base64 as a whole. */
 function readShadowsocks(text: string): Reading {
   let link = text;
   const { place, rest } = placeOf(text);

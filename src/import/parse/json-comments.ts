@@ -1,4 +1,4 @@
-/** JSON without comments and trailing commas, which sing-box and Xray accept. */
+/** Removes comments and trailing commas from JSON, which sing-box and Xray accept. */
 export function withoutComments(text: string): string {
   const parts: string[] = [];
   let from = 0;
@@ -16,7 +16,7 @@ export function withoutComments(text: string): string {
   return parts.join('');
 }
 
-/** The end of the string or comment at `at`; of any other character, the next one. */
+/** The index behind the string or comment at `at`; for any other character, the next index. */
 export function endOfPart(text: string, at: number): number {
   const after = (mark: string): number => {
     const found = text.indexOf(mark, at + (mark === '\n' ? 1 : 2));
@@ -30,10 +30,7 @@ export function endOfPart(text: string, at: number): number {
   return end + 1;
 }
 
-/**
- * The first character from `at` on that is neither white space nor part of a comment; empty at the
- * end.
- */
+/** The first character from `at` that is neither white space nor part of a comment; empty at the end. */
 function firstToken(text: string, at: number): string {
   return text.charAt(startOfToken(text, at));
 }
@@ -49,12 +46,12 @@ function startOfToken(text: string, at: number): number {
   return next;
 }
 
-/** What is no entry of a list that has entries behind it. */
+/** Values that cannot be entries, but may precede entries in a list. */
 const ODD_FIRST = /^(?:null|true|false|\d{1,20}|\[\s*\])\s*,/;
 
 /**
- * Whether a text is an object or a list of JSON behind comments, by its first two characters. `[` begins a
- * section of other formats too.
+ * Whether a text is a JSON object or list behind comments, judged by its first two characters. `[` also begins a
+ * section of other formats.
  */
 export function looksLikeJson(text: string): boolean {
   const start = startOfToken(text, 0);

@@ -1,14 +1,14 @@
 import { ImportError } from '../draft.ts';
 import { endOfPart, withoutComments } from './json-comments.ts';
 
-/** Levels of lists and objects within each other; documents have about ten. */
+/** Maximum nesting of lists and objects; documents have about ten levels. */
 const DEEPEST = 64;
 
-/** The most values of a document, which bounds the memory that they take. */
+/** Maximum number of values of a document, which bounds their memory. */
 const MOST_VALUES = 3_000_000;
 
 /**
- * The value of JSON, with comments and commas before the end, which sing-box and Xray accept.
+ * Parses JSON with comments and trailing commas, which sing-box and Xray accept.
  * @throws {ImportError}
  */
 export function parseJson(text: string): unknown {
@@ -21,7 +21,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Refuses brackets that are nested too deeply, or too many values, before they are parsed. */
+/** Rejects too deeply nested brackets, or too many values, before they are parsed. */
 function refuseLarge(text: string): void {
   let depth = 0;
   let values = 0;

@@ -15,18 +15,18 @@ import {
 } from 'yaml';
 import { ImportError } from '../draft.ts';
 
-/** Levels of lists and mappings within each other; documents have about ten. */
+/** Maximum nesting of lists and mappings; documents have about ten levels. */
 const DEEPEST = 64;
 
-/** The most marks that begin a line or a value; the library takes up to 20 µs for each. */
+/** Maximum number of marks that begin a line or a value; the library takes up to 20 µs for each. */
 const MOST_MARKS = 1_000_000;
 
-/** The most values of a document in which each alias stands for all that its anchor has. */
+/** Maximum number of values of a document, counting each alias as all values of its anchor. */
 const MOST_VALUES = 1_000_000;
 
 /**
- * The value of YAML. A scalar is text, so that a password of digits keeps its zeros; a plain one that YAML
- * calls null (nothing, `~`, `null`) is null.
+ * Parses YAML. A scalar is text, so that a password of digits keeps its zeros; a plain YAML null (nothing, `~`, `null`)
+ * is null.
  * @throws {ImportError}
  */
 export function parseYaml(text: string): unknown {
@@ -41,7 +41,7 @@ export function parseYaml(text: string): unknown {
   return new Values().of(document.contents, 0).value;
 }
 
-/** What YAML 1.1 and 1.2 read as null where it is not in quotes. */
+/** Unquoted scalars that YAML 1.1 and 1.2 read as null. */
 const NULL: ScalarTag = {
   identify: (value) => value === null,
   default: true,
@@ -57,8 +57,8 @@ const OPTIONS = {
 } as const satisfies SchemaOptions;
 
 /**
- * The first document of a stream. Duplicate keys are not detected, which would take quadratic time:
- * the last one counts. Nor are errors described, which reads the text again for each of them.
+ * The first document of a stream. Duplicate keys are not detected, which would take quadratic time: the last one
+ * counts. Errors are not described, since each description reads the text again.
  */
 function firstDocument(text: string, lines: LineCounter): Document {
   const composer = new Composer({
@@ -72,35 +72,35 @@ function firstDocument(text: string, lines: LineCounter): Document {
   throw new ImportError('empty YAML');
 }
 
-/** Characters that begin a line or a value, or could. */
+/** Characters that begin, or could begin, a line or a value. */
 const MARKS: ReadonlySet<number> = new Set(Array.from('\n,[]{}:?', (char) => char.charCodeAt(0)));
 
-/** Refuses a text with more values than the library handles in a few seconds. */
+/** Rejects a text with more values than the library handles in a few seconds. */
 function refuseLarge(text: string): void {
   let marks = 0;
   for (let at = 0; at < text.length; at++) if (MARKS.has(text.charCodeAt(at))) marks++;
   if (marks > MOST_MARKS) throw new ImportError(`YAML with more than ${MOST_MARKS} values`);
 }
 
-/** A value, and what it takes to read all of it. */
+/** A built value, with the cost of traversing it. */
 interface Built {
   readonly value: unknown;
-  /** How many values it has, with those that aliases stand for. */
+  /** Number of its values, including those that aliases stand for. */
   readonly size: number;
-  /** How many lists and mappings are within each other. */
+  /** Depth of its nested lists and mappings. */
   readonly height: number;
 }
 
 /**
- * Builds values of nodes in the order of the document. An alias shares the value of its anchor, which takes
- * no memory; what a reader would go through is bounded. Programs that share objects write any number of them.
+ * Builds values from nodes in document order. An alias shares the value of its anchor, which takes no memory; the cost
+ * of traversing the result is bounded. Programs that share objects write any number of aliases.
  */
 class Values {
   readonly #anchors = new Map<string, Built>();
 
   of(node: unknown, depth: number): Built {
     if (isAlias(node)) {
-      // An anchor that is still open is one that holds this alias.
+      // An anchor that is still open contains this alias.
       const built = this.#anchors.get(node.source);
       if (!built) throw new ImportError('YAML with an alias of no anchor');
       if (depth + built.height > DEEPEST) throw tooDeep();
@@ -149,7 +149,7 @@ class Values {
     return Object.fromEntries([...merged, ...own]);
   }
 
-  /** A key is text as it is written, also `null`. */
+  /** A key is text as written, including `null`. */
   #key(key: unknown): string {
     if (key === null) return '';
     if (!isScalar(key)) {
@@ -164,10 +164,10 @@ class Values {
 
 const tooDeep = (): ImportError => new ImportError(`YAML nested more than ${DEEPEST} levels deep`);
 
-/** The library reads `<<`, where it is not in quotes, as a symbol. */
+/** Whether a pair is a merge: the library reads an unquoted `<<` as a symbol. */
 const isMerge = ({ key }: Pair): boolean => isScalar(key) && typeof key.value === 'symbol';
 
-/** What a mapping takes over: the members of a mapping, or of several, of which the first counts. */
+/** The members that a mapping merges: those of a mapping, or of several, of which the first takes precedence. */
 function merges(value: unknown): readonly (readonly [string, unknown])[] {
   if (value === null) return [];
   const list: readonly unknown[] = Array.isArray(value) ? value : [value];

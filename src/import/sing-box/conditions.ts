@@ -5,9 +5,9 @@ import { expressionOf, literally } from '../values/expressions.ts';
 import { PRIVATE_NETWORKS, networkOf } from '../values/networks.ts';
 
 /**
- * The conditions of a rule on its destination, of which one is enough: each kind that the rule has is
- * an alternative. None if it has no such condition.
- * @throws {ImportError} for a value that Weir cannot match.
+ * The conditions of a rule on its destination, which sing-box joins by "or": each kind that the rule has is an
+ * alternative. Empty if it has no such condition.
+ * @throws {ImportError} for a value that Weir cannot match
  */
 export function destinationsOf(fields: ForeignObject): Matchers[] {
   const [suffixes, subdomains] = partition(textsOf(fields, 'domain_suffix'), (each) =>
@@ -15,7 +15,7 @@ export function destinationsOf(fields: ForeignObject): Matchers[] {
   );
   const patterns = [
     ...textsOf(fields, 'domain_regex'),
-    // With a leading dot subdomains alone match.
+    // With a leading dot only subdomains match.
     ...subdomains.map((each) => `${literally(each)}$`),
   ];
   const [codes, privateCodes] = partition(textsOf(fields, 'geoip'), (each) => each === 'private');
@@ -34,7 +34,7 @@ export function destinationsOf(fields: ForeignObject): Matchers[] {
   });
 }
 
-/** The condition on the client's address; empty for none. */
+/** The condition on the client's address; empty if there is none. */
 export function sourceOf(fields: ForeignObject): Matchers {
   const networks = [
     ...textsOf(fields, 'source_ip_cidr').map((each) => networkOf(each)),
@@ -44,8 +44,8 @@ export function sourceOf(fields: ForeignObject): Matchers {
 }
 
 /**
- * A list of strings, or one.
- * @throws {ImportError} for anything else, or empty strings alone, which would match nothing or everything.
+ * A list of strings, or a single one.
+ * @throws {ImportError} for any other value, or only empty strings, which would match nothing or everything
  */
 export function textsOf(fields: ForeignObject, key: string): readonly string[] {
   return statedOf(fields.list(key)).map((value) => {
@@ -55,8 +55,8 @@ export function textsOf(fields: ForeignObject, key: string): readonly string[] {
 }
 
 /**
- * Whether a condition without a value is there.
- * @throws {ImportError} for anything but true and false: it must not be taken for one of them.
+ * Whether a condition without a value is set.
+ * @throws {ImportError} for any value but true and false, since it must not be interpreted as either
  */
 export function isSet(fields: ForeignObject, key: string): boolean {
   const [value = false] = fields.list(key);
@@ -69,7 +69,7 @@ const alternatives = (lists: Readonly<Record<string, readonly string[]>>): Match
     values.length === 0 ? [] : [{ [key]: values }],
   );
 
-/** The values without a quality, and those with it. */
+/** Partitions values by a predicate: first those without it, then those with it. */
 function partition(
   values: readonly string[],
   has: (value: string) => boolean,
@@ -77,7 +77,10 @@ function partition(
   return [values.filter((each) => !has(each)), values.filter(has)];
 }
 
-/** @throws {ImportError} for capitals: sing-box compares names in lower case, so these never match there. */
+/**
+ * Checks a name. @throws {ImportError} for upper-case letters: sing-box compares names in lower case, so such a name
+ * never matches there
+ */
 function inLowerCase(text: string): string {
   if (text === text.toLowerCase()) return text;
   throw new ImportError(`${JSON.stringify(text)} has capitals, which never match in sing-box`);

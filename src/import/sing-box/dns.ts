@@ -6,7 +6,7 @@ import type { DnsDraft, DocumentKey } from '../routing.ts';
 import { notesOn } from '../verdicts.ts';
 import { dnsDraft, dnsUrlOf } from '../values/dns-server.ts';
 
-/** The DNS of a document. */
+/** The DNS settings of a document. */
 export interface DnsReading {
   readonly dns?: DnsDraft | undefined;
   readonly keys: readonly DocumentKey[];
@@ -15,9 +15,9 @@ export interface DnsReading {
 }
 
 /**
- * The server that sing-box's own connections are resolved with: `route.default_domain_resolver`, or
- * `dns.final`, or the first. The others have no place in Weir.
- * @param isDirect whether an outbound of a name is a direct one
+ * The server by which sing-box's own connections are resolved: `route.default_domain_resolver`, `dns.final`, or the
+ * first. Weir has no equivalent for the others.
+ * @param isDirect whether an outbound name is a direct one
  */
 export function readDns(
   dns: ForeignObject,
@@ -63,12 +63,12 @@ function isDetoured(server: unknown, isDirect: (outbound: string) => boolean): b
 }
 
 interface ServerReading {
-  /** Nothing for the system's resolver. */
+  /** Absent for the system's resolver. */
   readonly dns?: DnsDraft;
   readonly notes: readonly string[];
 }
 
-/** @throws {ImportError} for a server that Weir cannot ask. */
+/** Reads a server. @throws {ImportError} for one that Weir does not support */
 function serverOf(
   value: unknown,
   source: string,
@@ -88,7 +88,7 @@ function serverOf(
   return { ...(dns && { dns }), notes: notesOn(fields, SING_BOX_DNS_KEYS) };
 }
 
-/** The older form: `address` is a URL. */
+/** Reads a server in the older form, in which `address` is a URL. */
 function byUrl(fields: ForeignObject, source: string): DnsDraft | undefined {
   const { scheme, host, port, path } = dnsUrlOf(fields.needText('address'));
   switch (scheme) {

@@ -5,7 +5,7 @@ import type { TargetNames } from '../targets.ts';
 import { secondsOf } from '../values/durations.ts';
 import { notesOn } from '../verdicts.ts';
 
-/** A `selector`, which stands for its initial member, or an `urltest`. */
+/** Reads a `selector`, which stands for its initial member, or an `urltest`. */
 export function readGroup(value: unknown, names: TargetNames): ForeignGroup {
   const fields = new ForeignObject(value);
   const members = fields.list('outbounds').filter((each) => typeof each === 'string');
@@ -34,5 +34,5 @@ export function readGroup(value: unknown, names: TargetNames): ForeignGroup {
   };
 }
 
-/** Seconds between the tests of an `urltest`. */
+/** Default seconds between the tests of an `urltest`. */
 const DEFAULT_INTERVAL = 180;

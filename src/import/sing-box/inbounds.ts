@@ -24,9 +24,9 @@ import { secondsOf } from '../values/durations.ts';
 import { isVersion6, networkOf } from '../values/networks.ts';
 import { notesOn } from '../verdicts.ts';
 
-/** What the inbounds of a document have to do with each other and with its rules. */
+/** The context of a document's inbounds: its rules and ports. */
 export interface InboundScope {
-  /** Whether an inbound of a name is sniffed by an action of the rules. */
+  /** Whether an action of the rules sniffs the named inbound. */
   isSniffed(name: string): boolean;
   /** The ports of the document. */
   readonly taken: Set<number>;
@@ -39,12 +39,12 @@ function inboundOf(fields: ForeignObject, scope: InboundScope): InboundReading {
   const name = fields.text('tag') ?? '';
   const type = fields.text('type') ?? '';
   const sniffing = fields.flag('sniff') || scope.isSniffed(name);
-  // Told beside the rules: see `resolvingInbounds`.
+  // Reported beside the rules: see `resolvingInbounds`.
   fields.text('domain_strategy');
   if (type === 'tun') return tunOf(fields, { name, sniffing });
   const place = {
     name,
-    // sing-box listens on the loopback address too when none is named.
+    // sing-box too listens on loopback by default.
     listen: fields.text('listen'),
     port: portOf(fields),
     sniffing,
@@ -117,19 +117,19 @@ function inboundOf(fields: ForeignObject, scope: InboundScope): InboundReading {
   }
 }
 
-/** 0 lets the kernel choose, as it does without the key. */
+/** The port of an inbound; 0, as well as no key, lets the kernel choose. */
 function portOf(fields: ForeignObject): number {
   const port = fields.number('listen_port') ?? 0;
   if (port >= 0 && port < 65_536) return port;
   throw new ImportError('its port is not a number up to 65535');
 }
 
-/** The `users` of an inbound, of which each type of server reads its own keys. */
+/** The `users` of an inbound, of which each protocol reads its own keys. */
 interface Users {
   readonly list: readonly ForeignObject[];
   accounts(): readonly ProxyAccount[];
   passwords(): readonly PasswordUser[];
-  /** Notes on what was not read; to be asked for last. */
+  /** Notes on unread keys; call it last. */
   notes(): readonly string[];
 }
 
@@ -151,7 +151,7 @@ function refuseTls(fields: ForeignObject): void {
   }
 }
 
-/** @throws {ImportError} for a server whose certificate is not in a file. */
+/** The certificate of a server. @throws {ImportError} if it is not in a file */
 function tlsOf(fields: ForeignObject): CertificateFiles | undefined {
   const tls = fields.fields('tls');
   if (!tls.flag('enabled')) return undefined;

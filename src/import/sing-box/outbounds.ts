@@ -29,11 +29,11 @@ const READER: EntryReader = {
   family: familyOf,
 };
 
-/** The servers of a configuration. */
+/** Reads the servers of a configuration. */
 export const readOutbounds = (servers: readonly unknown[]): readonly ImportedEntry[] =>
   bounded('servers', servers).map((each) => readEntry(each, READER));
 
-/** `domain_strategy`, or that of the resolver; Weir accepts the same words. */
+/** The `domain_strategy` of an outbound, or that of its resolver; Weir accepts the same values. */
 function familyOf(fields: ForeignObject): string | undefined {
   const own = fields.text('domain_strategy') ?? '';
   const resolver = fields.list('domain_resolver')[0];
@@ -147,7 +147,7 @@ function streamFor(fields: ForeignObject): StreamDraft | undefined {
   );
 }
 
-/** The peer of an endpoint, or of the older outbound, whose keys include those of the peer. */
+/** The peer of an endpoint, or of the older outbound, which has the keys of the peer itself. */
 const peerOf = (
   fields: ForeignObject,
 ): { readonly fields: ForeignObject; readonly isEndpoint: boolean } =>

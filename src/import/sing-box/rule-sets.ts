@@ -4,13 +4,13 @@ import { nameOf } from '../read-entry.ts';
 import type { Matchers } from '../routing.ts';
 import { destinationsOf } from './conditions.ts';
 
-/** The lists of a document that rules name, each as alternatives. */
+/** The rule sets of a document, each converted to alternatives. */
 export class RuleSets {
   readonly #values = new Map<string, unknown>();
   readonly #read = new Map<string, RuleSetReading>();
   #named = 0;
 
-  /** @param list `route.rule_set` */
+  /** @param list the value of `route.rule_set` */
   constructor(list: readonly unknown[]) {
     for (const each of list) {
       const tag = nameOf(each, 'tag');
@@ -19,8 +19,8 @@ export class RuleSets {
   }
 
   /**
-   * A list for one more rule, which gets a copy of its entries.
-   * @throws {ImportError} for a list that Weir cannot have, and when rules have too many entries of lists.
+   * The conversion of a rule set for a further rule, which gets a copy of its entries.
+   * @throws {ImportError} for a rule set that Weir does not support, and when rules have too many entries of rule sets
    */
   of(tag: string): RuleSetReading {
     const reading = this.#known(tag);
@@ -59,7 +59,10 @@ export class RuleSets {
     }
   }
 
-  /** Rules with other conditions than on the destination would have to be joined with those of the rule. */
+  /**
+   * Converts inline rules. Conditions other than on the destination are not supported: they would have to be joined
+   * with those of the rule.
+   */
   #inline(tag: string, rules: readonly unknown[]): readonly Matchers[] {
     if (rules.length > MAX_INLINE) {
       throw new ImportError(
@@ -82,7 +85,7 @@ export class RuleSets {
 
 const MAX_INLINE = 16;
 
-/** The most entries that rules get from lists: a long list that many rules name would become much larger. */
+/** Maximum number of entries that rules get from rule sets: a long one that many rules name would multiply. */
 const MAX_NAMED = 1_000_000;
 
 const entriesIn = ({ any }: RuleSetReading): number =>
@@ -92,14 +95,14 @@ const entriesIn = ({ any }: RuleSetReading): number =>
     0,
   );
 
-/** What a rule_set is for Weir. */
+/** A converted rule set. */
 export interface RuleSetReading {
-  /** A flow in the list matches one of these. */
+  /** A flow in the rule set matches one of these alternatives. */
   readonly any: readonly Matchers[];
   readonly note?: string;
 }
 
-/** `geosite-cn.srs`, `geo/geosite/cn.srs`: the lists of the geo files, one by one. */
+/** File names of single lists of the geo files: `geosite-cn.srs`, `geo/geosite/cn.srs`. */
 const GEO_FILE = /(?:^|[/\\])(?:(?<kind>geosite|geoip)[-/])(?<code>[^/\\?]{1,100})\.(?:srs|json)$/i;
 
 function geoList(tag: string, place: string): RuleSetReading {

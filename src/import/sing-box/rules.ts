@@ -11,21 +11,21 @@ import { portsOf } from '../values/ports.ts';
 import { destinationsOf, isSet, sourceOf, textsOf } from './conditions.ts';
 import type { RuleSets } from './rule-sets.ts';
 
-/** What the rules of a document refer to. */
+/** The context of a document's rules. */
 export interface RuleScope {
   readonly names: TargetNames;
   readonly ruleSets: RuleSets;
   /** Names of outbounds of the type `dns`. */
   readonly dnsOutbounds: ReadonlySet<string>;
-  /** In lower case: the mode that sing-box starts in. */
+  /** sing-box's initial mode, in lower case. */
   readonly mode: string;
-  /** Where flows would go that carry queries, if Weir answered them as the document says. */
+  /** The target of flows with queries that sing-box would answer and Weir does not. */
   readonly queries: Target | undefined;
-  /** Whether `resolve` would have made flows match later rules. */
+  /** The target of flows that `resolve` would have made match later rules. */
   readonly resolved: Target | undefined;
 }
 
-/** One of `route.rules`. */
+/** Reads one of `route.rules`. */
 export function readRule(value: unknown, source: string, scope: RuleScope): RuleEntry {
   let target: Target | undefined;
   try {
@@ -53,7 +53,7 @@ type Action =
 
 const DIRECT: Target = { kind: 'direct' };
 
-/** @throws {ImportError} for an action that is unknown. */
+/** Reads the action of a rule. @throws {ImportError} for an unknown action */
 function actionOf(fields: ForeignObject, scope: RuleScope): Action {
   const action = fields.text('action') ?? '';
   switch (action) {
@@ -96,7 +96,7 @@ function bypassed(fields: ForeignObject, { names }: RuleScope): Target {
   return outbound === '' ? DIRECT : names.of(outbound);
 }
 
-/** Sniffing is a property of inbounds: see `sniffingOf`. */
+/** The action `sniff`. Sniffing is a property of inbounds: see `sniffingOf`. */
 function sniffed(fields: ForeignObject): Action {
   const others = fields.keys.filter((key) => !SNIFFED.has(key));
   return others.length === 0
@@ -113,20 +113,20 @@ function sniffed(fields: ForeignObject): Action {
 
 const SNIFFED: ReadonlySet<string> = new Set(['action', 'inbound', 'sniffer', 'timeout']);
 
-/** The condition of a rule: one of these has to match, or the rule never does. */
+/** The condition of a rule: one of the alternatives has to match, or the rule never does. */
 interface Condition {
   readonly any: readonly Matchers[];
   readonly notes: readonly string[];
-  /** Why it never matches. */
+  /** Why the rule never matches. */
   readonly never?: string;
 }
 
 const OTHER_MODE = 'it is for another mode than sing-box starts in, and Weir has no modes';
 
-/** How deep logical rules may stand inside of each other. */
+/** Maximum nesting of logical rules. */
 const MAX_DEPTH = 8;
 
-/** @throws {ImportError} for a condition that Weir lacks. */
+/** Reads the condition of a rule. @throws {ImportError} for a condition that Weir lacks */
 function conditionOf(fields: ForeignObject, scope: RuleScope, depth: number): Condition {
   if (isSet(fields, 'invert')) {
     throw new ImportError('"invert": Weir has no rules for flows that do not match');
@@ -147,7 +147,7 @@ function logical(fields: ForeignObject, scope: RuleScope, depth: number): Condit
   if (depth >= MAX_DEPTH) throw new ImportError(`its rules are nested more than ${MAX_DEPTH} deep`);
   const parts = fields.list('rules').map((each) => {
     const part = new ForeignObject(each);
-    // What a part would do by itself is ignored by sing-box too.
+    // sing-box ignores the action of a nested rule too.
     for (const key of ['action', 'outbound']) part.text(key);
     const { any, notes } = conditionOf(part, scope, depth + 1);
     return { any, notes: [...notes, ...notesOnRule(part, SING_BOX_RULE_KEYS)] };
@@ -161,8 +161,8 @@ function logical(fields: ForeignObject, scope: RuleScope, depth: number): Condit
 }
 
 /**
- * sing-box joins the conditions on the destination by "or", those on the port by "or", and all groups
- * of conditions by "and". Weir joins all kinds by "and".
+ * Reads the condition of a plain rule. sing-box joins the conditions on the destination by "or", those on the port by
+ * "or", and all groups of conditions by "and". Weir joins all kinds by "and".
  */
 function plain(fields: ForeignObject, scope: RuleScope): Condition {
   const notes: string[] = [];
@@ -179,12 +179,12 @@ function plain(fields: ForeignObject, scope: RuleScope): Condition {
   };
   const any = destinations.length === 0 ? [{}] : merged(destinations);
   const limited = withVersion(any, fields);
-  // All keys have been read by here, so that what is left over is what Weir does not know.
+  // All known keys have been read at this point, so that the remaining ones are unknown to Weir.
   if (mode !== '' && mode.toLowerCase() !== scope.mode) return { ...NEVER, never: OTHER_MODE };
   if (mode !== '') {
     notes.push('Weir has no modes: the rule always holds, as in the mode that sing-box starts in');
   }
-  // A list without entries matches nothing, unlike no list.
+  // An empty list matches nothing, unlike a missing one.
   const isEmpty = destinations.length === 0 && lists.length > 0;
   if (network === 'none' || isEmpty) return NEVER;
   return { any: limited.map((each) => ({ ...each, ...rest })), notes };
@@ -192,7 +192,7 @@ function plain(fields: ForeignObject, scope: RuleScope): Condition {
 
 const NEVER: Condition = { any: [], notes: [] };
 
-/** Alternatives with one kind of condition each; those of one kind are joined. */
+/** Merges alternatives that have only one kind of condition, by kind. */
 function merged(alternatives: readonly Matchers[]): readonly Matchers[] {
   const lists = new Map<string, Set<string>>();
   for (const each of alternatives) {
@@ -205,7 +205,7 @@ function merged(alternatives: readonly Matchers[]): readonly Matchers[] {
   return [...lists].map(([key, values]) => ({ [key]: [...values] }));
 }
 
-/** The network of a rule; `none` where it is one that Weir has no flows of. */
+/** The network of a rule; `none` if Weir has no flows of it. */
 function networkIn(fields: ForeignObject): Matchers | 'none' {
   const networks = textsOf(fields, 'network');
   if (networks.length === 0) return {};
@@ -228,7 +228,7 @@ function inboundIn(fields: ForeignObject): Matchers {
   return names.length === 0 ? {} : { inbound_tag: names };
 }
 
-/** Limits destinations to addresses of one version of IP. */
+/** Restricts destinations to addresses of one IP version. */
 function withVersion(any: readonly Matchers[], fields: ForeignObject): readonly Matchers[] {
   const version = fields.number('ip_version') ?? 0;
   if (version === 0) return any;

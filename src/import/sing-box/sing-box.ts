@@ -19,7 +19,7 @@ const GROUPS: ReadonlySet<string> = new Set(['selector', 'urltest']);
 
 const typeOf = (value: unknown): string => nameOf(value, 'type');
 
-/** A configuration of sing-box. */
+/** Reads a configuration of sing-box. */
 export function readSingBox(document: ForeignObject): Routing {
   const all = [...document.entries('outbounds'), ...document.entries('endpoints')];
   const groups = bounded(
@@ -74,30 +74,33 @@ const isDirectTarget = (target: Target, entries: readonly ImportedEntry[]): bool
   target.kind === 'direct' ||
   (target.kind === 'entry' && entries[target.index]?.draft?.protocol === 'freedom');
 
-/** The name of the server that addresses of outbounds are resolved by. */
+/** The name of the DNS server that resolves the addresses of outbounds. */
 function resolverOf(route: ForeignObject): string {
   const [value] = route.entries('default_domain_resolver');
   if (typeof value === 'string') return value;
   return route.fields('default_domain_resolver').text('server') ?? '';
 }
 
-/** The mode of the Clash API that sing-box starts in, in lower case. */
+/** sing-box's initial mode of the Clash API, in lower case. */
 const modeOf = (document: ForeignObject): string =>
   (
     document.fields('experimental').fields('clash_api').text('default_mode') || 'Rule'
   ).toLowerCase();
 
-/** Conditions that match addresses, which a name has once it is resolved. */
+/** Conditions on addresses, which names match once they are resolved. */
 const BY_ADDRESS = ['ip_cidr', 'ip_is_private', 'geoip', 'rule_set', 'rules'] as const;
 
-/** Whether a rule sends flows by their addresses elsewhere than to a direct connection. */
+/** Whether a rule routes flows by their addresses to an outbound that is not direct. */
 function sendsAddresses(value: unknown, isDirect: (outbound: string) => boolean): boolean {
   const fields = new ForeignObject(isObject(value) ? value : undefined);
   if (!BY_ADDRESS.some((key) => fields.has(key))) return false;
   return nameOf(value, 'action') !== 'direct' && !isDirect(nameOf(value, 'outbound'));
 }
 
-/** An older way to resolve the names of flows before rules are applied. */
+/**
+ * Skipped rules that report `domain_strategy` of inbounds, an older way to resolve the names of flows before rules are
+ * applied.
+ */
 const resolvingInbounds = (
   inbounds: readonly unknown[],
   target: Target | undefined,
@@ -108,7 +111,7 @@ const resolvingInbounds = (
       : [{ source: `inbounds[${index}].domain_strategy`, skipped: NOT_RESOLVED, target }],
   );
 
-/** Which inbounds the actions of rules sniff. */
+/** A predicate for the inbounds that actions of rules sniff. */
 function sniffingOf(rules: readonly unknown[]): (inbound: string) => boolean {
   const sniffed = new Set<unknown>();
   for (const each of rules) {

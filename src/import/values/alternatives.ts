@@ -1,13 +1,13 @@
 import { ImportError } from '../draft.ts';
 import type { Matchers } from '../routing.ts';
 
-/** The most alternatives that one rule may become. */
+/** Maximum number of alternatives of one rule. */
 const MAX_ALTERNATIVES = 64;
 
 /**
- * A flow matches when one of `left` and one of `right` does. Pairs that no flow can match are left out.
- * @throws {ImportError} when two conditions of one kind would have to hold, which a rule of Weir cannot
- *   say, or there are too many pairs.
+ * The conjunction of two lists of alternatives: every pair of one from each. Pairs that no flow can match are left out.
+ * @throws {ImportError} when a pair has two conditions of the same kind, which a rule of Weir cannot express, or there
+ * are too many pairs
  */
 export function both(left: readonly Matchers[], right: readonly Matchers[]): readonly Matchers[] {
   if (left.length * right.length > MAX_ALTERNATIVES) {

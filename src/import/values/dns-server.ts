@@ -6,10 +6,10 @@ import type { DnsDraft } from '../routing.ts';
 export interface ForeignDnsServer {
   readonly source: string;
   readonly backend: DnsDraft['settings']['backend'];
-  /** An address or a name; brackets are left out. */
+  /** An address or a name, without brackets. */
   readonly host: string;
   readonly port?: number | undefined;
-  /** The name that its certificate is for; by default the host. */
+  /** The name that its certificate must have; the host by default. */
   readonly serverName?: string | undefined;
   readonly path?: string | undefined;
   readonly caFile?: string | undefined;
@@ -18,8 +18,8 @@ export interface ForeignDnsServer {
 const PORTS = { udp: 53, tls: 853, https: 443 } as const;
 
 /**
- * The table `[dns]` for a server.
- * @throws {ImportError} for a server that is named by a domain, which would have to be resolved first.
+ * Converts a server to the table `[dns]`.
+ * @throws {ImportError} for a server with a domain name, which would have to be resolved first
  */
 export function dnsDraft(server: ForeignDnsServer): DnsDraft {
   const { source, backend, path } = server;
@@ -59,16 +59,16 @@ export function dnsDraft(server: ForeignDnsServer): DnsDraft {
 const pathOf = (path = ''): string =>
   path === '' ? '/dns-query' : path.startsWith('/') ? path : `/${path}`;
 
-/** `scheme://host:port/path` of a DNS server, or an address alone. */
+/** The parts of `scheme://host:port/path` of a DNS server, or of an address alone. */
 export interface DnsUrl {
-  /** In lower case; empty for an address alone. */
+  /** Scheme in lower case; empty for an address alone. */
   readonly scheme: string;
   readonly host: string;
   readonly port: number | undefined;
   readonly path: string;
 }
 
-/** @throws {ImportError} for a port that is none. */
+/** Parses the URL of a DNS server. @throws {ImportError} for an invalid port */
 export function dnsUrlOf(text: string): DnsUrl {
   const mark = text.indexOf('://');
   const scheme = mark < 0 ? '' : text.slice(0, mark).toLowerCase();
@@ -76,7 +76,7 @@ export function dnsUrlOf(text: string): DnsUrl {
   const slash = mark < 0 ? -1 : rest.indexOf('/');
   const authority = slash < 0 ? rest : rest.slice(0, slash);
   const path = slash < 0 ? '' : rest.slice(slash);
-  // An IPv6 address alone has no port.
+  // A bare IPv6 address has no port.
   if (parseIP(authority)) return { scheme, host: authority, port: undefined, path };
   const colon = authority.lastIndexOf(':');
   if (colon < 0 || authority.endsWith(']')) {

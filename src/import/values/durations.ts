@@ -12,8 +12,8 @@ const UNITS: ReadonlyMap<string, number> = new Map([
 const PART = /(?<amount>\d{1,9}(?:\.\d{1,9})?)(?<unit>[a-zµ]{1,2})/gy;
 
 /**
- * Whole seconds, at least 1, of a duration as Go writes it (`1m30s`), or of a number of seconds;
- * `undefined` for anything else.
+ * Parses a duration in Go's syntax (`1m30s`), or a number of seconds, to whole seconds, at least 1; `undefined` for any
+ * other text.
  */
 export function secondsOf(text: string): number | undefined {
   if (/^\d{1,9}$/.test(text)) return Math.max(1, Number(text));

@@ -1,19 +1,22 @@
 import { quoted } from '../../printable.ts';
 import { ImportError } from '../draft.ts';
 
-/** What Rust's regex reads otherwise than Go's: set operations, nested classes, a count without a start. */
+/**
+ * Syntax that Rust's regex interprets differently than Go's: set operations, nested classes, a repetition without a
+ * minimum.
+ */
 const OTHER_MEANING = /&&|--|~~|\{,/;
 
 /**
- * An expression of Go's regexp that means the same in Rust's, if it is valid there.
- * @throws {ImportError} for any other.
+ * Checks that an expression of Go's regexp has the same meaning in Rust's, if it is valid there.
+ * @throws {ImportError} for any other expression
  */
 export function expressionOf(pattern: string): string {
   if (!OTHER_MEANING.test(pattern) && !hasNestedClass(pattern)) return pattern;
   throw new ImportError(`${quoted(pattern)} means something else in Weir's regular expressions`);
 }
 
-/** Whether there is a bracket inside of a character class that is none of `[:alpha:]`. */
+/** Whether a character class contains a bracket that does not begin `[:alpha:]`. */
 function hasNestedClass(pattern: string): boolean {
   let isInside = false;
   for (let at = 0; at < pattern.length; at++) {
@@ -22,7 +25,7 @@ function hasNestedClass(pattern: string): boolean {
     else if (char === '[' && isInside && pattern[at + 1] !== ':') return true;
     else if (char === '[' && !isInside) {
       isInside = true;
-      // A bracket that comes first is a member of the class.
+      // A bracket in first position is a member of the class.
       if (pattern[at + 1] === '^') at++;
       if (pattern[at + 1] === ']') at++;
     } else if (char === '[') at = endOfNamedClass(pattern, at);
@@ -31,12 +34,12 @@ function hasNestedClass(pattern: string): boolean {
   return false;
 }
 
-/** The last character of `[:alpha:]` at `at`. */
+/** The index of the last character of the `[:alpha:]` at `at`. */
 function endOfNamedClass(pattern: string, at: number): number {
   const end = pattern.indexOf(':]', at);
   return end < 0 ? pattern.length : end + 1;
 }
 
-/** A text as an expression that matches nothing else. */
+/** Escapes a text as an expression that matches only it. */
 export const literally = (text: string): string =>
   text.replaceAll(/[\\.+*?()|[\]{}^$]/g, String.raw`\$&`);

@@ -1,6 +1,6 @@
 /**
- * Words that begin entries which providers put among their nodes to show a message in a list: what is left
- * of the quota, when the subscription ends, where the website is.
+ * Phrases at the beginning of entries that providers add to their lists as messages: the remaining quota, the end of
+ * the subscription, the website.
  */
 const INFORMATION: readonly string[] = [
   'traffic',
@@ -91,7 +91,7 @@ const INFORMATION: readonly string[] = [
   'сайт',
 ];
 
-/** Names that are information without anything behind them. */
+/** Names that are messages on their own. */
 const COMPLETE: ReadonlySet<string> = new Set([
   'expired',
   'no nodes',
@@ -116,7 +116,7 @@ const COMPLETE: ReadonlySet<string> = new Set([
   '流量耗尽',
 ]);
 
-/** What no name of a server begins with, whatever follows it. */
+/** Beginnings that no name of a server has, whatever follows. */
 const BEGINNINGS: readonly string[] = [
   '剩余流量',
   '套餐到期',
@@ -130,8 +130,8 @@ const LONGEST_NAME = 200;
 const UNITS: readonly string[] = ['b', 'kb', 'mb', 'gb', 'tb', 'kib', 'mib', 'gib', 'tib', '%'];
 
 /**
- * Whether an entry of a list, by its name, informs about the subscription and is no server: `Traffic: 12 GB
- * left`, `Expires 2026-12-31`, `剩余流量：3.2GB`. A word alone is not enough, except where nothing follows it.
+ * Whether an entry of a list is a message about the subscription by its name, and not a server: `Traffic: 12 GB left`,
+ * `Expires 2026-12-31`, `剩余流量：3.2GB`. A word alone is not enough, unless nothing follows it.
  */
 export function isInformation(name: string): boolean {
   const text = plainText(name.slice(0, LONGEST_NAME));
@@ -143,16 +143,16 @@ export function isInformation(name: string): boolean {
     const rest = text.slice(word.length);
     const next = rest.trimStart();
     if (next !== '' && SEPARATORS.includes(next.charAt(0))) return true;
-    // Behind a Latin word without a separator only a quantity or a date informs: "traffic jp 1" is a node.
+    // After a Latin word without a separator only a quantity or a date makes a message: "traffic jp 1" is a node.
     const isWhole = rest.startsWith(' ') || !/^[a-z]/.test(word);
     return isWhole && (isQuantity(next) || startsWithDate(next));
   });
 }
 
-/** `30 days left`, `12 days`. */
+/** A remaining time: `30 days left`, `12 days`. */
 const TIME_LEFT = /^\d{1,5} ?(?:days?|hours?)(?: (?:left|remaining|remain))?$/;
 
-/** In lower case, without the emoji and brackets around it. */
+/** A name in lower case, without surrounding emoji and brackets. */
 function plainText(name: string): string {
   const text = name.normalize('NFKC').toLowerCase();
   let start = 0;
@@ -164,17 +164,17 @@ function plainText(name: string): string {
 
 const isWordAt = (text: string, at: number): boolean => /[\p{L}\p{N}]/u.test(text.charAt(at));
 
-/** `12 GB`, `3.5GB / 100GB`, `80%`: a text that starts with a number of bytes or percent. */
+/** Whether a text starts with a number of bytes or percent: `12 GB`, `3.5GB / 100GB`, `80%`. */
 function isQuantity(text: string): boolean {
   const digits = numberLength(text);
-  // Names count their servers with two digits: `01 GB`.
+  // Some providers number their servers with two digits: `01 GB`.
   if (digits === 0 || /^0\d/.test(text)) return false;
   const rest = text.slice(digits).trimStart();
   const unit = UNITS.findLast((each) => rest.startsWith(each));
   return unit !== undefined && BEHIND_QUANTITY.test(rest.slice(unit.length));
 }
 
-/** What follows a quantity. Another word makes it the name of a server: `1 GB London`. */
+/** Text that may follow a quantity. With any other word it is the name of a server: `1 GB London`. */
 const BEHIND_QUANTITY =
   /^(?:[^\p{L}\p{N}]*$|\s*[/]\s*[\d∞]|\s*[|:：=~,;()（）]|\s+-\s|\s+(?:left|remain|used|free|of|out|total|avail|per|traffic|data|until|expire)|\s*[\p{Script=Han}\p{Script=Cyrillic}])/u;
 
@@ -184,6 +184,6 @@ function numberLength(text: string): number {
   return at;
 }
 
-/** `2026-12-31`, `2026/12/31` and what follows. */
+/** Whether a text starts with a date, such as `2026-12-31` or `2026/12/31`. */
 const startsWithDate = (text: string): boolean =>
   /^(?:on |at |in )?(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,4} (?:days?|hours?))/.test(text);

@@ -1,6 +1,6 @@
 import type { ForeignObject } from '../foreign-object.ts';
 
-/** The levels of other programs, in lower case, by those of `[log].level`. */
+/** Levels of `[log].level` by those of other programs, in lower case. */
 const LEVELS: ReadonlyMap<string, string> = new Map([
   ['none', 'off'],
   ['silent', 'off'],
@@ -14,10 +14,10 @@ const LEVELS: ReadonlyMap<string, string> = new Map([
   ['trace', 'trace'],
 ]);
 
-/** Weir's level for the name of another program's; `undefined` for one that it does not have. */
+/** Weir's level for the name of another program's level; `undefined` for an unknown name. */
 export const levelOf = (name: string): string | undefined => LEVELS.get(name.toLowerCase());
 
-/** `[log].level` of sing-box's `log`. */
+/** Converts sing-box's `log` to `[log].level`. */
 export function logLevelOf(log: ForeignObject): string | undefined {
   const level = log.text('level') ?? '';
   return log.flag('disabled') ? 'off' : levelOf(level);

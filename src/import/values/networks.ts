@@ -3,8 +3,8 @@ import { formatIP, parseIP } from '../../ip/ip-text.ts';
 import { ImportError } from '../draft.ts';
 
 /**
- * The networks that Go's net/netip calls private, loopback, link-local, multicast or unspecified: what
- * sing-box means by `ip_is_private`.
+ * The networks that Go's net/netip considers private, loopback, link-local, multicast or unspecified, which
+ * `ip_is_private` of sing-box matches.
  */
 export const PRIVATE_NETWORKS: readonly string[] = [
   '0.0.0.0/32',
@@ -21,7 +21,7 @@ export const PRIVATE_NETWORKS: readonly string[] = [
   'ff00::/8',
 ];
 
-/** The list `private` of a `geoip.dat`: addresses that are not of the public internet. */
+/** The list `private` of a `geoip.dat`: addresses outside the public internet. */
 export const GEOIP_PRIVATE: readonly string[] = [
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -46,15 +46,15 @@ export const GEOIP_PRIVATE: readonly string[] = [
   'ff00::/8',
 ];
 
-/** Every address of a version of IP. */
+/** The network of all addresses of an IP version. */
 export const everyAddress = (version: 4 | 6): string => (version === 4 ? '0.0.0.0/0' : '::/0');
 
-/** Whether a network in text is of IPv6. */
+/** Whether a network in text form is IPv6. */
 export const isVersion6 = (network: string): boolean => network.includes(':');
 
 /**
- * A network without host bits, which other programs accept and ignore.
- * @throws {ImportError} unless it is an address, with or without a prefix length.
+ * Parses a network, and clears host bits, which other programs accept and ignore.
+ * @throws {ImportError} unless it is an address, with or without a prefix length
  */
 export function networkOf(text: string): string {
   const parsed = parseInterfaceAddress(text.trim());

@@ -4,9 +4,9 @@ import { ImportError } from '../draft.ts';
 const LARGEST = 0xffff;
 
 /**
- * A port or a range, in the syntax of `[[route.rule]].port`.
- * @param separator between the ends of a range: `:` of sing-box, which may leave out one of them, or `-`
- * @throws {ImportError} for anything else.
+ * Converts a port or a range to the syntax of `[[route.rule]].port`.
+ * @param separator separator of a range's ends: `:` in sing-box, where one end may be omitted, or `-`
+ * @throws {ImportError} for any other value
  */
 export function portsOf(value: unknown, separator: ':' | '-'): string {
   const text = String(value).trim();
@@ -20,7 +20,7 @@ export function portsOf(value: unknown, separator: ':' | '-'): string {
   return low === high ? String(low) : `${low}-${high}`;
 }
 
-/** @param missing what an empty text stands for */
+/** Parses a port. @param missing the value of an empty text */
 function portOf(text: string, missing: number | undefined): number | undefined {
   if (text === '') return missing;
   const port = /^\d{1,5}$/.test(text) ? Number(text) : LARGEST + 1;

@@ -7,21 +7,21 @@ import { followLineOf } from './follow.ts';
 import { balancerText, comment } from './tables.ts';
 import type { WrittenServers } from './servers.ts';
 
-/** The balancers that a document's groups become. */
+/** The balancers written for a document's groups. */
 export interface WrittenBalancers {
-  /** Tags by the index of their group. */
+  /** Tags of the balancers, by the index of their group. */
   readonly tags: ReadonlyMap<number, string>;
   readonly texts: readonly string[];
-  /** What is said about groups, by their index. */
+  /** Notes on groups, by their index. */
   readonly notes: ReadonlyMap<number, readonly string[]>;
 }
 
-/** The most members that are named in a note. */
+/** Maximum number of members named in a note. */
 const MOST_NAMED = 5;
 
 /**
- * Writes a balancer for each group of servers that `wanted` leads to. Its members are the servers
- * that a TCP connection can probe; a group with none stands for its first server.
+ * Writes a balancer for each group of servers that `wanted` leads to. Its members are the servers that can be probed
+ * over TCP; a group without such members stands for its first server.
  */
 export function writeBalancers(
   { entries, groups }: Pick<Routing, 'entries' | 'groups'>,
@@ -73,22 +73,22 @@ export function writeBalancers(
 const FOLLOWING =
   'Below "follows", `weir subscribe` changes the members when the nodes of a source change.';
 
-/** Whether a TCP connection can probe a server. */
+/** Whether a server can be probed over TCP. */
 const isProbed = (entry: ImportedEntry | undefined): boolean =>
   entry?.draft?.server !== undefined && entry.draft.protocol !== 'hysteria2';
 
-/** Whether a server would be a member of a group of all. */
+/** Whether a server would be a member of a group of all servers. */
 const isCandidate = (entry: ImportedEntry | undefined): boolean =>
   isProbed(entry) && !isInformation(entry?.draft?.name ?? '');
 
 /**
- * Seconds between probes, where they are to be more frequent than by default. Longer intervals spare what other
- * programs do, a request through each member: a probe is one connection to its server.
+ * Seconds between probes, if they are shorter than the default. Other programs use long intervals because they send a
+ * request through each member: a probe of Weir is only a connection to its server.
  */
 const intervalOf = ({ interval }: ForeignGroup): number | undefined =>
   interval !== undefined && interval < DEFAULT_INTERVAL ? interval : undefined;
 
-/** That of `probe_interval`, in seconds. */
+/** The default of `probe_interval`, in seconds. */
 const DEFAULT_INTERVAL = 30;
 
 const NOT_MEMBERS =

@@ -1,17 +1,17 @@
 /**
- * Weir's own checks of a configuration without its API: resolves with the error, or `undefined` when
- * there is none. `configProblem` of `src/app` is one.
+ * Weir's checks of a configuration without its API: resolves with the error, or `undefined` for a valid one.
+ * `configProblem` of `src/app` is an implementation.
  */
 export type ConfigCheck = (text: string) => Promise<string | undefined>;
 
-/** The most checks for one kind of part; each reads a whole text. */
+/** Maximum number of checks for one kind of part; each reads a whole text. */
 const MOST_CHECKS = 5000;
 
 /**
- * Why items are invalid. Checks all of them together, and halves while that fails: a list with few
- * invalid items takes few checks.
+ * Finds the invalid items and why. It checks all of them together, and halves while that fails: a list with few invalid
+ * items takes few checks.
  *
- * @param textOf a configuration that has these items
+ * @param textOf returns a configuration with these items
  */
 export async function problemsIn<T>(
   items: readonly T[],

@@ -11,25 +11,25 @@ import { writeServers } from './servers.ts';
 import { presetOf, settleDefault, Targets } from './settle.ts';
 import { comment, ruleText, tableText } from './tables.ts';
 
-/** What writers need beside the document. */
+/** The dependencies and parameters of writers. */
 export interface WriteOptions {
   readonly check: ConfigCheck;
-  /** Paths of geo files, as they are written; rules that need one that is missing are left out. */
+  /** Paths of geo files to write; rules that need a missing one are left out. */
   readonly geoip?: string | undefined;
   readonly geosite?: string | undefined;
 }
 
-/** A document in Weir's form. */
+/** A document converted to Weir's form. */
 export interface WrittenConfig {
   readonly text: string;
   readonly report: ImportReport;
 }
 
 /**
- * A whole configuration made of a document: listeners, servers, balancers and rules. A selector
- * stands for its chosen member.
+ * Writes a whole configuration from a document: listeners, servers, balancers and rules. A selector stands for its
+ * chosen member.
  *
- * @throws {ImportError} when nothing could be made of it.
+ * @throws {ImportError} when nothing could be written
  */
 export async function toConfig(imported: Imported, options: WriteOptions): Promise<WrittenConfig> {
   const servers = await writeServers(imported.entries, 'outbound', options.check);
@@ -88,7 +88,7 @@ export async function toConfig(imported: Imported, options: WriteOptions): Promi
 
 export const DROPPED = 'The default is "blackhole": flows that no rule matches are dropped.';
 
-/** Nothing of a document could be imported; the report says why. */
+/** Nothing of a document could be imported; the report has the reasons. */
 export class NothingImported extends ImportError {
   readonly report: ImportReport;
 
@@ -135,7 +135,7 @@ function routeText(
 const FIRST_CHOICE =
   'a selector stands for its first choice, which rules name; --output keeps it as a group';
 
-/** What becomes of each group in a configuration alone, where nothing can be picked. */
+/** The outcome of each group in a configuration without a subscribe file, where nothing can be picked. */
 function groupItems(
   { groups }: Routing,
   targets: Targets,

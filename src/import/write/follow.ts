@@ -1,12 +1,12 @@
 import type { ForeignGroup } from '../routing.ts';
 import { EVERY_SOURCE, followLine, IMPORTED, isSourceName, type FollowMarker } from './markers.ts';
 
-/** The expression that takes each node. */
+/** The expression that matches every name. */
 const ANY_NAME = '.';
 
 /**
  * The line above the balancer of a group, by which `weir subscribe` has its members follow the document when that
- * becomes a source; `undefined` for one that could not be told from others.
+ * becomes a source; `undefined` for a group that could not be distinguished from others.
  *
  * @param hasAll whether all servers of the document that can be members are members
  */
@@ -19,7 +19,7 @@ export function followLineOf(
   const marker: FollowMarker = takes
     ? {
         sources: sourcesOf(takes.from),
-        // What a provider's own list has under that name is another group.
+        // A provider's own list may have another group with that name.
         group: takes.isListing && !Array.isArray(takes.from) ? group : undefined,
         filters: takes.filters.length === 0 ? [ANY_NAME] : takes.filters,
         excluded: takes.excluded,
@@ -31,6 +31,6 @@ export function followLineOf(
 
 function sourcesOf(from: NonNullable<ForeignGroup['takes']>['from']): readonly string[] {
   if (from === 'document') return [IMPORTED];
-  // Sources are named by users: as the providers, where such a name is possible.
+  // Users name their sources: the line uses the names of the providers, where they are valid.
   return from === 'all' || !from.every(isSourceName) ? [EVERY_SOURCE] : [...new Set(from)];
 }

@@ -9,9 +9,9 @@ const DEFAULT = 'default';
 
 /** The route groups of a subscribe file. */
 export interface WrittenGroups {
-  /** A text for each group, with its rules, in the order in which they match. */
+  /** A text for each group with its rules, in matching order. */
   readonly texts: readonly string[];
-  /** The pick that each group begins with, by its name; none where it inherits. */
+  /** The initial pick of each group by its name; absent if it inherits. */
   readonly picks: ReadonlyMap<string, string>;
   /** The name of the first group of each target, by `targetKey`. */
   readonly names: ReadonlyMap<string, string>;
@@ -24,11 +24,11 @@ interface Segment {
 }
 
 /**
- * Writes rules as groups. Weir tries groups in the order of their file, the rules of each together:
- * where the document comes back to a target, the order stays by a further group that inherits from the
- * first one of that target.
+ * Writes rules as groups. Weir tries groups in the order of their file, and the rules of each together: where the
+ * document returns to an earlier target, a further group, which inherits from the first one of that target, keeps the
+ * order.
  *
- * @param outboundOf the node, balancer or built-in that a target leads to
+ * @param outboundOf the node, balancer or built-in outbound that a target leads to
  */
 export function writeGroups(
   routing: Pick<Routing, 'groups' | 'standard'>,
@@ -47,7 +47,7 @@ export function writeGroups(
     routing.standard.kind === 'unstated' || standard.settled.kind === 'lost'
       ? undefined
       : targets.lastSelector(routing.standard);
-  // Without a pick flows go with the default, unless that is a direct connection.
+  // Without a pick flows use the default, unless that is a direct connection.
   const unpicked = standard.settled.kind === 'server' ? 'default' : 'blackhole';
 
   const nameOf = (target: Target): string => {
@@ -89,7 +89,7 @@ export function writeGroups(
   };
 
   for (const { target, runs: rules } of segmentsOf(runs)) write(target, rules);
-  // Groups without rules that others inherit from; each may lead to a further one.
+  // Groups without rules that others inherit from; each may refer to a further one.
   for (const target of waiting.values()) write(target, []);
   return { texts, picks, names };
 }
@@ -99,7 +99,7 @@ const isSame = (one: Target, other: Target): boolean => targetKey(one) === targe
 const runText = ({ source, count, matchers }: RuleRun): string =>
   comment(count > 1 ? `${source} and ${count - 1} more` : source) + ruleText(matchers);
 
-/** Runs with one target that follow each other. */
+/** Consecutive runs with the same target. */
 function segmentsOf(runs: readonly RuleRun[]): readonly Segment[] {
   const segments: { target: Target; runs: RuleRun[] }[] = [];
   for (const run of runs) {
@@ -110,7 +110,7 @@ function segmentsOf(runs: readonly RuleRun[]): readonly Segment[] {
   return segments;
 }
 
-/** What a group is called: as its target in the document. */
+/** The name of a group, which is that of its target in the document. */
 function nameFor(target: Target, targets: Targets): string {
   switch (target.kind) {
     case 'direct':

@@ -1,51 +1,51 @@
 import { printableJson } from '../../printable.ts';
 
 /*
- * Comments that say what `weir subscribe` may rewrite. What no such comment stands above belongs to the user of the
+ * Comments that mark what `weir subscribe` may rewrite. Everything without such a comment belongs to the user of the
  * file.
  */
 
-/** In place of a source: written by `weir import`, and no source has sent the same yet. */
+/** In place of a source's name: written by `weir import`, and not adopted by a source yet. */
 export const IMPORTED = '(import)';
 
-/** In place of a source: each of them. */
+/** In place of a source's name: every source. */
 export const EVERY_SOURCE = '*';
 
-/** Begins the line above a node of a source. */
+/** Beginning of the line above a node of a source. */
 export const SOURCE_MARKER = '# source: ';
 
 const MAX_SOURCE_NAME = 64;
 
-/** Whether `name` can be the name of a source: letters, digits, `.`, `_` and `-`. */
+/** Whether `name` is valid for a source: letters, digits, `.`, `_` and `-`. */
 export const isSourceName = (name: string): boolean =>
   name.length <= MAX_SOURCE_NAME && /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name);
 
-/** Which nodes of which sources are members of a balancer. */
+/** The nodes of sources that are members of a balancer. */
 export interface FollowMarker {
   /** Names of sources, `EVERY_SOURCE` or `IMPORTED`. */
   readonly sources: readonly string[];
-  /** The members of this group, where the list of a source has it; the rest counts where it has not. */
+  /** The group of a source's list whose members are used, if the list has it; otherwise the remaining fields apply. */
   readonly group?: string | undefined;
   /**
-   * Expressions of Rust's regex: nodes whose name at their source matches one of them. Without any, all nodes; beside a
-   * group, those alone that are members already.
+   * Expressions of Rust's regex, one of which a node's name at its source must match. Without any, all nodes match; in
+   * combination with a group, only those that are members already.
    */
   readonly filters: readonly string[];
-  /** Expressions whose nodes are left out. */
+  /** Expressions whose nodes are excluded. */
   readonly excluded: readonly string[];
-  /** Protocols whose nodes are left out. */
+  /** Protocols whose nodes are excluded. */
   readonly excludedProtocols: readonly string[];
 }
 
 const FOLLOWS = '# follows: ';
 
-/** The longest line of a marker, in UTF-16 units. */
+/** Maximum length of a marker's line, in UTF-16 code units. */
 const LONGEST_MARKER = 8192;
 
 const PART_NAMES = ['group', 'filter', 'exclude', 'exclude-protocol'] as const;
 type PartName = (typeof PART_NAMES)[number];
 
-/** The line of a marker, without a line end; `undefined` when it would be too long. */
+/** Formats a marker as a line, without a line end; `undefined` when it would be too long. */
 export function followLine(marker: FollowMarker): string | undefined {
   const { sources, group, filters, excluded, excludedProtocols } = marker;
   const parts = (name: PartName, values: readonly string[]): readonly string[] =>
@@ -62,12 +62,12 @@ export function followLine(marker: FollowMarker): string | undefined {
 
 const PART = /\s*;\s*([a-z-]{1,32})\s*:\s*("(?:[^"\\]|\\.)*")/y;
 
-/** A line that begins as a marker and is none. */
+/** A line that begins as a marker and is invalid. */
 export interface InvalidMarker {
   readonly problem: string;
 }
 
-/** The marker in a line; `undefined` for any other line. */
+/** Parses the marker in a line; `undefined` for any other line. */
 export function parseFollow(line: string): FollowMarker | InvalidMarker | undefined {
   const text = line.trim();
   const [start = ''] = /^#\s*follows:/.exec(text.slice(0, 64)) ?? [];

@@ -5,11 +5,11 @@ import { problemsIn, type ConfigCheck } from './check.ts';
 import { comment, dnsText, inboundText, tableText } from './tables.ts';
 import { UniqueNames } from './tags.ts';
 
-/** The parts of a configuration that concern neither servers nor routes. */
+/** The parts of a configuration other than servers and routes. */
 export interface OtherParts {
-  /** `[[inbound]]`, `[api]`, `[log]`, `[dns]`. */
+  /** The tables `[[inbound]]`, `[api]`, `[log]` and `[dns]`. */
   readonly text: string;
-  /** Tags by the names of inbounds in the document. */
+  /** Tags of inbounds, by their names in the document. */
   readonly inbounds: ReadonlyMap<string, readonly string[]>;
   readonly items: readonly ReportItem[];
 }
@@ -17,7 +17,7 @@ export interface OtherParts {
 const API = '[api]\nlisten = "127.0.0.1:9090"\n';
 const API_PORT = 9090;
 
-/** Writes inbounds, those that Weir would refuse as comments, the API, the log and DNS. */
+/** Writes inbounds, the API, the log and DNS. Inbounds that Weir would reject become comments. */
 export async function writeParts(
   { inbounds, dns, logLevel, keys }: Routing,
   check: ConfigCheck,
@@ -55,7 +55,7 @@ export async function writeParts(
   };
 }
 
-/** What a report says about a key. */
+/** The report item of a key. */
 export const keyItem = ({ path, status, reason }: DocumentKey): ReportItem => ({
   part: 'key',
   source: path,
@@ -97,7 +97,7 @@ async function writeInbounds(
     (some) => withOutbound(some.map(textOf).join('\n')),
     check,
   );
-  // Rules keep naming the ones in comments: without their rules they would do something else later.
+  // Rules still name the inbounds in comments: without their rules, uncommented inbounds would be routed differently.
   const tags = new Map<string, string[]>();
   const ports = new Set<number | undefined>();
   for (const { draft, tag } of tagged.flatMap(({ drafts }) => drafts)) {
@@ -128,7 +128,7 @@ async function writeInbounds(
   };
 }
 
-/** Lines as comments, which take effect without the `# `. */
+/** Prefixes lines with `# `, so that removing it puts them into effect. */
 const commented = (text: string): string => text.replaceAll(/^(?=.)/gm, '# ');
 
 const IN_COMMENTS =

@@ -3,13 +3,13 @@ import type { ReportItem } from '../report.ts';
 import type { DefaultRoute, RuleEntry, Routing, Target } from '../routing.ts';
 import type { Settled, Targets } from './settle.ts';
 
-/** What the report says about rules, and which targets of theirs drop flows. */
+/** The report items of rules, and their targets whose flows are dropped. */
 export interface RulesReported {
   readonly items: readonly ReportItem[];
   readonly problems: readonly string[];
 }
 
-/** The most problems that are stated one by one. */
+/** Maximum number of problems that are listed individually. */
 const MOST_PROBLEMS = 100;
 
 /** Reports the rules as they are written. */
@@ -44,7 +44,7 @@ export function reportRules(rules: readonly RuleEntry[], targets: Targets): Rule
 const CROSSED =
   'it goes directly, and may take flows that a rule before it, which is left out, sends elsewhere';
 
-/** How the document calls its default. */
+/** The report item of the document's default. */
 export function defaultItem(
   { standard }: Pick<Routing, 'standard'>,
   targets: Targets,

@@ -6,17 +6,17 @@ import { GEOIP_PRIVATE } from '../values/networks.ts';
 import { problemsIn, type ConfigCheck } from './check.ts';
 import { ruleText, tableText } from './tables.ts';
 
-/** What rules may name. */
+/** The context of rules to write. */
 export interface RuleSurroundings {
   readonly check: ConfigCheck;
-  /** Paths of geo files; rules that need one that is missing are left out. */
+  /** Paths of geo files; rules that need a missing one are left out. */
   readonly geoip?: string | undefined;
   readonly geosite?: string | undefined;
-  /** Tags by the names of inbounds; `undefined` where the inbounds are another file's. */
+  /** Tags of inbounds by their names; `undefined` if the inbounds are in another file. */
   readonly inbounds?: ReadonlyMap<string, readonly string[]> | undefined;
 }
 
-/** The rules of a document, each as it can be written; a rule that cannot is `skipped`. */
+/** The rules of a document in a form that can be written; a rule that cannot be becomes `skipped`. */
 export async function writableRules(
   given: readonly RuleEntry[],
   surroundings: RuleSurroundings,
@@ -46,14 +46,14 @@ export async function writableRules(
   });
 }
 
-/** The most tags of inbounds in all rules: many inbounds may have one name, which many rules name. */
+/** Maximum number of inbound tags in all rules: many inbounds may share a name, which many rules use. */
 const MOST_TAGS = 1_000_000;
 
 type CheckedKey = 'geoip' | 'geosite' | 'domain_regex';
 
 type Problems = Readonly<Record<CheckedKey, ReadonlyMap<string, string>>>;
 
-/** Why values of a matcher cannot be used: expressions, and codes of geo files. */
+/** The invalid values of a matcher with the reasons: expressions, and codes of geo files. */
 async function listProblems(
   key: CheckedKey,
   rules: readonly RuleEntry[],
@@ -73,8 +73,8 @@ async function listProblems(
 }
 
 /**
- * The alternatives of a rule without lists that cannot be carried over, where others are left: one list costs
- * no other entry. What a list takes away from others (`!`) is none of them.
+ * The alternatives of a rule without lists that cannot be carried over, if others remain: one list does not affect
+ * other entries. An exclusion (`!`) is never removed, since the rule would match more.
  */
 function withoutMissingLists(
   any: readonly Matchers[],
@@ -104,14 +104,14 @@ function withoutMissingLists(
   };
 }
 
-/** Where no geo file is named, the networks of the list `private`, as files of v2fly have it. */
+/** Replaces the list `private` by its networks, as in v2fly's files, if no geo file is named. */
 const withoutPrivateList = (rule: RuleEntry): RuleEntry =>
   'any' in rule ? { ...rule, any: rule.any.flatMap(privateNetworks) } : rule;
 
 function privateNetworks(matchers: Matchers): readonly Matchers[] {
   const { geoip = [], ...conditions } = matchers;
   const others = geoip.filter((code) => code.toLowerCase() !== 'private');
-  // A `cidr` beside the list is a condition of its own.
+  // A `cidr` in addition to the list is a separate condition.
   if (others.length === geoip.length || conditions.cidr) return [matchers];
   return [
     { ...conditions, cidr: GEOIP_PRIVATE },
@@ -119,7 +119,7 @@ function privateNetworks(matchers: Matchers): readonly Matchers[] {
   ];
 }
 
-/** Names of inbounds replaced by their tags; without tags the list is empty. */
+/** Replaces names of inbounds by their tags; without tags the list is empty. */
 function withTags(matchers: Matchers, inbounds: RuleSurroundings['inbounds']): Matchers {
   const { inbound_tag: names } = matchers;
   if (!names) return matchers;
@@ -146,17 +146,17 @@ function problemWith(matchers: Matchers, problems: Problems): string {
   return '';
 }
 
-/** Adjacent rules of one target as they are written. */
+/** A run of adjacent rules with the same target, as written. */
 export interface RuleRun {
-  /** How the document writes the first of them. */
+  /** The first rule as in the document. */
   readonly source: string;
-  /** How many of its rules they are. */
+  /** Number of the document's rules. */
   readonly count: number;
   readonly matchers: Matchers;
   readonly target: Target;
 }
 
-/** What makes two targets the same. */
+/** A key that is equal for equal targets. */
 export const targetKey = (target: Target): string => {
   switch (target.kind) {
     case 'entry':
@@ -173,8 +173,8 @@ export const targetKey = (target: Target): string => {
 };
 
 /**
- * The rules in their order, where adjacent ones with one target and a single matcher of the same kind
- * become one: its list matches what either would.
+ * Merges adjacent rules with the same target and a single matcher of the same kind, whose list then matches what either
+ * would. The order is kept.
  */
 export function ruleRuns(rules: readonly RuleEntry[]): readonly RuleRun[] {
   const runs: RuleRun[] = [];

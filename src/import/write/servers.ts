@@ -7,12 +7,12 @@ import { Tags } from './tags.ts';
 
 /** The servers that can be written. */
 export interface WrittenServers {
-  /** By the index of their entry. */
+  /** Servers by the index of their entry. */
   readonly found: ReadonlyMap<number, { readonly tag: string; readonly text: string }>;
   /** Why drafts are left out, by the index of their entry. */
   readonly problems: ReadonlyMap<number, string>;
   readonly items: readonly ReportItem[];
-  /** The tags of servers, for more. */
+  /** The tags in use, for further ones. */
   readonly tags: Tags;
 }
 
@@ -22,7 +22,7 @@ interface Tagged {
   readonly draft: Draft;
 }
 
-/** Writes the servers of a document, in its order; those that Weir's checks refuse are left out. */
+/** Writes the servers of a document in order; those that Weir's checks reject are left out. */
 export async function writeServers(
   entries: readonly ImportedEntry[],
   form: Form,
@@ -54,7 +54,7 @@ export async function writeServers(
   return { found, problems, items, tags };
 }
 
-/** Outbounds that every configuration has. */
+/** Whether a draft is one of the outbounds that every configuration has. */
 const isBuiltIn = ({ protocol }: Draft): boolean =>
   protocol === 'freedom' || protocol === 'blackhole';
 

@@ -1,21 +1,21 @@
 import { quoted } from '../../printable.ts';
 import type { DefaultRoute, Routing, Target } from '../routing.ts';
 
-/** Where flows to a target go, as far as it can be written. */
+/** The final target of flows, as far as it can be written. */
 export type Settled =
-  /** A server that is written: an index in `entries`. */
+  /** A written server: an index in `entries`. */
   | { readonly kind: 'server'; readonly index: number }
-  /** A direct connection, or a drop that the document asks for; by an entry of it, if any. */
+  /** A direct connection, or a drop that the document requests; with the index of an entry, if it has one. */
   | { readonly kind: 'direct' | 'blackhole'; readonly index?: number | undefined }
-  /** Nothing that can be written: flows are dropped. */
+  /** No target that can be written: flows are dropped, for this reason. */
   | { readonly kind: 'lost'; readonly reason: string };
 
 const CYCLE: Settled = { kind: 'lost', reason: 'its groups name each other' };
 
 /**
- * Follows targets through groups. A selector stands for its chosen member; any other group for its
- * first member that is a written server, never for a direct connection beside servers that cannot be
- * written. The work for all targets together is linear in the number of members.
+ * Resolves targets through groups. A selector stands for its chosen member; any other group for its first member that
+ * is a written server, never for a direct connection in place of servers that cannot be written. The work for all
+ * targets together is linear in the number of members.
  */
 export class Targets {
   readonly #routing: Pick<Routing, 'entries' | 'groups'>;
@@ -23,7 +23,7 @@ export class Targets {
   readonly #groups: (Settled | undefined)[] = [];
   readonly #behind = new Map<number, { readonly target: Target | undefined }>();
 
-  /** @param problems why entries with a draft are not written, by index */
+  /** @param problems reasons why entries with a draft are not written, by index */
   constructor(
     routing: Pick<Routing, 'entries' | 'groups'>,
     problems: ReadonlyMap<number, string> = new Map(),
@@ -37,10 +37,7 @@ export class Targets {
     return this.#known(target);
   }
 
-  /**
-   * The target behind selectors: that of the last selector's chosen member. `undefined` for
-   * selectors that name each other.
-   */
+  /** The target behind selectors: that of the last selector's chosen member. `undefined` for a cycle of selectors. */
   behindSelectors(target: Target): Target | undefined {
     const way: number[] = [];
     let at: Target | undefined = target;
@@ -59,7 +56,7 @@ export class Targets {
     return at;
   }
 
-  /** The last selector that a target leads through, by its index. */
+  /** The index of the last selector on the way to a target. */
   lastSelector(target: Target): number | undefined {
     const passed = new Set<number>();
     let last: number | undefined;
@@ -73,7 +70,7 @@ export class Targets {
     return last;
   }
 
-  /** What a target is called in the document. */
+  /** The name of a target in the document. */
   nameOf(target: Target): string {
     const { entries, groups } = this.#routing;
     switch (target.kind) {
@@ -93,7 +90,7 @@ export class Targets {
     }
   }
 
-  /** A target other than a group, or a group that has been settled. */
+  /** The result for a target that is not a group, or for a group that has been settled. */
   #known(target: Target): Settled {
     switch (target.kind) {
       case 'entry':
@@ -119,7 +116,7 @@ export class Targets {
     return protocol === 'blackhole' ? { kind: 'blackhole', index } : { kind: 'server', index };
   }
 
-  /** Settles the groups on the way first, without recursion: a chain of groups may be long. */
+  /** Settles the groups that a group depends on first, without recursion: a chain of groups may be long. */
   #settleGroup(index: number): void {
     const open = new Set<number>();
     const way = [index];
@@ -135,7 +132,7 @@ export class Targets {
     }
   }
 
-  /** The groups that decide on a group. */
+  /** The groups that a group depends on. */
   #needs(index: number): readonly number[] {
     return this.#candidates(index).flatMap((each) => (each.kind === 'group' ? [each.index] : []));
   }
@@ -161,16 +158,16 @@ export class Targets {
   }
 }
 
-/** The default route of the new configuration. */
+/** The default route of the written configuration. */
 export interface ChosenDefault {
   readonly settled: Settled;
-  /** Why it differs from the document. */
+  /** Why the default differs from the document's. */
   readonly problem?: string | undefined;
 }
 
 /**
- * Where flows go that no rule matches. When the default cannot be written, or is a direct connection
- * which rules that are left out would have kept flows from, flows are dropped.
+ * Determines the target of flows that no rule matches. Flows are dropped when the default cannot be written, or is a
+ * direct connection that skipped rules would have kept flows from.
  */
 export function settleDefault(
   { entries, rules, standard }: Pick<Routing, 'entries' | 'rules' | 'standard'>,
@@ -212,7 +209,7 @@ const nameOfDefault = (standard: DefaultRoute, targets: Targets): string => {
 const isServer = ({ draft }: Routing['entries'][number]): boolean =>
   draft?.protocol !== 'freedom' && draft?.protocol !== 'blackhole';
 
-/** The default of a document, where it is a target that can be written. */
+/** The default of a document, if it is a target that can be written. */
 export const presetOf = (
   { standard }: Pick<Routing, 'standard'>,
   { settled }: ChosenDefault,

@@ -12,14 +12,14 @@ import { writeServers, type WrittenServers } from './servers.ts';
 import { presetOf, settleDefault, Targets } from './settle.ts';
 import { comment, tableText } from './tables.ts';
 
-/** A document as a subscribe file. */
+/** A document converted to a subscribe file. */
 export interface WrittenSubscribe {
   readonly text: string;
   /** Names of its nodes, in order. */
   readonly names: readonly string[];
   /**
-   * What the document begins with, for `[subscribe.routes]`: by the name of a group, and of
-   * `default`, the name of a node or a built-in. A group that is not here inherits.
+   * The initial picks for `[subscribe.routes]`: by the name of a group, and of `default`, the name of a node or a
+   * built-in outbound. A group without a pick inherits.
    */
   readonly picks: ReadonlyMap<string, string>;
   readonly report: ImportReport;
@@ -33,11 +33,10 @@ export interface WrittenPair {
 }
 
 /**
- * A subscribe file made of a document: its servers as nodes, its rules as groups. Groups of servers
- * stand for their first server, since a subscribe file has no balancers; inbounds and DNS belong to
- * the configuration.
+ * Writes a subscribe file from a document: its servers as nodes, its rules as groups. Groups of servers stand for their
+ * first server, since a subscribe file has no balancers; inbounds and DNS belong to the configuration.
  *
- * @throws {ImportError} when no node could be made of it.
+ * @throws {ImportError} when no node could be written
  */
 export async function toSubscribe(
   imported: Imported,
@@ -80,8 +79,8 @@ export async function toSubscribe(
 }
 
 /**
- * The nodes of a subscribe file alone.
- * @throws {ImportError} when no node could be made of the document.
+ * Writes only the nodes of a subscribe file.
+ * @throws {ImportError} when no node could be written
  */
 export async function toNodes(
   { entries, kind }: Pick<Imported, 'entries' | 'kind'>,
@@ -97,9 +96,9 @@ export async function toNodes(
 }
 
 /**
- * A configuration with picks, and a subscribe file with the nodes and groups.
- * @param path of the subscribe file, as the configuration names it
- * @throws {ImportError} when no node could be made of the document.
+ * Writes a configuration with picks, and a subscribe file with the nodes and groups.
+ * @param path path of the subscribe file, as the configuration names it
+ * @throws {ImportError} when no node could be written
  */
 export async function toPair(
   imported: Imported,
@@ -151,7 +150,7 @@ interface Found {
 
 const NO_BALANCERS: WrittenBalancers = { tags: new Map(), texts: [], notes: new Map() };
 
-/** @param inbounds tags of the configuration's inbounds, if that is written too */
+/** @param inbounds tags of the configuration's inbounds, if it is written too */
 async function write(
   imported: Imported,
   options: WriteOptions,
@@ -193,7 +192,7 @@ async function write(
   };
 }
 
-/** What becomes of each group as a route group. */
+/** The outcome of each group as a route group. */
 function groupItems(
   { groups }: Routing,
   targets: Targets,
@@ -224,7 +223,7 @@ function groupItems(
   });
 }
 
-/** Parts that a subscribe file does not have. */
+/** Report items for the parts that a subscribe file cannot contain. */
 const partsAlone = ({ inbounds, dns, logLevel, keys }: Routing): readonly ReportItem[] => {
   const notes = ['a subscribe file has servers and groups alone'];
   const left = (part: ReportItem['part'], source: string): ReportItem => ({

@@ -4,7 +4,7 @@ import { printable } from '../../printable.ts';
 import type { Draft, Settings, SettingValue, StreamDraft } from '../draft.ts';
 import type { DnsDraft, InboundDraft, InboundValue, Matchers } from '../routing.ts';
 
-/** The table of an outbound, in a configuration or as a node of a subscribe file. */
+/** Tables of an outbound: in a configuration, or as a node of a subscribe file. */
 const FORMS = {
   outbound: { table: 'outbound', name: 'tag' },
   node: { table: 'proxy_server', name: 'name' },
@@ -12,7 +12,7 @@ const FORMS = {
 
 export type Form = keyof typeof FORMS;
 
-/** An `[[outbound]]` or `[[proxy_server]]` with its subtables. */
+/** Formats an `[[outbound]]` or `[[proxy_server]]` with its subtables. */
 export function outboundText(
   tag: string,
   { protocol, server, port, family, stream, settings }: Draft,
@@ -27,7 +27,7 @@ export function outboundText(
   ]);
 }
 
-/** An `[[inbound]]` with its subtables. */
+/** Formats an `[[inbound]]` with its subtables. */
 export function inboundText(
   tag: string,
   { protocol, listen, port, sniffing, stream, settings, userNames }: InboundDraft,
@@ -52,30 +52,30 @@ function streamLines(table: string, stream: StreamDraft | undefined): readonly s
   ];
 }
 
-/** A table with its header; nothing if it has no keys. */
+/** Formats a table with its header; nothing if it has no keys. */
 function subtable(header: string, values: Table, userNames: Names = []): readonly string[] {
   const found = pairs(values, userNames);
   return found.length === 0 ? [] : [`[${header}]`, ...found];
 }
 
-/** A `[[balancer]]`. */
+/** Formats a `[[balancer]]`. */
 export const balancerText = (
   tag: string,
   balancer: { readonly outbounds: readonly string[]; readonly strategy: string },
   interval: number | undefined,
 ): string => textOf(['[[balancer]]', ...pairs({ tag, ...balancer, probe_interval: interval })]);
 
-/** A `[[route.rule]]`, or without an outbound a `[[route_group.rule]]`. */
+/** Formats a `[[route.rule]]`, or without an outbound a `[[route_group.rule]]`. */
 export const ruleText = (matchers: Matchers, outbound?: string): string =>
   textOf([
     outbound === undefined ? '[[route_group.rule]]' : '[[route.rule]]',
     ...pairs({ outbound, ...matchers }),
   ]);
 
-/** What a group of a subscribe file inherits. */
+/** The target that a group of a subscribe file inherits. */
 export type InheritText = 'default' | 'direct' | 'blackhole' | { readonly group: string };
 
-/** A `[[route_group]]` without its rules. */
+/** Formats a `[[route_group]]` without its rules. */
 export function groupText(name: string, inherit: InheritText): string {
   const value =
     typeof inherit === 'string'
@@ -86,14 +86,14 @@ export function groupText(name: string, inherit: InheritText): string {
 
 export const dnsText = ({ settings }: DnsDraft): string => tableText('dns', settings);
 
-/** `[header]` with its keys. */
+/** Formats `[header]` with its keys. */
 export const tableText = (header: string, values: Settings): string =>
   textOf([`[${header}]`, ...pairs(values)]);
 
-/** Characters of the longest comment, beyond which it is cut. */
+/** Maximum characters of a comment, which is truncated beyond. */
 const LONGEST_COMMENT = 400;
 
-/** A comment on one line, whatever the text holds. */
+/** Formats a comment on one line, with any text. */
 export function comment(text: string): string {
   const line = printable(text.toWellFormed());
   const shown = line.length > LONGEST_COMMENT ? `${line.slice(0, LONGEST_COMMENT)}…` : line;
@@ -106,7 +106,7 @@ type Table = Readonly<Record<string, InboundValue | undefined>>;
 
 type Names = NonNullable<InboundDraft['userNames']>;
 
-/** @param userNames names of `users`, which become comments (`weir user`) */
+/** Formats keys with their values. @param userNames names of `users`, which become comments (`weir user`) */
 const pairs = (table: Table, userNames: Names = []): string[] =>
   Object.entries(table).flatMap(([key, value]) =>
     value === undefined
@@ -116,7 +116,7 @@ const pairs = (table: Table, userNames: Names = []): string[] =>
 
 const safeKey = (key: string): string => terminalSafe(dottedKey([key]));
 
-/** Characters of the longest list on one line. */
+/** Maximum characters of a list on one line. */
 const LONGEST_LINE = 100;
 
 function valueText(value: InboundValue, names: Names = []): string {

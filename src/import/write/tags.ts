@@ -1,10 +1,10 @@
 import { replaceUnprintable } from '../../printable.ts';
 import type { Draft } from '../draft.ts';
 
-/** The longest tag or name, in UTF-16 units. */
+/** Maximum length of a tag or name, in UTF-16 code units. */
 const LONGEST = 80;
 
-/** Makes names unique, by numbers after those that are taken. */
+/** Makes names unique by appending numbers. */
 export class UniqueNames {
   readonly #taken: Set<string>;
   /** Number of names derived from the same text. */
@@ -14,7 +14,10 @@ export class UniqueNames {
     this.#taken = new Set(taken);
   }
 
-  /** The text on one line, without control characters, and shortened. @param fallback if it is empty */
+  /**
+   * A unique name from a text, on one line, without control characters, and shortened. @param fallback used if the text
+   * is empty
+   */
   next(text: string, fallback: string): string {
     const plain = plainName(text);
     const base = (plain === '' ? fallback : plain).slice(0, LONGEST).toWellFormed();
@@ -43,7 +46,7 @@ export class Tags {
     return this.#names.next(base ?? '', `${protocol} outbound`);
   }
 
-  /** A tag for a balancer, which shares the names of outbounds. */
+  /** A tag for a balancer, unique among outbounds and balancers. */
   nextBalancer(name: string): string {
     return this.#names.next(isFree(plainName(name), 'balancer') ? name : '', 'balancer');
   }

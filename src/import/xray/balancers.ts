@@ -8,8 +8,8 @@ import { wordsOf } from './conditions.ts';
 const FASTEST = 'the first member that works is used, not the fastest';
 
 /**
- * One of `routing.balancers`. Its members are the outbounds whose tags begin with one of `selector`, in
- * the order of their tags.
+ * Reads one of `routing.balancers`. Its members are the outbounds whose tags begin with one of `selector`, in the order
+ * of their tags.
  * @param tags of outbounds, sorted
  * @throws {ImportError} when the balancers have too many members
  */
@@ -29,7 +29,7 @@ export function readBalancer(
   const notes = isFastest ? [FASTEST] : [];
   if (strategy === '' || strategy === 'random')
     notes.push('members are used in turn, not at random');
-  // The last of a failover is what is used when no other works.
+  // A failover uses its last member when no other works.
   if (fallback !== '' && !isFastest) {
     notes.push('"fallbackTag" is not carried over: flows fail while no member works');
   }
@@ -50,16 +50,16 @@ export function readBalancer(
   };
 }
 
-/** An expression for a text itself. */
+/** Escapes a text as an expression that matches it. */
 const literal = (text: string): string =>
   text.replaceAll(/[\\^$.|?*+()[\]{}&~#-]/g, String.raw`\$&`);
 
-/** The tags that begin with a prefix, in their order; each prefix is looked for by bisection. */
+/** The tags that begin with a prefix, in order; each prefix is located by binary search. */
 function withPrefixes(sorted: readonly string[], prefixes: readonly string[]): readonly string[] {
   const found: string[] = [];
   let last: string | undefined;
   for (const prefix of [...prefixes].sort()) {
-    // What begins with it has been found by a shorter one.
+    // A shorter prefix has found these tags already.
     if (last !== undefined && prefix.startsWith(last)) continue;
     last = prefix;
     for (let at = firstFrom(sorted, prefix); sorted[at]?.startsWith(prefix); at++) {
@@ -69,7 +69,7 @@ function withPrefixes(sorted: readonly string[], prefixes: readonly string[]): r
   return found;
 }
 
-/** The index of the first text that is not before `text`. */
+/** The index of the first text that is not less than `text`. */
 function firstFrom(sorted: readonly string[], text: string): number {
   let [low, high] = [0, sorted.length];
   while (low < high) {

@@ -5,8 +5,8 @@ import { expressionOf, literally } from '../values/expressions.ts';
 import { networkOf } from '../values/networks.ts';
 
 /**
- * A list of words, or one text with commas between them.
- * @throws {ImportError} for another value, or empty words alone.
+ * A list of words, or one text with words separated by commas.
+ * @throws {ImportError} for any other value, or only empty words
  */
 export function wordsOf(fields: ForeignObject, key: string): readonly string[] {
   const list = fields.list(key);
@@ -18,14 +18,11 @@ export function wordsOf(fields: ForeignObject, key: string): readonly string[] {
   });
 }
 
-/**
- * Whether a rule has a key. An empty list is a condition that Xray ignores; `domains` replaces `domain`
- * there.
- */
+/** The key that a rule uses. An empty list is a condition that Xray ignores; `domains` replaces `domain` there. */
 const keyOf = (fields: ForeignObject, newer: string, older: string): string =>
   fields.has(newer) ? newer : older;
 
-/** The kinds of names, by their prefixes; a name without one is a keyword. */
+/** The matchers of names, by prefix; a name without one is a keyword. */
 const KINDS: ReadonlyMap<string, keyof Matchers> = new Map([
   ['domain', 'domain_suffix'],
   ['full', 'domain_full'],
@@ -39,8 +36,8 @@ const KINDS: ReadonlyMap<string, keyof Matchers> = new Map([
 ]);
 
 /**
- * The conditions on a name, of which one is enough.
- * @throws {ImportError} for one that Weir lacks.
+ * The conditions on a name, joined by "or".
+ * @throws {ImportError} for a condition that Weir lacks
  */
 export function domainsOf(fields: ForeignObject): readonly Matchers[] {
   const found = new Map<string, string[]>();
@@ -50,7 +47,7 @@ export function domainsOf(fields: ForeignObject): readonly Matchers[] {
     list.push(value);
     found.set(key, list);
   }
-  // The other spelling has no effect beside it.
+  // The other spelling has no effect in addition to it.
   fields.list('domain');
   return [...found].map(([key, values]) => ({ [key]: values }));
 }
@@ -73,13 +70,13 @@ function domainOf(text: string): readonly [string, string] {
   return [kind, value];
 }
 
-/** Names without dots, such as those of the local network. */
+/** An expression for names without dots, such as those of the local network. */
 function dotless(part: string): string {
   if (part.includes('.')) throw new ImportError('a dotless name has a dot');
   return `^[^.]*${part === '' ? '' : `${literally(part)}[^.]*`}$`;
 }
 
-/** A list of `geosite.dat`; those of other files have no place. */
+/** The code of a list of `geosite.dat`; lists of other files are not supported. */
 function siteOf(text: string, value: string): string {
   const code = text.startsWith('geosite:') ? value : ownList(text, value, 'geosite.dat');
   if (code.split('@').length > 2) {
@@ -95,8 +92,8 @@ function ownList(text: string, value: string, own: string): string {
 }
 
 /**
- * The conditions on the destination's address, of which one is enough.
- * @throws {ImportError} for one that Weir lacks.
+ * The conditions on the destination's address, joined by "or".
+ * @throws {ImportError} for a condition that Weir lacks
  */
 export function addressesOf(fields: ForeignObject): readonly Matchers[] {
   const cidr: string[] = [];
@@ -125,7 +122,7 @@ function listOf(text: string, bare: string): string | undefined {
   return undefined;
 }
 
-/** The condition on the client's address; empty for none. @throws {ImportError} for a list. */
+/** The condition on the client's address; empty if there is none. @throws {ImportError} for a geo list */
 export function sourcesOf(fields: ForeignObject): Matchers {
   const networks = wordsOf(fields, keyOf(fields, 'sourceIP', 'source')).map((each) =>
     networkOf(each),

@@ -5,7 +5,7 @@ import type { DnsDraft, DocumentKey } from '../routing.ts';
 import { dnsDraft, dnsUrlOf } from '../values/dns-server.ts';
 import { notesOn } from '../verdicts.ts';
 
-/** The first server of Xray's `dns` that Weir can use; the others have no place. */
+/** Reads the first server of Xray's `dns` that Weir supports; Weir has no equivalent for the others. */
 export function readDns(dns: ForeignObject): {
   readonly dns?: DnsDraft | undefined;
   readonly keys: readonly DocumentKey[];
@@ -35,12 +35,12 @@ export function readDns(dns: ForeignObject): {
 }
 
 interface ServerReading {
-  /** Nothing for the system's resolver. */
+  /** Absent for the system's resolver. */
   readonly dns?: DnsDraft;
   readonly notes: readonly string[];
 }
 
-/** @throws {ImportError} for a server that Weir cannot ask, or not for all names. */
+/** Reads a server. @throws {ImportError} for one that Weir does not support, or that is not for all names */
 function serverOf(value: unknown, source: string): ServerReading {
   if (typeof value === 'string') return byAddress(value, undefined, source);
   const fields = new ForeignObject(value);
@@ -49,7 +49,7 @@ function serverOf(value: unknown, source: string): ServerReading {
   return { ...found, notes: [...found.notes, ...notesOn(fields, XRAY_DNS_KEYS)] };
 }
 
-/** A scheme with `+local` goes directly; others go by the rules of Xray. */
+/** Note on servers without `+local`, which Xray queries by its rules. */
 const BY_RULES = 'queries go directly, not by rules';
 
 function byAddress(address: string, given: number | undefined, source: string): ServerReading {

@@ -22,7 +22,7 @@ import { notesOn } from '../verdicts.ts';
 import { wordsOf } from './conditions.ts';
 import { transportOf } from './stream.ts';
 
-/** One of `inbounds`. @param taken the ports of the document */
+/** Reads one of `inbounds`. @param taken the ports of the document */
 export const readInboundOf = (value: unknown, source: string, taken: Set<number>): InboundEntry =>
   readInbound(value, source, XRAY_INBOUND_KEYS, (fields) => inboundOf(fields, taken));
 
@@ -122,7 +122,7 @@ function inboundOf(fields: ForeignObject, taken: Set<number>): InboundReading {
 const NOT_REPLACED =
   'rules see the sniffed name; the flow still goes to the address, as with `routeOnly`';
 
-/** Xray listens at every address when none is named. */
+/** The address of an inbound; Xray listens on all addresses by default. */
 function listenerOf(fields: ForeignObject): Pick<NamedListener, 'listen' | 'port'> {
   const listen = fields.text('listen') ?? '';
   if (listen.startsWith('/')) {
@@ -140,7 +140,7 @@ function listenerOf(fields: ForeignObject): Pick<NamedListener, 'listen' | 'port
   };
 }
 
-/** Accounts or users, under the names of all protocols and versions. */
+/** Accounts or users, under their names in all protocols and versions. */
 function usersOf(settings: ForeignObject): readonly ForeignObject[] {
   const key = ['users', 'clients', 'accounts'].find((each) => settings.states(each));
   return key === undefined ? [] : objectsOf(settings.entries(key));
@@ -152,7 +152,7 @@ const accountsOf = (users: readonly ForeignObject[]): readonly ProxyAccount[] =>
 const passwordsOf = (users: readonly ForeignObject[]): readonly PasswordUser[] =>
   users.map((user) => ({ password: user.needText('password'), label: user.text('email') }));
 
-/** Each user of an older method may have one of its own; Weir has one for all. */
+/** The method of a server. Each user of an older method may have another one; Weir has one for all. */
 function methodOf(settings: ForeignObject, users: readonly ForeignObject[]): string {
   const methods = [settings, ...users].flatMap((each) => each.text('method') || []);
   const [method, ...others] = new Set(methods);
@@ -166,7 +166,7 @@ function isBoth(settings: ForeignObject): boolean {
   return networks.includes('tcp') && networks.includes('udp');
 }
 
-/** @throws {ImportError} for a transport below a protocol that has none in Weir. */
+/** Checks the stream of a protocol that has none in Weir. @throws {ImportError} for a transport */
 function refuseStream(fields: ForeignObject): void {
   if (streamFor(fields)) throw new ImportError('a transport below this protocol is not supported');
 }
@@ -191,7 +191,7 @@ function streamFor(fields: ForeignObject): ReturnType<typeof serverStream> {
   );
 }
 
-/** @throws {ImportError} for a server whose certificate is not in a file. */
+/** The certificate of a server. @throws {ImportError} if it is not in a file */
 function tlsOf(stream: ForeignObject): CertificateFiles | undefined {
   const security = stream.text('security') ?? '';
   if (security === '' || security === 'none') return undefined;

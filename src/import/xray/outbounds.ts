@@ -31,11 +31,11 @@ const READER: EntryReader = {
   family: familyOf,
 };
 
-/** The servers of a configuration. */
+/** Reads the servers of a configuration. */
 export const readOutbounds = (servers: readonly unknown[]): readonly ImportedEntry[] =>
   bounded('servers', servers).map((each) => readEntry(each, READER));
 
-/** Xray's ways to resolve names that limit the family of addresses, or prefer one. */
+/** Address families of Xray's strategies for resolving names, which require or prefer one. */
 const FAMILIES: ReadonlyMap<string, string | undefined> = new Map([
   ['', undefined],
   ['asis', undefined],
@@ -55,7 +55,7 @@ const FAMILIES: ReadonlyMap<string, string | undefined> = new Map([
   ['forceipv64', 'prefer_ipv6'],
 ]);
 
-/** @throws {ImportError} for a strategy that Xray does not have. */
+/** The address family of an outbound. @throws {ImportError} for an unknown strategy */
 function familyOf(fields: ForeignObject): string | undefined {
   const settings = fields.fields('settings');
   const socket = fields.fields('streamSettings').fields('sockopt');
@@ -132,7 +132,7 @@ function readOutbound(fields: ForeignObject): Draft {
   }
 }
 
-/** Hysteria 2, as Xray 26 has it: a protocol and a transport, with Salamander as a mask of datagrams. */
+/** Reads Hysteria 2 in the form of Xray 26: a protocol and a transport, with Salamander as a mask of datagrams. */
 function readHysteria(name: string, fields: ForeignObject, settings: ForeignObject): Draft {
   const stream = fields.fields('streamSettings');
   const transport = stream.fields('hysteriaSettings');
@@ -159,7 +159,7 @@ function readHysteria(name: string, fields: ForeignObject, settings: ForeignObje
   });
 }
 
-/** Newer configurations write the one server into the settings themselves. */
+/** The server's settings. Newer configurations have the one server in the settings themselves. */
 const serverOf = (settings: ForeignObject, list: string): ForeignObject =>
   settings.states(list) ? settings.only(list) : settings;
 
@@ -211,7 +211,7 @@ function tlsOf(stream: ForeignObject): Tls | undefined {
   };
 }
 
-/** Keys with the hash of a certificate, and in older versions of a chain, or of a public key. */
+/** Keys with the hash of a certificate, or in older versions of a chain or a public key. */
 const PINS = [
   'pinnedPeerCertSha256',
   'pinnedPeerCertificateSha256',
@@ -219,7 +219,7 @@ const PINS = [
   'pinnedPeerCertificatePublicKeySha256',
 ] as const;
 
-/** Certificates of other uses than `verify` are the client's own, or of a server. */
+/** The CA file of TLS settings. Certificates for uses other than `verify` are the client's own, or a server's. */
 function caFileOf(tls: ForeignObject): string | undefined {
   const certificates = tls
     .entries('certificates')

@@ -9,18 +9,18 @@ import { both } from '../values/alternatives.ts';
 import { portsOf } from '../values/ports.ts';
 import { addressesOf, domainsOf, sourcesOf, wordsOf } from './conditions.ts';
 
-/** What the rules of a document refer to. */
+/** The context of a document's rules. */
 export interface XrayRuleScope {
   readonly names: TargetNames;
   /** The targets of `balancerTag`. */
   readonly balancers: ReadonlyMap<string, Target>;
   /** Names of outbounds that answer queries. */
   readonly dnsOutbounds: ReadonlySet<string>;
-  /** Names of the API and the metrics, which are outbounds of their own. */
+  /** Names of the API and the metrics, which are separate outbounds. */
   readonly services: ReadonlySet<string>;
 }
 
-/** One of `routing.rules`. */
+/** Reads one of `routing.rules`. */
 export function readRule(value: unknown, source: string, scope: XrayRuleScope): RuleEntry {
   let target: Target | undefined;
   try {
@@ -50,10 +50,9 @@ export function readRule(value: unknown, source: string, scope: XrayRuleScope): 
 }
 
 /**
- * Xray joins the entries of a field by "or", and fields by "and"; entries of different kinds in a field
- * are therefore alternatives.
- * @returns nothing for a rule that no flow can match; `missing` for one without conditions, which Xray
- *   refuses
+ * Reads the condition of a rule. Xray joins the entries of a field by "or", and fields by "and"; entries of different
+ * kinds in a field are therefore alternatives.
+ * @returns `undefined` for a rule that no flow can match; `missing` for one without conditions, which Xray rejects
  * @throws {ImportError} for a condition that Weir lacks
  */
 function conditionOf(fields: ForeignObject): readonly Matchers[] | 'missing' | undefined {
@@ -75,7 +74,7 @@ function conditionOf(fields: ForeignObject): readonly Matchers[] | 'missing' | u
 const orEvery = (alternatives: readonly Matchers[]): readonly Matchers[] =>
   alternatives.length === 0 ? [{}] : alternatives;
 
-/** `both` where it says TCP and UDP, which is every flow of Weir. */
+/** The network of a rule; `both` for TCP and UDP, which are all flows of Weir. */
 function networkIn(fields: ForeignObject): Matchers | 'both' | 'none' {
   const networks = wordsOf(fields, 'network').map((each) => each.toLowerCase());
   if (networks.length === 0) return {};

@@ -1,6 +1,6 @@
 import type { ForeignObject } from '../foreign-object.ts';
 
-/** The transport of a stream, which Xray 26 calls `method` first; empty for TCP. */
+/** The transport of a stream, for which Xray 26 prefers the key `method`; empty for TCP. */
 export function transportOf(stream: ForeignObject): string {
   const network = stream.text('network');
   return stream.firstText('method') ?? network ?? '';

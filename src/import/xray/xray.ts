@@ -14,12 +14,12 @@ import { readInboundOf } from './inbounds.ts';
 import { readOutbounds } from './outbounds.ts';
 import { readRule } from './rules.ts';
 
-/** Outbounds inside of the program. */
+/** Outbounds that are internal to the program. */
 const INTERNAL: ReadonlySet<string> = new Set(['dns', 'loopback']);
 
 const tagOf = (value: unknown): string => nameOf(value, 'tag');
 
-/** A configuration of Xray or v2ray; its first outbound takes what no rule matches. */
+/** Reads a configuration of Xray or v2ray; its first outbound receives flows that no rule matches. */
 export function readXray(document: ForeignObject): Routing {
   const all = document.entries('outbounds');
   const isInternal = (each: unknown): boolean => INTERNAL.has(nameOf(each, 'protocol'));
@@ -61,7 +61,7 @@ export function readXray(document: ForeignObject): Routing {
   };
 }
 
-/** Tags of the API and the metrics; they are read from where they are written, and told as keys. */
+/** Tags of the API and the metrics. They are peeked at here, and reported as keys. */
 const servicesOf = (document: ForeignObject): ReadonlySet<string> =>
   new Set(
     ['api', 'metrics'].flatMap((key) => {
@@ -70,7 +70,10 @@ const servicesOf = (document: ForeignObject): ReadonlySet<string> =>
     }),
   );
 
-/** `domainStrategy`: whether flows to names are matched by their addresses too. */
+/**
+ * A skipped rule that reports `domainStrategy`, with which flows to names are also matched by their addresses; empty
+ * without it.
+ */
 function resolving(
   routing: ForeignObject,
   rules: readonly RuleEntry[],
