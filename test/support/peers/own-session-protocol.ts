@@ -101,6 +101,7 @@ class LineServer implements SessionServer {
       socket.bind(where);
       await once(socket, 'listening');
     } catch (error) {
+      socket.close();
       throw new BindError('a port for lines', error);
     }
     const listener = new LineListener(this, socket, sessions, listen.kind === 'none');

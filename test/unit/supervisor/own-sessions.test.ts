@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
-import { connect, type Socket as TcpSocket } from 'node:net';
 import { after, describe, test } from 'node:test';
 import { RegexCache } from '../../../src/engine/router/tables/regex-set.ts';
 import type { Logger } from '../../../src/log/logger.ts';
@@ -89,30 +88,10 @@ class Client {
   }
 }
 
-/** Opens a connection and greets a SOCKS server. */
-async function greets(port: number): Promise<TcpSocket> {
-  const socket = connect({ host: '127.0.0.1', port });
-  await once(socket, 'connect');
-  after(() => socket.destroy());
-  socket.on('error', () => undefined); // a stop resets it
-  socket.write(Buffer.from([5, 1, 0]));
-  const [reply] = (await once(socket, 'data')) as [Buffer];
-  assert.deepEqual([...reply], [5, 0]);
-  return socket;
-}
-
 const at = (port: number): ListenSpec => ({ kind: 'ip', host: '127.0.0.1', port });
 
 const line = (tag: string, port: number, settings: Partial<LineSettings> = {}): InboundSpec =>
   inboundSpec(tag, { protocol: 'lines', listen: at(port), settings: { name: tag, ...settings } });
-
-/** A port that something else has bound. */
-async function takenPort(): Promise<number> {
-  const socket = createSocket('udp4').bind(0, '127.0.0.1');
-  await once(socket, 'listening');
-  after(() => socket.close());
-  return socket.address().port;
-}
 
 async function assertFree(port: number): Promise<void> {
   const socket = createSocket('udp4').bind(port, '127.0.0.1');
@@ -143,38 +122,6 @@ describe('a listener that owns its sessions', () => {
     await supervisor.stop(0);
   });
 
-  test('is closed again when the start fails', async () => {
-    const { supervisor, apply } = create();
-    const port = await freePort();
-    const bound = () => Promise.reject(new Error('the API cannot be bound'));
-    await assert.rejects(apply([line('in', port)], { bound }), /the API cannot be bound/);
-    await assertFree(port);
-    await supervisor.stop(0);
-  });
-
-  test('whose server cannot be built leaves everything as it was', async () => {
-    const { supervisor, apply } = create();
-    const [one, two] = [await freePort(), await freePort()];
-    await apply([line('in', one)]);
-    await assert.rejects(apply([line('in', two, { broken: true })]), {
-      code: 'build_failed',
-      message: 'inbound in: it is broken',
-    });
-    assert.equal(await new Client().ask(one, 'still'), 'in: still');
-    await assertFree(two);
-    await supervisor.stop(0);
-  });
-
-  test('is closed when another cannot be bound, and the old one goes on', async () => {
-    const { supervisor, apply } = create();
-    const [one, two, taken] = [await freePort(), await freePort(), await takenPort()];
-    await apply([line('in', one)]);
-    await assert.rejects(apply([line('in', two), line('other', taken)]), { code: 'bind' });
-    await assertFree(two);
-    assert.equal(await new Client().ask(one, 'still'), 'in: still');
-    await supervisor.stop(0);
-  });
-
   test('has sessions in the tracker, with bytes and a source that follows the client', async () => {
     const { supervisor, apply } = create();
     const port = await freePort();
@@ -192,22 +139,6 @@ describe('a listener that owns its sessions', () => {
 });
 
 describe('a reload of a listener that owns its sessions', () => {
-  test('swaps the server for new clients, under live sessions', async () => {
-    const { supervisor, apply, liveOf } = create();
-    const port = await freePort();
-    await apply([line('in', port, { name: 'first' })]);
-    const [old, young] = [new Client(), new Client()];
-    await old.ask(port, 'hello');
-    const report = await apply([line('in', port, { name: 'second' })]);
-    assert.deepEqual([report.swapped, report.restarted], [['in'], []]);
-    assert.equal(await old.ask(port, 'still'), 'first: still');
-    assert.equal(await young.ask(port, 'hello'), 'second: hello');
-    assert.equal(liveOf('in'), 2);
-    const unchanged = await apply([line('in', port, { name: 'second' })]);
-    assert.ok(unchanged.reused.includes('inbound in'));
-    await supervisor.stop(0);
-  });
-
   test('restarts it at its address when no session is live', async () => {
     const { supervisor, apply, portOf } = create();
     await apply([line('in', 0, { name: 'first', fixed: 'a' })]);
@@ -238,25 +169,6 @@ describe('a reload of a listener that owns its sessions', () => {
     assert.deepEqual(report.restarted, ['in']);
     assert.ok(report.reused.includes('inbound whole'));
     assert.deepEqual((await apply([line('in', 0, { name: 'third' })])).swapped, ['in']);
-    await supervisor.stop(0);
-  });
-
-  test('is refused before anything is touched when it would restart it under live sessions', async () => {
-    const { supervisor, apply, ownListeners } = create();
-    const [port, other] = [await freePort(), await freePort()];
-    await apply([line('in', port, { name: 'first', fixed: 'a' })]);
-    const client = new Client();
-    await client.ask(port, 'hello');
-    const { changes } = ownListeners;
-    const wanted = [line('in', port, { name: 'second', fixed: 'b' }), line('other', other)];
-    await assert.rejects(apply(wanted), {
-      code: 'disruptive',
-      message: disruptive('inbound in: its fixed part changes'),
-    });
-    assert.equal(await client.ask(port, 'still'), 'first: still');
-    assert.equal(await new Client().ask(port, 'hello'), 'first: hello');
-    assert.equal(ownListeners.changes, changes);
-    await assertFree(other);
     await supervisor.stop(0);
   });
 
@@ -294,41 +206,6 @@ describe('a reload of a listener that owns its sessions', () => {
     await supervisor.stop(0);
   });
 
-  test('binds another address first, and the old one drains', async () => {
-    const { supervisor, apply, liveOf } = create();
-    const [one, two] = [await freePort(), await freePort()];
-    await apply([line('in', one, { name: 'first', fixed: 'a' })]);
-    const old = new Client();
-    await old.ask(one, 'hello');
-    const report = await apply([line('in', two, { name: 'second', fixed: 'b' })]);
-    assert.deepEqual([report.rebound, report.restarted], [['in'], []]);
-    assert.equal(await old.ask(one, 'still'), 'first: still');
-    assert.equal(await new Client().ask(two, 'hello'), 'second: hello');
-    assert.equal(liveOf('in'), 2);
-    await old.end(one, supervisor);
-    await assertFree(one);
-    await supervisor.stop(0);
-  });
-
-  test('takes over an address that still drains, where the settings allow it', async () => {
-    const { supervisor, apply, portOf } = create();
-    const one = await freePort();
-    await apply([line('in', one, { name: 'first', fixed: 'a' })]);
-    const old = new Client();
-    await old.ask(one, 'hello');
-    await apply([line('in', 0, { name: 'second', fixed: 'a' })]);
-    const two = portOf('in');
-    await assert.rejects(apply([line('in', one, { name: 'third', fixed: 'b' })]), {
-      code: 'disruptive',
-      message: disruptive('inbound in: its new address overlaps an earlier one'),
-    });
-    await apply([line('in', one, { name: 'third', fixed: 'a' })]);
-    assert.equal(await old.ask(one, 'still'), 'first: still');
-    assert.equal(await new Client().ask(one, 'hello'), 'third: hello');
-    await assertFree(two);
-    await supervisor.stop(0);
-  });
-
   test('takes over an address whose last session ends meanwhile, or leaves it when it fails', async () => {
     const old = new Client();
     let ending: (() => Promise<void>) | undefined;
@@ -352,136 +229,6 @@ describe('a reload of a listener that owns its sessions', () => {
       }
     }
     assert.deepEqual(errors, []);
-    await supervisor.stop(0);
-  });
-
-  test('that removes it lets it drain', async () => {
-    const { supervisor, apply, liveOf } = create();
-    const port = await freePort();
-    await apply([line('in', port)]);
-    const [old, late] = [new Client(), new Client()];
-    await old.ask(port, 'hello');
-    const report = await apply([]);
-    assert.deepEqual(report.removed, ['in']);
-    late.send(port, 'hello');
-    assert.equal(await old.ask(port, 'still'), 'in: still');
-    assert.equal(liveOf('in'), 1);
-    await old.end(port, supervisor);
-    await assertFree(port);
-    await supervisor.stop(0);
-  });
-
-  test('hands it to an inbound with another tag, with its live sessions', async () => {
-    const { supervisor, apply, liveOf } = create();
-    const port = await freePort();
-    await apply([line('old', port)]);
-    const client = new Client();
-    await client.ask(port, 'hello');
-    const report = await apply([line('new', port)]);
-    assert.deepEqual([report.removed, report.built.at(-1)], [['old'], 'inbound new']);
-    assert.equal(await client.ask(port, 'still'), 'old: still');
-    const young = new Client();
-    assert.equal(await young.ask(port, 'hello'), 'new: hello');
-    assert.deepEqual([liveOf('old'), liveOf('new')], [1, 1]);
-    await assert.rejects(apply([line('newest', port, { fixed: 'b' })]), {
-      code: 'disruptive',
-      message: disruptive('inbound new: its address is needed for inbound newest'),
-    });
-    const gone = Promise.all([client.next(), young.next()]);
-    await supervisor.stop(0);
-    assert.deepEqual(await gone, ['gone', 'gone']);
-  });
-
-  test('exchanges the ports of two inbounds, without or with live sessions', async () => {
-    for (const live of [false, true]) {
-      const { supervisor, apply } = create();
-      const [one, two] = [await freePort(), await freePort()];
-      await apply([line('a', one), line('b', two)]);
-      const client = new Client();
-      if (live) await client.ask(one, 'hello');
-      const report = await apply([line('a', two), line('b', one)]);
-      assert.deepEqual(report.rebound, ['a', 'b']);
-      if (live) assert.equal(await client.ask(one, 'still'), 'a: still');
-      assert.equal(await new Client().ask(two, 'hello'), 'a: hello');
-      assert.equal(await new Client().ask(one, 'hello'), 'b: hello');
-      await supervisor.stop(0);
-    }
-  });
-
-  test('exchanges ports between inbounds that cannot share a listener, but not under sessions', async () => {
-    const { supervisor, apply, errors } = create();
-    const [one, two] = [await freePort(), await freePort()];
-    const rows = (port: number): InboundSpec => ({ ...line('b', port), protocol: 'rows' });
-    await apply([line('a', one), rows(two)]);
-    const client = new Client();
-    await client.ask(two, 'hello');
-    await assert.rejects(apply([line('a', two), rows(one)]), {
-      code: 'disruptive',
-      message: disruptive('inbound b: its address is needed for inbound a'),
-    });
-    assert.equal(await client.ask(two, 'still'), 'b: still');
-    await client.end(two, supervisor);
-    await apply([line('a', two), rows(one)]);
-    assert.equal(await client.ask(two, 'hello'), 'a: hello');
-    assert.equal(await new Client().ask(one, 'hello'), 'b: hello');
-    assert.deepEqual(errors, []);
-    await supervisor.stop(0);
-  });
-
-  test('shares a port number with a TCP listener', async () => {
-    const { supervisor, apply } = create();
-    const port = await freePort();
-    const socks = inboundSpec('socks', { listen: at(port) });
-    await apply([socks, line('in', port)]);
-    assert.equal(await new Client().ask(port, 'hello'), 'in: hello');
-    // Each is removed without the other, and added again beside it.
-    await apply([socks]);
-    await greets(port);
-    await apply([line('in', port)]);
-    assert.equal(await new Client().ask(port, 'hello'), 'in: hello');
-    await apply([socks, line('in', port)]);
-    await greets(port);
-    await supervisor.stop(0);
-  });
-
-  test('changes the protocol of a tag to one of the other kind and back', async () => {
-    const { supervisor, apply, liveOf } = create();
-    const port = await freePort();
-    const socks = inboundSpec('in', { listen: at(port) });
-    await apply([socks]);
-    const stream = await greets(port);
-    const report = await apply([line('in', port)]);
-    assert.deepEqual(report.rebound, ['in']);
-    await assert.rejects(greets(port), { code: 'ECONNREFUSED' });
-    const client = new Client();
-    assert.equal(await client.ask(port, 'hello'), 'in: hello');
-    assert.equal(liveOf('in'), 2);
-    const back = await apply([socks]);
-    assert.deepEqual(back.rebound, ['in']);
-    await greets(port);
-    assert.equal(await client.ask(port, 'still'), 'in: still');
-    const closed = new Promise((resolve) => stream.once('close', resolve));
-    const gone = client.next();
-    await supervisor.stop(0);
-    await closed;
-    assert.equal(await gone, 'gone');
-    assert.deepEqual(supervisor.tracker.sessions(), []);
-  });
-
-  test('restarts it for another protocol of its kind', async () => {
-    const { supervisor, apply } = create();
-    const port = await freePort();
-    await apply([line('in', port)]);
-    const client = new Client();
-    await client.ask(port, 'hello');
-    const wanted = [{ ...line('in', port, { name: 'rows' }), protocol: 'rows' }];
-    await assert.rejects(apply(wanted), {
-      code: 'disruptive',
-      message: disruptive('inbound in: its protocol changes'),
-    });
-    await client.end(port, supervisor);
-    assert.deepEqual((await apply(wanted)).restarted, ['in']);
-    assert.equal(await client.ask(port, 'hello'), 'rows: hello');
     await supervisor.stop(0);
   });
 

@@ -9,14 +9,7 @@ import { Supervisor } from '../../../src/supervisor/supervisor.ts';
 import type { InboundSpec, ListenSpec, Spec } from '../../../src/spec.ts';
 import { silentLogger } from '../../../src/log/output.ts';
 import { OwnListeners } from '../../../src/net/loop-guard/own-listeners.ts';
-import {
-  inboundSpec,
-  outboundSpec,
-  routeSpec,
-  ruleSpec,
-  spec,
-  wantedOf,
-} from '../../support/data/specs.ts';
+import { inboundSpec, spec, wantedOf } from '../../support/data/specs.ts';
 import { freePort } from '../../support/ports.ts';
 
 /** A supervisor that remembers where its inbounds listen. */
@@ -89,24 +82,6 @@ const at = (port: number): ListenSpec => ({ kind: 'ip', host: '127.0.0.1', port 
 const serving = (...inbounds: InboundSpec[]): Spec => spec({ inbounds });
 
 describe('a reload', () => {
-  test('keeps flows on the outbound that they were opened on', async () => {
-    const { supervisor, apply, portOf } = create();
-    const first = spec({
-      inbounds: [inboundSpec('in', quiet)],
-      outbounds: [outboundSpec('direct'), outboundSpec('hole', { protocol: 'blackhole' })],
-    });
-    await apply(first);
-    const old = await open(portOf('in'));
-    await echoes(old);
-    const report = await apply({ ...first, route: routeSpec({ default: 'hole' }) });
-    assert.deepEqual(report.built, ['route']);
-    await echoes(old);
-    await assert.rejects(open(portOf('in')), /refused with 2/);
-    assert.equal(supervisor.tracker.flows()[0]?.info.planeEpoch, 1);
-    old.destroy();
-    await supervisor.stop(0);
-  });
-
   test('does not wait on a stop for origins that keep connections open', async () => {
     // Only the grace of the stop passes: whatever else waits for time waits for ever.
     const { supervisor, apply, portOf } = create({
@@ -130,166 +105,6 @@ describe('a reload', () => {
     await supervisor.stop(0);
     assert.equal(supervisor.tracker.flowCount, 0);
     origin.close();
-  });
-
-  test('drains a replaced outbound with its last flow', async () => {
-    const { supervisor, apply, portOf } = create();
-    const first = serving(inboundSpec('in', quiet));
-    await apply(first);
-    const old = await open(portOf('in'));
-    const wanted = {
-      ...first,
-      outbounds: [outboundSpec('direct', { addressFamily: 'ipv4_only' as const })],
-    };
-    const report = await apply(wanted);
-    assert.deepEqual(report.drained, ['direct@v1']);
-    const young = await open(portOf('in'));
-    await echoes(old);
-    await echoes(young);
-    assert.deepEqual(
-      supervisor.tracker.flows().map(({ info }) => info.outboundVersion),
-      [1, 2],
-    );
-    old.destroy();
-    young.destroy();
-    await supervisor.stop(0);
-  });
-
-  test('a removed inbound stops listening, and its sessions go on', async () => {
-    const { supervisor, apply, portOf } = create();
-    const port = await freePort();
-    const removed = inboundSpec('in', { ...quiet, listen: at(port) });
-    await apply(serving(removed, inboundSpec('other', quiet)));
-    const old = await open(port);
-    const report = await apply(serving(inboundSpec('other', quiet)));
-    assert.deepEqual(report.removed, ['in']);
-    await echoes(old);
-    await assert.rejects(open(port), { code: 'ECONNREFUSED' });
-    await echoes(await open(portOf('other')));
-    await supervisor.stop(0);
-  });
-
-  test('a rebound inbound listens elsewhere, and its sessions go on', async () => {
-    const { supervisor, apply, portOf } = create();
-    const [one, two] = [await freePort(), await freePort()];
-    await apply(serving(inboundSpec('in', { ...quiet, listen: at(one) })));
-    const old = await open(one);
-    const report = await apply(serving(inboundSpec('in', { ...quiet, listen: at(two) })));
-    assert.deepEqual(report.rebound, ['in']);
-    assert.equal(portOf('in'), two);
-    await echoes(old);
-    await echoes(await open(two));
-    await assert.rejects(open(one), { code: 'ECONNREFUSED' });
-    await supervisor.stop(0);
-  });
-
-  test('an address that moves between inbounds is never closed', async () => {
-    const { supervisor, apply } = create();
-    const [one, two] = [await freePort(), await freePort()];
-    const inbounds = (a: number, b: number): Spec =>
-      serving(
-        inboundSpec('a', { ...quiet, listen: at(a) }),
-        inboundSpec('b', { ...quiet, listen: at(b) }),
-      );
-    await apply(inbounds(one, two));
-    const report = await apply(inbounds(two, one));
-    assert.deepEqual(report.rebound, ['a', 'b']);
-    const first = await open(two);
-    assert.equal(supervisor.tracker.flows()[0]?.info.inbound, 'a');
-    first.destroy();
-    await echoes(await open(one));
-    await supervisor.stop(0);
-  });
-
-  test('a wider address takes the place of a narrower one on the same port', async () => {
-    const { supervisor, apply } = create();
-    const port = await freePort();
-    await apply(serving(inboundSpec('in', { ...quiet, listen: at(port) })));
-    const old = await open(port);
-    const wide: ListenSpec = { kind: 'ip', host: '0.0.0.0', port };
-    const report = await apply(serving(inboundSpec('in', { ...quiet, listen: wide })));
-    assert.deepEqual(report.rebound, ['in']);
-    await echoes(old);
-    await echoes(await open(port));
-    await supervisor.stop(0);
-  });
-
-  test('that cannot bind changes nothing and leaves nothing bound', async () => {
-    const { supervisor, apply, portOf, errors } = create();
-    const taken = createServer().listen(0, '127.0.0.1');
-    await once(taken, 'listening');
-    const { port } = taken.address() as AddressInfo;
-    const free = await freePort();
-    await apply(serving(inboundSpec('in', quiet)));
-    const old = await open(portOf('in'));
-    const wanted = spec({
-      inbounds: [
-        inboundSpec('fine', { ...quiet, listen: at(free) }),
-        inboundSpec('crowded', { ...quiet, listen: at(port) }),
-      ],
-      outbounds: [outboundSpec('direct'), outboundSpec('hole', { protocol: 'blackhole' })],
-      route: routeSpec({ default: 'hole', rules: [ruleSpec('hole')] }),
-    });
-    await assert.rejects(apply(wanted), {
-      code: 'bind',
-      message: `inbound crowded: cannot listen on 127.0.0.1:${port}: address already in use`,
-    });
-    await echoes(old);
-    await echoes(await open(portOf('in')));
-    await assert.rejects(open(free), { code: 'ECONNREFUSED' });
-    assert.deepEqual(errors, []);
-    // The version that was built for nothing does not count.
-    const report = await apply(serving(inboundSpec('in', quiet)));
-    assert.deepEqual(report.built, []);
-    taken.close();
-    await supervisor.stop(0);
-  });
-
-  test('that had to make room binds the old address again when it fails', async () => {
-    const { supervisor, apply, portOf, errors } = create();
-    const taken = createServer().listen(0, '127.0.0.1');
-    await once(taken, 'listening');
-    const { port } = taken.address() as AddressInfo;
-    const own = await freePort();
-    await apply(serving(inboundSpec('in', { ...quiet, listen: at(own) })));
-    // 0.0.0.0 needs the room of the inbound's own address, and meets another's as well.
-    const crowded = serving(
-      inboundSpec('in', { ...quiet, listen: { kind: 'ip', host: '0.0.0.0', port: own } }),
-      inboundSpec('other', { ...quiet, listen: at(port) }),
-    );
-    await assert.rejects(apply(crowded), { code: 'bind' });
-    await echoes(await open(own));
-    assert.equal(portOf('in'), own);
-    assert.deepEqual(errors, []);
-    taken.close();
-    await supervisor.stop(0);
-  });
-
-  test('swaps users under live sessions', async () => {
-    const { supervisor, apply, portOf } = create();
-    await apply(serving(inboundSpec('in', quiet)));
-    const port = portOf('in');
-    const old = await open(port);
-    const report = await apply(
-      serving(
-        inboundSpec('in', {
-          ...quiet,
-          settings: {
-            auth: 'password',
-            accounts: [{ user: 'ann', pass: 'x' }],
-            udp: true,
-            udpBind: undefined,
-          },
-        }),
-      ),
-    );
-    assert.deepEqual([report.built, report.swapped], [['user set in'], ['in']]);
-    await echoes(old);
-    const rejected = connect({ host: '127.0.0.1', port });
-    await once(rejected, 'connect');
-    rejected.write(Buffer.from([5, 1, 0]));
-    assert.equal((await readExactly(rejected, 2))[1], 0xff);
-    await supervisor.stop(0);
   });
 });
 
