@@ -1,24 +1,46 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
+import { Ajv2020, type AnySchema } from 'ajv/dist/2020.js';
+import { parse } from 'yaml';
 import { ControlError } from '../../src/api/contract.ts';
 import { ROUTES } from '../../src/api/routes.ts';
 import { VERSION } from '../../src/version.ts';
 import type { Asked, Reply } from './api-client.ts';
 import { openFlow, type FakeApp } from './api-fake.ts';
 import { serve, type Served } from './api-harness.ts';
-import { resolve, violations } from './api-json-schema.ts';
-import { parseYaml, type Yaml } from './api-yaml.ts';
 
-type Fields = { readonly [key: string]: Yaml };
+type Fields = { readonly [key: string]: unknown };
 
-const document = parseYaml(
+const document = parse(
   readFileSync(new URL('../../docs/openapi.yaml', import.meta.url), 'utf8'),
-);
-const paths = (document as Fields)['paths'] as { readonly [path: string]: Fields };
+) as Fields;
+const components = document['components'] as { readonly [kind: string]: Fields };
+const schemas = components['schemas'] as Fields;
+const paths = document['paths'] as { readonly [path: string]: Fields };
 
 const responsesOf = (method: string, path: string): Fields =>
   ((paths[path]?.[method.toLowerCase()] as Fields | undefined)?.['responses'] ?? {}) as Fields;
+
+/** Strict: an unknown word of a schema is an error. */
+const ajv = new Ajv2020({ allErrors: true, allowUnionTypes: true, strictTuples: false });
+ajv.addFormat('uint64', true).addKeyword('components');
+
+/** Follows a reference within the document. */
+function resolve(value: unknown): Fields {
+  const fields = value as Fields;
+  const { $ref: reference } = fields;
+  if (typeof reference !== 'string') return fields;
+  let target: unknown = document;
+  for (const name of reference.replace(/^#\//, '').split('/')) target = (target as Fields)[name];
+  assert.ok(target !== undefined, `${reference} leads nowhere`);
+  return resolve(target);
+}
+
+function assertMatches(schema: unknown, value: unknown, name: string): void {
+  const validate = ajv.compile({ ...(schema as AnySchema & object), components });
+  assert.ok(validate(value), `${name}: ${ajv.errorsText(validate.errors)}`);
+}
 
 /** Every status of every operation in the file. */
 const documented = Object.entries(paths).flatMap(([path, operations]) =>
@@ -130,10 +152,10 @@ function openSome(app: FakeApp): void {
 function assertDocumented({ method, path, status }: Case, reply: Reply): void {
   const name = `${method} ${path} ${status}`;
   assert.equal(reply.status, status, `${name}: ${reply.text}`);
-  const response = resolve(document, responsesOf(method, path)[String(status)] ?? {});
+  const response = resolve(responsesOf(method, path)[String(status)] ?? {});
   for (const [header, one] of Object.entries((response['headers'] ?? {}) as Fields)) {
-    const { schema = {} } = resolve(document, one);
-    assert.deepEqual(violations(document, schema, reply.headers[header.toLowerCase()]), [], name);
+    const { schema = {} } = resolve(one);
+    assertMatches(schema, reply.headers[header.toLowerCase()], name);
   }
   const content = (response['content'] ?? {}) as Fields;
   const [type] = (reply.headers['content-type'] ?? '').split(';');
@@ -144,7 +166,7 @@ function assertDocumented({ method, path, status }: Case, reply: Reply): void {
   const { schema } = (content[type ?? ''] ?? {}) as Fields;
   assert.ok(schema !== undefined, `${name}: ${type} is not documented`);
   const body: unknown = type === 'application/json' ? JSON.parse(reply.text) : reply.text;
-  assert.deepEqual(violations(document, schema, body), [], name);
+  assertMatches(schema, body, name);
 }
 
 const ask = (api: Served, { method, path, asked, with: more }: Case): Promise<Reply> =>
@@ -193,9 +215,8 @@ describe('docs/openapi.yaml', () => {
 
   test('events are as documented', async () => {
     await using api = await serve('tcp');
-    const schemas = ((document as Fields)['components'] as Fields)['schemas'] as Fields;
     const assertIs = (name: string, data: unknown): void =>
-      assert.deepEqual(violations(document, schemas[name] ?? {}, data), [], name);
+      assertMatches(schemas[name] ?? {}, data, name);
     using traffic = await api.client.events('/v1/traffic');
     using events = await api.client.events('/v1/connections/events');
     assert.deepEqual(
@@ -235,7 +256,7 @@ describe('docs/openapi.yaml', () => {
   });
 
   test('demands no token where none is set: either nothing, or a token', () => {
-    assert.deepEqual((document as Fields)['security'], [{}, { bearer: [] }]);
+    assert.deepEqual(document['security'], [{}, { bearer: [] }]);
   });
 
   test('has no number beyond those that generators of code take', () => {
@@ -245,12 +266,11 @@ describe('docs/openapi.yaml', () => {
       return value;
     });
     assert.ok(Math.max(...numbers) <= Number.MAX_SAFE_INTEGER);
-    const { schemas } = (document as Fields)['components'] as { readonly schemas: Fields };
     assert.deepEqual(schemas['U64'], { type: 'integer', format: 'uint64', minimum: 0 });
   });
 
   test('is of the version of the program', () => {
-    assert.equal(((document as Fields)['info'] as Fields)['version'], VERSION);
+    assert.equal((document['info'] as Fields)['version'], VERSION);
   });
 
   test('every reference in it resolves, and every component is referred to', () => {
@@ -258,8 +278,7 @@ describe('docs/openapi.yaml', () => {
     const references = new Set(
       Array.from(text.matchAll(/"\$ref":"([^"]+)"/g), ([, to]) => to ?? ''),
     );
-    for (const reference of references) resolve(document, { $ref: reference });
-    const components = (document as Fields)['components'] as { [kind: string]: Fields };
+    for (const reference of references) resolve({ $ref: reference });
     for (const [kind, named] of Object.entries(components)) {
       if (kind === 'securitySchemes') continue;
       for (const name of Object.keys(named)) {
