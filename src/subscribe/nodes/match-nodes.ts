@@ -3,8 +3,9 @@ import type { SourceNode } from './source-node.ts';
 
 /**
  * Finds for each node that a source sent its previous node in the file, keyed by index. Matches are tried in this
- * order: the same connection under the same name, the same connection under another name, an imported node that is
- * equal in everything, the same name at the source. Each node of the file is matched at most once. Takes linear time.
+ * order: a node that is equal in everything, the same connection under the same name, the same connection under
+ * another name, an imported node that is equal in everything, the same name at the source. Each node of the file is
+ * matched at most once. Takes linear time.
  *
  * @param before the nodes of the source
  * @param imported nodes that `weir import` has written and no source has adopted
@@ -34,6 +35,12 @@ export function matchNodes(
       free.delete(found);
     }
   };
+  // Otherwise a list with two nodes that differ in their settings alone would exchange them.
+  pass(
+    before,
+    (node) => JSON.stringify([node.content, nameThere(node)]),
+    ({ content, there }) => JSON.stringify([content, there]),
+  );
   pass(
     before,
     (node) => JSON.stringify([node.identity, nameThere(node)]),

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import * as fc from 'fast-check';
 import { parseToml } from '../../../src/config/toml/parse.ts';
 import { NEW_FILE } from '../../../src/subscribe/nodes/node-file.ts';
 import { link, merged, namesIn } from '../../support/subscribe/nodes.ts';
@@ -28,13 +27,6 @@ password = "pw-A"
     assert.deepEqual(difference, { ...NOTHING, added: ['A'], same: 0 });
   });
 
-  test('leaves every byte as it is when the answer is the same, in whatever order', async () => {
-    const { text } = await merged('', [link('A'), link('B'), link('A', 'c')]);
-    const again = await merged(text, [link('A', 'c'), link('B'), link('A')]);
-    assert.equal(again.text, text);
-    assert.deepEqual(again.difference, { ...NOTHING, same: 3 });
-  });
-
   test('keeps the name of a node that the source renames, and its tables', async () => {
     const { text } = await merged('', [link('A'), link('B')]);
     const renamed = await merged(text, [link('New', 'A'), link('B')]);
@@ -42,31 +34,6 @@ password = "pw-A"
     assert.match(renamed.text, /^# source: home; there: "New"\n\[\[proxy_server\]\]\nname = "A"$/m);
     assert.deepEqual(renamed.difference, { ...NOTHING, same: 2 });
     assert.equal((await merged(renamed.text, [link('A'), link('B')])).text, text);
-  });
-
-  test('keeps names when a source swaps those of two nodes', async () => {
-    const { text } = await merged('', [link('A'), link('B')]);
-    const swapped = await merged(text, [link('A', 'B'), link('B', 'A')]);
-    assert.deepEqual(namesIn(swapped.text), ['A@a', 'B@b']);
-  });
-
-  test('replaces a node in its place when its settings or its credentials change', async () => {
-    const { text } = await merged('', [link('A'), link('B'), link('C')]);
-    const changed = await merged(text, [
-      link('A', 'A', '?sni=x.example'),
-      link('B', 'other'),
-      link('C'),
-    ]);
-    assert.deepEqual(namesIn(changed.text), ['A@a', 'B@other', 'C@c']);
-    assert.deepEqual(changed.difference, { ...NOTHING, changed: ['A', 'B'], same: 1 });
-  });
-
-  test('removes what is gone, and adds behind the last node of the source', async () => {
-    const first = await merged('', [link('A'), link('B')]);
-    const both = await merged(first.text, [link('X')], { source: 'work' });
-    const { text, difference } = await merged(both.text, [link('B'), link('C')]);
-    assert.deepEqual(namesIn(text), ['B@b', 'C@c', 'X@x']);
-    assert.deepEqual(difference, { ...NOTHING, added: ['C'], removed: ['A'], same: 1 });
   });
 
   test('leaves a file without its nodes as it was before them', async () => {
@@ -193,35 +160,5 @@ password = "pw-A"
       names.map((name, index) => link(name, `s${index}`)),
     );
     assert.equal(again.text, text);
-  });
-
-  test('any series of answers leaves TOML with unique names, and each answer twice changes nothing', async () => {
-    const node = fc
-      .tuple(fc.constantFrom('A', 'B', 'C', 'direct', ''), fc.constantFrom('1', '2', '3', '4'))
-      .map(([name, id]) => link(name, id));
-    const answer = fc.record({
-      source: fc.constantFrom('home', 'work'),
-      links: fc.array(node, { minLength: 1, maxLength: 6 }),
-      inUse: fc.subarray(['A', 'B', 'C', 'A 2']),
-    });
-    await fc.assert(
-      fc.asyncProperty(fc.array(answer, { maxLength: 5 }), async (answers) => {
-        let text = '# own\n';
-        for (const { source, links, inUse } of answers) {
-          const before = new Set(namesIn(text).map((each) => each.split('@')[0]));
-          const next = await merged(text, links, { source, inUse });
-          const twice = await merged(next.text, links, { source, inUse });
-          assert.equal(twice.text, next.text);
-          const names = namesIn(next.text).map((each) => each.split('@')[0]);
-          assert.equal(new Set(names).size, names.length);
-          for (const used of inUse) {
-            if (before.has(used)) assert.ok(names.includes(used), `${used} is gone`);
-          }
-          text = next.text;
-        }
-        assert.ok(text.startsWith('# own\n'));
-      }),
-      { numRuns: 25 },
-    );
   });
 });

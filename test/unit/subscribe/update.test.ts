@@ -243,19 +243,6 @@ default = "A"
     assert.deepEqual((await workspace.update())[0]?.difference.kept, ['A']);
   });
 
-  test('puts the old nodes back when the running Weir refuses them', async () => {
-    await using workspace = await withHome(['A', 'B']);
-    const before = await filesOf(workspace);
-    workspace.answers.set(HOME, list('A', 'C'));
-    workspace.refusal = 'the port is taken';
-    const [outcome] = await workspace.update();
-    assert.equal(outcome?.kind, 'refused');
-    assert.match(outcome?.error?.message ?? '', /the port is taken/);
-    assert.deepEqual(await filesOf(workspace), before);
-    workspace.refusal = undefined;
-    assert.deepEqual((await workspace.update())[0]?.difference.added, ['C']);
-  });
-
   test('says that nodes are written when the running Weir is lost, and reloads with the next update', async () => {
     await using workspace = await withHome(['A', 'B']);
     workspace.answers.set(HOME, list('A', 'C'));

@@ -24,7 +24,7 @@ export const facts = inboundFacts(protocolOf);
 
 const TAGS = ['a', 'b', 'c'] as const;
 const EXITS = ['direct', 'spare', 'hole', 'up0', 'up1', 'group'] as const;
-export const PLACES = 4;
+export const PLACES = 3;
 export const PASS = 'x';
 /** The first two have a rule each. */
 export const HOSTS = ['one.test', 'two.test', 'other.test'] as const;
@@ -58,13 +58,20 @@ export interface Shape {
   readonly one: Exit;
   readonly two: Exit;
   readonly ports: boolean;
-  readonly grouped: boolean;
+  /** Target of the route group, where there is one. */
+  readonly group: Exit | undefined;
   readonly dns: number;
   readonly level: string;
 }
 
+const PLAIN = { wide: false, users: 0, sniffing: true, name: 'first', fixed: 'x' };
+
 export const FIRST: Shape = {
-  inbounds: {},
+  inbounds: {
+    a: { kind: 'socks', place: 0, ...PLAIN },
+    b: { kind: 'lines', place: 0, ...PLAIN },
+    c: { kind: 'shadowsocks', place: 1, ...PLAIN },
+  },
   direct: 'auto',
   upstream: 'auto',
   extra: false,
@@ -75,7 +82,7 @@ export const FIRST: Shape = {
   one: 'group',
   two: 'up1',
   ports: false,
-  grouped: false,
+  group: undefined,
   dns: 0,
   level: 'info',
 };
@@ -133,7 +140,7 @@ const wholeInbound = fc
     })),
   );
 
-const PARTS = ['kind', 'place', 'wide', 'users', 'sniffing', 'name', 'fixed'] as const;
+const PARTS = ['kind', 'kind', 'place', 'wide', 'users', 'sniffing', 'name', 'fixed'] as const;
 
 const partOfInbound = fc.tuple(tag, inbound, fc.constantFrom(...PARTS)).map(([of, from, part]) =>
   named(`${of}.${part} = ${from[part]}`, (shape) => {
@@ -142,6 +149,22 @@ const partOfInbound = fc.tuple(tag, inbound, fc.constantFrom(...PARTS)).map(([of
     return { ...shape, inbounds: { ...shape.inbounds, [of]: { ...before, [part]: from[part] } } };
   }),
 );
+
+/** Two inbounds exchange their places, or all but their tags: listeners go from one to another. */
+const exchange = fc
+  .tuple(fc.shuffledSubarray([...TAGS], { minLength: 2, maxLength: 2 }), fc.boolean())
+  .map(([[one = 'a', two = 'b'], isWhole]) =>
+    named(`${one} ${isWhole ? '<->' : 'place <-> place'} ${two}`, (shape) => {
+      const [first, second] = [shape.inbounds[one], shape.inbounds[two]];
+      const moved = isWhole
+        ? { [one]: second, [two]: first }
+        : {
+            [one]: first && { ...first, place: second?.place ?? first.place },
+            [two]: second && { ...second, place: first?.place ?? second.place },
+          };
+      return { ...shape, inbounds: { ...shape.inbounds, ...moved } };
+    }),
+  );
 
 const otherPart = fc
   .oneof(
@@ -156,7 +179,7 @@ const otherPart = fc
       { one: exit },
       { two: exit },
       { ports: fc.boolean() },
-      { grouped: fc.boolean() },
+      { group: fc.option(exit, { nil: undefined, freq: 3 }) },
       { dns: fc.nat(1) },
       { level: fc.constantFrom('info', 'debug') },
     ].map((part) => fc.record(part as Record<string, fc.Arbitrary<unknown>>)),
@@ -166,6 +189,7 @@ const otherPart = fc
 export const change: fc.Arbitrary<Change> = fc.oneof(
   { weight: 3, arbitrary: wholeInbound },
   { weight: 3, arbitrary: partOfInbound },
+  { weight: 2, arbitrary: exchange },
   { weight: 4, arbitrary: otherPart },
 );
 
@@ -256,13 +280,14 @@ export function specOf(shape: Shape, around: Surroundings, fault?: Fault): Spec 
   ];
   if (fault === 'pattern') rules.push(ruleSpec('direct', { domainRegex: ['('] }));
   const members = fault === 'balancer' ? ['up0', 'direct'] : shape.members;
-  const both = { name: 'both', outbound: shape.one, firstRule: 0, rules: 1 };
+  const { group } = shape;
+  const groups = group ? [{ name: 'one', outbound: group, firstRule: 0, rules: 1 }] : [];
   return spec({
     log: { level: shape.level },
     dns: { backend: 'udp', server: { host: '127.0.0.1', port: around.dns[shape.dns] ?? 0 } },
     inbounds: reversed ? [...broken, ...inbounds.toReversed()] : [...inbounds, ...broken],
     outbounds: reversed ? outbounds.toReversed() : outbounds,
     balancers: [{ ...balancerSpec('group', members), probeInterval: shape.pace }],
-    route: routeSpec({ default: shape.default, rules, groups: shape.grouped ? [both] : [] }),
+    route: routeSpec({ default: shape.default, rules, groups }),
   });
 }
