@@ -17,10 +17,10 @@ export const deletion = (start: number, end: number): Splice => ({
 });
 
 /**
- * Deletes whole lines that are not in a string. Without the last line, the one before it ends the file as the last one
- * did.
+ * Deletes whole lines that are not in a string. If the last line is deleted, the line before it ends the file as the
+ * last line did.
  *
- * @param isComment whether the line before is a comment: an empty line then keeps it from what follows
+ * @param isComment whether the line before is a comment: an empty line then separates it from the following text
  */
 export function linesDeletion(text: string, { start, end }: Span, isComment: boolean): Splice {
   if (end === text.length) {
