@@ -9,7 +9,7 @@ export type AccessList = Uint8Array;
 
 const NAME = 'system.posix_acl_access';
 
-/** The largest extended attribute of Linux. */
+/** The largest extended attribute of Linux, in bytes. */
 const MAX_LENGTH = 65_536;
 
 interface Calls {
@@ -26,7 +26,10 @@ interface Calls {
 
 let bound: Calls | undefined;
 
-/** @returns `undefined` where there are no such lists, or no native functions. */
+/**
+ * Binds the native functions for access lists.
+ * @returns `undefined` if there are no such lists, or no native functions.
+ */
 function calls(): Calls | undefined {
   if (process.platform !== 'linux') return undefined;
   try {
@@ -42,11 +45,11 @@ function calls(): Calls | undefined {
   }
 }
 
-/** Errors for a file without a list, and for a file system that has none. */
+/** Error codes for a file without a list, and for a file system without support for lists. */
 const HAS_NONE: ReadonlySet<string> = new Set(['ENODATA', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
 
 /**
- * @param path is followed through symbolic links
+ * Reads the list of a file. | @param path followed through symbolic links
  * @returns `undefined` if the permission bits alone decide
  * @throws {SystemError}
  */
@@ -59,8 +62,8 @@ export function readAccessList(path: string): AccessList | undefined {
 }
 
 /**
- * Gives an open file a list, and with it the permission bits that belong to that; `undefined` takes away one that the
- * file has got from its folder.
+ * Sets the list of an open file, and with it the permission bits that belong to the list; `undefined` removes one that
+ * the file has inherited from its folder.
  * @throws {SystemError}
  */
 export function writeAccessList(fd: number, list: AccessList | undefined): void {
@@ -70,7 +73,10 @@ export function writeAccessList(fd: number, list: AccessList | undefined): void 
   } else if (calls()?.fremovexattr(fd, NAME) === -1) unlessNone('fremovexattr');
 }
 
-/** @throws the error of the call before, unless it says that there is no list */
+/**
+ * Handles a failed call for a list.
+ * @throws the error of the call before, unless it says that there is no list
+ */
 function unlessNone(call: string): undefined {
   const errno = nativeErrno();
   if (!HAS_NONE.has(errorCode(errno))) throw new SystemError(call, errno);

@@ -14,9 +14,12 @@ export interface BufferUtil {
   unmask(data: Uint8Array, key: Uint8Array): void;
 }
 
-/** @throws where koffi has no binary for this machine. */
+/**
+ * Loads koffi.
+ * @throws if koffi has no binary for this machine.
+ */
 export const loadKoffi = (): Koffi => createRequire(import.meta.url)('koffi') as Koffi;
 
-/** A binary on common platforms, JavaScript elsewhere. */
+/** Loads bufferutil: a binary on common platforms, JavaScript elsewhere. */
 export const loadBufferUtil = (): BufferUtil =>
   createRequire(import.meta.url)('bufferutil') as BufferUtil;

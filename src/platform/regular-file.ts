@@ -2,7 +2,7 @@ import { closeSync, constants, fstatSync, openSync, statSync, type Stats } from 
 import { open, stat, type FileHandle } from 'node:fs/promises';
 import { WeirError } from '../errors.ts';
 
-/** A path that is not a regular file; `message` names its type. */
+/** The error of a path that is not a regular file; `message` names its type. */
 class NotRegularFileError extends WeirError {
   constructor(what: string) {
     super('not_a_regular_file', `is a ${what}, not a regular file`);
@@ -31,8 +31,8 @@ export async function openRegularFile(path: string): Promise<FileHandle> {
 }
 
 /**
- * Opens as {@link openRegularFile} does, in this thread: for a start, before there is anything to delay. The
- * pool of threads, which asynchronous calls begin with all its threads, may then never be needed.
+ * Opens a regular file as {@link openRegularFile} does, synchronously: for the start, when there is nothing to delay.
+ * The thread pool, which asynchronous calls start with all its threads, may then never be needed.
  *
  * @returns a descriptor for the caller to close
  */
@@ -48,7 +48,7 @@ export function openRegularFileSync(path: string): number {
   }
 }
 
-/** Neither waits for the writer of a pipe nor makes a terminal the controlling one. */
+/** Flags of an open that neither waits for the writer of a pipe nor makes a terminal the controlling one. */
 export const READ_WITHOUT_WAITING = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
 
 /** The type of a special file; `undefined` for a regular file or a directory. */

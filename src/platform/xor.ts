@@ -1,8 +1,8 @@
 import { loadBufferUtil, type BufferUtil } from './addons.ts';
 
 /**
- * bufferutil is a binary on common platforms and JavaScript elsewhere: 64 KB in 3 microseconds, or
- * in 12 to 30 by our own loops. Loaded on first use.
+ * bufferutil, loaded on first use: a binary on common platforms and JavaScript elsewhere; 64 KB in 3 microseconds, or
+ * in 12 to 30 by the loops here.
  */
 let loaded: BufferUtil | undefined;
 

@@ -34,7 +34,7 @@ const RTN_UNICAST = 1;
 
 /** The configuration of an interface. */
 export interface InterfacePlan {
-  /** Bytes of the largest packet. */
+  /** Size of the largest packet in bytes. */
   readonly mtu: number;
   /** Addresses of the interface with their prefix lengths; host bits may be set. */
   readonly addresses: readonly Cidr[];
@@ -85,7 +85,7 @@ export function restoreInterface(
       restored.push(what);
     } catch (error) {
       if (!(error instanceof NetlinkError)) throw error;
-      // The part exists, or the interface itself is gone, which its owner detects elsewhere.
+      // The part exists, or the interface has been removed, which its owner detects elsewhere.
       if (error.code !== 'EEXIST' && error.code !== 'ENODEV')
         failures.push(`${what}: ${error.reason}`);
     }

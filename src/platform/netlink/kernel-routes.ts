@@ -4,7 +4,7 @@ import { MOST_ROUTES } from './limits.ts';
 /** A route of the system. */
 export interface KernelRoute {
   readonly family: 4 | 6;
-  /** The number of the routing table that it is in. */
+  /** The number of the routing table that contains the route. */
   readonly table: number;
   /** The network; bits after the prefix are zero. */
   readonly network: IpEndpoint;
@@ -17,7 +17,7 @@ export interface KernelRoute {
    * table.
    */
   readonly kind: 'unicast' | 'local' | 'refused' | 'throw';
-  /** Indices of its interfaces; several for a multipath route. */
+  /** Indices of the route's interfaces; several for a multipath route. */
   readonly devices: readonly number[];
   /** The next hop, as text to compare by. */
   readonly gateway: string;
@@ -34,7 +34,7 @@ const REFUSED: RouteLookup = { kind: 'refused' };
 
 interface Kept {
   readonly route: KernelRoute;
-  /** The dump that it was last part of. */
+  /** The dump that the route was last part of. */
   generation: number;
 }
 
@@ -68,8 +68,8 @@ export class KernelRoutes {
   }
 
   /**
-   * Whether a multipath route has lost an interface since the last dump began: it regains it
-   * without a notification when the interface is up.
+   * Whether a multipath route has lost an interface since the last dump began: the route regains it without a
+   * notification when the interface is up.
    */
   get isReduced(): boolean {
     return this.#isReduced;
@@ -82,7 +82,10 @@ export class KernelRoutes {
     this.#isReduced = false;
   }
 
-  /** @returns whether any route was removed. */
+  /**
+   * Ends a dump.
+   * @returns whether any route was removed.
+   */
   endList(): boolean {
     const before = this.#kept.size;
     for (const [id, kept] of this.#kept) {
@@ -123,7 +126,10 @@ export class KernelRoutes {
     return true;
   }
 
-  /** @returns whether the route existed. */
+  /**
+   * Removes a route.
+   * @returns whether the route existed.
+   */
   delete(route: KernelRoute): boolean {
     const id = idOf(route);
     const known = this.#kept.get(id);
@@ -133,7 +139,7 @@ export class KernelRoutes {
   }
 
   /**
-   * Removes the routes of an interface that is down or gone, which the kernel does not report for
+   * Removes the routes of an interface that is down or removed, which the kernel does not report for
    * IPv4. A multipath route keeps its other interfaces.
    *
    * @returns whether any route was removed.

@@ -1,17 +1,17 @@
 /**
  * The most destinations whose device is cached, about 100 bytes each. At the limit the oldest is
- * evicted; it costs one query of the kernel when it is used again.
+ * evicted; its next use costs one query of the kernel.
  */
 export const MOST_REMEMBERED = 4096;
 
 /**
- * The most routes of the system that are kept, about 400 bytes each. Routes beyond it are ignored:
+ * The most routes of the system that are kept, about 400 bytes each. Routes beyond this number are ignored:
  * their destinations use a shorter prefix, or are unreachable while a device of this process covers
  * them.
  */
 export const MOST_ROUTES = 65_536;
 
-/** The most rules of policy routing that are kept per family; rules beyond it are ignored. */
+/** The most rules of policy routing that are kept per family; further rules are ignored. */
 export const MOST_RULES = 1024;
 
 /**
@@ -20,10 +20,7 @@ export const MOST_RULES = 1024;
  */
 export const READS_A_TURN = 16;
 
-/**
- * Bytes of notifications that the kernel queues for this process; beyond it they are lost
- * (ENOBUFS).
- */
+/** Bytes of notifications that the kernel queues for this process; further ones are lost (ENOBUFS). */
 export const NOTIFICATIONS_KEPT = 1 << 20;
 
 /**
@@ -39,7 +36,7 @@ export const LIST_INTERVAL_MS = 250;
 export const FORGET_INTERVAL_MS = 200;
 
 /**
- * Flushes without that delay: changes that a person or daemon makes together, or a link that goes
+ * Flushes without the delay of FORGET_INTERVAL_MS: changes that a person or daemon makes together, or a link that goes
  * down and up with its routes, take effect for the next flow.
  */
 export const FORGOTTEN_AT_ONCE = 8;

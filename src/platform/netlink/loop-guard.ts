@@ -21,9 +21,9 @@ import { RT_TABLE_MAIN } from './routing-rules.ts';
 export interface AvoidedDevice {
   readonly index: number;
   readonly addresses: readonly Cidr[];
-  /** Networks that are, or will be, routed to it, in addition to those of `addresses`. */
+  /** Networks that are, or will be, routed to the device, in addition to those of `addresses`. */
   readonly routes: readonly Cidr[];
-  /** Called when its state, an address or a route of it may have changed. */
+  /** Called when the device's state, an address or a route of it may have changed. */
   readonly onChange: () => void;
 }
 
@@ -35,7 +35,7 @@ interface Subnet {
 
 interface Avoided {
   readonly device: AvoidedDevice;
-  /** The subnets of its addresses for which the kernel creates a route. */
+  /** The subnets of the device's addresses for which the kernel creates a route. */
   readonly subnets: readonly Subnet[];
   readonly addresses: readonly Subnet[];
 }
@@ -65,7 +65,7 @@ export class LoopGuard implements DeviceChoice {
   #lastDevice: number | undefined;
   /** Recent flushes of the cache, decremented once per interval. */
   #forgotten = 0;
-  /** The timer that decrements it. */
+  /** The timer that decrements `#forgotten`. */
   #interval: { cancel(): void } | undefined;
   /** Whether routes have changed since the last flush. */
   #isChanged = false;
@@ -107,7 +107,7 @@ export class LoopGuard implements DeviceChoice {
     this.#io.devices = this;
   }
 
-  /** Stops avoiding a device that is gone. */
+  /** Stops avoiding a device that was removed. */
   release(index: number): void {
     this.#avoided.delete(index);
     this.#forget();
@@ -197,7 +197,7 @@ export class LoopGuard implements DeviceChoice {
     if (usual !== 'unknown' && !this.#avoided.has(usual.device)) return ANY_DEVICE;
     const found = this.#other(destination);
     if (found.kind === 'local') return ANY_DEVICE;
-    // A subnet of an own device is not reachable elsewhere.
+    // A subnet of an own device is not reachable by other interfaces.
     if (this.#isInSubnet(destination) || found.kind !== 'device') return NO_DEVICE;
     return found.device;
   }

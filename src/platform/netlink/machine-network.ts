@@ -26,9 +26,9 @@ import {
 import { RT_TABLE_LOCAL } from './routing-rules.ts';
 import { NetlinkError } from './netlink-socket.ts';
 
-/*
- * The interfaces, addresses, routes and rules of a machine, read once for a person; what Weir needs while it
- * runs is in `RouteMirror`.
+/**
+ * The interfaces, addresses, routes and rules of a machine, read once, for display; Weir itself uses `RouteMirror`
+ * while it runs.
  */
 
 // Numbers of include/uapi/linux/{rtnetlink,if_link,if_addr,fib_rules}.h.
@@ -58,11 +58,11 @@ const MOST_ROUTES_KEPT = 4096;
 export interface MachineLink {
   readonly index: number;
   readonly name: string;
-  /** `bridge`, `tun`, `wireguard`; empty for hardware and the loopback. */
+  /** The kind of the interface: `bridge`, `tun`, `wireguard`; empty for hardware and the loopback. */
   readonly kind: string;
   readonly mtu: number;
   readonly isUp: boolean;
-  /** The index of the bridge that it is a port of, for example; 0 for none. */
+  /** The index of the interface's master, such as the bridge that it is a port of; 0 for none. */
   readonly master: number;
   readonly addresses: readonly Cidr[];
 }
@@ -73,11 +73,11 @@ export interface MachineRoute {
   readonly network: Cidr;
   readonly metric: number;
   readonly kind: 'unicast' | 'local' | 'refused' | 'throw';
-  /** Indices of its interfaces. */
+  /** Indices of the route's interfaces. */
   readonly devices: readonly number[];
   /** The next hop; empty for a network that the machine is connected to. */
   readonly gateway: string;
-  /** Who has made it: `RTPROT_`, such as 9 for a router advertisement. */
+  /** The origin of the route: `RTPROT_`, such as 9 for a router advertisement. */
   readonly protocol: number;
 }
 
@@ -85,9 +85,9 @@ export interface MachineRoute {
 export interface MachineRule {
   readonly family: 4 | 6;
   readonly priority: number;
-  /** The table that it looks up; `undefined` for a rule that does something else. */
+  /** The table that the rule looks up; `undefined` for a rule with another action. */
   readonly table: number | undefined;
-  /** Prefixes up to this length do not count; -1 for none. */
+  /** The prefix length up to which routes are ignored; -1 for none. */
   readonly suppressed: number;
   readonly mark: number;
   readonly mask: number;
@@ -101,15 +101,15 @@ export interface MachineRule {
 
 export interface MachineNetwork {
   readonly links: readonly MachineLink[];
-  /** Those that `keep` has chosen. */
+  /** The routes that `keep` has chosen. */
   readonly routes: readonly MachineRoute[];
   readonly rules: readonly MachineRule[];
-  /** Names of the lists that were longer than what is read. */
+  /** Names of the lists that were read only in part. */
   readonly cut: readonly string[];
 }
 
 /**
- * Reads the network of this machine; no right is needed.
+ * Reads the network configuration of this machine; no privilege is needed.
  *
  * @param keep chooses routes, of which 4,096 are kept; those of the table `local` are left out.
  * @throws {SystemError} without netlink, or if a reply is lost.

@@ -15,18 +15,18 @@ export const NLMSG_DONE = 3;
 const NLM_F_REQUEST = 0x1;
 export const NLM_F_MULTI = 0x2;
 export const NLM_F_ACK = 0x4;
-/** A dump changed while it was read. */
+/** Flag: the dump changed while it was read. */
 export const NLM_F_DUMP_INTR = 0x10;
 export const NLM_F_DUMP = 0x300;
 export const NLM_F_REPLACE = 0x100;
 export const NLM_F_EXCL = 0x200;
 export const NLM_F_CREATE = 0x400;
-/** The error does not contain the request; its attributes follow immediately. */
+/** Flag: the error does not contain the request; its attributes follow immediately. */
 const NLM_F_CAPPED = 0x100;
-/** The error has attributes. */
+/** Flag: the error has attributes. */
 const NLM_F_ACK_TLVS = 0x200;
 
-/** The kernel's description of an error. */
+/** The attribute with the kernel's description of an error. */
 const NLMSGERR_ATTR_MSG = 1;
 
 /** Messages, their bodies and attributes begin at multiples of four bytes. */

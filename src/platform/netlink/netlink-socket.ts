@@ -23,9 +23,9 @@ const NETLINK_EXT_ACK = 11;
 /** The kernel sends dumps in datagrams of at most 32 KB (netlink(7)). */
 const LARGEST_DATAGRAM = 64 << 10;
 
-/** A request of rtnetlink that the kernel refused. */
+/** The error of a request of rtnetlink that the kernel refused. */
 export class NetlinkError extends SystemError {
-  /** The kernel's description. */
+  /** The kernel's description of the error. */
   readonly reason: string;
 
   /**
@@ -52,7 +52,10 @@ export class NetlinkSocket implements Disposable {
   #sequence = 0;
   #isClosed = false;
 
-  /** @throws {SystemError} if netlink is not available. */
+  /**
+   * Opens the socket.
+   * @throws {SystemError} if netlink is not available.
+   */
   constructor(calls: SystemCalls) {
     this.#calls = calls;
     this.#memory = calls.memory(LARGEST_DATAGRAM);
@@ -126,8 +129,8 @@ export class NetlinkSocket implements Disposable {
    * Lists objects.
    *
    * @param request a description for the error.
-   * @param take is called with each; the message is a view that the next one overwrites.
-   * @param most objects; those beyond it are not read.
+   * @param take called with each object; the message is a view that the next one overwrites.
+   * @param most the most objects to read; further ones are not read.
    * @returns whether the list was read to its end.
    * @throws {NetlinkError} when the kernel refuses.
    * @throws {SystemError} if a reply is lost.
@@ -151,7 +154,7 @@ export class NetlinkSocket implements Disposable {
           throw new NetlinkError(request, errno, text);
         }
         if (count++ === most) {
-          // The rest of the list goes with the socket; the next request opens another.
+          // The rest of the list is discarded with the socket; the next request opens another.
           this.#socket.close();
           return false;
         }

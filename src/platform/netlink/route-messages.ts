@@ -127,7 +127,7 @@ const LOOKED_AT: ReadonlySet<number> = new Set([
 const UNUSED_WITHOUT_VALUE: ReadonlySet<number> = new Set([13]); // FRA_SUPPRESS_IFGROUP
 
 /**
- * Whether a rule depends only on properties that are known for every socket here; `iif lo` matches
+ * Whether a rule depends only on properties that are known for every socket of this process; `iif lo` matches
  * all locally generated packets.
  */
 function looksAtNoMore(attributes: ReadonlyMap<number, Buffer>): boolean {

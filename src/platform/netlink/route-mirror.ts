@@ -55,7 +55,7 @@ const GROUPS = 0x1 | 0x10 | 0x40 | 0x80 | 0x100 | 0x400 | (1 << 18);
 const IFF_UP = 1;
 const IFINFO_LENGTH = 16;
 const BODY_LENGTH = 12;
-/** The header of a message, and the body. */
+/** Bytes of the header of a message, and of the body. */
 const REQUEST_LENGTH = 16 + BODY_LENGTH;
 /** Attempts to read the first dumps if a reply is lost. */
 const MOST_ATTEMPTS = 3;
@@ -70,11 +70,11 @@ const LISTS: readonly (readonly [type: number, family: number])[] = [
 
 /** Handlers of notifications. They must not throw. */
 export interface MirrorHandlers {
-  /** Routes or rules have changed. */
+  /** Called when routes or rules have changed. */
   readonly onRoutes: () => void;
-  /** The state of an interface, or an address or a route of it, may have changed. */
+  /** Called when the state of an interface, or an address or a route of it, may have changed. */
   readonly onDevice: (device: number) => void;
-  /** Notifications were lost: the state of any interface may have changed. */
+  /** Called when notifications were lost: the state of any interface may have changed. */
   readonly onLoss: () => void;
 }
 
@@ -127,7 +127,7 @@ export class RouteMirror implements Readiness, Disposable {
     return this.#rules.find(this.#table, destination, mayUse);
   }
 
-  /** Whether there is such a route by an interface, in a table. */
+  /** Whether a table has a route to a network by an interface. */
   has(table: number, network: IpEndpoint, prefix: number, device: number): boolean {
     return this.#table.has(table, network, prefix, device);
   }
@@ -144,7 +144,7 @@ export class RouteMirror implements Readiness, Disposable {
     this.#close();
   }
 
-  /** Reads the first dumps; false if a part was lost. */
+  /** Reads the first dumps; returns false if a part was lost. */
   #readAll(): boolean {
     this.#beginLists();
     // The kernel prepares each part when the previous one is read, so nothing blocks.
@@ -178,7 +178,7 @@ export class RouteMirror implements Readiness, Disposable {
     this.#socket.close();
   }
 
-  /** Reads one datagram; false if there is none. */
+  /** Reads one datagram; returns false if there is none. */
   #read(): boolean {
     if (this.#socket.number < 0) return false;
     const { calls, scratch } = this.#io;
@@ -194,10 +194,7 @@ export class RouteMirror implements Readiness, Disposable {
     return false;
   }
 
-  /**
-   * Messages were lost, possibly including the end of a dump: starts over with a new socket and
-   * dump.
-   */
+  /** Handles the loss of messages, possibly including the end of a dump: starts over with a new socket and dump. */
   #onLoss(): void {
     this.#close();
     this.#list = -1;
@@ -337,6 +334,6 @@ export class RouteMirror implements Readiness, Disposable {
   }
 }
 
-/** Whether such a route is kept, unlike those of broadcast and multicast addresses. */
+/** Whether a route is kept; those of broadcast and multicast addresses are not. */
 const isKept = ({ kind, network }: KernelRoute): boolean =>
   kind !== 'local' || isIPv4Endpoint(network);

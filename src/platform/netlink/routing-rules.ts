@@ -6,7 +6,7 @@ export const RT_TABLE_DEFAULT = 253;
 export const RT_TABLE_MAIN = 254;
 export const RT_TABLE_LOCAL = 255;
 
-/** A rule of policy routing (ip-rule(8)), reduced to what concerns packets of this process. */
+/** A rule of policy routing (ip-rule(8)), reduced to the conditions that concern packets of this process. */
 export interface RoutingRule {
   readonly family: 4 | 6;
   readonly priority: number;
@@ -15,11 +15,11 @@ export interface RoutingRule {
     | { readonly kind: 'goto'; readonly priority: number }
     | { readonly kind: 'refuse' }
     | { readonly kind: 'nothing' };
-  /** The destinations that it matches; `undefined` for all. */
+  /** The destinations that the rule matches; `undefined` for all. */
   readonly to: { readonly network: IpEndpoint; readonly prefix: number } | undefined;
-  /** Whether it matches packets without a mark. */
+  /** Whether the rule matches packets without a mark. */
   readonly fitsUnmarked: boolean;
-  /** Whether it matches all packets except those that it describes. */
+  /** Whether the rule matches all packets except those that it describes. */
   readonly isInverted: boolean;
 }
 

@@ -10,8 +10,8 @@ const PARAM_WORDS = 10;
 const OSSL_PARAM_UNSIGNED_INTEGER = 2;
 
 /**
- * BLAKE2b-256 by the OpenSSL inside Node: three native calls. node:crypto offers BLAKE2b only with
- * 512 bits, which is another hash and not a longer one.
+ * BLAKE2b-256 by the OpenSSL inside Node, in three native calls. node:crypto offers BLAKE2b only with 512 bits, which
+ * is a different hash and not a longer one.
  */
 export class EvpBlake2b {
   readonly #evp: EvpDigest;
@@ -22,7 +22,10 @@ export class EvpBlake2b {
   readonly #lengthOut: NativeMemory;
   readonly #final: (context: number, out: number, outLength: number) => number;
 
-  /** @throws {NativeError} where the functions are not available. */
+  /**
+   * Binds the functions.
+   * @throws {NativeError} if the functions are not available.
+   */
   constructor() {
     this.#evp = new EvpDigest('BLAKE2B-512');
     const address = 'uintptr_t';
@@ -41,7 +44,7 @@ export class EvpBlake2b {
     this.#evp.choose(this.#parameters.at);
   }
 
-  /** Memory that `digest` takes. */
+  /** Allocates memory that `digest` accepts. */
   memory(size: number): NativeMemory {
     return digestMemory(size);
   }

@@ -10,7 +10,7 @@ export const POOLED_CONTEXTS = 64;
 export class EvpContextPool {
   readonly #newContext: () => number;
   readonly #freeContext: (context: number) => void;
-  /** By cipher name. */
+  /** Unused contexts by cipher name. */
   readonly #unused = new Map<string, number[]>();
 
   constructor(newContext: () => number, freeContext: (context: number) => void) {
@@ -18,12 +18,12 @@ export class EvpContextPool {
     this.#freeContext = freeContext;
   }
 
-  /** An unused context that was initialised for this cipher; `undefined` if there is none. */
+  /** Takes an unused context that was initialised for this cipher; `undefined` if there is none. */
   take(cipher: string): number | undefined {
     return this.#unused.get(cipher)?.pop();
   }
 
-  /** A new, uninitialised context. @throws {NativeError} when OpenSSL is out of memory. */
+  /** Creates an uninitialised context. @throws {NativeError} when OpenSSL is out of memory. */
   create(): number {
     const context = this.#newContext();
     if (context === 0) throw new NativeError('OpenSSL is out of memory');

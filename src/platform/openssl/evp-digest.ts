@@ -12,8 +12,9 @@ export class EvpDigest {
   readonly #update: (context: number, input: number, length: number) => number;
 
   /**
-   * @param name OpenSSL's name.
-   * @throws {NativeError} where the functions or the digest are not available.
+   * | Fetches a digest.
+   * @param name OpenSSL's name of the digest.
+   * @throws {NativeError} if the functions or the digest are not available.
    */
   constructor(name: string) {
     const bind = exportsOfSelf();
@@ -33,23 +34,23 @@ export class EvpDigest {
     if (this.#digest === 0 || this.context === 0) throw new NativeError(`OpenSSL has no ${name}`);
   }
 
-  /** Sets the digest. @param parameters address of OSSL_PARAMs; 0 for none. */
+  /** Sets the digest. @param parameters the address of OSSL_PARAMs; 0 for none. */
   choose(parameters: number): void {
     this.must(this.#init(this.context, this.#digest, parameters));
   }
 
-  /** Starts a hash of the whole input. */
+  /** Hashes the whole input. */
   take(input: number, length: number, parameters: number): void {
     this.must(this.#init(this.context, 0, parameters));
     this.must(this.#update(this.context, input, length));
   }
 
-  /** Every function of EVP returns 1 on success. */
+  /** Checks the result of a function of EVP, which is 1 on success. */
   must(result: number): void {
     if (result !== 1) throw new NativeError('OpenSSL reported a failure');
   }
 }
 
-/** Memory for input and output of digests. */
+/** Allocates memory for input and output of digests. */
 export const digestMemory = (size: number): NativeMemory =>
   nativeMemory(size, ({ buffer }) => addressOf(buffer));

@@ -11,7 +11,7 @@ export type EvpCipherName = EvpAeadName | EvpMaskName;
 export const EVP_NONCE_LENGTH = 12;
 export const EVP_TAG_LENGTH = 16;
 
-/** Bytes of a key. */
+/** Bytes of a key, by cipher. */
 const EVP_KEY_LENGTHS: Readonly<Record<EvpCipherName, number>> = {
   'aes-128-gcm': 16,
   'aes-256-gcm': 32,
@@ -26,7 +26,7 @@ export const GET_TAG = 0x10;
 export const SET_TAG = 0x11;
 
 type Update = (context: number, out: number, written: number, input: number, n: number) => number;
-/** The same for memory of JavaScript. */
+/** An update function with arguments in memory of JavaScript. */
 type UpdateBytes = (
   context: number,
   out: Uint8Array | null,
@@ -65,7 +65,10 @@ export class EvpFunctions {
   readonly #fetchCipher: (library: null, name: string, properties: null) => number;
   readonly #ciphers = new Map<EvpCipherName, number>();
 
-  /** @throws {NativeError} where the functions are not available. */
+  /**
+   * Binds the functions.
+   * @throws {NativeError} if the functions are not available.
+   */
   constructor() {
     const bind = exportsOfSelf();
     const address = 'uintptr_t';
@@ -86,7 +89,7 @@ export class EvpFunctions {
     this.forgotten = new FinalizationRegistry((context) => freeContext(context));
   }
 
-  /** A cipher's description, fetched once: a fetch for each context costs a lock. */
+  /** The description of a cipher, fetched once: a fetch for each context costs a lock. */
   cipher(name: EvpCipherName): number {
     let cipher = this.#ciphers.get(name);
     if (cipher === undefined) {
@@ -98,12 +101,12 @@ export class EvpFunctions {
   }
 }
 
-/** Every function of EVP returns 1 on success. @throws {NativeError} for anything else. */
+/** Checks the result of a function of EVP, which is 1 on success. @throws {NativeError} for any other result. */
 export function must(result: number): void {
   if (result !== 1) throw new NativeError('OpenSSL reported a failure');
 }
 
-/** OpenSSL reads as many bytes as the cipher needs. @throws {RangeError} */
+/** Checks the length of a key: OpenSSL reads as many bytes as the cipher needs. @throws {RangeError} */
 export function checkKeyLength(name: EvpCipherName, key: Uint8Array): void {
   if (key.length !== EVP_KEY_LENGTHS[name]) throw new RangeError('the key has another length');
 }

@@ -14,7 +14,7 @@ import {
   type EvpMaskName,
 } from './evp-functions.ts';
 
-/** Bytes of a sample and of a mask, and how many one call computes. */
+/** Bytes of a sample and of a mask; `EVP_MASK_BATCH` is the number that one call computes. */
 const EVP_MASK_LENGTH = 16;
 const EVP_MASK_BATCH = 64;
 
@@ -40,7 +40,10 @@ export class PacketEvp {
   #lastMemory: ArrayBufferLike | undefined;
   #lastAddress = 0;
 
-  /** @throws {NativeError} where the functions are not available. */
+  /**
+   * Binds the functions.
+   * @throws {NativeError} if the functions are not available.
+   */
   constructor() {
     this.samples = this.memory(EVP_MASK_BATCH * EVP_MASK_LENGTH);
     this.masks = this.memory(EVP_MASK_BATCH * EVP_MASK_LENGTH);
@@ -101,7 +104,7 @@ class PacketContext implements Disposable {
     functions.freeContext(context);
   }
 
-  /** The context, to be used only synchronously. @throws {NativeError} after disposal. */
+  /** The context, which must be used synchronously. @throws {NativeError} after disposal. */
   protected live(): number {
     if (this.#context === 0) throw new NativeError('a cipher was used after it was closed');
     return this.#context;
@@ -117,7 +120,7 @@ class PacketAead extends PacketContext {
     this.name = name;
   }
 
-  /** 12 bytes, to be set before each call, because all ciphers share them. */
+  /** The nonce of 12 bytes, which must be set before each call, because all ciphers share it. */
   get nonce(): Uint8Array {
     return this.evp.nonce.bytes;
   }
@@ -146,7 +149,7 @@ function checkRange(bytes: Uint8Array, start: number, middle: number, end: numbe
 
 /** Seals packets under one key. */
 export class EvpPacketSealer extends PacketAead {
-  /** @throws {RangeError} for a key of another length than the cipher's. */
+  /** @throws {RangeError} if the length of the key is not that of the cipher. */
   constructor(evp: PacketEvp, name: EvpAeadName, key: Uint8Array) {
     super(evp, name, evp.functions.encrypt, key);
   }
@@ -172,14 +175,14 @@ export class EvpPacketSealer extends PacketAead {
 
 /** Opens packets under one key. */
 export class EvpPacketOpener extends PacketAead {
-  /** @throws {RangeError} for a key of another length than the cipher's. */
+  /** @throws {RangeError} if the length of the key is not that of the cipher. */
   constructor(evp: PacketEvp, name: EvpAeadName, key: Uint8Array) {
     super(evp, name, evp.functions.decrypt, key);
   }
 
   /**
-   * Decrypts from `middle` to `end` - 16, followed by the tag. False if the tag is wrong; that part
-   * is then zero.
+   * Decrypts from `middle` to `end` - 16, followed by the tag. Returns false if the tag is wrong; that part is then
+   * zero.
    */
   open(bytes: Uint8Array, start: number, middle: number, end: number): boolean {
     const context = this.live();
@@ -209,7 +212,7 @@ export class EvpMasks extends PacketContext {
   readonly masks: Uint8Array;
   readonly #ecb: boolean;
 
-  /** @throws {RangeError} for a key of another length than the cipher's. */
+  /** @throws {RangeError} if the length of the key is not that of the cipher. */
   constructor(evp: PacketEvp, name: EvpMaskName, key: Uint8Array) {
     super(evp, name, evp.functions.encrypt, key);
     this.samples = evp.samples.bytes;
@@ -231,7 +234,7 @@ export class EvpMasks extends PacketContext {
       must(update(context, masks.at, lengthAt, samples.at, count * EVP_MASK_LENGTH));
       return;
     }
-    // A sample is the block counter in little-endian order and the nonce, as OpenSSL takes them.
+    // A sample is the block counter in little-endian order and the nonce, as OpenSSL expects them.
     for (let i = 0; i < count; i++) {
       const offset = i * EVP_MASK_LENGTH;
       must(init(context, 0, 0, 0, samples.at + offset));

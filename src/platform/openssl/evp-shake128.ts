@@ -10,8 +10,9 @@ export class EvpShake128 {
   readonly #finalXof: (context: number, out: number, length: number) => number;
 
   /**
-   * @param longestInput in bytes, like `longestOutput`.
-   * @throws {NativeError} where the functions are not available.
+   * @param longestInput the longest input in bytes.
+   * @param longestOutput the longest output in bytes.
+   * @throws {NativeError} if the functions are not available.
    */
   constructor(longestInput: number, longestOutput: number) {
     this.#evp = new EvpDigest('SHAKE128');
@@ -22,7 +23,7 @@ export class EvpShake128 {
     this.#evp.choose(0);
   }
 
-  /** The first `length` bytes of the output, in new memory. */
+  /** Returns the first `length` bytes of the output, in new memory. */
   digest(input: Uint8Array, length: number): Uint8Array<ArrayBuffer> {
     const { bytes, at } = this.#memory;
     const start = this.#longestInput;

@@ -13,12 +13,10 @@ import {
   type EvpDirection,
 } from './evp-functions.ts';
 
-/** OpenSSL's lengths are of type `int`. */
+/** The longest input in bytes: OpenSSL's lengths are of type `int`. */
 const LONGEST = 0x7fff_ffff;
 
-/**
- * Up to this length bytes are copied to native memory, which is cheaper than getting their address.
- */
+/** Bytes up to which input is copied to native memory, which is cheaper than getting its address. */
 const SHORT = 64;
 
 /** One direction, with its unused contexts. */
@@ -50,7 +48,10 @@ export class Evp {
    */
   readonly memory: NativeMemory;
 
-  /** @throws {NativeError} where the functions are not available. */
+  /**
+   * Binds the functions.
+   * @throws {NativeError} if the functions are not available.
+   */
   constructor() {
     const { encrypt, decrypt, newContext, freeContext } = this.functions;
     this.encrypt = { ...encrypt, contexts: new EvpContextPool(newContext, freeContext) };
@@ -77,7 +78,7 @@ export class Evp {
     contexts.give(name, context, init(context, 0, 0, zeros, zeros) === 1);
   }
 
-  /** Sets the key, which OpenSSL copies. @param cipher 0 for the current one of the context. */
+  /** Sets the key, which OpenSSL copies. @param cipher the cipher; 0 for the current one of the context. */
   rekey(context: number, cipher: number, init: EvpDirection['init'], key: Uint8Array): void {
     const { bytes, at } = this.memory;
     copy(key, bytes, KEY_AT, key.length);
@@ -125,7 +126,7 @@ class EvpContext implements Disposable {
     this.evp.close(this.name, this.direction, context);
   }
 
-  /** The context, to be used only synchronously. @throws {NativeError} after disposal. */
+  /** The context, which must be used synchronously. @throws {NativeError} after disposal. */
   protected live(): number {
     if (this.#context === 0) throw new NativeError('a cipher was used after it was closed');
     return this.#context;
@@ -170,7 +171,7 @@ class EvpContext implements Disposable {
 
 /** Seals messages under one key. */
 export class EvpSealer extends EvpContext {
-  /** @throws {RangeError} for a key of another length than the cipher's. */
+  /** @throws {RangeError} if the length of the key is not that of the cipher. */
   constructor(evp: Evp, name: EvpAeadName, key: Uint8Array) {
     super(evp, evp.encrypt, name, key);
   }
@@ -199,14 +200,14 @@ export class EvpSealer extends EvpContext {
 
 /** Opens messages under one key. */
 export class EvpOpener extends EvpContext {
-  /** @throws {RangeError} for a key of another length than the cipher's. */
+  /** @throws {RangeError} if the length of the key is not that of the cipher. */
   constructor(evp: Evp, name: EvpAeadName, key: Uint8Array) {
     super(evp, evp.decrypt, name, key);
   }
 
   /**
-   * Writes the plaintext of `sealed`, 16 bytes shorter, to the start of `out`. False if the tag is
-   * wrong; that part of `out` is then zero.
+   * Writes the plaintext of `sealed`, 16 bytes shorter, to the start of `out`. Returns false if the tag is wrong; that
+   * part of `out` is then zero.
    */
   open(
     nonce: Uint8Array,

@@ -4,13 +4,13 @@ import { nativeMemory, type NativeMemory } from '../native-memory.ts';
 const BLOCK_WORDS = 16;
 
 /**
- * A hash's compression function of the OpenSSL inside Node, which uses the processor's SHA
+ * The compression function of a hash of the OpenSSL inside Node, which uses the processor's SHA
  * instructions: one native call, 60 ns for SHA-256 where a hash object of node:crypto takes 2 µs.
  */
 class NativeCompression {
-  /** The hash value of FIPS 180-4 §5.3, in words of the machine. */
+  /** The hash value of FIPS 180-4 §5.3, in words in the machine's byte order. */
   readonly state: Uint32Array;
-  /** A block of 64 bytes, as 16 words of the machine. */
+  /** A block of 64 bytes, as 16 words in the machine's byte order. */
   readonly block: Uint32Array;
   readonly #context: NativeMemory;
   readonly #input: NativeMemory;
@@ -19,7 +19,7 @@ class NativeCompression {
   /**
    * @param words number of words of the state, and of the context with its length, block and counts
    *   (openssl/sha.h).
-   * @throws {NativeError} where the function is not available.
+   * @throws {NativeError} if the function is not available.
    */
   constructor(name: string, words: { readonly state: number; readonly context: number }) {
     this.#transform = exportsOfSelf()('void', name, 'uintptr_t', 'uintptr_t');
@@ -37,14 +37,20 @@ class NativeCompression {
 }
 
 export class NativeSha1 extends NativeCompression {
-  /** @throws {NativeError} where the function is not available. */
+  /**
+   * Binds the function.
+   * @throws {NativeError} if the function is not available.
+   */
   constructor() {
     super('SHA1_Transform', { state: 5, context: 5 + 2 + BLOCK_WORDS + 1 });
   }
 }
 
 export class NativeSha256 extends NativeCompression {
-  /** @throws {NativeError} where the function is not available. */
+  /**
+   * Binds the function.
+   * @throws {NativeError} if the function is not available.
+   */
   constructor() {
     super('SHA256_Transform', { state: 8, context: 8 + 2 + BLOCK_WORDS + 2 });
   }

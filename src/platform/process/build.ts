@@ -1,14 +1,14 @@
-/** What a program was built from, or runs from. */
+/** The source that a program was built from, or runs from. */
 export interface Build {
-  /** The first COMMIT_DIGITS of the hash; with a `+` where files that it has were changed before the build. */
+  /** The first COMMIT_DIGITS of the commit's hash; with a `+` if tracked files were changed before the build. */
   readonly commit: string;
-  /** The day of the commit; `null` for a checkout, whose changes are not known either. */
+  /** The day of the commit; `null` for a checkout, whose changes are unknown as well. */
   readonly date: string | null;
 }
 
-/** Digits of its hash by which a commit is named. */
+/** Number of hash digits by which a commit is named. */
 export const COMMIT_DIGITS = 12;
 
-/** `2f3c9234d0aa of 2026-11-28`. */
+/** A build in words: `2f3c9234d0aa of 2026-11-28`. */
 export const buildText = ({ commit, date }: Build): string =>
   date === null ? commit : `${commit} of ${date}`;

@@ -2,38 +2,37 @@ import { lstatSync, mkdirSync } from 'node:fs';
 import { enableCompileCache, flushCompileCache } from 'node:module';
 import { join } from 'node:path';
 
-/** Bits of a mode that let others than the owner write. */
+/** Bits of a mode that let users other than the owner write. */
 const OTHERS_WRITE = 0o022;
 
 /**
- * Has Node keep what it compiles of this program, for the next start: types are then neither stripped nor
- * functions compiled again. Without effect where there is no folder that only this user can write to, since
- * whoever can write there could have this process run code of theirs. Call it before other modules are
- * imported: those that are loaded already are not kept.
+ * Makes Node cache the compiled code of this program for the next start, so that types are not stripped and functions
+ * not compiled again. No effect without a folder that only this user can write to, since other writers could inject
+ * code into this process. Must be called before other modules are imported: modules already loaded are not cached.
  *
- * @param root the folder that has `node_modules`
+ * @param root the folder that contains `node_modules`
  */
 export function keepCompiledCode(root: string): void {
   try {
     const folder = ownFolder(root);
     if (folder !== undefined) enableCompileCache(folder);
   } catch {
-    // The folder cannot be made, or not be read: the start takes longer.
+    // The folder cannot be created or read: the start takes longer.
   }
 }
 
 /**
- * Writes what has been compiled by now and is not kept yet. Takes some 100 ms at the first start of a version,
- * and nothing at the later ones.
+ * Writes the compiled code that is not in the cache yet. Takes some 100 ms at the first start of a version, and nothing
+ * later.
  */
 export const writeCompiledCode = (): void => flushCompileCache();
 
-/** Below the root; the first is not made. */
+/** Path of the cache below the root; the first folder is not created. */
 const FOLDER: readonly string[] = ['node_modules', '.cache', 'weir'];
 
 /**
- * The folder for compiled code, made if need be; `undefined` when others than this user could write to it.
- * @throws an error of the system when it cannot be made
+ * The folder for compiled code, created if necessary; `undefined` when users other than this one could write to it.
+ * @throws the system's error when it cannot be created
  */
 export function ownFolder(root: string): string | undefined {
   const user = process.geteuid?.();

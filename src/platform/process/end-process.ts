@@ -38,7 +38,7 @@ export function endProcessAtOnce(status: number): never {
   process.exit(status);
 }
 
-/** Returns only if native functions cannot be called. */
+/** Exits at once. Returns only if native functions cannot be called. */
 function exitAtOnce(status: number): void {
   let exit: (status: number) => void;
   try {

@@ -5,11 +5,11 @@ const READABLE_BY_GROUP = 0o040;
 const READABLE_BY_OTHERS = 0o004;
 
 /**
- * Whether a user may read a file because it belongs to a group of theirs, as a service reads a configuration of root.
- * Neither access control lists nor users that only a directory service knows are looked at.
+ * Whether a user may read a file because it belongs to one of the user's groups, as a service reads a configuration of
+ * root. Access control lists, and users that only a directory service knows, are not considered.
  *
  * @param accounts the folder of `passwd` and `group`; for tests
- * @returns `false` for a file that all users may read, and where anything is not known
+ * @returns `false` for a file that all users may read, and if anything is unknown
  */
 export function mayReadByGroup(path: string, uid: number, accounts = '/etc'): boolean {
   try {

@@ -1,70 +1,72 @@
 import type { ProcessMemory } from './process-memory.ts';
 
-/** Time between two looks, in milliseconds; the shorter one while connections have taken much memory. */
+/** Milliseconds between two checks; the shorter time while connections have used much memory. */
 const LOOK_MS = 1_000;
 const GROWN_LOOK_MS = 200;
 
-/** Processor time, as a part of the time, up to which the process is at rest. */
+/** Share of elapsed time up to which processor time counts as rest. */
 const AT_REST = 0.1;
-/** Rest before memory is released, in milliseconds: connections often come again after a moment. */
+/** Milliseconds of rest before memory is released: connections often return after a moment. */
 const RESTED_MS = 3_000;
-/** Processor time since the last release that makes the next one worthwhile, in milliseconds. */
+/** Milliseconds of processor time since the last release that make the next one worthwhile. */
 const WORTH_MS = 250;
 /**
- * The same after the time of which a release takes one part in so many: connections may close with little
- * work, and the last release, while they were open, may have taken long.
+ * Milliseconds of processor time that make a release worthwhile once the time since the last one is a large multiple of
+ * its duration: connections may close with little work, and the last release, while they were open, may have taken
+ * long.
  */
 const RARELY_WORTH_MS = 50;
 const RARE = 500;
 const RARE_WHEN_GROWN = 100;
 const MUCH_GROWN = 1.2;
-/** A release that has returned this part of the resident memory is repeated after another rest, so often. */
+/**
+ * Share of the resident memory whose return makes a release worth repeating after another rest; `REPETITIONS` limits
+ * the repetitions.
+ */
 const REPEATED = 0.1;
 const REPETITIONS = 2;
-/** The same, for what `malloc` got back. */
+/** Milliseconds of processor time since the last trim that make the next one worthwhile. */
 const TRIM_WORTH_MS = 100;
-/** Releases and trims may take one part in this many of the processor time since the last ones. */
+/** Divisor of the processor time since the last releases and trims, of which they may use one part. */
 const SHARE = 5;
 
-/** What `malloc` got back and is returned also while the process works, in bytes. */
+/** Bytes freed by `malloc` that are returned to the system even while the process works. */
 const MUCH_FREED = 32 << 20;
-/** Growth of the resident memory that makes it worthwhile to ask for that, in bytes. */
+/** Growth of the resident memory in bytes that makes it worthwhile to query `malloc`. */
 const GROWTH = 64 << 20;
 
 /**
- * Returns memory to the system after a burst of connections. V8 and `malloc` keep what these have used:
- * V8 does not collect while nothing is allocated, and `malloc` returns only what is above the last piece
- * in use.
+ * Returns memory to the system after a burst of connections. V8 and `malloc` keep the memory that these have used: V8
+ * does not collect while nothing is allocated, and `malloc` returns only memory above the last piece in use.
  *
- * When the process has worked and then rested for some seconds, its heap is collected, in steps, and what
- * `malloc` does not use is returned. Where `malloc` gets much back while the process works, that is
- * returned earlier, in portions that do not stop the process for long. Both are bounded by the
- * processor time that was used before, or to a hundredth of the time.
+ * When the process has worked and then rested for some seconds, its heap is collected, in steps, and unused memory of
+ * `malloc` is returned. If much is freed while the process works, it is returned earlier, in portions that do not stop
+ * the process for long. Both are limited by the processor time used before, or to a hundredth of the time.
  */
 export class MemoryKeeper {
   readonly #memory: ProcessMemory;
-  /** At the last look. */
+  /** Processor time at the last check, in milliseconds. */
   #processorMs: number;
-  /** The time since then, in milliseconds. */
+  /** Milliseconds since the last check. */
   #interval = LOOK_MS;
   #hasLooked = false;
   #restedMs = 0;
-  /** Processor time at the end of the last release; at first what the start has used is released. */
+  /** Processor time at the end of the last release; at first the memory used by the start is released. */
   #released = Number.NEGATIVE_INFINITY;
-  /** Time since then, in milliseconds. */
+  /** Milliseconds since the last release. */
   #sinceRelease = 0;
-  /** Resident memory before the collection that is going on. */
+  /** Resident memory before the collection in progress. */
   #collecting: number | undefined;
-  /** How often the last release may still be repeated, because it has returned much. */
+  /** Number of times that the last release may still be repeated, because it returned much. */
   #repetitions = 0;
-  /** Processor time of the last release with its repetitions, and of the last trim. */
+  /** Processor time of the last release with its repetitions; `#trimMs` is that of the last trim. */
   #releaseMs = 0;
   #trimMs = 0;
   /** Processor time at the end of the last trim. */
   #trimmed: number;
-  /** The least resident memory so far. */
+  /** The smallest resident memory so far. */
   #resident: number;
-  /** The least that was free since the last trim: so much of what is free now has been returned. */
+  /** The smallest number of free bytes since the last trim: that much of the free memory was returned. */
   #leastFree = Number.POSITIVE_INFINITY;
 
   constructor(memory: ProcessMemory) {
@@ -74,14 +76,14 @@ export class MemoryKeeper {
   }
 
   /**
-   * To be called first when the start is complete.
-   * @returns the time until the next call, in milliseconds.
+   * Checks the memory, first when the start is complete.
+   * @returns milliseconds until the next call.
    */
   look(): number {
     const memory = this.#memory;
     if (!this.#hasLooked) {
       this.#hasLooked = true;
-      // A third of the resident memory for 2 ms; the rest waits, because the first clients may come now.
+      // A third of the resident memory in 2 ms; the rest waits, because the first clients may connect now.
       memory.forgetProgram('text');
     }
     const now = memory.processorMs();
@@ -98,7 +100,7 @@ export class MemoryKeeper {
     const isGrown = resident - this.#resident >= GROWTH;
     if (this.#restedMs < RESTED_MS) {
       if (isGrown) this.#trimMuch(now);
-      // In a process that does nothing there is nothing to see.
+      // An idle process needs no frequent checks.
       return (this.#interval = isGrown && this.#restedMs === 0 ? GROWN_LOOK_MS : LOOK_MS);
     }
     const rare = resident > MUCH_GROWN * this.#resident ? RARE_WHEN_GROWN : RARE;
@@ -114,7 +116,10 @@ export class MemoryKeeper {
     return (this.#interval = LOOK_MS);
   }
 
-  /** @param used processor time since its start, in milliseconds. */
+  /**
+   * Ends a release.
+   * @param used processor time since its start, in milliseconds.
+   */
   #endRelease(before: number, used: number): void {
     const memory = this.#memory;
     const now = this.#processorMs;
@@ -127,7 +132,7 @@ export class MemoryKeeper {
     this.#resident = Math.min(this.#resident, resident);
     this.#leastFree = Number.POSITIVE_INFINITY;
     this.#released = this.#processorMs = memory.processorMs();
-    // With the steps of the collection, some of which other threads have made.
+    // Includes the steps of the collection, some of which ran in other threads.
     this.#releaseMs += used + this.#released - now;
     if (before - resident <= REPEATED * before) this.#repetitions = 0;
   }

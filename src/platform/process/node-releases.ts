@@ -1,11 +1,11 @@
-/** A release of Node, as the changelog of its line has it. */
+/** A release of Node, as listed in the changelog of its line. */
 export interface NodeRelease {
   readonly version: string;
-  /** The date of its publication. */
+  /** The date of the release. */
   readonly date: string;
   /** Whether the changelog calls it a security release. */
   readonly isSecurity: boolean;
-  /** Whether the npm registry has it for Linux: Weir is not shipped with an older one of that line. */
+  /** Whether the npm registry has the release for Linux: Weir is not shipped with an older one of that line. */
   readonly isPackaged: boolean;
 }
 
@@ -13,9 +13,9 @@ export interface NodeRelease {
 export const RELEASES_CHECKED = '2026-11-28';
 
 /**
- * The security releases of the lines of Node that run Weir since June 2026, and the other releases that it is shipped
- * with; newest first. Sources: CHANGELOG.md in the npm packages of Node, and `npm run advisories`, which fails for a pin
- * that is older.
+ * The security releases since June 2026 of the lines of Node that run Weir, and the other releases that Weir is shipped
+ * with; newest first. Sources: CHANGELOG.md in the npm packages of Node, and `npm run advisories`, which fails for an
+ * older pin.
  */
 export const NODE_RELEASES: readonly NodeRelease[] = [
   { version: '26.13.1', date: '2026-11-11', isSecurity: true, isPackaged: false },
@@ -29,15 +29,18 @@ export const NODE_RELEASES: readonly NodeRelease[] = [
   { version: '24.17.0', date: '2026-06-18', isSecurity: true, isPackaged: true },
 ];
 
-/** How a Node stands to the releases that are known. */
+/** The standing of a version of Node among the known releases. */
 export interface NodeStanding {
-  /** The date of its publication; `undefined` for a release that is not in the list. */
+  /** The date of the release; `undefined` if it is not in the list. */
   readonly date: string | undefined;
-  /** The security releases of its line that are newer, newest first; `undefined` for a line that is not in the list. */
+  /** The newer security releases of the line, newest first; `undefined` for a line that is not in the list. */
   readonly missing: readonly NodeRelease[] | undefined;
 }
 
-/** @param version as in `process.versions.node` */
+/**
+ * The standing of a version.
+ * @param version as in `process.versions.node`
+ */
 export function nodeStanding(version: string, releases = NODE_RELEASES): NodeStanding {
   const line = releases.filter((each) => majorOf(each.version) === majorOf(version));
   return {
@@ -49,13 +52,13 @@ export function nodeStanding(version: string, releases = NODE_RELEASES): NodeSta
   };
 }
 
-/** A version of Node with the date of its release, where that is known: `26.12.1 of 2026-10-21`. */
+/** A version of Node with the date of its release, if known: `26.12.1 of 2026-10-21`. */
 export function datedNode(version: string): string {
   const { date } = nodeStanding(version);
   return date === undefined ? version : `${version} of ${date}`;
 }
 
-/** The security state of a Node in half a sentence. */
+/** The security status of a version of Node, as half a sentence. */
 export function securityOf(version: string, releases = NODE_RELEASES): string {
   const { missing } = nodeStanding(version, releases);
   if (missing === undefined) return `security releases of Node ${majorOf(version)} are not known`;
@@ -66,8 +69,8 @@ export function securityOf(version: string, releases = NODE_RELEASES): string {
 }
 
 /**
- * What to say at the start where a later security release can be had; `undefined` where none can. One that the registry does not
- * have is no reason: every start of a current Weir would say so.
+ * The warning at the start if a later security release is available; otherwise `undefined`. One that the registry does
+ * not have causes no warning, since every start of a current Weir would show it.
  */
 export function nodeWarning(version: string, releases = NODE_RELEASES): string | undefined {
   const newest = nodeStanding(version, releases).missing?.find((each) => each.isPackaged);

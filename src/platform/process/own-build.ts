@@ -9,9 +9,9 @@ const LINK = 'gitdir: ';
 const OBJECT = /^([0-9a-f]{40}|[0-9a-f]{64})\b/;
 
 /**
- * The commit of the checkout that the source is in. Packages replace this file by what their build has found.
+ * The commit of the checkout that contains the source. Packages replace this file by the result of their build.
  *
- * @returns `undefined` where it is in none
+ * @returns `undefined` outside a checkout
  */
 export function ownBuild(root = ROOT): Build | undefined {
   try {
@@ -24,7 +24,7 @@ export function ownBuild(root = ROOT): Build | undefined {
   }
 }
 
-/** `.git`, which in a linked worktree is a file that names the folder. */
+/** The path of `.git`, which in a linked worktree is a file that names the folder. */
 function gitFolder(root: string): string {
   const git = join(root, '.git');
   const link = readIf(git, 'EISDIR');
@@ -42,7 +42,7 @@ function commitIn(git: string): string | undefined {
   return packed.find((line) => line.endsWith(` ${ref}`))?.match(OBJECT)?.[1];
 }
 
-/** `undefined` for a file whose reading fails with this code. */
+/** Reads a file; `undefined` if that fails with this code. */
 function readIf(path: string, code: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');

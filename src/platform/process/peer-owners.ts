@@ -4,7 +4,7 @@ import { codeOf } from '../../errors.ts';
 import { unmapIPv4 } from '../../ip/ip-text.ts';
 import { boundSockets, TCP_STATES, type TableSocket } from './socket-table.ts';
 
-/** Both ends of a connection over TCP, as one of them sees them; addresses may be mapped, or have a zone. */
+/** Both ends of a TCP connection, as seen by one of them; addresses may be mapped, or have a zone. */
 export interface ConnectionEnds {
   readonly localAddress?: string | undefined;
   readonly localPort?: number | undefined;
@@ -13,21 +13,21 @@ export interface ConnectionEnds {
 }
 
 const TABLES = ['tcp', 'tcp6'] as const;
-/** A line may be missed while others come and go: the kernel gives the table in pieces. */
+/** Attempts to find a line, which may be missed while others come and go: the kernel returns the table in pieces. */
 const ATTEMPTS = 3;
 const WAITING: ReadonlySet<number> = new Set([TCP_STATES.established, TCP_STATES.synReceived]);
 const NO_INODE = '0';
 
 /**
- * The users that may own the other end of an established connection to this host, in the numbers of this process.
- * The kernel says whose it is once a process has accepted it. Until then it is in the queue of a listener, which it
- * would not outlive: then the listener's owner counts.
+ * The users that may own the other end of an established connection to this host, as user ids of this process. The
+ * kernel reports the owner once a process has accepted the connection. Until then it is in the queue of a listener,
+ * which it would not outlive, so the listener's owner counts.
  *
  * @returns empty when no socket of this network namespace is the other end; `undefined` without tables of sockets
  */
 export async function peerOwners(
   ends: ConnectionEnds,
-  // Unlike /proc/net also there where a unit has ProcSubset=pid.
+  // Unlike /proc/net this also exists if a unit has ProcSubset=pid.
   folder = '/proc/self/net',
 ): Promise<readonly number[] | undefined> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -93,12 +93,12 @@ async function* rowsOf(path: string, port: number): AsyncGenerator<TableSocket |
   yield 'read';
 }
 
-/** Whose sockets have no number in this user namespace (/proc/sys/kernel/overflowuid). */
+/** The user id of sockets whose owner has none in this user namespace (/proc/sys/kernel/overflowuid). */
 const OVERFLOW_UID = 65_534;
 
 /**
- * Whether a number of a user may stand for several: in a user namespace all users from outside have the same one.
- * @param map /proc/self/uid_map
+ * Whether a user id may stand for several users: in a user namespace all users from outside share one.
+ * @param map the path of /proc/self/uid_map
  */
 export function isAmbiguousUser(uid: number, map = '/proc/self/uid_map'): boolean {
   if (uid !== OVERFLOW_UID) return false;

@@ -2,32 +2,31 @@ import { readFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { openSelf, structure } from '../native.ts';
 
-/** What a `MemoryKeeper` asks of the process and does to it. */
+/** The operations on the process that a `MemoryKeeper` uses. */
 export interface ProcessMemory {
   /** Processor time of all threads so far, in milliseconds. */
   processorMs(): number;
-  /** Resident memory, in bytes; the last known while the process has no descriptor left to read it. */
+  /** Resident memory, in bytes; the last known value while the process has no descriptor left to read it. */
   residentBytes(): number;
   /**
-   * All that is free within the memory of `malloc`, in bytes, whether it was returned to the system or not;
-   * 0 where that is not known. Walks the lists of free pieces: some milliseconds for a hundred thousand.
+   * All free memory of `malloc` in bytes, whether returned to the system or not; 0 if unknown. Walks the lists of free
+   * pieces: some milliseconds for a hundred thousand.
    */
   freeBytes(): number;
-  /** Returns what is free within the memory of `malloc` to the system; 0.14 ms a MB. */
+  /** Returns free memory of `malloc` to the system; 0.14 ms per MB. */
   trim(): void;
   /** Starts a collection of the whole heap, which V8 does in steps between other work. */
   startCollection(): void;
-  /** To be called once the collection has had time to end. */
+  /** Ends the collection; called once it has had time to end. */
   endCollection(): void;
   /**
-   * Removes pages of Node's program file from the resident memory, of its text alone or of its constants
-   * too; the latter takes 5 ms longer the first time. Those that are used come back from the system's cache
-   * of files, at a microsecond for 64 KB.
+   * Removes pages of Node's program file from the resident memory, of its text alone or also of its constants; the
+   * latter takes 5 ms longer the first time. Pages in use return from the page cache, at a microsecond for 64 KB.
    */
   forgetProgram(part: 'text' | 'all'): void;
 }
 
-/** More than V8 lets grow outside of its heap before it starts a collection, which is 64 MB. */
+/** Bytes of external memory that make V8 start a collection: above its limit of 64 MB. */
 const COLLECTION_TRIGGER = 96 << 20;
 
 /** `MADV_DONTNEED` of <sys/mman.h>. */
@@ -39,7 +38,7 @@ interface Range {
   readonly length: number;
 }
 
-/** Functions of the C library; those that it does not have are `undefined`. */
+/** Functions of the C library; those that it lacks are `undefined`. */
 interface Functions {
   readonly trim: ((pad: number) => number) | undefined;
   readonly free: (() => number) | undefined;
@@ -51,12 +50,12 @@ const MALLINFO = 'arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks for
 
 let lastResident = 0;
 
-/** Resident memory, in bytes. libuv reads a file for it, which a process without free descriptors cannot open. */
+/** Resident memory, in bytes. libuv reads a file for this, which a process without free descriptors cannot open. */
 export function residentBytes(): number {
   try {
     lastResident = process.memoryUsage.rss();
   } catch {
-    // Still what it was: the next call knows more.
+    // Keeps the last value: the next call may succeed.
   }
   return lastResident;
 }
@@ -84,11 +83,11 @@ export class OwnMemory implements ProcessMemory {
   }
 
   startCollection(): void {
-    // With this V8 gives the pages that become empty back, instead of keeping them for later.
+    // Makes V8 release empty pages instead of keeping them for later.
     setFlagsFromString('--memory-saver-mode');
     try {
-      // The memory is never touched. V8 is told of it, and starts a collection, because it might be the
-      // heap that keeps so much. There is no other way that does not stop the process for all of it.
+      // The memory is never touched. V8 accounts for it, and starts a collection, because the heap might keep so much
+      // alive. There is no other way that does not stop the process for the whole collection.
       new ArrayBuffer(COLLECTION_TRIGGER).transfer(0);
     } catch {
       // The address space is limited: V8 collects when it needs to.
@@ -135,7 +134,7 @@ function bindFree(): () => number {
   return () => Number((mallinfo() as Readonly<Record<string, number | bigint>>)['fordblks'] ?? 0);
 }
 
-/** The mappings of the program file that are text, which nothing ever writes to: /proc/self/maps (proc(5)). */
+/** The text mappings of the program file, which are never written to: /proc/self/maps (proc(5)). */
 const programText = (): Range[] =>
   readSelf('maps')
     .split('\n')
@@ -143,7 +142,7 @@ const programText = (): Range[] =>
 
 /**
  * The mappings of the program file that are not writable and have no page of their own, by
- * /proc/self/smaps: what they contain is in the file. Some have been written to before they were protected.
+ * /proc/self/smaps: their contents are in the file. Some have been written to before they were protected.
  */
 const constantProgram = (): Range[] =>
   readSelf('smaps')
@@ -151,7 +150,7 @@ const constantProgram = (): Range[] =>
     .filter((entry) => /^Anonymous: +0 kB$/m.test(entry))
     .flatMap((entry) => programRange(entry, 'r--p') ?? programRange(entry, 'r-xp') ?? []);
 
-/** The range of the mapping whose description begins with this line. */
+/** The range of the mapping whose description starts with this line. */
 function programRange(text: string, access: string): Range | undefined {
   const [, from = '', to = '', found, file] =
     /^([0-9a-f]+)-([0-9a-f]+) (\S+) \S+ \S+ \d+ +(.*)/.exec(text) ?? [];

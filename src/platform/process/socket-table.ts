@@ -6,15 +6,15 @@ export interface TableSocket {
   readonly port: number;
   readonly remoteAddress: string;
   readonly remotePort: number;
-  /** A number of the kernel: `TCP_STATES` has some. */
+  /** The state as a number of the kernel, such as in `TCP_STATES`. */
   readonly state: number;
-  /** The user that owns it, in the numbers of this process; not known while `inode` is 0. */
+  /** The user id of the socket's owner, as seen by this process; unknown while `inode` is 0. */
   readonly uid: number;
-  /** `0` of a connection that no process has accepted, or that has none any more. */
+  /** The inode; `0` for a connection that no process has accepted yet, or holds any more. */
   readonly inode: string;
 }
 
-/** include/net/tcp_states.h */
+/** States of include/net/tcp_states.h. */
 export const TCP_STATES = { established: 1, synReceived: 3, listen: 10 } as const;
 
 /**

@@ -1,9 +1,9 @@
-/** Threads of libuv's pool, of which getaddrinfo(3) may use half; the default is four. */
+/** Number of threads of libuv's pool, of which getaddrinfo(3) may use half; the default is four. */
 const THREADS = '16';
 
 /**
  * Enlarges the thread pool, for look-ups by the C library, unless the environment sets its size.
- * Without effect once the pool has been used.
+ * No effect once the pool has been used.
  *
  * @param env the environment of the process, which libuv reads
  */

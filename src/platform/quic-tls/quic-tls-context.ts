@@ -7,9 +7,9 @@ import { useCredentials, type TlsCredentials } from '../tls/tls-credentials.ts';
 
 /** Restrictions for tests; by default those of the platform. */
 export interface QuicTlsChoices {
-  /** OpenSSL's names, separated by colons, in order of preference. */
+  /** The cipher suites, by OpenSSL's names, separated by colons, in order of preference. */
   readonly cipherSuites?: string | undefined;
-  /** Key exchanges, likewise. The default has a hybrid with ML-KEM first. */
+  /** The key exchange groups, in the same form. The default has a hybrid with ML-KEM first. */
   readonly groups?: string | undefined;
 }
 
@@ -41,7 +41,7 @@ const CIPHER_SUITES = 'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA2
  */
 const MAX_CERTIFICATE_CHAIN = 0x10000;
 
-/** An `SSL_CTX`: what the connections of one server, or to one server, have in common. */
+/** An `SSL_CTX`: the shared settings of all connections of one server, or to one server. */
 export class QuicTlsContext implements Disposable {
   readonly library: QuicTlsLibrary;
   readonly isServer: boolean;
@@ -60,8 +60,8 @@ export class QuicTlsContext implements Disposable {
   }
 
   /**
-   * @throws {TlsCertificateError} when OpenSSL rejects the certificate or the key although they are
-   *   valid PEM (a key that is too short, for example).
+   * @throws {TlsCertificateError} when OpenSSL rejects the certificate or the key although both are valid PEM (a key
+   * that is too short, for example).
    */
   static server(library: QuicTlsLibrary, options: QuicTlsServerOptions): QuicTlsContext {
     const context = new QuicTlsContext(library, true, false);
@@ -93,15 +93,15 @@ export class QuicTlsContext implements Disposable {
   }
 
   /**
-   * To be used only synchronously.
-   * @throws {NativeError} after it was disposed of.
+   * The address of the context, which must be used synchronously.
+   * @throws {NativeError} after disposal.
    */
   get address(): Address {
     if (this.#context === 0) throw new NativeError('a TLS context was used after it was closed');
     return this.#context;
   }
 
-  /** Existing connections of this context are not affected. */
+  /** Releases the context. Existing connections are not affected. */
   [Symbol.dispose](): void {
     const context = this.#context;
     if (context === 0) return;

@@ -22,7 +22,7 @@ export interface QuicTlsFunctions {
   readonly SSL_CTX_use_certificate: (context: Address, certificate: Address) => number;
   readonly SSL_CTX_use_PrivateKey: (context: Address, key: Address) => number;
   readonly SSL_CTX_set1_cert_store: (context: Address, store: Address) => void;
-  /** 0 on success. */
+  /** Returns 0 on success. */
   readonly SSL_CTX_set_alpn_protos: (
     context: Address,
     protocols: Uint8Array,
@@ -42,7 +42,7 @@ export interface QuicTlsFunctions {
   readonly SSL_get0_param: (tls: Address) => Address;
   readonly X509_VERIFY_PARAM_set1_ip_asc: (parameters: Address, address: string) => number;
   readonly SSL_set_quic_tls_cbs: (tls: Address, callbacks: Address, argument: Address) => number;
-  /** Keeps the address. */
+  /** Keeps the address of the parameters. */
   readonly SSL_set_quic_tls_transport_params: (
     tls: Address,
     parameters: Address,
@@ -69,7 +69,7 @@ export interface QuicTlsFunctions {
   readonly X509_free: (certificate: Address) => void;
   readonly i2d_X509: (certificate: Address, out: Address) => number;
   readonly EVP_PKEY_free: (key: Address) => void;
-  /** Keeps the address. */
+  /** Keeps the address of the bytes. */
   readonly BIO_new_mem_buf: (bytes: Address, length: number) => Address;
   readonly BIO_free: (bio: Address) => number;
   readonly PEM_read_bio_X509: (

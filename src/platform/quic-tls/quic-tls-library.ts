@@ -12,7 +12,7 @@ export const INPUT_PIECE = 0x4000;
 
 /**
  * Callbacks of OpenSSL for one connection. They are called inside a function of OpenSSL, so an
- * implementation must only record events. False makes that function fail.
+ * implementation must only record events. Returning false makes that function fail.
  */
 export interface QuicTlsWork {
   /** Identifies the connection in callbacks; never an address. */
@@ -37,7 +37,7 @@ export const ALPN_REFUSED = 2;
 
 const POINTER = 'uintptr_t';
 
-/** `h3` and nothing else (RFC 9114 §3.1). */
+/** Chooses `h3` and nothing else (RFC 9114 §3.1). */
 const chooseH3: AlpnChoice = (offered) => (offered.includes('h3') ? 'h3' : undefined);
 
 /** Bytes of an `OSSL_DISPATCH`: a number and the address of a function. */
@@ -59,14 +59,14 @@ export class QuicTlsLibrary {
   readonly functions: QuicTlsFunctions;
   /** An `OSSL_DISPATCH` table. */
   readonly callbacks: Address;
-  /** Chooses `h3` and nothing else (RFC 9114 §3.1). */
+  /** The address of a callback that chooses `h3` and nothing else (RFC 9114 §3.1). */
   readonly chooseH3: Address;
   /** Free connections and contexts that were not disposed of. */
   readonly forgottenConnections: FinalizationRegistry<Address>;
   readonly forgottenContexts: FinalizationRegistry<Address>;
   /** Two words of 64 bits for results. */
   readonly results: NativeMemory;
-  /** Referenced here, because OpenSSL keeps its address. */
+  /** The memory of the table, referenced because OpenSSL keeps its address. */
   readonly #table: NativeMemory;
   readonly #noPassword: NativeMemory;
   /** OpenSSL's input, from `#inputAt` to `#inputEnd`; empty between two calls. */
@@ -81,7 +81,10 @@ export class QuicTlsLibrary {
   /** The last result of `nameText`. */
   #name: { readonly name: string; readonly memory: NativeMemory } | undefined;
 
-  /** @throws {NativeError} where the functions are not available. */
+  /**
+   * Binds the functions.
+   * @throws {NativeError} if the functions are not available.
+   */
   constructor() {
     if (process.arch !== 'x64' && process.arch !== 'arm64') {
       throw new NativeError(`TLS for QUIC needs x64 or arm64, this is ${process.arch}`);
@@ -126,14 +129,14 @@ export class QuicTlsLibrary {
     try {
       return use(memory.at, bytes.length);
     } finally {
-      // It may be a key. This also keeps the memory alive during the call.
+      // The text may be a key. This also keeps the memory alive during the call.
       bytes.fill(0);
       memory.bytes.fill(0);
     }
   }
 
   /**
-   * A name as a C string, to be used before the next call. The last one is kept: most connections of
+   * A name as a C string, valid until the next call. The last name is kept: most connections of
    * a process are to one server, and native memory for each of them costs as much as a system call.
    */
   nameText(name: string): Address {
@@ -146,7 +149,7 @@ export class QuicTlsLibrary {
     return this.#name.memory.at;
   }
 
-  /** The certificates of a PEM text, to be freed by the caller; stops at an invalid one. */
+  /** Parses the certificates of a PEM text, which the caller frees; stops at an invalid one. */
   readCertificates(pem: string): Address[] {
     const { functions } = this;
     const certificates: Address[] = [];
@@ -162,10 +165,7 @@ export class QuicTlsLibrary {
     return certificates;
   }
 
-  /**
-   * The private key of a PEM text, to be freed by the caller; 0 if there is none or it is
-   * encrypted.
-   */
+  /** Parses the private key of a PEM text, which the caller frees; 0 if there is none or it is encrypted. */
   readKey(pem: string): Address {
     let key = 0;
     this.#withBio(pem, (bio) => {
@@ -292,7 +292,7 @@ export class QuicTlsLibrary {
     return table;
   }
 
-  /** A callback whose first argument is the connection and whose last is its number. */
+  /** Registers a callback whose first argument is the connection and whose last is its number. */
   #callback(
     parameters: readonly string[],
     implementation: (work: QuicTlsWork, ...values: [number, number, number, number]) => boolean,
@@ -312,7 +312,7 @@ export class QuicTlsLibrary {
   }
 
   /**
-   * Carries out `SSL_CTX_alpn_select_cb_func`: puts one of the offered protocols into the results of the
+   * Implements `SSL_CTX_alpn_select_cb_func`: stores one of the offered protocols into the results of the
    * callback, or rejects the client. @returns the result of the callback.
    */
   selectProtocol(

@@ -1,4 +1,4 @@
-/** Type and length of a handshake message (RFC 8446 §4). */
+/** Bytes of the type and length of a handshake message (RFC 8446 §4). */
 const HEADER = 4;
 
 /**
@@ -9,10 +9,10 @@ const HEADER = 4;
  */
 export const MAX_MESSAGE = { initial: 0x4000, handshake: 0x10000, application: 0x4000 } as const;
 
-/** KeyUpdate, forbidden in QUIC, which has its own key update (RFC 9001 §6). */
+/** The type KeyUpdate, forbidden in QUIC, which has its own key update (RFC 9001 §6). */
 const KEY_UPDATE = 24;
 
-/** Why a handshake message is rejected before TLS reads it. */
+/** The reason why a handshake message is rejected before TLS reads it. */
 export type MessageFault = 'key update' | 'too long';
 
 /** Tracks the types and lengths of handshake messages in CRYPTO data of arbitrary pieces. */

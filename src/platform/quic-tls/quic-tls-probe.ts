@@ -4,17 +4,20 @@ import { QuicTls } from './quic-tls.ts';
 import { QuicTlsContext } from './quic-tls-context.ts';
 import { QuicTlsLibrary } from './quic-tls-library.ts';
 
-/** Whether this Node supports TLS for QUIC, and why not. */
+/** Whether this Node supports TLS for QUIC, and if not, the reason. */
 export type QuicTlsProbe =
   | { readonly kind: 'available'; readonly library: QuicTlsLibrary }
   | { readonly kind: 'unavailable'; readonly reason: string };
 
 let known: QuicTlsProbe | undefined;
 
-/** Probed once per process; never throws. Loads koffi, about 20 ms. */
+/** The result of the probe, made once per process; never throws. Loads koffi, about 20 ms. */
 export const quicTls = (): QuicTlsProbe => (known ??= probeQuicTls(() => new QuicTlsLibrary()));
 
-/** @param open opens the library; replaced by tests. */
+/**
+ * Probes this Node.
+ * @param open opens the library; replaced by tests.
+ */
 export function probeQuicTls(open: () => QuicTlsLibrary): QuicTlsProbe {
   try {
     const library = open();
@@ -47,7 +50,7 @@ function tryClientHello(library: QuicTlsLibrary): void {
   if (!Buffer.concat(made).includes(marker)) throw new NativeError('TLS makes no ClientHello');
 }
 
-/** Why this Node cannot do TLS for QUIC; `undefined` when it can. Takes 20 ms the first time. */
+/** The reason why this Node does not support TLS for QUIC; `undefined` when it does. Takes 20 ms the first time. */
 export function quicTlsUnavailable(): string | undefined {
   const probe = quicTls();
   return probe.kind === 'unavailable' ? probe.reason : undefined;

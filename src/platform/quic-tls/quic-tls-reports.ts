@@ -108,7 +108,7 @@ export class QuicTlsReports implements QuicTlsWork {
   }
 
   /**
-   * Checks that QUIC requires of extensions and TLS does not. A server has read the client's
+   * Checks extensions as QUIC requires in addition to TLS. A server has read the client's
    * extensions when its first keys are available, a client the server's when its last keys are.
    */
   #findRefusal(level: KeyedLevel): Refusal | undefined {

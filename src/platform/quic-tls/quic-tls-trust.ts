@@ -2,12 +2,12 @@ import { NativeError } from '../native.ts';
 import type { Address } from './quic-tls-functions.ts';
 import type { QuicTlsLibrary } from './quic-tls-library.ts';
 
-/** Parsed certificates in OpenSSL's memory: parsing those of a system takes 10 ms, so keep them. */
+/** Parsed certificates in OpenSSL's memory: parsing those of a system takes 10 ms, so the set should be kept. */
 export class CertificateSet implements Disposable {
   readonly #library: QuicTlsLibrary;
   readonly #certificates: Address[] = [];
 
-  /** Leaves out what is invalid. */
+  /** Creates a set of the valid certificates; leaves out invalid ones. */
   static ofValid(library: QuicTlsLibrary, pems: readonly string[]): CertificateSet {
     const set = new CertificateSet(library, []);
     for (const pem of pems) set.#certificates.push(...library.readCertificates(pem));
@@ -16,7 +16,7 @@ export class CertificateSet implements Disposable {
   }
 
   /**
-   * @param pems one or more certificates each.
+   * Parses certificates. | @param pems one or more certificates each.
    * @throws {NativeError} for an invalid certificate.
    */
   constructor(library: QuicTlsLibrary, pems: readonly string[]) {
@@ -31,12 +31,12 @@ export class CertificateSet implements Disposable {
     }
   }
 
-  /** To be used only synchronously. */
+  /** The addresses of the certificates, which must be used synchronously. */
   get addresses(): readonly Address[] {
     return this.#certificates;
   }
 
-  /** Stores that use the certificates keep references to them. */
+  /** Releases the set. Stores that use its certificates keep references to them. */
   [Symbol.dispose](): void {
     const { X509_free } = this.#library.functions;
     for (const certificate of this.#certificates.splice(0)) X509_free(certificate);
@@ -52,7 +52,7 @@ export class TrustStore implements Disposable {
   #store: Address;
 
   /**
-   * @param anyIsAnchor every certificate is a trust anchor, not only self-signed ones.
+   * @param anyIsAnchor whether every certificate is a trust anchor, not only self-signed ones.
    * @throws {NativeError} when the process is out of memory.
    */
   constructor(library: QuicTlsLibrary, sets: readonly CertificateSet[], anyIsAnchor: boolean) {
@@ -71,15 +71,15 @@ export class TrustStore implements Disposable {
   }
 
   /**
-   * To be used only synchronously.
-   * @throws {NativeError} after it was disposed of.
+   * The address of the store, which must be used synchronously.
+   * @throws {NativeError} after disposal.
    */
   get address(): Address {
     if (this.#store === 0) throw new NativeError('a trust store was used after it was closed');
     return this.#store;
   }
 
-  /** Contexts that use it keep a reference. */
+  /** Releases the store. Contexts that use it keep a reference. */
   [Symbol.dispose](): void {
     const store = this.#store;
     if (store === 0) return;

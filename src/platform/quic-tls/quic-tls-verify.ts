@@ -11,7 +11,7 @@ const HOSTNAME_MISMATCH = 62;
 const ADDRESS_MISMATCH = 64;
 
 /**
- * Why verification of a server's certificate failed, in the words of Node's TLS; `undefined` if the
+ * The reason why verification of a server's certificate failed, in the words of Node's TLS; `undefined` if the
  * handshake failed for another reason.
  */
 export function verifyFailure(
@@ -50,7 +50,7 @@ function leafOf(library: QuicTlsLibrary, tls: Address): Uint8Array | undefined {
   const size = functions.i2d_X509(leaf, 0);
   if (size <= 0) return undefined;
   const memory = library.memory(size);
-  // Advances the given pointer past the output.
+  // Advances the given pointer beyond the output.
   library.putResult(memory.at);
   const written = functions.i2d_X509(leaf, library.results.at);
   return written === size ? memory.bytes.subarray(0, size) : undefined;

@@ -15,9 +15,7 @@ import type { NativeMemory } from '../native-memory.ts';
 import { setServerName, verifiableName } from '../tls/tls-server-name.ts';
 import { tlsReasonInWords } from '../tls/tls-reasons.ts';
 
-/**
- * Events of a connection: the same as `TlsEvents` of quic/connection/tls-handshake.ts, which is in a layer above.
- */
+/** Events of a connection, as in `TlsEvents` of quic/connection/tls-handshake.ts, which is in a layer above. */
 export interface QuicTlsEvents {
   readonly onCryptoData: (level: QuicTlsLevel, bytes: Uint8Array) => void;
   readonly onSecret: (
@@ -45,18 +43,18 @@ const INTERNAL_ERROR = 80;
 export class QuicTls implements Disposable {
   readonly #library: QuicTlsLibrary;
   readonly #isServer: boolean;
-  /** The name to verify the certificate by, without a trailing dot; `undefined` for any. */
+  /** The name that the certificate must have, without a trailing dot; `undefined` for any. */
   readonly #expectedName: string | undefined;
   readonly #events: QuicTlsEvents;
   readonly #reports: QuicTlsReports;
   readonly #messages = new MessageHeads();
-  /** 0 once freed. */
+  /** The address of the `SSL`; 0 once freed. */
   #tls: Address;
   #isDisposed = false;
   /** The local transport parameters; referenced here, because OpenSSL keeps their address. */
   #parameters: NativeMemory | undefined;
   #isStarted = false;
-  /** Whether OpenSSL has finished the handshake; `isComplete` is set when that is reported. */
+  /** Whether OpenSSL has finished the handshake; `isComplete` is set when this is reported. */
   #isFinished = false;
   #isComplete = false;
   #failure: string | undefined;
@@ -65,7 +63,7 @@ export class QuicTls implements Disposable {
   /**
    * @param serverName the server's name for a client: a DNS name, which is sent as SNI, or an IP
    *   address. Verified in the certificate if the context verifies. `undefined` for servers.
-   * @throws {NativeError} when the process is out of memory, or the name cannot be one.
+   * @throws {NativeError} when the process is out of memory, or the name is invalid.
    */
   constructor(context: QuicTlsContext, serverName: string | undefined, events: QuicTlsEvents) {
     const { library } = context;
@@ -102,7 +100,7 @@ export class QuicTls implements Disposable {
     return this.#failure;
   }
 
-  /** To be called once, before anything else. */
+  /** Sets the local transport parameters. Called once, before any other method. */
   setTransportParameters(bytes: Uint8Array): void {
     const tls = this.#live();
     if (this.#parameters) throw new NativeError('TLS has its transport parameters');
@@ -152,7 +150,7 @@ export class QuicTls implements Disposable {
     this.#parameters = undefined;
   }
 
-  /** To be used only synchronously. */
+  /** The address of the `SSL`, which must be used synchronously. */
   #live(): Address {
     if (this.#isDisposed) throw new NativeError('TLS was used after it was closed');
     if (this.#tls === 0) throw new NativeError('TLS has finished');
@@ -185,7 +183,7 @@ export class QuicTls implements Disposable {
     if (this.#isServer && this.#isFinished) this.#free();
   }
 
-  /** Runs OpenSSL. False if it has not consumed all input. */
+  /** Runs OpenSSL. Returns false if it has not consumed all input. */
   #step(input: Uint8Array | undefined): boolean {
     const tls = this.#live();
     const { functions } = this.#library;
@@ -243,7 +241,7 @@ export class QuicTls implements Disposable {
     this.#reports.add({ kind: 'violation', reason });
   }
 
-  /** Calls the handlers. If a handler calls this, the outer call delivers the new reports. */
+  /** Calls the handlers. If a handler calls this method, the outer call delivers the new reports. */
   #report(): void {
     if (this.#isReporting) return;
     this.#isReporting = true;

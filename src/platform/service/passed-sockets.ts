@@ -29,9 +29,9 @@ export interface PassedDescriptor {
 
 /** The exclusive use of a passed socket, until it is released. */
 export interface Claim {
-  /** A non-blocking duplicate, closed by the claimant. */
+  /** A non-blocking duplicate of the descriptor, closed by the claimant. */
   readonly fd: number;
-  /** Leaves the socket to the next claimant. Idempotent. */
+  /** Releases the socket for the next claimant. Idempotent. */
   release(): void;
 }
 
@@ -39,7 +39,7 @@ interface PassedSocket extends PassedDescriptor {
   readonly kind: PassedKind;
   readonly address: string;
   readonly key: string;
-  /** Whether it was ever claimed. */
+  /** Whether the socket was ever claimed. */
   used: boolean;
   claimed: boolean;
 }
@@ -55,7 +55,7 @@ export class PassedSockets {
   readonly #sockets: PassedSocket[] = [];
   readonly #unusable: string[] = [];
 
-  /** Makes them close-on-exec, so that no child process inherits them. */
+  /** Makes the descriptors close-on-exec, so that no child process inherits them. */
   constructor(calls: SystemCalls, descriptors: readonly PassedDescriptor[]) {
     this.#calls = calls;
     this.#option = calls.memory(16);
@@ -123,7 +123,7 @@ export class PassedSockets {
 const describe = ({ name, kind, address }: PassedSocket): string =>
   `${name} (${kind === 'datagram' ? 'UDP ' : ''}${address})`;
 
-/** A canonical key of an address. */
+/** The canonical key of an address. */
 function keyOf(where: SocketAddress | IpEndpoint): string {
   if ('path' in where) return where.path.startsWith('\0') ? where.path : resolve(where.path);
   const endpoint = 'host' in where ? toEndpoint(where.host, where.port) : where;
@@ -132,10 +132,10 @@ function keyOf(where: SocketAddress | IpEndpoint): string {
   return [a, b, c, d, port, scope].join(' ');
 }
 
-/** Per process, like its descriptors. */
+/** The passed sockets of the process, like its descriptors. */
 let adopted: PassedSockets | undefined;
 
-/** Makes listeners of this process use passed sockets. Call it once, before anything is bound. */
+/** Makes listeners of this process use passed sockets. Called once, before any socket is bound. */
 export function adoptPassedSockets(sockets: PassedSockets): void {
   adopted = sockets;
 }

@@ -20,7 +20,10 @@ export class UnixDatagrams {
   readonly #addresses: SocketAddresses;
   readonly #path: string;
 
-  /** @param path begins with a NUL for an abstract socket. */
+  /**
+   * Opens a sender.
+   * @param path begins with a NUL for an abstract socket.
+   */
   constructor(calls: SystemCalls, path: string) {
     this.#calls = calls;
     this.#addresses = new SocketAddresses(calls);
@@ -30,7 +33,7 @@ export class UnixDatagrams {
   /**
    * Sends without blocking.
    * @returns false when the peer's queue is full.
-   * @throws {SystemError} `ENOENT` or `ECONNREFUSED` without a peer, `EINVAL` for a path that is
+   * @throws {SystemError} `ENOENT` or `ECONNREFUSED` if there is no peer, `EINVAL` for a path that is
    *   too long.
    */
   send(data: Uint8Array): boolean {

@@ -4,7 +4,7 @@ import { nativeMemory, type NativeMemory } from '../native-memory.ts';
 
 /** A watch of libuv on a descriptor, for input. */
 export interface LoopWatch {
-  /** Whether the watch keeps the process alive. */
+  /** Makes the watch keep the process alive. */
   ref(): void;
   unref(): void;
   close(): void;
@@ -42,7 +42,7 @@ export interface SystemCalls {
   readonly getpeername: (fd: number, address: number, length: number) => number;
   readonly recv: (fd: number, at: number, length: number, flags: number) => number;
   readonly send: (fd: number, at: number, length: number, flags: number) => number;
-  /** `send` of a typed array, which may be on the heap. */
+  /** Calls `send` with a typed array, which may be on the heap. */
   readonly sendBytes: (fd: number, bytes: Uint8Array, length: number, flags: number) => number;
   readonly sendmsg: (fd: number, message: number, flags: number) => number;
   readonly recvmsg: (fd: number, message: number, flags: number) => number;
@@ -75,20 +75,20 @@ export interface SystemCalls {
   readonly epollCreate1: (flags: number) => number;
   readonly epollCtl: (epoll: number, operation: number, fd: number, event: number) => number;
   readonly epollWait: (epoll: number, events: number, count: number, timeout: number) => number;
-  /** The index of a network interface; 0 for an unknown name. */
+  /** Returns the index of a network interface; 0 for an unknown name. */
   readonly ifNameToIndex: (name: string) => number;
-  /** Writes the name of an interface (at most 16 bytes) to `name`; 0 for an unknown index. */
+  /** Writes the name of an interface (at most 16 bytes) to `name`; returns 0 for an unknown index. */
   readonly ifIndexToName: (index: number, name: number) => number;
-  /** Memory whose address can be passed to the calls. */
+  /** Allocates memory whose address can be passed to the calls. */
   readonly memory: (size: number) => NativeMemory;
   /**
-   * The address of the first byte, valid while the underlying memory lives: memory outside the heap
-   * never moves, and this call moves a small array off the heap.
+   * The address of the first byte, valid while the underlying memory lives: memory outside the heap never moves, and
+   * this call moves a small array off the heap.
    */
   readonly addressOf: (bytes: Uint8Array) => number;
   /** Watches a descriptor in the event loop of this thread; `onReadable` must not throw. */
   readonly watch: (fd: number, onReadable: () => void) => LoopWatch;
-  /** The data of the debug mode; see `checkCalls`. */
+  /** The history of descriptors in the debug mode; see `checkCalls`. */
   readonly debug?: DescriptorHistory | undefined;
 }
 
@@ -102,7 +102,7 @@ export interface DescriptorHistory {
   disown(fd: number): void;
   /** The last calls with a descriptor's number, including earlier owners; oldest first. */
   historyOf(fd: number): readonly string[];
-  /** Descriptors that are open. */
+  /** The open descriptors. */
   open(): readonly number[];
 }
 

@@ -6,7 +6,7 @@ import type { NativeMemory } from '../native-memory.ts';
 /** Calls that are remembered per descriptor. */
 const HISTORY = 24;
 
-/** A descriptor was used after its owner closed it, or was never opened here. */
+/** The error of using a descriptor after its owner closed it, or that was never opened here. */
 export class DescriptorError extends NativeError {}
 
 /** Calls whose first argument is a descriptor, which only has to be open. */
@@ -46,7 +46,7 @@ export interface CheckedCalls extends SystemCalls {
 /**
  * Checks that each descriptor is open when used, and keeps a short history of each number.
  *
- * For tests and the debug mode (`WEIR_IO_CHECK=1`): calls cost about a microsecond more. A call
+ * For tests and the debug mode (`WEIR_IO_CHECK=1`): each call costs about a microsecond more. A call
  * with a closed descriptor throws a {@link DescriptorError} and never reaches the kernel.
  */
 export function checkCalls(calls: SystemCalls): CheckedCalls {

@@ -8,26 +8,26 @@ export type SocketOrigin = 'accepted' | 'dialled' | 'datagrams';
 
 type RoomCalls = Pick<SystemCalls, 'getrlimit' | 'fcntl' | 'close' | 'memory'>;
 
-/** With this many descriptors free for clients, the kernel is not queried for each connection. */
+/** Number of descriptors free for clients above which the kernel is not queried for each connection. */
 const PLENTY = 1024;
 /** Sockets that may be opened between two queries of the kernel. */
 const OPENED_UNASKED = 64;
-/** Descriptors that one socket is counted as: pipes of its flow, and other files. */
+/** Descriptors that are counted for one socket: it, pipes of its flow, and other files. */
 const A_SOCKET = 8;
 /**
- * The share of all descriptors that UDP associations leave to accepted connections, dials and DNS
- * queries, and its maximum.
+ * The share of all descriptors that is reserved from UDP associations, for accepted connections, dials and DNS queries;
+ * `MOST_RESERVED` is its maximum.
  */
 const RESERVED_PART = 1 / 4;
 const MOST_RESERVED = 4096;
 /**
- * The share that the connections of a device leave to everything else, and its maximum: a device
+ * The share that is reserved from the connections of a device, for all other uses, with its maximum: a device
  * accepts no descriptors, so its dials are not limited like those of listeners.
  */
 const LEFT_BY_DIALS_PART = 1 / 16;
 const MOST_LEFT_BY_DIALS = 1024;
 /**
- * The share that all clients leave to the operator, with its minimum and maximum: API, control socket, log, files
+ * The share that is reserved for the operator, with its minimum and maximum: API, control socket, log, files
  * that a reload reads, DNS queries.
  */
 const OPERATOR_PART = 1 / 16;
@@ -39,9 +39,7 @@ const MOST_FOR_OPERATOR = 64;
  */
 const UNCOUNTED = 512;
 
-/**
- * Tracks how many descriptors can still be opened, so that accepted connections can also be served.
- */
+/** Tracks the number of descriptors that can still be opened, so that accepted connections can also be served. */
 export class DescriptorRoom {
   readonly #calls: RoomCalls;
   readonly #limits: NativeMemory;
@@ -49,7 +47,7 @@ export class DescriptorRoom {
   readonly #open: Record<SocketOrigin, number> = { accepted: 0, dialled: 0, datagrams: 0 };
   /** Upper bound of the descriptors that were free at the last query, minus those opened since. */
   #known = 0;
-  /** UDP associations, and dials of devices, that may be opened before the next query. */
+  /** Number of UDP associations, and of dials of devices, that may be opened before the next query. */
   readonly #unasked = { association: 0, dial: 0 };
 
   /** @param countOpen returns the number of open descriptors, 0 if unknown. */
@@ -60,18 +58,19 @@ export class DescriptorRoom {
   }
 
   /**
-   * Descriptors that accepted connections will need for their destinations: one each, minus the
-   * number of dialled connections. Which belong together is not tracked.
+   * Number of descriptors that accepted connections will need for their destinations: one each, minus the number of
+   * dialled connections. Pairs are not tracked.
    */
   get reserved(): number {
     return Math.max(0, this.#open.accepted - this.#open.dialled);
   }
 
   /**
-   * Descriptors that can be opened for clients besides the reserved ones; a lower bound while there are plenty.
+   * Number of descriptors that can be opened for clients besides the reserved ones; a lower bound while there are
+   * plenty.
    *
-   * @param fd any open descriptor; on older kernels, which report no count, it is duplicated to
-   *   find out whether two more are free.
+   * @param fd any open descriptor; on older kernels, which report no count, it is duplicated to test whether two more
+   * are free.
    */
   free(fd: number): number {
     const known = this.#known - this.reserved;
@@ -87,8 +86,8 @@ export class DescriptorRoom {
   }
 
   /**
-   * Whether `count` descriptors can be opened without those of the operator, whatever accepted connections will need
-   * for their destinations. True where the kernel reports no count.
+   * Whether `count` descriptors can be opened without those of the operator, ignoring those that accepted connections
+   * will need for their destinations. True if the kernel reports no count.
    */
   has(count: number): boolean {
     if (this.#known >= PLENTY) return true;
@@ -100,7 +99,7 @@ export class DescriptorRoom {
     return left >= count;
   }
 
-  /** Whether half of the operator's descriptors are left: enough to accept a connection and look at it. */
+  /** Whether half of the operator's descriptors are free: enough to accept a connection and examine it. */
   get mayLook(): boolean {
     const limit = this.#limit();
     const open = this.#countOpen();
@@ -109,18 +108,18 @@ export class DescriptorRoom {
 
   /**
    * Whether a descriptor can be used for a UDP association, of which clients may open any number,
-   * without touching the reserve for everything else.
+   * without using the reserve for other purposes.
    */
   takeForAssociation(): boolean {
     return this.#take('association', RESERVED_PART, MOST_RESERVED);
   }
 
-  /** The same for the destination of a device's connection, with a smaller reserve. */
+  /** Whether a descriptor can be used for the destination of a device's connection, with a smaller reserve. */
   takeForDial(): boolean {
     return this.#take('dial', LEFT_BY_DIALS_PART, MOST_LEFT_BY_DIALS);
   }
 
-  /** Descriptors that the process may have open. */
+  /** Number of descriptors that the process may have open. */
   get limit(): number {
     return this.#limit();
   }
@@ -151,7 +150,7 @@ export class DescriptorRoom {
     this.#open[origin]--;
   }
 
-  /** The soft limit, which `prlimit` can change at any time. */
+  /** The soft limit of descriptors, which `prlimit` can change at any time. */
   #limit(): number {
     if (this.#calls.getrlimit(RLIMIT_NOFILE, this.#limits.at) !== 0) return 0;
     const limit = this.#limits.bytes.readBigUInt64LE(0);

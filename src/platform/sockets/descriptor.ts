@@ -13,12 +13,15 @@ export class Descriptor implements Disposable {
     this.#number = number;
   }
 
-  /** -1 after close or transfer. */
+  /** The number of the descriptor; -1 after close or transfer. */
   get number(): number {
     return this.#number;
   }
 
-  /** Idempotent. EINTR also leaves the descriptor closed (close(2)), so it is never retried. */
+  /**
+   * Closes the descriptor. Idempotent. EINTR also leaves the descriptor closed (close(2)), so the call is never
+   * retried.
+   */
   close(): void {
     const number = this.#number;
     if (number < 0) return;

@@ -1,8 +1,8 @@
 import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
 
-/** The kernel chooses the device. */
+/** The index for which the kernel chooses the device. */
 export const ANY_DEVICE = 0;
-/** No device may be used. */
+/** The result if no device may be used. */
 export const NO_DEVICE = -1;
 
 /**
@@ -11,7 +11,7 @@ export const NO_DEVICE = -1;
  */
 export interface DeviceChoice {
   /**
-   * Never throws.
+   * The device for a destination. Never throws.
    *
    * @param destination its port is ignored.
    * @returns the index of an interface, ANY_DEVICE or NO_DEVICE.

@@ -17,7 +17,10 @@ export class SystemError extends Error {
   readonly address?: string;
   readonly port?: number;
 
-  /** @param number the positive value of `errno`. */
+  /**
+   * Creates the error.
+   * @param number the positive value of `errno`.
+   */
   constructor(syscall: string, number: number, target?: CallTarget) {
     const code = errorCode(number);
     super(`${syscall} ${code}${describe(target)}`);
@@ -32,7 +35,7 @@ export class SystemError extends Error {
   }
 }
 
-/** `ECONNREFUSED` for 111; `Unknown system error 3999` for a number without a name. */
+/** The code of an error number: `ECONNREFUSED` for 111; `Unknown system error 3999` without a name. */
 export const errorCode = (number: number): string =>
   getSystemErrorMap().get(-number)?.[0] ?? `Unknown system error ${number}`;
 

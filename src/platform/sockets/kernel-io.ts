@@ -12,7 +12,7 @@ import { SocketAddresses } from './sockaddr.ts';
 export const RECEIVE_SIZE = 128 << 10;
 
 /**
- * Shared by the kernel sockets of a thread: the calls, the poller, and memory for arguments and
+ * The state that the kernel sockets of a thread share: the calls, the poller, and memory for arguments and
  * results of calls, valid only during a call.
  */
 export class KernelIo implements Disposable {
@@ -24,14 +24,17 @@ export class KernelIo implements Disposable {
   readonly room: DescriptorRoom;
   /** Buffer of RECEIVE_SIZE bytes for received bytes and gathered small pieces. */
   readonly scratch: NativeMemory;
-  /** Values of socket options. */
+  /** Memory for values of socket options. */
   readonly option: NativeMemory;
   /** Chooses the devices that sockets send through; `undefined` leaves that to the kernel. */
   devices: DeviceChoice | undefined;
   #receiver: DatagramReceiver | undefined;
   #sender: DatagramSender | undefined;
 
-  /** @throws {SystemError} if epoll_create1 fails. */
+  /**
+   * Opens the poller.
+   * @throws {SystemError} if epoll_create1 fails.
+   */
   constructor(calls: SystemCalls, timers: Timers) {
     this.calls = calls;
     this.timers = timers;
@@ -43,12 +46,12 @@ export class KernelIo implements Disposable {
     this.option = calls.memory(16);
   }
 
-  /** Receives datagrams; 4 MB, on first use. */
+  /** The receiver of datagrams, created on first use; takes 4 MB. */
   get receiver(): DatagramReceiver {
     return (this.#receiver ??= new DatagramReceiver(this.calls));
   }
 
-  /** Sends datagrams. */
+  /** The sender of datagrams. */
   get sender(): DatagramSender {
     return (this.#sender ??= new DatagramSender(this));
   }

@@ -31,7 +31,7 @@ export const SO_ACCEPTCONN = 30;
 export const SO_SNDBUFFORCE = 32;
 export const SO_RCVBUFFORCE = 33;
 export const SO_RXQ_OVFL = 40;
-/** Since Linux 5.0. */
+/** Available since Linux 5.0. */
 export const SO_BINDTOIFINDEX = 62;
 
 export const IPPROTO_IP = 0;
@@ -40,7 +40,7 @@ export const IP_PKTINFO = 8;
 export const IP_MTU_DISCOVER = 10;
 export const IP_RECVERR = 11;
 export const IP_RECVTOS = 13;
-/** DF is set and path MTU reports of ICMP are ignored; the same number for IPv6. */
+/** Sets DF and ignores path MTU reports of ICMP; the same number for IPv6. */
 export const PMTUDISC_PROBE = 3;
 
 export const IPPROTO_IPV6 = 41;
@@ -85,7 +85,7 @@ export const EPOLLOUT = 0x4;
 export const EPOLLERR = 0x8;
 export const EPOLLHUP = 0x10;
 export const EPOLLRDHUP = 0x2000;
-/** As an unsigned number; the field is `uint32_t`. */
+/** An unsigned number; the field is `uint32_t`. */
 export const EPOLLET = 0x8000_0000;
 
 export const F_SETFD = 2;

@@ -17,7 +17,7 @@ type OpenSocketsIo = Pick<KernelIo, 'calls' | 'option' | 'scratch'>;
 
 /**
  * Binds the connected and connecting sockets of this process to devices, including those of Node
- * and of the C library, whose descriptors are found only here. Sockets that are already bound are
+ * and of the C library, whose descriptors are not registered elsewhere. Sockets that are already bound are
  * not changed.
  *
  * @param deviceFor returns the index of an interface for a peer, or ANY_DEVICE; must not throw.
@@ -41,7 +41,7 @@ export function bindConnected(io: OpenSocketsIo, deviceFor: (peer: IpEndpoint) =
   }
 }
 
-/** Without /proc, all numbers up to a bound, most of which the kernel rejects. */
+/** The open descriptors; without /proc, all numbers up to a bound, most of which the kernel rejects. */
 function openDescriptors(): Iterable<number> {
   try {
     return readdirSync(DESCRIPTORS).map(Number);
@@ -50,11 +50,11 @@ function openDescriptors(): Iterable<number> {
   }
 }
 
-/** Whether it is a socket that is not bound to a device. */
+/** Whether a descriptor is a socket that is not bound to a device. */
 const isUnbound = (io: OpenSocketsIo, fd: number): boolean =>
   getOption(io, fd, SOL_SOCKET, SO_BINDTOIFINDEX) === 0;
 
-/** The peer of a connected or connecting socket; `getpeername` fails for the latter. */
+/** Reads the peer of a connected or connecting socket; `getpeername` fails for the latter. */
 function readPeer({ calls, scratch }: OpenSocketsIo, fd: number, peer: MutableIpEndpoint): boolean {
   const { words, at } = scratch;
   const lengthAt = at + IN6_LENGTH;

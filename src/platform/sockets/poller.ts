@@ -8,19 +8,22 @@ import { TurnBudget } from './turn-budget.ts';
 
 /** Handles the readiness of a descriptor. */
 export interface Readiness {
-  /** @param events the bits of `EPOLLIN` and so on. */
+  /**
+   * Called when the descriptor is ready.
+   * @param events the bits of `EPOLLIN` and so on.
+   */
   ready(events: number): void;
 }
 
-/** Work to be continued in a later turn. */
+/** Work that is continued in a later turn. */
 export interface Resumable {
   resume(): void;
 }
 
 /**
- * Bytes that a socket may have moved since it last had none, and still goes before those that always have more:
- * conversations and handshakes wait for a turn, not for a round of all that send as fast as they can. How much work
- * the bytes of the others cause is not known here.
+ * Bytes that a socket may have moved since it was last idle and still have precedence over busy ones: conversations and
+ * handshakes wait for a turn, not for a round of all bulk transfers. The work that the bytes of these cause is unknown
+ * here.
  */
 export const LIGHT_BYTES = 16 << 10;
 
@@ -34,13 +37,12 @@ const layout =
 /**
  * An epoll instance inside the event loop of this thread.
  *
- * libuv watches the epoll descriptor, level-triggered; its callback only schedules the turn that
- * takes the events, as an ordinary immediate. An exception of a handler is therefore an ordinary
- * uncaught exception. The remaining events and work continue in the next turn, because a dropped
- * edge-triggered event would never be repeated.
+ * libuv watches the epoll descriptor, level-triggered; its callback only schedules the turn that handles the events, as
+ * an ordinary immediate. An exception of a handler is therefore an ordinary uncaught exception. The remaining events
+ * and work continue in the next turn, because a dropped edge-triggered event would never be repeated.
  *
- * A registration is identified by a slot and its generation: events of a removed registration have
- * an old generation and reach no handler.
+ * A registration is identified by a slot and its generation: events of a removed registration have an old generation
+ * and reach no handler.
  */
 export class Poller {
   readonly #calls: SystemCalls;
@@ -53,19 +55,22 @@ export class Poller {
   readonly #keeping: boolean[] = [];
   readonly #free: number[] = [];
   #size = 0;
-  /** Registrations that keep the process alive. */
+  /** Number of registrations that keep the process alive. */
   #keepers = 0;
-  /** Work for the next turn: of sockets with little to move, and of others. */
+  /** Work for the next turn, of sockets that moved few bytes; `#heavy` is that of others. */
   readonly #light = new Fifo<Resumable>();
   readonly #heavy = new Fifo<Resumable>();
-  /** The current batch; what remains after a handler threw is processed in the next turn. */
+  /** The current batch; the rest, after a handler threw, is processed in the next turn. */
   #count = 0;
   #nextEvent = 0;
   #scheduled = false;
   readonly #budget: TurnBudget;
   #turn = 0;
 
-  /** @throws {SystemError} if epoll_create1 fails. */
+  /**
+   * Opens the epoll instance.
+   * @throws {SystemError} if epoll_create1 fails.
+   */
   constructor(calls: SystemCalls, budget = new TurnBudget()) {
     this.#calls = calls;
     this.#budget = budget;
@@ -76,17 +81,17 @@ export class Poller {
     this.#change = calls.memory(16);
     this.#watch = calls.watch(epoll, this.#schedule);
     this.#watch.unref();
-    // If the handle is still open while Node tears down the environment, it is called once more,
-    // and koffi aborts the process.
+    // If the handle is still open while Node tears down the environment, the callback runs once more, and koffi aborts
+    // the process.
     process.once('exit', this.#onExit);
   }
 
-  /** Registrations. */
+  /** Number of registrations. */
   get size(): number {
     return this.#size;
   }
 
-  /** The number of turns, to give each socket a share of a turn. */
+  /** The number of the current turn, to give each socket a share of a turn. */
   get turn(): number {
     return this.#turn;
   }
@@ -128,7 +133,10 @@ export class Poller {
     return slot;
   }
 
-  /** The error number, or 0. Replaces a registration that could not be removed from epoll. */
+  /**
+   * Registers a descriptor with epoll; returns the error number, or 0. Replaces a registration that could not be
+   * removed from epoll.
+   */
   #register(fd: number): number {
     const { at } = this.#change;
     if (this.#calls.epollCtl(this.#epoll.number, EPOLL_CTL_ADD, fd, at) === 0) return 0;
@@ -139,7 +147,7 @@ export class Poller {
       : this.#calls.errno();
   }
 
-  /** Changes the events of a registered descriptor; false if the kernel refuses. */
+  /** Changes the events of a registered descriptor; returns false if the kernel refuses. */
   modify(slot: number, fd: number, events: number): boolean {
     if (this.#handlers[slot] === undefined || this.#epoll.number < 0) return false;
     const { words } = this.#change;
@@ -184,7 +192,7 @@ export class Poller {
   /**
    * Calls `work.resume` in the next turn or a later one, in order.
    *
-   * @param moved bytes that its socket has moved since it last had none: see `LIGHT_BYTES`.
+   * @param moved bytes that its socket has moved since it was last idle: see `LIGHT_BYTES`.
    */
   later(work: Resumable, moved = 0): void {
     (moved < LIGHT_BYTES ? this.#light : this.#heavy).push(work);
@@ -205,7 +213,7 @@ export class Poller {
     if (this.#scheduled) return;
     this.#scheduled = true;
     setImmediate(this.#run);
-    // Runs after it and after all promises that it has settled.
+    // Runs after the callback and after all promises that it has settled.
     setImmediate(this.#end);
   };
 
@@ -229,9 +237,9 @@ export class Poller {
   };
 
   /**
-   * Resumes work that was deferred before this turn; work deferred meanwhile is for the next turn.
-   * Work that exceeds the bytes of this turn stays first in its queue, so that every socket gets
-   * its turn; one of those with much to move does in each turn.
+   * Resumes work that was deferred before this turn; work deferred meanwhile is for the next turn. Work that exceeds
+   * the bytes of this turn stays first in its queue, so that every socket gets its turn; in each turn at least one busy
+   * socket does.
    */
   #resumeDeferred(): void {
     let light = this.#light.size;

@@ -13,7 +13,7 @@ import {
   SOCK_STREAM,
 } from './linux.ts';
 
-/** Which sockets this process uses, and why. */
+/** The sockets that this process uses, and the reason. */
 export type SocketProbe =
   | { readonly kind: 'kernel'; readonly calls: SystemCalls }
   | { readonly kind: 'node'; readonly reason: string };
@@ -22,15 +22,15 @@ export type SocketProbe =
 export interface ProbeSurroundings {
   readonly platform: string;
   readonly arch: string;
-  /** `WEIR_IO`: `node` turns kernel sockets off. */
+  /** The value of `WEIR_IO`: `node` disables kernel sockets. */
   readonly wanted: string | undefined;
-  /** Whether `WEIR_IO_CHECK` is `1`: checks each use of a descriptor. */
+  /** Whether `WEIR_IO_CHECK` is `1`: each use of a descriptor is checked. */
   readonly check: boolean;
   readonly mainThread: boolean;
   readonly open: () => SystemCalls;
 }
 
-/** The process itself. */
+/** The inputs of the probe in this process. */
 export const surroundings = (): ProbeSurroundings => ({
   platform: process.platform,
   arch: process.arch,

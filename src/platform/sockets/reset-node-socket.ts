@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { openSelf } from '../native.ts';
 import { SIOCOUTQ, SOL_SOCKET, SO_LINGER } from './linux.ts';
 
-/** `struct linger { int on; int seconds; }` of Linux (socket(7)). */
+/** The value `struct linger { int on; int seconds; }` of Linux (socket(7)) for an immediate reset. */
 const AT_ONCE = new Uint8Array(new Int32Array([1, 0]).buffer);
 
 interface NativeCalls {
@@ -10,7 +10,7 @@ interface NativeCalls {
   ioctl(fd: number, request: number, value: Uint8Array): number;
 }
 
-/** Bound with the first call, so that programs without resets do not load them. */
+/** The native calls, bound with the first call, so that programs without resets do not load them. */
 let bound: NativeCalls | false | undefined;
 
 /**
@@ -26,7 +26,7 @@ export function resetNodeSocketOnClose(socket: Socket): boolean {
   return bound.setsockopt(fd, SOL_SOCKET, SO_LINGER, AT_ONCE, AT_ONCE.length) === 0;
 }
 
-/** Bytes that the kernel has taken and a TCP peer has not; 0 where that cannot be asked for. */
+/** Number of bytes that the kernel has accepted and a TCP peer has not acknowledged; 0 if unknown. */
 export function untakenOfNodeSocket(socket: Socket): number {
   bound ??= bind();
   const fd = bound === false ? undefined : descriptorOf(socket);
@@ -50,7 +50,7 @@ function bind(): NativeCalls | false {
   }
 }
 
-/** Node exposes it only on the handle; -1 once that is closed. */
+/** The descriptor of a socket, which Node exposes only on the handle; -1 once that is closed. */
 function descriptorOf(socket: Socket): number | undefined {
   if (!('_handle' in socket)) return undefined;
   const handle: unknown = socket._handle;

@@ -43,7 +43,7 @@ const MAX_PATH = 107;
 /**
  * Structures of socket addresses in memory: `sockaddr_in`, `sockaddr_in6` and `sockaddr_un`.
  *
- * One per thread serves all sockets: arguments are written immediately before a call.
+ * One object per thread serves all sockets: arguments are written immediately before a call.
  */
 export class SocketAddresses {
   readonly #calls: SystemCalls;
@@ -65,7 +65,7 @@ export class SocketAddresses {
     return this.#out.at;
   }
 
-  /** Where a call writes an address, and the location of its length. */
+  /** The memory to which a call writes an address, and the location of its length. */
   get resultAt(): number {
     return this.#in.at;
   }
@@ -77,10 +77,10 @@ export class SocketAddresses {
   /**
    * Writes an address for the next call.
    *
-   * @param family of the socket: an IPv6 socket reaches IPv4 addresses in mapped form.
-   * @returns its length in bytes.
-   * @throws {SystemError} EINVAL for an invalid address, a port out of range, a path that is too
-   *   long or an unknown zone; EAFNOSUPPORT for an IPv6 address on an IPv4 socket.
+   * @param family the family of the socket: an IPv6 socket reaches IPv4 addresses in mapped form.
+   * @returns the length of the address in bytes.
+   * @throws {SystemError} EINVAL for an invalid address, a port out of range, a path that is too long or an unknown
+   * zone; EAFNOSUPPORT for an IPv6 address on an IPv4 socket.
    */
   encode(address: SocketAddress, family: number = familyOf(address)): number {
     if ('path' in address) return this.#encodePath(address.path);
@@ -154,7 +154,7 @@ export class SocketAddresses {
 
 const LENGTH_AT = 112;
 
-/** The address family of a socket for an address; AF_INET6 for anything but an IPv4 address. */
+/** The address family of a socket for an address; AF_INET for an IPv4 address, otherwise AF_INET6. */
 export function familyOf(address: SocketAddress): number {
   if ('path' in address) return AF_UNIX;
   return ipVersion(address.host) === 4 ? AF_INET : AF_INET6;
@@ -163,7 +163,7 @@ export function familyOf(address: SocketAddress): number {
 /**
  * Writes a `sockaddr_in` or `sockaddr_in6` for a socket of `family`.
  *
- * @returns its length.
+ * @returns the length of the structure in bytes.
  * @throws {SystemError} as `SocketAddresses.encode` does.
  */
 export function putIpAddress(
@@ -221,7 +221,7 @@ export function getIpAddress(
 /**
  * Writes a `sockaddr_in` or `sockaddr_in6` from numbers, for a socket of `family`.
  *
- * @param at index of its first word.
+ * @param at the index of its first word.
  * @returns its length in bytes.
  */
 export function putEndpoint(
@@ -246,7 +246,7 @@ export function putEndpoint(
   return IN6_LENGTH;
 }
 
-/** Reads a `sockaddr_in` or `sockaddr_in6` into `out`; false for another family. */
+/** Reads a `sockaddr_in` or `sockaddr_in6` into `out`; returns false for another family. */
 export function getEndpoint(words: Uint32Array, at: number, out: MutableIpEndpoint): boolean {
   const head = words[at] as number; // within, as below
   const family = head & 0xffff;

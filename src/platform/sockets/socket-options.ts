@@ -25,19 +25,19 @@ type OptionSpace = Pick<KernelIo, 'calls' | 'option'>;
 
 /** Seconds of silence before the first keep-alive probe. */
 const KEEP_ALIVE_SECONDS = 60;
-/** Unanswered probes after which the connection ends, and the seconds between them; as in libuv. */
+/** Unanswered probes after which the connection ends, as in libuv. */
 const KEEP_ALIVE_PROBES = 10;
 const KEEP_ALIVE_INTERVAL = 1;
 
 /**
- * Milliseconds without an acknowledgement after which a connection for datagrams ends, and seconds of silence
- * before one that carries none itself is probed. Long enough for a radio link that is lost for a moment: peers
- * see another port once datagrams go by a new connection.
+ * Milliseconds without an acknowledgement after which a connection for datagrams ends. Long enough for a brief loss of
+ * a radio link: peers see another port once datagrams use a new connection.
  */
 const DATAGRAM_SILENCE_MS = 7_000;
+/** Seconds of silence after which a connection that carries no data itself is probed by keep-alive. */
 const ASSOCIATION_PROBE_SECONDS = 3;
 
-/** Sets an option of type `int`. 0, or -1 with `errno`. */
+/** Sets an option of type `int`. Returns 0, or -1 with `errno`. */
 export function setOption(
   { calls, option }: OptionSpace,
   fd: number,
@@ -62,8 +62,8 @@ export function getOption(
 }
 
 /**
- * Requests a buffer of `bytes` for a direction: beyond the system's limit if the process has
- * CAP_NET_ADMIN, otherwise up to it. On an error the default is kept.
+ * Requests a buffer of `bytes` for a direction: beyond the system's limit if the process has CAP_NET_ADMIN, otherwise
+ * up to the limit. On an error the default is kept.
  */
 export function setBufferSize(
   space: OptionSpace,
@@ -89,11 +89,11 @@ export function setZeroLinger({ calls, option }: OptionSpace, fd: number): void 
   calls.setsockopt(fd, SOL_SOCKET, SO_LINGER, option.at, 8);
 }
 
-/** Bytes that wait in the receive queue. */
+/** Number of bytes in the receive queue. */
 export const unreadBytes = (space: OptionSpace, fd: number): number =>
   queuedBytes(space, fd, FIONREAD);
 
-/** Bytes of a TCP connection that its peer has not acknowledged, the end of the stream counted as one. */
+/** Number of bytes of a TCP connection that its peer has not acknowledged; the end of the stream counts as one. */
 export const unacknowledgedBytes = (space: OptionSpace, fd: number): number =>
   queuedBytes(space, fd, SIOCOUTQ);
 
@@ -101,11 +101,11 @@ const queuedBytes = ({ calls, option }: OptionSpace, fd: number, queue: number):
   calls.ioctl(fd, queue, option.at) === 0 ? option.bytes.readInt32LE(0) : 0;
 
 /**
- * Sets the options of every TCP connection: no delay for small segments, and keep-alive. Accepted
- * connections inherit them from the listener.
+ * Sets the options of every TCP connection: no delay for small segments, and keep-alive. Accepted connections inherit
+ * them from the listener.
  *
- * No TCP_USER_TIMEOUT: it would also end a connection whose live peer keeps its window closed that
- * long (tcp(7)), as a client does that pauses a download; flows have no such limit.
+ * No TCP_USER_TIMEOUT: it would also end a connection whose live peer keeps its window closed for that time (tcp(7)),
+ * such as a client that pauses a download; flows have no such limit.
  */
 export function setTcpOptions(io: OptionSpace, fd: number): void {
   setOption(io, fd, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -116,11 +116,11 @@ export function setTcpOptions(io: OptionSpace, fd: number): void {
 }
 
 /**
- * Makes the kernel end a connection soon after its path has died, for instance with the address that it was made
- * from. Datagrams would otherwise be written to it for a quarter of an hour (tcp_retries2) and be lost, while
- * those that go by a new connection arrive. A peer that does not read for so long loses them as well.
+ * Makes the kernel end a connection soon after its path has failed, for instance with its local address. Datagrams
+ * would otherwise be written to it for a quarter of an hour (tcp_retries2) and be lost, while those on a new connection
+ * arrive. A peer that does not read for that time loses its connection as well.
  *
- * @param isSilent whether nothing is sent on it that could be acknowledged.
+ * @param isSilent whether no data is sent on the connection that could be acknowledged.
  */
 export function setDatagramOptions(io: OptionSpace, fd: number, isSilent: boolean): void {
   setOption(io, fd, IPPROTO_TCP, TCP_USER_TIMEOUT, DATAGRAM_SILENCE_MS);
@@ -128,10 +128,10 @@ export function setDatagramOptions(io: OptionSpace, fd: number, isSilent: boolea
 }
 
 /**
- * Binds a socket to the device that it must send through, unless the kernel may choose.
+ * Binds a socket to the device through which it must send, unless the kernel may choose.
  *
  * @param destination `undefined` if only the kernel can interpret it, such as one with a zone.
- * @returns false if there is no device for it, or this process itself serves that address.
+ * @returns false if there is no such device, or this process itself serves that address.
  */
 export function bindToDevice(
   io: OptionSpace & Pick<KernelIo, 'devices'>,

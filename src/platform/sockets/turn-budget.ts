@@ -1,17 +1,17 @@
-/** Bytes of one read of one socket. */
+/** The smallest budget of a turn in bytes: one read of one socket. */
 const LEAST_BYTES = 64 << 10;
-/** Bytes of a turn after quiet ones. */
+/** The budget of a turn after quiet ones, in bytes. */
 const FIRST_BYTES = 128 << 10;
-/** Bytes of a turn at most: about 2 ms of copying. */
+/** The largest budget of a turn in bytes: about 2 ms of copying. */
 const MOST_BYTES = 4 << 20;
-/** How long a turn should take at most, with the work that its bytes cause, in milliseconds. */
+/** Milliseconds that a turn should take at most, with the work that its bytes cause. */
 const TURN_MS = 10;
 
-/** In milliseconds. */
+/** Clocks in milliseconds. */
 export interface TurnClocks {
-  /** A monotonic clock. */
+  /** Returns the time of a monotonic clock. */
   readonly now: () => number;
-  /** Processor time of this thread. */
+  /** Returns the processor time of this thread. */
   readonly processor: () => number;
 }
 
@@ -24,19 +24,19 @@ const CLOCKS: TurnClocks = {
 };
 
 /**
- * The bytes that all sockets together may move in one turn of the event loop before timers, the control API and
- * Node's sockets run.
+ * The bytes that all sockets together may move in one turn of the event loop before timers, the control API and Node's
+ * sockets run.
  *
- * Relays copy at gigabytes a second, but peers can send what costs a hundred times as much to read, over many
- * connections at once. So a turn may move twice as much as the one before if that was quick, as long as there is
- * as much to move, and less after one that took too long.
+ * Relays copy gigabytes per second, but peers can send data that costs a hundred times as much to read, over many
+ * connections at once. A turn may therefore move twice as much as the previous one if that was quick, as long as there
+ * is as much to move, and less after one that took too long.
  */
 export class TurnBudget {
   readonly #clocks: TurnClocks;
   #most = FIRST_BYTES;
   #left = FIRST_BYTES;
   #startedAt = 0;
-  /** Processor time at the start of the turn, where it may move much. */
+  /** Processor time at the start of the turn, if the turn may move much. */
   #processorAt: number | undefined;
 
   constructor(clocks: TurnClocks = CLOCKS) {
@@ -52,7 +52,7 @@ export class TurnBudget {
   begin(): void {
     this.#left = this.#most;
     this.#startedAt = this.#clocks.now();
-    // 1 us, which only turns of many bytes are worth.
+    // Costs 1 us, which only turns of many bytes are worth.
     this.#processorAt = this.#most > FIRST_BYTES ? this.#clocks.processor() : undefined;
   }
 
@@ -66,7 +66,7 @@ export class TurnBudget {
     this.#left -= bytes;
   }
 
-  /** Called when all work that the bytes of a turn have caused is done. */
+  /** Called when all work caused by the bytes of a turn is done. */
   end(): void {
     const moved = this.#most - this.#left;
     const took = this.#took();
@@ -78,7 +78,7 @@ export class TurnBudget {
     }
   }
 
-  /** A relay that waits for the processor is not slow: of the elapsed time only what it worked counts. */
+  /** Milliseconds that the turn took. A relay that waits for the processor is not slow: only processor time counts. */
   #took(): number {
     const elapsed = this.#clocks.now() - this.#startedAt;
     if (elapsed <= TURN_MS || this.#processorAt === undefined) return elapsed;

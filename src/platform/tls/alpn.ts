@@ -12,7 +12,7 @@ export const encodeProtocols = (protocols: readonly string[]): Buffer =>
     protocols.map((name) => Buffer.concat([Buffer.of(name.length), Buffer.from(name, 'latin1')])),
   );
 
-/** Decodes such a list; `positions` are the offsets of the names. */
+/** Decodes a list of protocols; `positions` are the offsets of the names. */
 export function decodeProtocols(list: Buffer): { names: string[]; positions: number[] } {
   const names: string[] = [];
   const positions: number[] = [];

@@ -12,30 +12,33 @@ import type { StreamTlsLibrary } from './stream-tls-library.ts';
 const SET_MODE = 33;
 const RELEASE_BUFFERS = 0x10;
 const TLS1_2 = 0x0303;
-/** `SSL_OP_NO_RENEGOTIATION`, which TLS 1.2 has. */
+/** The option `SSL_OP_NO_RENEGOTIATION`, for TLS 1.2. */
 const NO_RENEGOTIATION = 0x40000000;
 const SET_SESSION_CACHE_MODE = 44;
 const SET_SERVER_NAME = 53;
-/** A server gives sessions of TLS 1.2 without a ticket an ID, but keeps none of them. */
+/** The session cache mode of a server that gives sessions of TLS 1.2 without a ticket an ID, but keeps none of them. */
 const SESSION_IDS_ALONE = 0x0002 | 0x0300;
 const GET_NEGOTIATED_GROUP = 134;
 const SET_GROUPS_LIST = 92;
 
-/** X25519MLKEM768 as SSL_get_negotiated_group(3) returns groups that have no NID. */
+/** X25519MLKEM768 in the form in which SSL_get_negotiated_group(3) returns groups without a NID. */
 const HYBRID_GROUP = 0x01_00_11ec;
 
 /**
- * OpenSSL's default groups with a key share (`*`) of the hybrid one alone. The default has one of X25519
- * as well, whose generation takes an eighth of a resumed handshake of a client.
+ * OpenSSL's default groups with a key share (`*`) of the hybrid one only. The default also has one of X25519, whose
+ * generation takes an eighth of a client's resumed handshake.
  */
 const HYBRID_SHARE =
   '?*X25519MLKEM768 / ?X25519:?secp256r1 / ?X448:?secp384r1:?secp521r1 / ?ffdhe2048:?ffdhe3072';
 const DEFAULT_GROUPS = 'DEFAULT';
 
-/** AES with 128 bits and SHA-256, as first in Node's list for TLS 1.2 and in Go's and BoringSSL's for 1.3. */
+/**
+ * The preferred suite: AES with 128 bits and SHA-256, first in Node's list for TLS 1.2 and in Go's and BoringSSL's for
+ * 1.3.
+ */
 const PREFERRED_SUITE = 'TLS_AES_128_GCM_SHA256';
 
-/** An `SSL_CTX`: what the connections of one server, or to one server, have in common. */
+/** An `SSL_CTX`: the shared settings of all connections of one server, or to one server. */
 export class StreamTlsContext {
   readonly library: StreamTlsLibrary;
   readonly isServer: boolean;
@@ -44,7 +47,7 @@ export class StreamTlsContext {
   readonly #context: Address;
   /** The last session with the server; 0 for none. */
   readonly #session = { address: 0 };
-  /** Whether clients send a key share of the hybrid group alone, which the server has chosen before. */
+  /** Whether clients send a key share of the hybrid group only, because the server has chosen it before. */
   #hasHybridServer = false;
 
   private constructor(library: StreamTlsLibrary, isServer: boolean, verifies: boolean) {
@@ -61,9 +64,9 @@ export class StreamTlsContext {
   }
 
   /**
-   * Tickets are sealed with keys of this context, so sessions cannot outlive it.
-   * @param choose kept for the lifetime of the process, so never create one per context.
-   * @throws {TlsCertificateError} when OpenSSL refuses the certificate or the key.
+   * Creates the context of a server. Tickets are sealed with keys of this context, so sessions cannot outlive it.
+   * @param choose kept for the lifetime of the process, so it must not be created per context.
+   * @throws {TlsCertificateError} when OpenSSL rejects the certificate or the key.
    */
   static server(
     library: StreamTlsLibrary,
@@ -80,7 +83,8 @@ export class StreamTlsContext {
   }
 
   /**
-   * @param trust the trust anchors for the server's certificate; `undefined` accepts any.
+   * Creates the context of a client. | @param trust the trust anchors for the server's certificate; `undefined` accepts
+   * any.
    * @param offered protocols (RFC 7301); empty for no ALPN.
    */
   static client(
@@ -94,7 +98,7 @@ export class StreamTlsContext {
     return context;
   }
 
-  /** To be used only synchronously. */
+  /** The address of the context, which must be used synchronously. */
   get address(): Address {
     return this.#context;
   }
@@ -105,7 +109,7 @@ export class StreamTlsContext {
     if (address !== 0) this.library.functions.SSL_set_session(tls, address);
   }
 
-  /** Keeps the session of a connection. @returns whether it is new and resumable. */
+  /** Keeps the session of a connection. @returns whether the session is new and resumable. */
   keepSession(tls: Address): boolean {
     const { SSL_get1_session, SSL_SESSION_is_resumable, SSL_SESSION_free } = this.library.functions;
     const session = SSL_get1_session(tls);
@@ -119,14 +123,14 @@ export class StreamTlsContext {
     return true;
   }
 
-  /** Learns from a handshake that was completed by which group the server exchanges keys. */
+  /** Records the key exchange group of a completed handshake. */
   learnGroup(tls: Address): void {
     const { SSL_ctrl } = this.library.base.functions;
     const isHybrid = SSL_ctrl(tls, GET_NEGOTIATED_GROUP, 0, 0) === HYBRID_GROUP;
     if (isHybrid !== this.#hasHybridServer) this.#offerGroups(isHybrid);
   }
 
-  /** Drops what a server may have rejected. */
+  /** Drops state that a server may have rejected. */
   forgetServer(): void {
     this.#forgetSession();
     if (this.#hasHybridServer) this.#offerGroups(false);
@@ -139,7 +143,7 @@ export class StreamTlsContext {
     if (base.withText(isHybrid ? HYBRID_SHARE : DEFAULT_GROUPS, set) === 1) {
       this.#hasHybridServer = isHybrid;
     } else {
-      // As before: the list is of another OpenSSL.
+      // The groups stay unchanged: the list is for another OpenSSL.
       base.functions.ERR_clear_error();
     }
   }

@@ -11,7 +11,7 @@ export interface StreamTlsFunctions {
   /** Sets a callback of a context by the number of its command. */
   readonly SSL_CTX_callback_ctrl: (context: Address, command: number, callback: Address) => number;
   readonly SSL_CTX_set_timeout: (context: Address, seconds: number) => number;
-  /** Copies what its sessions are marked with. */
+  /** Copies the session id context. */
   readonly SSL_CTX_set_session_id_context: (
     context: Address,
     from: Uint8Array,
@@ -27,7 +27,7 @@ export interface StreamTlsFunctions {
   readonly SSL_get1_session: (tls: Address) => Address;
   readonly SSL_SESSION_is_resumable: (session: Address) => number;
   readonly SSL_SESSION_free: (session: Address) => void;
-  /** Stores two BIOs at the addresses; what is written to one is read from the other. */
+  /** Stores two BIOs at the addresses; data written to one is read from the other. */
   readonly BIO_new_bio_pair: (
     first: Address,
     firstSize: number,

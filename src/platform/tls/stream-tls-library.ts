@@ -9,17 +9,18 @@ import { openStreamTlsFunctions, type StreamTlsFunctions } from './stream-tls-fu
 
 /** A constant of openssl/bio.h. */
 const RESET = 1;
-/** `SSL_TLSEXT_ERR_OK` of openssl/tls1.h. */
+/** The constant `SSL_TLSEXT_ERR_OK` of openssl/tls1.h. */
 const NAME_ACKNOWLEDGED = 0;
 
 /** The most input bytes of one call. */
 export const CALL_BYTES = 128 << 10;
-/** The most bytes that one call may write: as many, with the framing of a layer above. */
+/** The most bytes that one call may write: CALL_BYTES, with the framing of a layer above. */
 export const WRITE_BYTES = 144 << 10;
 /** The most pieces that one call may write; each ends a record. */
 export const CALL_PIECES = 64;
 /**
- * Room for these with the overhead of records, and for a handshake with a long certificate chain.
+ * Bytes of a BIO's buffer: room for one call with the overhead of records, and for a handshake with a long certificate
+ * chain.
  */
 const BUFFER_BYTES = 256 << 10;
 
@@ -28,27 +29,29 @@ const POINTER = 'uintptr_t';
 /**
  * OpenSSL's TLS over streams in this process: functions, and memory shared by all connections.
  *
- * Every call on a connection consumes its whole input, and its output is taken before the next
- * call. So one pair of BIOs serves all connections: its buffers stay in the processor's caches, and
- * an idle connection holds none.
+ * Every call on a connection consumes its whole input, and its output is taken before the next call. One pair of BIOs
+ * therefore serves all connections: its buffers stay in the processor's caches, and an idle connection holds none.
  */
 export class StreamTlsLibrary {
   readonly base: QuicTlsLibrary;
   readonly functions: StreamTlsFunctions;
-  /** An OpenSSL callback that chooses a protocol by the `AlpnChoice` of its argument. */
+  /** The address of an OpenSSL callback that chooses a protocol by the `AlpnChoice` of its argument. */
   readonly chooseProtocol: Address;
-  /** An OpenSSL callback that acknowledges any server name (RFC 6066 §3). */
+  /** The address of an OpenSSL callback that acknowledges any server name (RFC 6066 §3). */
   readonly acknowledgeName: Address;
   /** Frees the sessions of collected contexts. */
   readonly forgottenSessions: FinalizationRegistry<{ address: Address }>;
   readonly #alpnChoices: AlpnChoice[] = [];
-  /** A pair of BIOs: what is written to one is read from the other, which OpenSSL has. */
+  /** This side's end of a pair of BIOs: data written to one is read from the other, which OpenSSL uses. */
   readonly #own: Address;
   readonly #other: Address;
   /** The output buffer of OpenSSL; known after its first output. */
   #output: { readonly at: Address; readonly bytes: Uint8Array } | undefined;
 
-  /** @throws {NativeError} where the functions are not available. */
+  /**
+   * Binds the functions.
+   * @throws {NativeError} if the functions are not available.
+   */
   constructor(base: QuicTlsLibrary) {
     this.base = base;
     this.functions = openStreamTlsFunctions();
@@ -92,7 +95,7 @@ export class StreamTlsLibrary {
     functions.SSL_set0_wbio(tls, this.#other);
   }
 
-  /** Called before each call: data left by a failed connection must not reach another one. */
+  /** Prepares a call: data left by a failed connection must not reach another one. */
   begin(): void {
     this.functions.BIO_ctrl(this.#own, RESET, 0, 0);
     this.functions.BIO_ctrl(this.#other, RESET, 0, 0);
@@ -105,7 +108,7 @@ export class StreamTlsLibrary {
     throw new NativeError('TLS has input that was not read');
   }
 
-  /** The output of the last call, to be used or copied before the next one. */
+  /** The output of the last call, which must be used or copied before the next one. */
   takeOutput(): Uint8Array | undefined {
     const { results } = this.base;
     const count = this.functions.BIO_nread(this.#own, results.at, BUFFER_BYTES);
@@ -124,14 +127,14 @@ export class StreamTlsLibrary {
   }
 }
 
-/** Whether this Node supports TLS over streams, and why not. */
+/** Whether this Node supports TLS over streams, and if not, the reason. */
 export type StreamTlsProbe =
   | { readonly kind: 'available'; readonly library: StreamTlsLibrary }
   | { readonly kind: 'unavailable'; readonly reason: string };
 
 let known: StreamTlsProbe | undefined;
 
-/** Probed once per process; never throws. */
+/** The result of the probe, made once per process; never throws. */
 export const streamTls = (): StreamTlsProbe => (known ??= probe());
 
 function probe(): StreamTlsProbe {

@@ -6,10 +6,13 @@ import { setServerName, verifiableName } from './tls-server-name.ts';
 import { tlsReasonInWords } from './tls-reasons.ts';
 import type { StreamTlsContext } from './stream-tls-context.ts';
 
-/** Payload of a full record (RFC 8446 §5.1). */
+/** Payload of a full record in bytes (RFC 8446 §5.1). */
 const FULL_RECORD = 16_384;
 
-/** For payload beyond the memory of its input: copied, so that no chunk holds more memory than it fills. */
+/**
+ * Memory for payload that does not fit into that of its input; copied from here, so that no chunk holds more memory
+ * than it fills.
+ */
 const SPILL = Buffer.allocUnsafeSlow(FULL_RECORD);
 
 /** Constants of openssl/ssl.h. */
@@ -24,22 +27,22 @@ const TICKET_READS = 8;
 /** The TLS of one connection over a stream: an `SSL`, without I/O. */
 export class StreamTls implements Disposable {
   readonly #context: StreamTlsContext;
-  /** The name to verify the certificate by; `undefined` for any. */
+  /** The name that the certificate must have; `undefined` for any. */
   readonly #expectedName: string | undefined;
-  /** Records of payload that were read so far. */
+  /** Number of records of payload read so far. */
   records = 0;
-  /** 0 once freed. */
+  /** The address of the `SSL`; 0 once freed. */
   #tls: Address;
   #isOpen = false;
   #hasEnded = false;
   #failure: string | undefined;
-  /** Reads after which a client will still check for a ticket. */
+  /** Number of further reads in which a client checks for a ticket. */
   #ticketReads: number;
 
   /**
    * @param serverName the server's name for a client: a DNS name, which is sent as SNI, or an IP
    *   address. Verified in the certificate if the context verifies. `undefined` for servers.
-   * @throws {NativeError} when the process is out of memory, or the name cannot be one.
+   * @throws {NativeError} when the process is out of memory, or the name is invalid.
    */
   constructor(context: StreamTlsContext, serverName: string | undefined) {
     const { library, isServer, verifies } = context;
@@ -88,13 +91,14 @@ export class StreamTls implements Disposable {
     return name.toString('latin1');
   }
 
-  /** Why the connection has failed, in OpenSSL's or Node's words. */
+  /** The reason why the connection has failed, in OpenSSL's or Node's words. */
   get failure(): string | undefined {
     return this.#failure;
   }
 
   /**
-   * Output of the last call for the peer. Take it synchronously, and use or copy it immediately.
+   * Takes the output of the last call for the peer. Called synchronously after it; the bytes must be used or copied
+   * immediately.
    */
   takeOutput(): Uint8Array | undefined {
     return this.#tls === 0 ? undefined : this.#context.library.takeOutput();
@@ -125,7 +129,7 @@ export class StreamTls implements Disposable {
 
   /**
    * Encrypts up to `WRITE_BYTES` in up to `CALL_PIECES` non-empty pieces, which may be reused
-   * afterwards. Records do not span pieces. False if the connection has failed.
+   * afterwards. Records do not span pieces. Returns false if the connection has failed.
    */
   write(pieces: readonly Uint8Array[]): boolean {
     if (this.#tls === 0 || this.#failure !== undefined) return false;

@@ -15,8 +15,8 @@ const VERIFY_NONE = 0;
 const VERIFY_PEER = 1;
 
 /**
- * A new `SSL_CTX`, whose owner frees it. Sessions are not cached in it.
- * @param lowestVersion of TLS, as on the wire: `0x0303` is TLS 1.2.
+ * Creates an `SSL_CTX`, which its owner frees. Sessions are not cached in it.
+ * @param lowestVersion the lowest version of TLS, as on the wire: `0x0303` is TLS 1.2.
  * @throws {NativeError}
  */
 export function newTlsContext(library: QuicTlsLibrary, lowestVersion: number): Address {
@@ -29,7 +29,7 @@ export function newTlsContext(library: QuicTlsLibrary, lowestVersion: number): A
   return context;
 }
 
-/** The protocols that a client offers (RFC 7301). @throws {NativeError} */
+/** Sets the protocols that a client offers (RFC 7301). @throws {NativeError} */
 export function offerProtocols(
   library: QuicTlsLibrary,
   context: Address,
@@ -41,7 +41,9 @@ export function offerProtocols(
   }
 }
 
-/** Whether and by what a client verifies the server; without `trust` it takes any certificate. */
+/**
+ * Sets whether a client verifies the server, and by which trust anchors; without `trust` it accepts any certificate.
+ */
 export function verifyBy(
   library: QuicTlsLibrary,
   context: Address,
@@ -52,6 +54,6 @@ export function verifyBy(
   functions.SSL_CTX_set_verify(context, trust ? VERIFY_PEER : VERIFY_NONE, 0);
 }
 
-/** A step of OpenSSL that failed, with its reason. */
+/** The error of a failed step of OpenSSL, with its reason. */
 export const tlsFailure = (library: QuicTlsLibrary, what: string): NativeError =>
   new NativeError(`TLS: ${what}: ${library.takeError() ?? 'OpenSSL failed'}`);

@@ -13,9 +13,9 @@ export class TlsCertificateError extends NativeError {
 }
 
 export interface TlsCredentials {
-  /** PEM, leaf first. */
+  /** Certificate chain in PEM, leaf first. */
   readonly certificates: string;
-  /** PEM, the key of the leaf. */
+  /** Private key of the leaf, in PEM. */
   readonly key: string;
 }
 
@@ -59,7 +59,7 @@ function useKey(library: QuicTlsLibrary, context: Address, pem: string): void {
   const key = library.readKey(pem);
   if (key === 0) throw refused(library, 'key');
   try {
-    // Also checks that it matches the certificate.
+    // Also checks that the key matches the certificate.
     if (functions.SSL_CTX_use_PrivateKey(context, key) !== 1) throw refused(library, 'key');
   } finally {
     functions.EVP_PKEY_free(key);

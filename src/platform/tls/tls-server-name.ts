@@ -8,9 +8,9 @@ const SET_SERVER_NAME = 55;
 const HOST_NAME = 0;
 
 /**
- * The name by which a client verifies a server, without a dot at its end; `undefined` without one.
- * OpenSSL takes an empty name for none, reads only up to a zero byte, and would verify less.
- * @throws {NativeError} when there is none to verify by.
+ * The name by which a client verifies a server, without a trailing dot; `undefined` if there is none. OpenSSL treats an
+ * empty name as none, and reads only up to a zero byte, so it would verify less.
+ * @throws {NativeError} for a name that cannot be verified.
  */
 export function verifiableName(
   serverName: string | undefined,

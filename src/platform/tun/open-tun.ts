@@ -24,7 +24,7 @@ const TUNSETVNETHDRSZ = 0x4004_54d8;
 const IFF_TUN = 0x0001;
 const IFF_NO_PI = 0x1000;
 const IFF_VNET_HDR = 0x4000;
-/** Fails if the device exists, so that another program's persistent device is not taken over. */
+/** Flag: fails if the device exists, so that another program's persistent device is not taken over. */
 const IFF_TUN_EXCL = 0x8000;
 const TUN_F_CSUM = 0x01;
 const TUN_F_TSO4 = 0x02;
@@ -39,7 +39,7 @@ const NAME_SIZE = 16;
 export const LONGEST_NAME = NAME_SIZE - 1;
 
 /**
- * A TUN device could not be created. The code is `EEXIST` if another device has its name or one of
+ * The error of a TUN device that could not be created. The code is `EEXIST` if another device has its name or one of
  * its routes.
  */
 export class TunError extends WeirError {
@@ -59,14 +59,14 @@ export interface OpenedTun {
   readonly index: number;
   /** Whether TCP segmentation and checksums are offloaded, in both directions. */
   readonly segmentsTcp: boolean;
-  /** The same for UDP; since Linux 6.2. */
+  /** Whether UDP segmentation is offloaded, in both directions; since Linux 6.2. */
   readonly segmentsUdp: boolean;
 }
 
 /**
  * Creates a TUN device with a virtio header before each packet.
  *
- * @param name `undefined` lets the kernel choose.
+ * @param name the name of the device; `undefined` lets the kernel choose.
  * @throws {TunError} with the reason as text.
  */
 export function openTun(calls: SystemCalls, name: string | undefined): OpenedTun {
@@ -101,7 +101,7 @@ function create(
   }
   const chosen = request.bytes.toString('utf8', 0, request.bytes.indexOf(0));
   const index = calls.ifNameToIndex(chosen);
-  // It opens a socket for that.
+  // The lookup opens a socket.
   if (index === 0) throw new TunError(`cannot find ${chosen}: ${errorText(calls.errno())}`);
   request.bytes.writeInt32LE(VIRTIO_HEADER, 0);
   if (calls.ioctl(fd, TUNSETVNETHDRSZ, request.at) !== 0) {

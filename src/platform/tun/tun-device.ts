@@ -21,10 +21,10 @@ import type { Readiness } from '../sockets/poller.ts';
 import { openTun, TunError, type OpenedTun } from './open-tun.ts';
 import { needsNoCheck, putVirtioHeader, segmentSizeOf, VIRTIO_HEADER } from './virtio-header.ts';
 
-/** Bytes of the largest IP packet: the length field of IPv4 has 16 bits. */
+/** Size in bytes of the largest IP packet: the length field of IPv4 has 16 bits. */
 const LARGEST_PACKET = 65_535;
 
-/** Packets read per turn of the event loop; the rest follows in the next one. */
+/** Packets read per turn of the event loop; the rest follows in the next turn. */
 const PACKETS_A_TURN = 256;
 /** Bytes read per turn, about 0.3 ms of copying. */
 const BYTES_A_TURN = 1 << 20;
@@ -34,7 +34,7 @@ const FATAL: ReadonlySet<number> = new Set([EBADF, EBADFD, EFAULT, EINVAL, EIO])
 
 /** The TUN device to create. */
 export interface TunPlan extends InterfacePlan {
-  /** `undefined` lets the kernel choose. */
+  /** The name of the device; `undefined` lets the kernel choose. */
   readonly name: string | undefined;
 }
 
@@ -110,12 +110,12 @@ export class TunDevice implements PacketDevice, Readiness {
     return this.#written.dropped;
   }
 
-  /** Sets its MTU, addresses and routes. @throws {TunError} with the reason as text. */
+  /** Sets the device's MTU, addresses and routes. @throws {TunError} with the reason as text. */
   configure(): void {
     configure(this.#io, this.name, this.index, this.#plan);
   }
 
-  /** Restores what another program has removed. @throws {SystemError} without netlink. */
+  /** Restores settings that another program has removed. @throws {SystemError} without netlink. */
   restore(): Restored {
     if (this.#descriptor.number < 0) return { restored: [], failures: [] };
     using netlink = new NetlinkSocket(this.#io.calls);
@@ -128,7 +128,7 @@ export class TunDevice implements PacketDevice, Readiness {
     this.#slot = this.#io.poller.add(this.#descriptor.number, this, EPOLLIN);
   }
 
-  /** No-op: each packet is sent when it is committed. */
+  /** Does nothing: each packet is sent when it is committed. */
   flush(): void {}
 
   ready(): void {
@@ -143,7 +143,7 @@ export class TunDevice implements PacketDevice, Readiness {
     this.#resolveClosed(cause);
   }
 
-  /** Whether any packet was read. */
+  /** Reads packets. Returns whether any was read. */
   #read(): boolean {
     const { calls, poller } = this.#io;
     let bytes = 0;

@@ -41,8 +41,8 @@ export function segmentSizeOf(memory: Uint8Array, at: number): number {
 /**
  * Writes the header before a packet.
  *
- * @param segmentSize 0 for a packet that is not to be segmented.
- * @param checksumStart from the start of the packet; -1 if the checksum is complete.
+ * @param segmentSize payload bytes of each segment; 0 for a packet that is not to be segmented.
+ * @param checksumStart where the transport header begins, from the start of the packet; -1 if the checksum is complete.
  */
 export function putVirtioHeader(
   memory: Uint8Array,

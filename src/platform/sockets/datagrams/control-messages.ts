@@ -36,8 +36,8 @@ const spaceOf = (length: number): number => (HEADER + length + 7) & ~7;
 /**
  * Writes the control messages of a transmit.
  *
- * @param start index of their first word, aligned to eight bytes.
- * @param segmentSize of the datagrams in the message; 0 for a single one.
+ * @param start the index of their first word, aligned to eight bytes.
+ * @param segmentSize bytes of each datagram in the message; 0 for a single one.
  * @param fromIPv6 whether the socket is an IPv6 one.
  * @param device index of the interface to send through; 0 to follow the routes.
  * @returns their length in bytes; may be 0.
@@ -114,8 +114,8 @@ export interface ReceiveControl {
 /**
  * Reads control messages into `into`. Messages that are truncated or unknown are skipped.
  *
- * @param start index of their first word.
- * @param length in bytes.
+ * @param start the index of their first word.
+ * @param length their length in bytes.
  */
 export function getControl(
   words: Uint32Array,
@@ -185,10 +185,10 @@ function putOwn(
 const EXTENDED_ERROR_LENGTH = 16;
 
 /**
- * The number of an error that ICMP has reported, of a message from the error queue; 0 for any other message.
+ * The error number that ICMP has reported, from a message of the error queue; 0 for any other message.
  *
- * @param start index of the first word of its control messages.
- * @param length in bytes.
+ * @param start the index of the first word of its control messages.
+ * @param length their length in bytes.
  */
 export function getReportedError(words: Uint32Array, start: number, length: number): number {
   let left = Math.min(length, CONTROL_LENGTH);

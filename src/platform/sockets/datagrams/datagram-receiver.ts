@@ -22,7 +22,7 @@ const SLOT = 64 << 10;
  * datagram.
  */
 export class DatagramReceiver {
-  /** Bytes that the last `receive` passed to `visit`. */
+  /** Number of bytes that the last `receive` passed to `visit`. */
   received = 0;
   readonly #calls: SystemCalls;
   readonly #payload: NativeMemory;
@@ -60,7 +60,7 @@ export class DatagramReceiver {
    * Receives up to BATCH buffers of datagrams and passes them to `visit` in order, while the socket
    * is open. `visit` must not call `receive`.
    *
-   * @returns their number, or the negative error number; `-EAGAIN` if there are none.
+   * @returns the number of buffers, or the negative error number; `-EAGAIN` if there are none.
    */
   receive(socket: BatchSocket, visit: (received: ReceivedDatagrams) => void): number {
     const { messages } = this.#headers;
@@ -74,8 +74,8 @@ export class DatagramReceiver {
   }
 
   /**
-   * Takes up to BATCH reports of ICMP about datagrams that the socket has sent from its error queue, and passes
-   * their destinations to `visit` with the numbers of their errors.
+   * Takes up to BATCH reports of ICMP about sent datagrams from the socket's error queue, and passes their destinations
+   * and error numbers to `visit`.
    */
   receiveErrors(
     socket: BatchSocket,
@@ -93,7 +93,7 @@ export class DatagramReceiver {
     }
   }
 
-  /** Fills the record from a received message; false for one to be skipped. */
+  /** Fills the record from a received message; returns false for one to be skipped. */
   #read(socket: BatchSocket, index: number): boolean {
     const { messages, controls, names } = this.#headers;
     const message = index * MESSAGE_WORDS;

@@ -24,7 +24,9 @@ import {
 } from './message-headers.ts';
 import { putEndpoint } from '../sockaddr.ts';
 
-/** `UDP_MAX_SEGMENTS` of older kernels, and the largest payload of an IPv4 packet. */
+/**
+ * The most segments of one message: `UDP_MAX_SEGMENTS` of older kernels; and its payload in bytes, the largest of IPv4.
+ */
 const MAX_SEGMENTS = 64;
 const MAX_SEGMENTED = 65_507;
 /**
@@ -125,7 +127,7 @@ export class DatagramSender {
   }
 
   /**
-   * Sends the prepared messages; false if the socket is full. Resets the position to the first
+   * Sends the prepared messages; returns false if the socket is full. Resets the position to the first
    * unsent message.
    */
   #flush(socket: BatchSocket, transmits: readonly Transmit[], count: number): boolean {
@@ -142,7 +144,7 @@ export class DatagramSender {
       const error = this.#calls.errno();
       if (error === EINTR) continue;
       if (socket.reportsErrors && error !== EAGAIN && !isRepeated) {
-        // It may be that of an earlier datagram, which this call has cleared.
+        // The error may be that of an earlier datagram, which this call has cleared.
         isRepeated = true;
         continue;
       }
@@ -248,7 +250,7 @@ export class DatagramSender {
     }
   }
 
-  /** Whether the only route is through a device that must not be used. */
+  /** Whether the only route of a transmit is through a device that must not be used. */
   #isUnreachable({ destination }: Transmit): boolean {
     return this.#choice.devices?.deviceFor(destination) === NO_DEVICE;
   }

@@ -56,7 +56,7 @@ import type { Readiness } from '../poller.ts';
 import { putEndpoint } from '../sockaddr.ts';
 import { bindToDevice, getOption, setBufferSize, setOption } from '../socket-options.ts';
 
-/** Batches that one socket receives per turn; the rest follows in the next one. */
+/** Batches that one socket receives per turn; the rest follows in the next turn. */
 const BATCHES_A_TURN = 4;
 /** Milliseconds before sending is retried when no event can be registered. */
 const RETRY_MS = 20;
@@ -74,7 +74,7 @@ const REPORTED: ReadonlyMap<number, UnreachablePart> = new Map([
   [ENETUNREACH, 'network'],
 ]);
 
-/** A UDP socket of the kernel: the contract of `src/ip/datagram-socket.ts` over batched calls. */
+/** A UDP socket of the kernel: implements the contract of `src/ip/datagram-socket.ts` by batched calls. */
 export class KernelDatagramSocket implements DatagramSocket, Readiness {
   readonly local: IpEndpoint;
   readonly closed: Promise<Error | undefined>;
@@ -88,7 +88,10 @@ export class KernelDatagramSocket implements DatagramSocket, Readiness {
   readonly #claim: Claim | undefined;
   #waitsForRoom = false;
 
-  /** @throws {SystemError} of the system call `bind`, with Node's code and text. */
+  /**
+   * Opens and binds the socket.
+   * @throws {SystemError} of the system call `bind`, with Node's code and text.
+   */
   constructor(io: KernelIo, options: DatagramSocketOptions, handlers: DatagramHandlers) {
     this.#io = io;
     this.#handlers = handlers;
@@ -111,7 +114,7 @@ export class KernelDatagramSocket implements DatagramSocket, Readiness {
       }
       if (options.remote) connect(io, fd, family, options.remote);
       const bound = io.addresses.localEndpointOf(fd);
-      // Clients have to be told a port that the kernel chose.
+      // Clients have to be notified of a port that the kernel chose.
       if (!bound && local.port === 0) throw new SystemError('getsockname', calls.errno(), target);
       this.local = bound ?? local;
       const { port } = this.local;
@@ -181,7 +184,7 @@ export class KernelDatagramSocket implements DatagramSocket, Readiness {
     this.#resolveClosed(cause);
   }
 
-  /** Whether anything was received and the socket is still open. */
+  /** Receives batches. Returns whether any datagram was received and the socket is still open. */
   #receive(): boolean {
     let received = false;
     for (let i = 0; i < BATCHES_A_TURN && this.#state.fd >= 0; i++) {
@@ -298,7 +301,7 @@ function setOptions(
   };
 }
 
-/** Sets an option for each address family of the socket. @returns whether the kernel takes it */
+/** Sets an option for each address family of the socket. @returns whether the kernel accepts the option */
 function setOfBoth(
   io: KernelIo,
   { fd, family, dualStack }: Pick<KernelSocket, 'fd' | 'family' | 'dualStack'>,

@@ -11,11 +11,11 @@ export const BATCH = 64;
 export const MESSAGE_WORDS = 16;
 /** `struct iovec` in words. */
 const VECTOR_WORDS = 4;
-/** Room for a `sockaddr_in6`, aligned, in words. */
+/** Words for a `sockaddr_in6`, aligned. */
 export const NAME_WORDS = 8;
 export const CONTROL_WORDS = CONTROL_LENGTH / 4;
 
-/** A socket, as batches use it. */
+/** A socket, as seen by batches. */
 export interface BatchSocket {
   readonly fd: number;
   readonly family: number;
@@ -29,7 +29,7 @@ export interface BatchSocket {
   dropped: number;
   /** The queue overflow counter of the kernel (SO_RXQ_OVFL). */
   overflowed: number;
-  /** See `DatagramHandlers`. */
+  /** Called for an unreachable destination; see `DatagramHandlers`. */
   readonly onUnreachable?: ((destination: IpEndpoint, what: UnreachablePart) => void) | undefined;
   /** Whether a call may return the error of an earlier datagram. */
   readonly reportsErrors: boolean;

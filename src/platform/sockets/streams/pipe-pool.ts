@@ -8,18 +8,18 @@ export interface Timers {
   after(milliseconds: number, callback: () => void): { cancel(): void };
 }
 
-/** The most pipes, in use and idle. */
+/** The most pipes in use and idle together. */
 const MAX_PIPES = 128;
 /**
  * Large pipes of a user other than root: the kernel grants a user 64 MB of pipes and then only tiny
- * ones (`pipe-user-pages-soft`). This leaves some of that to the user's other programs.
+ * ones (`pipe-user-pages-soft`). This leaves some for the user's other programs.
  */
 const LARGE_PIPES = 32;
 const LARGE_SIZE = 1 << 20;
 const SMALL_SIZE = 256 << 10;
-/** Below this capacity, splicing takes more calls than copying through one buffer. */
+/** Bytes of capacity below which splicing takes more calls than copying through one buffer. */
 const SMALLEST_SIZE = 64 << 10;
-/** How long an idle pipe is kept, and how long none is requested after a refusal. */
+/** Milliseconds for which an idle pipe is kept, and for which no pipe is requested after a refusal. */
 const IDLE_MS = 5_000;
 
 /** A pipe, held by a direction of a flow while it contains bytes. */
@@ -40,14 +40,14 @@ export class PipePool {
   readonly #idle: Pipe[] = [];
   #size = 0;
   #refused = false;
-  /** The fewest idle pipes in this period, which were not needed. */
+  /** The smallest number of idle pipes in this period, which were not needed. */
   #spare = 0;
   #timer: { cancel(): void } | undefined;
   #closed = false;
 
   /**
-   * @param isRoot whether the kernel does not limit the pipes of this process.
-   * @param hasRoom whether two more descriptors may be opened.
+   * @param isRoot whether the pipes of this process are unlimited by the kernel.
+   * @param hasRoom returns whether two more descriptors may be opened.
    */
   constructor(
     calls: SystemCalls,
@@ -67,7 +67,7 @@ export class PipePool {
     return this.#size;
   }
 
-  /** An empty pipe; `undefined` if none is available, and bytes must be copied instead. */
+  /** Takes an empty pipe; `undefined` if none is available, and bytes must be copied instead. */
   take(): Pipe | undefined {
     const pipe = this.#idle.pop();
     if (pipe) {

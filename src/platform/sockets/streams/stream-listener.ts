@@ -26,38 +26,38 @@ import { StreamSocket } from './stream-socket.ts';
 
 /** Connections that the kernel queues, so that a burst of clients is not refused. */
 const BACKLOG = 4096;
-/** Connections accepted per turn; the rest follows in the next one. */
+/** Connections accepted per turn; the rest follows in the next turn. */
 const BATCH = 64;
 /** Descriptors of one flow: for the client and for the destination. */
 const DESCRIPTORS_A_FLOW = 2;
-/** Milliseconds before accepting is retried after it was held back. */
+/** Milliseconds before accepting is retried after a pause. */
 const HELD_BACK_MS = 20;
 /**
- * Milliseconds that connections wait for those of their own source that hold all descriptors. After that they are
- * reset, so that what waits behind them in the kernel's queue is seen.
+ * Milliseconds that connections wait for descriptors that their own source holds. After that they are reset, so that
+ * those queued behind them in the kernel are examined.
  */
 const PATIENCE_MS = 1_000;
-/** Free descriptors after which a shortage is over: a few that come and go are none. */
+/** Free descriptors above which a shortage is over; fewer may be free only for a moment. */
 const ENOUGH = 16;
-/** Errors of accept4(2) that are temporary, until something else is closed. */
+/** Errors of accept4(2) that are temporary, until other descriptors are closed. */
 const EXHAUSTED: ReadonlySet<number> = new Set([EMFILE, ENFILE, ENOBUFS, ENOMEM]);
 
 export interface StreamListenerOptions {
   readonly onSocket: (socket: StreamSocket, remote: SocketAddress | undefined) => void;
   /**
-   * Called while descriptors are short, with the client of a connection that waits: closes what another client holds
-   * in excess. False when there is nothing of the kind.
+   * Called while descriptors are short, with the client of a waiting connection: evicts a holder of another client that
+   * holds more. Returns false when there is none.
    */
   readonly makeRoom?: ((remote: SocketAddress | undefined) => boolean) | undefined;
-  /** Called when accepting is held back for lack of descriptors; connections wait in the kernel. */
+  /** Called when accepting pauses for lack of descriptors; connections wait in the kernel. */
   readonly onHeldBack?: ((reason: string) => void) | undefined;
 }
 
 /**
- * A listening stream socket, whose options accepted sockets inherit. Connections are accepted only
- * while descriptors for their destinations are free too; the others wait in the kernel's queue,
- * where libuv would accept and close them. Those of clients that hold less than others are looked for in the queue,
- * and others give way to them.
+ * A listening stream socket, whose options accepted sockets inherit. Connections are accepted only while descriptors
+ * for their destinations are free as well; the others wait in the kernel's queue, whereas libuv would accept and close
+ * them. Connections of clients that hold less than others are searched for in the queue, and others are evicted for
+ * them.
  */
 export class StreamListener implements Readiness {
   /** The bound address, with the port that the kernel chose. */
@@ -70,14 +70,14 @@ export class StreamListener implements Readiness {
   readonly #claim: Claim | undefined;
   #slot: number | undefined;
   #timer: { cancel(): void } | undefined;
-  /** Looks for descriptors since they ran out, and have not been enough; undefined before. */
+  /** Number of checks for descriptors since they ran out; `undefined` before. */
   #shortLooks: number | undefined;
-  /** An accepted connection that waits for those of its own source. */
+  /** An accepted connection that waits for descriptors that its own source holds. */
   #waiting: { readonly fd: number; readonly remote: SocketAddress | undefined } | undefined;
 
   /**
-   * Binds and listens, unless a listening socket was passed for the address. The IPv6 wildcard
-   * accepts IPv4 connections too.
+   * Binds and listens, unless a listening socket was passed for the address. The IPv6 wildcard accepts IPv4 connections
+   * as well.
    *
    * @throws {SystemError} of the system call `listen`, with Node's text.
    */
@@ -96,7 +96,7 @@ export class StreamListener implements Readiness {
       if (this.#isTcp) setTcpOptions(io, fd);
       if (!this.#claim) this.#bind(where, family);
       const bound = addresses.localOf(fd);
-      // Clients have to be told a port that the kernel chose.
+      // Clients have to be notified of a port that the kernel chose.
       if (!bound && 'port' in where && where.port === 0) throw listenError(calls.errno(), where);
       this.local = bound ?? where;
       this.#watch();
@@ -108,9 +108,8 @@ export class StreamListener implements Readiness {
   }
 
   /**
-   * Stops accepting and frees the address immediately, including the file of a unix socket. First
-   * accepts completed connections, which the kernel would reset; in a passed socket they wait for
-   * its next listener. Idempotent.
+   * Stops accepting and frees the address immediately, including the file of a unix socket. First accepts completed
+   * connections, which the kernel would reset; in a passed socket these wait for the next listener. Idempotent.
    */
   close(): void {
     const fd = this.#descriptor.number;
@@ -183,7 +182,10 @@ export class StreamListener implements Readiness {
     return BATCH;
   }
 
-  /** Resets the connection if the handler throws, so that its client does not wait in vain. */
+  /**
+   * Passes a connection to the handler, and resets it if the handler throws, so that its client does not wait for a
+   * response.
+   */
   #pass(socket: StreamSocket, remote: SocketAddress | undefined): void {
     let isTaken = false;
     try {
@@ -194,7 +196,7 @@ export class StreamListener implements Readiness {
     }
   }
 
-  /** `undefined` if the kernel cannot watch another socket; that connection is lost. */
+  /** Watches an accepted socket; `undefined` if the kernel cannot watch another one; that connection is lost. */
   #adopt(fd: number): StreamSocket | undefined {
     try {
       return new StreamSocket(this.#io, fd, this.#isTcp, 'accepted');
@@ -234,8 +236,9 @@ export class StreamListener implements Readiness {
   }
 
   /**
-   * Looks at connections that wait, with descriptors of the operator: those to which other clients give way are
-   * served. One of a client that holds the most itself waits, and is reset with all like it once the shortage lasts.
+   * Examines waiting connections, with descriptors of the operator: those for which other clients are evicted are
+   * served. A connection of the client that holds the most waits, and is reset with others like it once the shortage
+   * lasts.
    */
   #serveOthers(): void {
     const { calls, addresses, room } = this.#io;
@@ -269,7 +272,7 @@ export class StreamListener implements Readiness {
     if (socket) this.#pass(socket, remote);
   }
 
-  /** Resets the connection that waits, if there is one. */
+  /** Resets the waiting connection, if any. */
   #refuseWaiting(): void {
     const waiting = this.#waiting;
     if (!waiting) return;
@@ -278,7 +281,7 @@ export class StreamListener implements Readiness {
     this.#io.calls.close(waiting.fd);
   }
 
-  /** False while the kernel cannot watch it. */
+  /** Watches the listener again; returns false while the kernel cannot. */
   #watchAgain(): boolean {
     try {
       this.#watch();
@@ -290,7 +293,7 @@ export class StreamListener implements Readiness {
   }
 }
 
-/** `listen EADDRINUSE: address already in use 127.0.0.1:80`, the form of node:net. */
+/** The error of a listen call in the form of node:net: `listen EADDRINUSE: address already in use 127.0.0.1:80`. */
 function listenError(number: number, where: SocketAddress): SystemError {
   const target =
     'path' in where ? { address: where.path } : { address: where.host, port: where.port };
@@ -303,6 +306,6 @@ function removeFile(path: string): void {
   try {
     unlinkSync(path);
   } catch {
-    // It is already removed, or may not be removed.
+    // The file is already removed, or may not be removed.
   }
 }

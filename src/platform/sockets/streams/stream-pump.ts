@@ -4,9 +4,9 @@ import type { Pipe } from './pipe-pool.ts';
 import type { Resumable } from '../poller.ts';
 import { AGAIN, type StreamSocket } from './stream-socket.ts';
 
-/** Bytes after which a direction uses a pipe; small flows never do. */
+/** Bytes after which a direction uses a pipe; small flows never need one. */
 const WORTH_A_PIPE = 256 << 10;
-/** Up to a page, copying is as cheap as splicing, and needs no pipe. */
+/** Bytes of a piece up to which copying is as cheap as splicing, and needs no pipe. */
 const SMALL_PIECE = 4 << 10;
 /** Bytes to copy after a pipe was refused before another request. */
 const COPIED_AFTER_REFUSAL = 4 << 20;
@@ -16,19 +16,19 @@ const COPIED_AFTER_REFUSAL = 4 << 20;
  */
 const COPIED_A_TURN = 128 << 10;
 const SPLICED_A_TURN = 4 << 20;
-/** A spliced byte takes half the time of a copied one, which is the unit of the poller's budget. */
+/** Cost of a spliced byte, half of a copied one, which is the unit of the poller's budget. */
 const SPLICE_COST = 0.5;
 
 export interface PumpEvents {
-  /** Reports written bytes, at most once per turn. */
+  /** Called with the number of written bytes, at most once per turn. */
   moved(bytes: number): void;
-  /** The source has ended, and everything from it has been written. */
+  /** Called when the source has ended, and all of its bytes have been written. */
   ended(): void;
-  /** A side has failed; the other has not been notified. */
+  /** Called when a side has failed; the other has not been notified. */
   failed(side: 'from' | 'to', error: SystemError): void;
 }
 
-/** `moved`: the next step may follow at once; so it may after a call that a signal interrupted. */
+/** The result of a step. `moved`: the next step may follow at once, also after a call that a signal interrupted. */
 type Step = 'moved' | 'blocked' | 'over';
 
 /**
@@ -48,17 +48,17 @@ export class StreamPump implements Resumable {
   /** Received bytes that are not yet sent. */
   #rest: Uint8Array | undefined;
   #pipe: Pipe | undefined;
-  /** Bytes in the pipe. */
+  /** Number of bytes in the pipe. */
   #held = 0;
-  /** No more splicing from the source: the rest, including the end, is received by recv. */
+  /** Whether splicing from the source is over: the rest, including the end, is received by recv. */
   #spliced = false;
-  /** The error of the source, once that was met with bytes in the pipe. */
+  /** The error number of the source, met while bytes were in the pipe. */
   #error = 0;
   #total = 0;
-  /** Bytes of the last read from the source. */
+  /** Number of bytes of the last read from the source. */
   #piece = 0;
   #spliceFrom: number = WORTH_A_PIPE;
-  /** `#total` when there was nothing to move last. */
+  /** The value of `#total` when the source was last empty. */
   #blockedAt = 0;
   /** Bytes moved in this call of `pump` and not yet reported. */
   #unreported = 0;
@@ -69,7 +69,7 @@ export class StreamPump implements Resumable {
     this.#events = events;
   }
 
-  /** Whether it waits for its source and holds no bytes. */
+  /** Whether the pump waits for its source and holds no bytes. */
   get isWaiting(): boolean {
     return this.#live && !this.#queued && this.#held === 0 && this.#rest === undefined;
   }
@@ -97,7 +97,7 @@ export class StreamPump implements Resumable {
     this.pump();
   }
 
-  /** Ends without an event; drops pending bytes. */
+  /** Ends the transfer without an event; drops pending bytes. */
   stop(): void {
     this.#live = false;
     this.#rest = undefined;

@@ -35,27 +35,30 @@ import {
   unreadBytes,
 } from '../socket-options.ts';
 
-/** Returned by `receive` and `send` when the call must be repeated after an event. */
+/** The result of `receive` and `send` when the call must be repeated after an event. */
 export const AGAIN = -EAGAIN;
 
-/** A signal came before anything was moved (signal(7)): the call is repeated. */
+/** The result of a call that a signal interrupted before any byte was moved (signal(7)): the call is repeated. */
 const INTERRUPTED = -EINTR;
 
 /** Handles the readiness of a socket. */
 export interface SocketOwner {
-  /** @param failed whether the kernel reports an error. */
+  /**
+   * Called when the socket is ready.
+   * @param failed whether the kernel reports an error.
+   */
   onReady(failed: boolean): void;
 }
 
 const WATCHED = EPOLLIN + EPOLLPRI + EPOLLOUT + EPOLLRDHUP + EPOLLET;
 const READABLE = EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 const WRITABLE = EPOLLOUT | EPOLLHUP | EPOLLERR;
-/** After one of these the end of the stream or an error may be read, which causes no further edge. */
+/** Events after which the end of the stream or an error may be read, which causes no further edge. */
 const ENDING = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 
 /**
- * A TCP read of at most this many bytes that does not fill the buffer has emptied the receive queue. More than
- * that is likely to be followed at once: another read then costs less than another turn of the event loop.
+ * Bytes of a TCP read that does not fill the buffer up to which the receive queue counts as empty. A larger read is
+ * likely to be followed by more data at once: another read then costs less than another turn of the event loop.
  */
 export const FEW_BYTES = 4 << 10;
 
@@ -86,10 +89,10 @@ function connectError(
 /**
  * A connected stream socket, TCP or unix, watched edge-triggered for its lifetime.
  *
- * `readable` and `writable` are set by events and cleared by EAGAIN. A short read clears `readable` too where it
- * means that the kernel has no more, which saves most reads that would return EAGAIN: bytes that arrive later
- * cause another edge (epoll(7)). That is so for TCP unless the stream is ending or has urgent data; a unix socket
- * stops at passed descriptors as well.
+ * `readable` and `writable` are set by events and cleared by EAGAIN. A short read also clears `readable` if it means
+ * that the kernel has no more bytes, which saves most reads that would return EAGAIN: bytes that arrive later cause
+ * another edge (epoll(7)). This holds for TCP unless the stream is ending or has urgent data; a unix socket also stops
+ * at passed descriptors.
  */
 export class StreamSocket implements Readiness {
   readonly io: KernelIo;
@@ -177,7 +180,7 @@ export class StreamSocket implements Readiness {
     return { socket, connected: error === 0 };
   }
 
-  /** -1 after close. */
+  /** The descriptor; -1 after close. */
   get fd(): number {
     return this.#descriptor.number;
   }
@@ -186,7 +189,7 @@ export class StreamSocket implements Readiness {
     return this.#descriptor.number >= 0;
   }
 
-  /** The handler of events from now on. */
+  /** Sets the handler of later events. */
   set owner(owner: SocketOwner) {
     this.#owner = owner;
   }
@@ -268,12 +271,12 @@ export class StreamSocket implements Readiness {
     else callback();
   }
 
-  /** Bytes in the receive queue. */
+  /** Number of bytes in the receive queue. */
   unread(): number {
     return this.isOpen ? unreadBytes(this.io, this.fd) : 0;
   }
 
-  /** Bytes that the kernel has taken and a TCP peer has not; a unix socket counts none. */
+  /** Number of bytes that the kernel has accepted and a TCP peer has not acknowledged; 0 for a unix socket. */
   untaken(): number {
     return this.isOpen && this.#isTcp ? unacknowledgedBytes(this.io, this.fd) : 0;
   }
@@ -288,7 +291,7 @@ export class StreamSocket implements Readiness {
     if (this.isOpen) this.io.poller.keepAlive(this.#slot, keeps);
   }
 
-  /** Idempotent. */
+  /** Closes the socket. Idempotent. */
   close(): void {
     if (!this.isOpen) return;
     this.#forget();
@@ -296,7 +299,7 @@ export class StreamSocket implements Readiness {
     this.#descriptor.close();
   }
 
-  /** Whatever closes it, the end of the process included, resets the connection (RFC 9293 §3.5.3). */
+  /** Makes every close, including that by the end of the process, reset the connection (RFC 9293 §3.5.3). */
   resetOnClose(): void {
     if (this.isOpen && this.#isTcp) setZeroLinger(this.io, this.fd);
   }
