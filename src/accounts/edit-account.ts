@@ -33,7 +33,7 @@ export interface AccountEdit {
 export interface EditedAccount {
   readonly change: AccountChange;
   readonly file: EditedFile;
-  /** `undefined` for a dry run. */
+  /** Where the edit is in force; `undefined` for a dry run. */
   readonly applied: EditApplied | undefined;
 }
 
