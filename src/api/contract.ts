@@ -10,7 +10,7 @@ export type { Inherit as RouteInherit } from '../config/sources/subscribe-file.t
 
 /** The interface of the process that the API controls. */
 export interface ControlledApp {
-  /** The program's version. */
+  /** Version of the program. */
   readonly version: string;
   readonly tracker: Tracker;
   readonly clock: Clock;
@@ -35,7 +35,7 @@ export interface ControlledApp {
 
 export interface RoutesResult {
   readonly view: RouteView;
-  /** Quotes included. */
+  /** Entity tag of the configuration file; quotes included. */
   readonly etag: string;
 }
 

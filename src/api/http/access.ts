@@ -35,7 +35,7 @@ export interface RequestOrigin {
   /** The authority of an absolute request target, otherwise the `Host` header. */
   readonly authority: string | undefined;
   readonly origin: string | undefined;
-  /** `Sec-Fetch-Site`. */
+  /** The `Sec-Fetch-Site` header. */
   readonly fetchSite: string | readonly string[] | undefined;
 }
 

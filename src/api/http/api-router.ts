@@ -21,7 +21,7 @@ export function splitRequestTarget(target: string): ApiTarget {
   };
 }
 
-/** One method of one path. */
+/** A method of a path. */
 export interface RouteKey {
   readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE';
   /** The last segment may be a parameter: `/v1/routes/{group}`. */

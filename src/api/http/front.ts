@@ -7,11 +7,11 @@ import { ROUTES, type ApiRoute } from '../routes.ts';
 /** The parts of a request that are checked before any handler runs. */
 export interface ApiRequestHead {
   readonly method: string;
-  /** Undecoded. */
+  /** The request target, undecoded. */
   readonly target: string;
   readonly host: string | undefined;
   readonly origin: string | undefined;
-  /** `Sec-Fetch-Site`. */
+  /** The `Sec-Fetch-Site` header. */
   readonly fetchSite: string | readonly string[] | undefined;
   readonly authorization: string | undefined;
 }
