@@ -34,7 +34,7 @@ export interface LockOptions {
   readonly what: string;
   /** Milliseconds to wait for another process; 0 by default. */
   readonly waitMs?: number | undefined;
-  /** Ends the wait. */
+  /** Ends the wait for another process. */
   readonly signal?: AbortSignal | undefined;
 }
 

@@ -10,7 +10,7 @@ export interface LoadedFiles {
 }
 
 export interface LoadedFile {
-  /** Absolute. */
+  /** Absolute path. */
   readonly path: string;
   /** `same` also for a file that could not be read then and still cannot. */
   readonly state: 'same' | 'changed';

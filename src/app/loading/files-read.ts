@@ -180,7 +180,7 @@ class Content {
     return bytesRead > 0;
   }
 
-  /** The SHA-256 in hex. */
+  /** The SHA-256 of the content, in hex. */
   digest(): string {
     return this.#hash.digest('hex');
   }

@@ -39,7 +39,7 @@ export type ResultOf<T extends Task> = T extends LoadTask
 
 /** The routes as the files have them. */
 export interface RoutesRead {
-  /** The configuration file. */
+  /** The bytes of the configuration file. */
   readonly bytes: Uint8Array;
   /** Entity tag of these bytes, computed in the thread that reads them: megabytes take milliseconds. */
   readonly etag: string;

@@ -12,7 +12,7 @@ export interface ServiceEnvironment {
   readonly passed: readonly PassedDescriptor[];
 }
 
-/** `SD_LISTEN_FDS_START`. */
+/** The first passed descriptor: `SD_LISTEN_FDS_START` of sd_listen_fds(3). */
 const FIRST_FD = 3;
 /** Maximum number of passed sockets; more than any manager passes, it bounds the work for an invalid environment. */
 const MAX_PASSED = 1024;
