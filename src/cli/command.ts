@@ -35,7 +35,7 @@ export interface CommandSpec {
   /** Text for the list of commands in the help, one line or several. */
   readonly summary: string;
   readonly options: OptionTable;
-  /** Its subcommands, if any. */
+  /** Subcommands of the command, if there are any. */
   readonly commands?: readonly Omit<CommandSpec, 'commands'>[];
 }
 

@@ -10,7 +10,7 @@ Prints a JSON Schema of the configuration file, for editors. With
 as the first line of a configuration, Tombi and Taplo complete its keys and mark mistakes.
 `;
 
-/** `weir schema`. */
+/** `weir schema`: prints the JSON Schema of the configuration. Resolves with the exit status. */
 export async function schemaCommand(argv: readonly string[], io: CommandIo): Promise<number> {
   const { values, positionals } = parseOptions(argv, HELP_OPTION);
   expectOperands('schema', positionals);

@@ -65,7 +65,7 @@ ${optionLines(OPTIONS)}`;
 
 export type ClashApiArguments = ReturnType<typeof parseClashApi>;
 
-/** @throws {UsageError} for invalid arguments. */
+/** Parses the arguments of `weir clash-api`. @throws {UsageError} for invalid arguments */
 export function parseClashApi(argv: readonly string[]) {
   const { values, positionals } = parseOptions(argv, OPTIONS);
   if (values.help !== true) expectOperands(CLASH_API.name, positionals);

@@ -51,7 +51,7 @@ export interface DrainArguments extends Which {
   readonly json: boolean;
 }
 
-/** @throws {UsageError} for invalid arguments. */
+/** Parses the arguments of `weir drain`. @throws {UsageError} for invalid arguments */
 export function parseDrain(argv: readonly string[]): DrainArguments {
   const { values, positionals } = parseOptions(argv, OPTIONS);
   const { help = false, wait, undo = false, json = false } = values;

@@ -46,7 +46,7 @@ export interface LogCommandArguments extends Which {
   readonly json: boolean;
 }
 
-/** @throws {UsageError} for invalid arguments. */
+/** Parses the arguments of `weir log`. @throws {UsageError} for invalid arguments */
 export function parseLog(argv: readonly string[]): LogCommandArguments {
   const { values, positionals } = parseOptions(argv, OPTIONS);
   const { help = false, level, 'no-follow': noFollow = false, json = false } = values;

@@ -33,7 +33,7 @@ export interface LogLevelArguments extends Which {
   readonly level: string;
 }
 
-/** @throws {UsageError} for invalid arguments. */
+/** Parses the arguments of `weir log-level`. @throws {UsageError} for invalid arguments */
 export function parseLogLevel(argv: readonly string[]): LogLevelArguments {
   const { values, positionals } = parseOptions(argv, OPTIONS);
   const { help = false } = values;

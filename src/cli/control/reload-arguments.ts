@@ -23,7 +23,7 @@ ${optionLines(RELOAD.options)}`;
 
 export type ReloadArguments = { readonly kind: 'help' } | ({ readonly kind: 'reload' } & Which);
 
-/** @throws {UsageError} for invalid arguments. */
+/** Parses the arguments of `weir reload`. @throws {UsageError} for invalid arguments */
 export function parseReload(argv: readonly string[]): ReloadArguments {
   const { values, positionals } = parseOptions(argv, RELOAD.options);
   if (values.help === true) return { kind: 'help' };

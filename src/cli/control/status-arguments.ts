@@ -34,7 +34,7 @@ export interface StatusArguments extends Which {
   readonly json: boolean;
 }
 
-/** @throws {UsageError} for invalid arguments. */
+/** Parses the arguments of `weir status`. @throws {UsageError} for invalid arguments */
 export function parseStatus(argv: readonly string[]): StatusArguments {
   const { values, positionals } = parseOptions(argv, OPTIONS);
   const { help = false, json = false } = values;

@@ -159,7 +159,7 @@ ${subcommandOptionLines(COMMANDS)}On a terminal the output is a table, in a pipe
 
 const SELECTORS = ['outbound', 'inbound', 'session', 'user'] as const;
 
-/** @throws {UsageError} for invalid arguments. */
+/** Parses the arguments of `weir ctl`. @throws {UsageError} for invalid arguments */
 export function parseCtl(argv: readonly string[]): CtlArguments {
   const parsed = parse(argv);
   const { values } = parsed;

@@ -35,7 +35,7 @@ ${optionLines(OPTIONS)}
 docs/dashboard.md describes its pages, and how to use it from another host.
 `;
 
-/** @throws {UsageError} for invalid arguments. */
+/** Parses the arguments of `weir dashboard`. @throws {UsageError} for invalid arguments */
 export function parseDashboard(argv: readonly string[]) {
   const { values, positionals } = parseOptions(argv, OPTIONS);
   if (values.help !== true) expectOperands(DASHBOARD.name, positionals);

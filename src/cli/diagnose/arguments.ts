@@ -73,7 +73,7 @@ export interface DiagnoseArguments {
   readonly yes: boolean;
 }
 
-/** @throws {UsageError} for invalid arguments. */
+/** Parses the arguments of `weir diagnose`. @throws {UsageError} for invalid arguments */
 export function parseDiagnose(argv: readonly string[]): DiagnoseArguments {
   const { values, positionals } = parseOptions(argv, OPTIONS);
   const { help = false, output, config, socket, without = [], busy = false, yes = false } = values;

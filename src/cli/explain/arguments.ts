@@ -82,7 +82,7 @@ export interface BatchArguments {
   readonly json: boolean;
 }
 
-/** @throws {UsageError} for invalid arguments. */
+/** Parses the arguments of `weir explain`. @throws {UsageError} for invalid arguments */
 export function parseExplain(
   argv: readonly string[],
 ): ExplainArguments | BatchArguments | { readonly kind: 'help' } {

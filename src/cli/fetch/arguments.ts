@@ -94,7 +94,7 @@ export interface FetchArguments {
   readonly timeoutMs: number;
 }
 
-/** @throws {UsageError} for invalid arguments. */
+/** Parses the arguments of `weir fetch`. @throws {UsageError} for invalid arguments */
 export function parseFetch(argv: readonly string[]): FetchArguments {
   const { values, positionals } = parseOptions(argv, OPTIONS);
   const { help = false, head = false, include = false, outbound } = values;

@@ -36,7 +36,7 @@ export interface FormatArguments {
   readonly check: boolean;
 }
 
-/** @throws {UsageError} for invalid arguments. */
+/** Parses the arguments of `weir format`. @throws {UsageError} for invalid arguments */
 export function parseFormat(argv: readonly string[]): FormatArguments {
   const { values, positionals } = parseOptions(argv, OPTIONS);
   const { help = false, check = false, config } = values;

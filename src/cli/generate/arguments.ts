@@ -152,7 +152,7 @@ export interface GenerateArguments {
   readonly json: boolean;
 }
 
-/** @throws {UsageError} for invalid arguments. */
+/** Parses the arguments of `weir generate`. @throws {UsageError} for invalid arguments */
 export function parseGenerate(argv: readonly string[]): GenerateArguments {
   const parsed = parse(argv);
   const { values } = parsed;

@@ -68,7 +68,7 @@ export interface GeoArguments {
   readonly json: boolean;
 }
 
-/** @throws {UsageError} for invalid arguments. */
+/** Parses the arguments of `weir geo`. @throws {UsageError} for invalid arguments */
 export function parseGeo(argv: readonly string[]): GeoArguments | { readonly kind: 'help' } {
   const parsed = parseOptions(argv, { ...GEO_OPTIONS, ...HELP_OPTION });
   const { values } = parsed;

@@ -98,7 +98,7 @@ export interface ImportArguments {
   readonly force: boolean;
 }
 
-/** @throws {UsageError} for invalid arguments. */
+/** Parses the arguments of `weir import`. @throws {UsageError} for invalid arguments */
 export function parseImport(argv: readonly string[]): ImportArguments {
   const { values, positionals } = parseOptions(argv, OPTIONS);
   const { help = false, subscribe, outbounds, output, report = 'text', force = false } = values;

@@ -45,7 +45,7 @@ ${optionLines(OPTIONS)}`;
 
 export type MetricsArguments = ReturnType<typeof parseMetrics>;
 
-/** @throws {UsageError} for invalid arguments. */
+/** Parses the arguments of `weir metrics`. @throws {UsageError} for invalid arguments */
 export function parseMetrics(argv: readonly string[]) {
   const { values, positionals } = parseOptions(argv, OPTIONS);
   if (values.help !== true) expectOperands(METRICS.name, positionals);

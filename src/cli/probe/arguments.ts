@@ -88,7 +88,7 @@ export interface ProbeArguments {
   readonly json: boolean;
 }
 
-/** @throws {UsageError} for invalid arguments. */
+/** Parses the arguments of `weir probe`. @throws {UsageError} for invalid arguments */
 export function parseProbe(argv: readonly string[]): ProbeArguments {
   const { values, positionals } = parseOptions(argv, OPTIONS);
   const { help = false, all = false, config, socket, json = false, url } = values;

@@ -99,7 +99,7 @@ Environment:
   WEIR_IO=node        use the sockets of Node.js alone
 `;
 
-/** @throws {UsageError} for invalid arguments. */
+/** Parses the arguments of `weir run`. @throws {UsageError} for invalid arguments */
 export function parseRun(argv: readonly string[]): RunArguments {
   const { values, positionals } = parseOptions(argv, RUN_OPTIONS);
   const { config, watch = false, verbose = false, 'reload-socket': reloadSocket, pcap } = values;

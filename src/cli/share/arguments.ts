@@ -108,7 +108,7 @@ export interface ShareArguments {
   readonly json: boolean;
 }
 
-/** @throws {UsageError} for invalid arguments. */
+/** Parses the arguments of `weir share`. @throws {UsageError} for invalid arguments */
 export function parseShare(argv: readonly string[]): ShareArguments | { readonly kind: 'help' } {
   const { values, positionals } = parseOptions(argv, OPTIONS);
   if (values.help === true) return { kind: 'help' };

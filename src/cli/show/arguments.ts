@@ -41,7 +41,7 @@ export interface ShowArguments {
   readonly json: boolean;
 }
 
-/** @throws {UsageError} for invalid arguments. */
+/** Parses the arguments of `weir show`. @throws {UsageError} for invalid arguments */
 export function parseShow(argv: readonly string[]): ShowArguments {
   const { values, positionals } = parseOptions(argv, OPTIONS);
   const { help = false, config, json = false } = values;

@@ -146,7 +146,7 @@ export type SubscribeArguments =
   | (CommonArguments & { readonly kind: 'list' })
   | (CommonArguments & { readonly kind: 'remove'; readonly name: string });
 
-/** @throws {UsageError} for invalid arguments. */
+/** Parses the arguments of `weir subscribe`. @throws {UsageError} for invalid arguments */
 export function parseSubscribe(
   argv: readonly string[],
 ): SubscribeArguments | { readonly kind: 'help' } {

@@ -36,7 +36,7 @@ and ends. NO_COLOR leaves colours away.
 Options:
 ${optionLines(OPTIONS)}`;
 
-/** @throws {UsageError} for invalid arguments. */
+/** Parses the arguments of `weir top`. @throws {UsageError} for invalid arguments */
 export function parseTop(argv: readonly string[]) {
   const { values, positionals } = parseOptions(argv, OPTIONS);
   if (values.help !== true) expectOperands(TOP.name, positionals);

@@ -56,7 +56,7 @@ export interface TunCheckArguments {
   readonly json: boolean;
 }
 
-/** @throws {UsageError} for invalid arguments. */
+/** Parses the arguments of `weir tun`. @throws {UsageError} for invalid arguments */
 export function parseTun(argv: readonly string[]): TunCheckArguments | { readonly kind: 'help' } {
   const parsed = parseOptions(argv, { ...CHECK_OPTIONS, ...HELP_OPTION });
   const { values } = parsed;

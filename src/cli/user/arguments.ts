@@ -128,7 +128,7 @@ export type UserCommand =
     }
   | UserArguments;
 
-/** @throws {UsageError} for invalid arguments. */
+/** Parses the arguments of `weir user`. @throws {UsageError} for invalid arguments */
 export function parseUser(argv: readonly string[]): UserCommand {
   const parsed = parse(argv);
   const { values } = parsed;
