@@ -44,7 +44,7 @@ export interface TrafficPartJson {
 export interface TrafficJson extends TrafficPartJson {
   readonly tick: number;
   readonly interval_ms: number;
-  /** By tag. */
+  /** Traffic of inbounds, by tag. */
   readonly inbounds: Readonly<Record<string, TrafficPartJson>>;
   readonly outbounds: Readonly<Record<string, TrafficPartJson>>;
 }

@@ -39,7 +39,7 @@ export const EDIT_WRITTEN = 'edit_outcome';
 export type EditApplied =
   /** In the files and in the running Weir, which accepts further requests. */
   | { readonly kind: 'reloaded'; readonly serving: Serving; readonly outcome: ReloadOutcome }
-  /** In the files alone: no running Weir serves them. */
+  /** Only in the files: no running Weir serves them. */
   | { readonly kind: 'written' }
   /** The files already had the edit. */
   | { readonly kind: 'unchanged' };

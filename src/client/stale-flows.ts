@@ -6,9 +6,9 @@ export interface RouteFacts {
   readonly rulesSince: number;
   readonly groups: readonly {
     readonly name: string;
-    /** Index of its first rule. */
+    /** Index of the group's first rule. */
     readonly firstRule: number;
-    /** Number of its rules, which are consecutive. */
+    /** Number of the group's rules, which are consecutive. */
     readonly rules: number;
   }[];
   /** Tags of member outbounds, by the tag of their balancer. */
@@ -17,7 +17,7 @@ export interface RouteFacts {
 
 /** A switch of a route from one target to another. */
 export interface RouteSwitch {
-  /** `undefined` for the default route. */
+  /** Name of the group; `undefined` for the default route. */
   readonly group: string | undefined;
   readonly from: string;
   readonly to: string;
