@@ -3,7 +3,7 @@ import type { ApiClientError } from '../../client/api-client.ts';
 import type { FoundError } from '../reader/file-requests.ts';
 import type { LineView, PlaceView, RefusalView } from './view.ts';
 
-/** Characters of a message. */
+/** Maximum characters of a message. */
 const MAX_MESSAGE = 4_000;
 
 /** A refusal as reported by the API, by the control socket, or by a check of the same files here. */

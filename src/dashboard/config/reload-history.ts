@@ -4,7 +4,7 @@ import { summaryOf } from '../../app/outcomes.ts';
 import type { ReloadReport } from '../../supervisor/reload-report.ts';
 import type { SeenReload } from './view.ts';
 
-/** Reloads that are kept. */
+/** Maximum number of reloads that are kept. */
 const MOST = 50;
 /** For this many milliseconds, Weir's status may repeat the outcome of an action of this process. */
 const REPEATED_MS = 60_000;
@@ -20,7 +20,7 @@ export class ReloadHistory {
   #expected: { readonly at: number; readonly outcome: SeenReload['outcome'] } | undefined;
   #seenAt: number | undefined;
 
-  /** The newest first. */
+  /** The reloads, newest first. */
   get entries(): readonly SeenReload[] {
     return this.#entries;
   }

@@ -10,7 +10,7 @@ export type Sameness = 'same' | 'changed' | 'unknown';
 
 /** A line of a file; values that may be secret are starred. */
 export interface LineView {
-  /** From 1. */
+  /** Number of the line, from 1. */
   readonly line: number;
   readonly text: string;
 }
@@ -31,7 +31,7 @@ export interface ChangedLines {
 /** Why a configuration was refused. */
 export interface RefusalView {
   readonly at: number;
-  /** One or more lines. */
+  /** Text of one or more lines. */
   readonly message: string;
   readonly place: PlaceView | null;
   /** The lines around the place; empty if the file cannot be read here. */
@@ -93,7 +93,7 @@ export type CheckView = ValidFiles | { readonly kind: 'invalid'; readonly refusa
 export type ValidFiles = {
   readonly kind: 'valid';
   readonly warnings: readonly WarningView[];
-  /** Lines of the effective configuration. */
+  /** Number of lines of the effective configuration. */
   readonly lines: number;
 };
 
@@ -133,7 +133,7 @@ export interface RunningView {
 
 /** A window of the effective configuration. */
 export interface ConfigTextView {
-  /** Lines that match. */
+  /** Number of lines that match. */
   readonly total: number;
   readonly first: number;
   readonly rows: readonly { readonly id: number; readonly text: string }[];

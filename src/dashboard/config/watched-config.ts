@@ -11,7 +11,7 @@ import type { Sameness } from './view.ts';
 /** The bytes of the configuration file at some time. They are secret. */
 export interface FileVersion {
   readonly bytes: Uint8Array;
-  /** Quotes included. */
+  /** Entity tag; quotes included. */
   readonly etag: string;
 }
 

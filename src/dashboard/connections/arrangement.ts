@@ -30,7 +30,7 @@ export interface Arranged {
   /** All matching flows, including those of groups that are not open. */
   readonly flows: readonly MonitoredFlow[];
   readonly sums: ReadonlyMap<string, GroupSums>;
-  /** Open flows that match. */
+  /** Number of open flows that match. */
   readonly matching: number;
 }
 

@@ -27,7 +27,7 @@ export class FilteredLog {
     this.#selects = selects(selection);
   }
 
-  /** Oldest first. */
+  /** The matching entries, oldest first. */
   current(): readonly LogEntry[] {
     const { first, end } = this.#store;
     if (this.#next === end) return this.#entries;

@@ -6,7 +6,7 @@ export type NodeSort = 'file' | 'tag' | 'protocol' | 'flows' | 'rate' | 'total' 
 
 /** Parameters of the topic `nodes`. */
 export type NodesParameters = {
-  /** Only the row with this id. */
+  /** Shows only the row with this id. */
   readonly id: string;
   /**
    * Search terms, all of which a row must have in its tag, protocol, carrier, server or subscription. `is:down` matches
@@ -18,11 +18,11 @@ export type NodesParameters = {
   /** Whether rows keep the order of the last view. */
   readonly held: boolean;
   readonly first: number;
-  /** At most 60. */
+  /** Maximum number of rows to return, at most 60. */
   readonly count: number;
 };
 
-/** The topic `nodes`. */
+/** The value of the topic `nodes`. */
 export type NodesView = {
   readonly file: FileState;
   /** Number of rows without a search. */
@@ -43,7 +43,7 @@ export type NodeRow = {
   readonly tag: string;
   /** `gone`: no longer in the file, while flows are still open on it. */
   readonly kind: 'outbound' | 'balancer' | 'gone';
-  /** The strategy of a balancer. */
+  /** The protocol of an outbound, or the strategy of a balancer. */
   readonly protocol: string;
   readonly carrier: string;
   readonly server: string | null;
@@ -140,7 +140,7 @@ export type LostBalancersView = {
   readonly more: number;
 };
 
-/** The topic `subscriptions`, without parameters. */
+/** The value of the topic `subscriptions`, which has no parameters. */
 export type SubscriptionsView = {
   readonly rows: readonly SubscriptionRow[];
   /** Why the subscriptions cannot be listed. */

@@ -20,7 +20,7 @@ export type RatePoints = {
 /** The order of the largest views: the parameter `by` of the topic `now`. */
 export type SumOrder = 'rate' | 'bytes';
 
-/** The topic `now`. */
+/** The value of the topic `now`. */
 export type NowView = {
   readonly largest: readonly LargestView[];
   /** How complete the sums by host, source and user are. */

@@ -1,4 +1,4 @@
-/** The entry of the page. */
+/** Entry module of the page. */
 import { render } from 'preact';
 import type { FrameView } from '../frame/view.ts';
 import { startClock } from './clock.ts';

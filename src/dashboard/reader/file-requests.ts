@@ -117,7 +117,7 @@ export interface NodeFacts {
 export interface BalancerFacts {
   readonly tag: string;
   readonly strategy: 'failover' | 'round_robin';
-  /** Distinct. */
+  /** Tags of its members, without duplicates. */
   readonly members: readonly string[];
   /** See `lostSources`. */
   readonly lostFrom: readonly string[];

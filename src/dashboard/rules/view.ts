@@ -53,7 +53,7 @@ export type RulesView = {
 export type RuleRow = {
   /** Index of the rule, as in the API. */
   readonly id: number;
-  /** `weir.toml:12`, without folders. */
+  /** The place without directories: `weir.toml:12`. */
   readonly place: string;
   readonly group: string | null;
   /** Empty for a rule that matches every flow. */
@@ -127,7 +127,7 @@ export type ExplainedByFlow = { readonly flow: number; readonly first?: number }
 
 /** Any flow, with its properties as on the command line. */
 export type ExplainedByText = {
-  /** `HOST:PORT`, IPv6 in brackets. */
+  /** The destination: `HOST:PORT`, IPv6 in brackets. */
   readonly to: string;
   readonly from?: string;
   readonly inbound?: string;
@@ -155,7 +155,7 @@ export type ExplainResult = {
   readonly passed: {
     readonly total: number;
     readonly first: number;
-    /** At most 60 rows. */
+    /** The skipped rules from `first` on, at most 60. */
     readonly rows: readonly PassedRow[];
   };
   readonly notes: readonly {

@@ -43,7 +43,7 @@ export class DashboardServer implements AsyncDisposable {
     string,
     { readonly stream: WindowStream; readonly of: BrowserSession }
   >();
-  /** Held while there are streams. */
+  /** Holds for the open streams, released with the last one. */
   #held: DisposableStack | undefined;
   #running = 0;
   #server: LocalServer | undefined;

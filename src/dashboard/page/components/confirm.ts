@@ -7,7 +7,7 @@ import { Dialog } from './dialog.ts';
 
 /** A question to confirm before something is changed. */
 export interface Confirmation {
-  /** `Close 12 connections?` */
+  /** The question: `Close 12 connections?` */
   readonly title: string;
   /** The effect of the change, with its count: `New flows → tokyo; 12 open ones stay on osaka.` */
   readonly effect: ComponentChildren;

@@ -21,7 +21,7 @@ export interface GridWindow<Row> {
 }
 
 export interface GridProps<Row> {
-  /** Its name for screen readers. */
+  /** Name of the grid for screen readers. */
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly window: GridWindow<Row>;

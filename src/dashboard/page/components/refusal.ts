@@ -36,7 +36,7 @@ const under = (text: string, column: number): string =>
     .map((char) => (char === '\t' ? '\t' : ' '))
     .join('');
 
-/** Tabs keep their width. */
+/** A line with its text escaped, except tabs, which keep their width. */
 const escapedLine = (text: string): string => text.split('\t').map(escaped).join('\t');
 
 /** A refused configuration: the message, its place, the lines around it, and hints. */

@@ -84,7 +84,7 @@ const rateOf = ({ upRate, downRate }: ConnectionRow) => rateText(upRate + downRa
 const RATE = column('rate', 'Rate', '5.5rem', { flow: rateOf, group: rateOf }, END);
 const AGE = column('age', 'Age', '7rem', { flow: (flow) => html`<${AgeOf} flow=${flow} />` }, END);
 
-/** All columns. */
+/** The columns for wide windows: all of them. */
 export const WIDE: readonly Column<ConnectionRow>[] = [
   HOST,
   USER,
