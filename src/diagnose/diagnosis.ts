@@ -15,7 +15,7 @@ export type PartName = (typeof PART_NAMES)[number];
 /** One file of a diagnosis. */
 export interface DiagnosisPart {
   readonly name: PartName;
-  /** Its name in the archive. */
+  /** Name of the file in the archive. */
   readonly file: string;
   readonly text: string;
 }
