@@ -3,7 +3,7 @@ import { parseFlow, type ExplainedFlow } from './flow.ts';
 
 /** A line of a file of expectations. */
 export interface BatchLine {
-  /** From 1. */
+  /** Number of the line, from 1. */
   readonly line: number;
   /** The text before the arrow, trimmed. */
   readonly text: string;

@@ -7,7 +7,7 @@ import { WarningList } from '../config/warnings/warning.ts';
 export interface RuleWarning {
   /** Whether the rule never matches; otherwise only one of its entries does not. */
   readonly isDead: boolean;
-  /** One line of text. */
+  /** Text of one line. */
   readonly message: string;
 }
 
