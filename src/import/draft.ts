@@ -102,7 +102,7 @@ function pinNotes(draft: Draft): readonly string[] {
 
 /** Early data of a WebSocket. */
 interface EarlyData {
-  /** The key that enables it. */
+  /** The key of the document that enables it. */
   readonly key: string;
   readonly bytes: number | undefined;
   /** The header that carries it; without one it is a part of the path. */

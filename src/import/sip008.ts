@@ -16,7 +16,7 @@ const SERVER_KEYS: KeyTable = {
   owner: same(),
 };
 
-/** Keys beside `servers`. */
+/** Keys of a document in addition to `servers`. */
 const DOCUMENT_KEYS: KeyTable = {
   version: same(),
   username: same(),
