@@ -1,7 +1,7 @@
 import { passes, type LogFilter } from '../log/filter.ts';
 import type { LogLevel, Logger } from '../log/logger.ts';
 
-/** One line of the log, in its parts. */
+/** A line of the log, in its parts. */
 export interface LogLine {
   readonly time: Date;
   readonly level: LogLevel;

@@ -4,7 +4,7 @@ import type { LiveSession } from '../tracker/tracker.ts';
 
 /* Views with the field names of the API's JSON, so that a user interface can use either. */
 
-/** One accepted connection of a client. Counts are wire bytes, protocol overhead included. */
+/** An accepted connection of a client. Counts are wire bytes, including protocol overhead. */
 export interface SessionView {
   readonly id: number;
   /** Tag of the inbound that accepted it. */
@@ -21,7 +21,7 @@ export interface SessionView {
   readonly started_at: number;
 }
 
-/** One stream or UDP sub-link. Counts are payload bytes. */
+/** A stream or UDP sub-link. Counts are payload bytes. */
 export interface FlowView {
   /** Increases in the order of registration, and is never reused. */
   readonly id: number;
