@@ -43,11 +43,13 @@ export interface LocalServerOptions {
 
 /** Time limits of a client, in milliseconds. */
 export interface LocalTimes {
-  /** For the head of a request, from the start of the connection or of the request; also for the TLS handshake. */
+  /**
+   * Limit for the head of a request, from the start of the connection or of the request; also for the TLS handshake.
+   */
   readonly head: number;
-  /** For a whole request. */
+  /** Limit for a whole request. */
   readonly request: number;
-  /** Without a byte received or sent, and between requests. */
+  /** Limit without a byte received or sent, and between requests. */
   readonly idle: number;
 }
 
