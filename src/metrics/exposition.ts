@@ -1,6 +1,6 @@
 import type { MetricFamily } from './families.ts';
 
-/** One value of a family. */
+/** A value of a family. */
 export interface MetricSample {
   readonly family: MetricFamily;
   /** Values of the family's labels, in the same order. */

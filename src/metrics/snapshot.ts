@@ -25,9 +25,9 @@ export interface MetricSources {
 
 /** Figures of a running Weir at one time. */
 export interface MetricSnapshot {
-  /** From the control socket. */
+  /** Status from the control socket. */
   readonly status: RunningStatus | undefined;
-  /** From the API, when the control socket does not respond. */
+  /** Traffic from the API, when the control socket does not respond. */
   readonly traffic: (TrafficStatus & { readonly flows: number }) | undefined;
   /** Whether each known source responds. */
   readonly reached: ReadonlyMap<'socket' | 'api', boolean>;
@@ -123,7 +123,7 @@ async function responds(api: ApiClient, limitMs: number): Promise<boolean> {
   }
 }
 
-/** The next sample of the API, which takes one each second. */
+/** The next traffic sample of the API, which sends one every second. */
 async function readTraffic(api: ApiClient, limitMs: number): Promise<MetricSnapshot['traffic']> {
   try {
     const parts = { signal: AbortSignal.timeout(limitMs) };
