@@ -41,7 +41,7 @@ export class WatchedSums {
   /** By the requested or sniffed name, otherwise the address. */
   readonly hosts = new SumsByKey(({ view }) => view.sniffed ?? view.host);
   readonly sources = new SumsByKey(({ view }) => view.source ?? undefined);
-  /** By `userKey`. */
+  /** Sums by `userKey`. */
   readonly users = new SumsByKey(({ view }) => userKey(view));
   readonly #parts = [this.hosts, this.sources, this.users];
   /** The view of each flow with the most bytes so far. */
