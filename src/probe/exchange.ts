@@ -97,7 +97,7 @@ export async function exchange(
     onFirstByte();
     link.unread(first);
     const head = await finalHead(link, signal);
-    // A server that takes the request of a proxy protocol for HTTP responds with 400.
+    // A server that mistakes the request of a proxy protocol for HTTP responds with 400.
     if (!accepts(head.status)) {
       throw new ExchangeError(`the response has the status ${head.status}${hint}`);
     }
