@@ -13,7 +13,7 @@ import {
 export const clashDocument = (proxies: readonly object[]): string =>
   `proxies:\n${proxies.map((proxy) => `  - ${flowText(proxy)}\n`).join('')}`;
 
-/** Formats a value as JSON, which is YAML and quotes all texts, so that no reader takes one for a number. */
+/** Formats a value as JSON, which is YAML and quotes all texts, so that no reader parses them as numbers. */
 const flowText = (value: object): string =>
   replaceUnprintable(
     JSON.stringify(value),
