@@ -2,7 +2,7 @@
 export interface PlannedMember {
   readonly name: string;
   readonly isKept: boolean;
-  /** New members directly before it. */
+  /** New members directly before it, and in `after` those directly after it. */
   readonly before: readonly string[];
   readonly after: readonly string[];
 }

@@ -2,7 +2,7 @@ import { LockFile } from '../../app/lock-file.ts';
 
 /** The files of a configuration's subscriptions, all in the directory of its subscribe file. */
 export interface SubscribePaths {
-  /** `[subscribe].path`: the nodes. */
+  /** The subscribe file with the nodes, `[subscribe].path`. */
   readonly nodes: string;
   /** The sources of the nodes, with their URLs. */
   readonly sources: string;

@@ -24,7 +24,7 @@ export interface SourceState {
 export interface UpdateFailure {
   /** Unix milliseconds. */
   readonly at: number;
-  /** One line of text. */
+  /** Text of one line. */
   readonly message: string;
 }
 
