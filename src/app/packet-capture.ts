@@ -49,7 +49,7 @@ interface Chunk {
  * older one, and a new one begins: the latest packets are kept.
  *
  * Capturing never delays a packet. Packets that arrive faster than the disk can write are dropped, and the next packet
- * in the file has their number. A disk error is logged and ends the capture.
+ * in the file records their number. A disk error is logged and ends the capture.
  */
 export class PacketCapture {
   readonly #path: string;

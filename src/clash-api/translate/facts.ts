@@ -33,7 +33,7 @@ export interface ClashFacts {
   readonly groups: ReadonlyMap<string, RouteView['groups'][number]>;
   /** The controller's names of all targets. */
   readonly targets: readonly string[];
-  /** Tags found down by the health checks of balancers: members, and balancers with no other members. */
+  /** Tags that the health checks found down: members, and balancers of which all members are down. */
   readonly down: ReadonlySet<string>;
   readonly subscriptions: readonly ClashSubscription[];
   /** Names of subscriptions by their nodes. */

@@ -34,8 +34,8 @@ export interface WatchedConfigOptions {
 }
 
 /**
- * The configuration file on disk, and the last version known to run: either the running Weir compares its files on
- * request of its control socket, or an action of this process has loaded them.
+ * The configuration file on disk, and the last version known to run. That version is known from the running Weir, which
+ * compares its files on a request through its control socket, or from the outcome of an action of this process.
  */
 export class WatchedConfig {
   readonly #context: WatchedConfigOptions['context'];

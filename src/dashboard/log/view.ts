@@ -27,7 +27,7 @@ export type LogParameters = {
 /** The value of the topic `log`. */
 export type LogView = {
   readonly state: LogStateView;
-  /** The filter of the running Weir, which decides whether it logs a line at all; `null` if it is not known. */
+  /** The filter of the running Weir, which all its log lines have passed; `null` if it is not known. */
   readonly filter: string | null;
   /** The control socket, through which the filter can be changed; `null` without one. */
   readonly socket: string | null;

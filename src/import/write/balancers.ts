@@ -82,8 +82,8 @@ const isCandidate = (entry: ImportedEntry | undefined): boolean =>
   isProbed(entry) && !isInformation(entry?.draft?.name ?? '');
 
 /**
- * Seconds between probes, if they are shorter than the default. Other programs use long intervals because they send a
- * request through each member: a probe of Weir is only a connection to its server.
+ * Seconds between probes, if shorter than the default. Longer intervals are ignored: they spare other programs a request
+ * through each member, whereas a probe of Weir is only a connection to its server.
  */
 const intervalOf = ({ interval }: ForeignGroup): number | undefined =>
   interval !== undefined && interval < DEFAULT_INTERVAL ? interval : undefined;

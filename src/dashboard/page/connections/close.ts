@@ -53,7 +53,7 @@ export async function closeMatching(filter: string): Promise<void> {
   if (answer) await close({ filter });
 }
 
-/** One sentence in one line: the template drops spaces at line breaks. */
+/** The effect in one sentence. Its template is on one line, since line breaks would drop the spaces. */
 function effectOf(flows: number, filter: string) {
   const which = flows === 1 ? 'the open connection' : `the ${count(flows)} open connections`;
   return filter === ''
