@@ -32,7 +32,7 @@ export function presharedKey(random: RandomSource, name: MethodName): string {
 export interface WireguardKeys {
   readonly privateKey: string;
   readonly publicKey: string;
-  /** The same for both peers, which need not use it. */
+  /** Preshared key for both peers, which need not use it. */
   readonly presharedKey: string;
 }
 

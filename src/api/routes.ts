@@ -61,7 +61,7 @@ export type Handler = (
 
 export interface ApiRoute extends RouteKey {
   readonly handler: Handler;
-  /** Whether its work ends when the client disconnects: an edit that has not begun, a stream of events. */
+  /** Whether requests are cancelled when the client disconnects: an edit that has not begun, a stream of events. */
   readonly abandonable?: true;
 }
 

@@ -40,7 +40,7 @@ interface Chunk {
   readonly bytes: Buffer;
   /** Number of bytes used. */
   length: number;
-  /** Whether it starts a new file, after the first one. */
+  /** Whether the chunk starts a new file, after the first one. */
   readonly startsFile: boolean;
 }
 

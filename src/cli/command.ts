@@ -15,7 +15,7 @@ export interface OptionSpec {
   readonly type: 'string' | 'boolean';
   /** The letter of its short form. */
   readonly short?: string;
-  /** Whether it may be repeated. */
+  /** Whether the option may be repeated. */
   readonly multiple?: true;
   /** The placeholder of its value in the help, such as `FILE`. */
   readonly value?: string;

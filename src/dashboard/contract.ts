@@ -38,7 +38,7 @@ export interface PageTopic {
 /** An action that a page requests: `POST /actions/NAME`. */
 export interface PageAction {
   readonly name: string;
-  /** Whether it changes anything; if so it is refused with `--read-only`. */
+  /** Whether the action changes anything; if so, `--read-only` refuses it. */
   readonly changes: boolean;
   /**
    * @param parameters untrusted

@@ -3,7 +3,7 @@ import type { PhaseTimes, ProbedSpec, ProbePhase, ProbeTry } from './contract.ts
 
 /** The steps of an outbound's dial that precede the protocol's own request. */
 export interface ExpectedSteps {
-  /** Whether its server is reached over TCP. */
+  /** Whether the server of the outbound is reached over TCP. */
   readonly connects: boolean;
   /** The last step; `opened` where only an open flow reveals it, as with WireGuard. */
   readonly last: DialStep | 'opened';

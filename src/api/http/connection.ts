@@ -12,7 +12,7 @@ const LINGER_MS = 1_000;
 export interface ApiExchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Whether its work ends when the client disconnects. */
+  /** Whether the request is cancelled when the client disconnects. */
   readonly abandonable: boolean;
   /** Whether later requests are ignored; its response announces the end of the connection. */
   readonly isLast: boolean;

@@ -16,7 +16,7 @@ export interface ServerPlan {
   readonly host: string;
   /** The address that the inbounds listen on. */
   readonly listen: string;
-  /** Whether it serves only this machine. */
+  /** Whether the server serves only this machine. */
   readonly isTrial: boolean;
   /** Whether an inbound uses TLS, and so the certificate. */
   readonly hasTls: boolean;

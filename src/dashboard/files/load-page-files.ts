@@ -12,7 +12,7 @@ import { stripTypes } from './strip-types.ts';
  * (packaging/substitutes/).
  */
 
-/** The folder that request paths are relative to. */
+/** The directory that request paths are relative to. */
 const SOURCE = fileURLToPath(new URL('../..', import.meta.url));
 const FOLDERS = ['dashboard/page', 'dashboard/shared'];
 /** Files that the page shares with terminal output; they import nothing. */

@@ -34,17 +34,17 @@ export interface OfGroup extends OfFile {
 
 /** Parameters and results of requests about a configuration: plain data, without secrets. */
 export interface FileRequests {
-  /** Its facts; files that have changed are read again. */
+  /** The facts of a configuration; files that have changed are read again. */
   readonly facts: { readonly parameters: OfFile; readonly result: ConfigFacts };
   readonly rules: { readonly parameters: OfFile & RulesWanted; readonly result: RulesFound };
-  /** Whether it is valid, so that a reload would load it. */
+  /** Whether a configuration is valid, so that a reload would load it. */
   readonly check: { readonly parameters: OfPick; readonly result: CheckFound };
-  /** The lines around a place in one of its files. */
+  /** The lines around a place in one of the files. */
   readonly lines: {
     readonly parameters: OfPick & { readonly place: PlaceView };
     readonly result: readonly LineView[];
   };
-  /** A window of its effective text; it must be valid. */
+  /** A window of the effective text of a valid configuration. */
   readonly text: { readonly parameters: OfFile & TextWanted; readonly result: ConfigTextView };
   /** The lines in which two documents differ. */
   readonly difference: {

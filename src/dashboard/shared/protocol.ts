@@ -1,4 +1,4 @@
-/* The protocol between the dashboard and its page. Both use this folder, which imports nothing but itself and types. */
+/* The protocol between the dashboard and its page. Both use this directory, which imports only itself and types. */
 
 /** A topic that a page watches, with parameters of its own, such as the window that it shows. */
 export interface Watch {

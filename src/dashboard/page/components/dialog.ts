@@ -4,7 +4,7 @@ import { html } from '../html.ts';
 
 export interface DialogProps {
   readonly title: ComponentChildren;
-  /** Whether it is a sheet at the side, for details; otherwise a box in the middle. */
+  /** Whether the dialog is a sheet at the side, for details; otherwise a box in the middle. */
   readonly sheet?: boolean;
   /** Called on Escape, the close button, or a click outside. */
   readonly onClose: () => void;
