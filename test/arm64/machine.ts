@@ -1,4 +1,4 @@
-import { access, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { access, mkdir, readdir, readlink, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { ROOT } from '../../packaging/root.ts';
 import { findTarget } from '../../packaging/target.ts';
@@ -43,8 +43,12 @@ export async function arm64Machine(): Promise<Machine | string> {
     const modules = join(FETCHED, 'modules');
     await mkdir(join(modules, '@koromix'), { recursive: true });
     const link = join(modules, '@koromix/koffi-linux-arm64');
-    await rm(link, { force: true });
-    await symlink(dirname(dirname(koffi)), link);
+    const to = dirname(dirname(koffi));
+    // Files of the suite come here at the same time.
+    if ((await readlink(link).catch(() => undefined)) !== to) {
+      await rm(link, { force: true });
+      await symlink(to, link);
+    }
     return { emulator: [emulator, '-L', root], root, node, modules };
   } catch (error) {
     return `its libraries or its Node cannot be fetched: ${String(error).slice(0, 300)}`;

@@ -106,10 +106,11 @@ export const SUITES = {
   },
   arm64: {
     files: ['arm64/*.test.ts'],
-    width: 1,
-    testSeconds: 110,
+    width: 2,
+    testSeconds: 180,
     fileSeconds: 240,
     startsProcesses: true,
+    around: 'arm64/prepare.ts',
   },
 } as const satisfies Readonly<Record<string, Suite>>;
 

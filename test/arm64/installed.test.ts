@@ -4,33 +4,15 @@ import { join } from 'node:path';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { buildDebian, LIBRARIES } from '../../packaging/debian.ts';
 import { buildExecutable } from '../../packaging/executable.ts';
-import { ROOT } from '../../packaging/root.ts';
 import { hasTool, runTool } from '../../packaging/tool.ts';
 import { tryOut } from '../packaging/trial.ts';
 import { scratch } from '../support/process/weir.ts';
 import { arm64Machine, FETCHED, type Machine } from './machine.ts';
 
 /*
- * The source and what is installed, on arm64. qemu translates machine code and system calls: what is
- * shown is that both are made for the architecture, not how the kernel of such a machine behaves.
+ * What is installed, on arm64. qemu translates machine code and system calls: what is shown is that both are made for
+ * the architecture, not how the kernel of such a machine behaves.
  */
-
-/** Self-tests of kernel sockets, of a relay by splice, and of TLS by the source's bindings of OpenSSL. */
-const SELF_TESTS = [
-  'platform/sockets/sockaddr',
-  'platform/sockets/poller',
-  'platform/sockets/datagrams/control-messages',
-  'platform/sockets/streams/stream-pump',
-  'platform/sockets/streams/stream-socket',
-  'transports/tls/tls-link.slow',
-];
-
-/**
- * What is left out of them: a test that starts Node as a program, which qemu does not translate, and
- * those that compute for seconds.
- */
-const LEFT_OUT =
-  'a listener that closes accepts|outruns its reader|given away|lent|single bytes|any bytes';
 
 /** `EM_AARCH64` of elf(5). */
 const EM_AARCH64 = 183;
@@ -60,29 +42,6 @@ const emulated = (name: string, run: (t: TestContext, machine: Machine) => Promi
   });
 
 describe('on arm64', () => {
-  emulated('the self-tests of the platform pass', async (t, { emulator, node, modules }) => {
-    const [program = '', ...args] = emulator;
-    const files = SELF_TESTS.map((name) => join(ROOT, `test/unit/${name}.test.ts`));
-    const output = await runTool(
-      program,
-      [
-        ...args,
-        node,
-        `--env-file=${join(ROOT, 'test/checked.env')}`,
-        '--test',
-        '--test-isolation=none',
-        '--test-reporter=spec',
-        `--test-skip-pattern=${LEFT_OUT}`,
-        ...files,
-      ],
-      { env: { ...process.env, NODE_PATH: modules, NODE_TEST_CONTEXT: undefined } },
-    );
-    const [, passed] = /^ℹ pass (\d+)$/m.exec(output) ?? [];
-    assert.ok(Number(passed) > 100, output);
-    assert.match(output, /^ℹ skipped 0$/m);
-    t.diagnostic(`${passed} self-tests passed`);
-  });
-
   emulated('the executable serves by kernel sockets, TLS and QUIC', async (t, { emulator }) => {
     const file = await open(at('weir'));
     const head = Buffer.alloc(20);
