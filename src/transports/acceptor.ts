@@ -12,14 +12,14 @@ import { onlyHttp1, onlyHttp2, preferHttp1 } from './tls/alpn.ts';
 import type { SecureServer } from './tls/secure-server.ts';
 import type { UnauthenticatedClients } from './unauthenticated-clients.ts';
 
-/** What makes carriers, by the words of a stream. */
+/** Server implementations of TLS, WebSocket and gRPC, imported on demand. */
 const SERVERS = new OnDemand('server side of', {
   tls: async () => (await import('./tls/secure-server.ts')).secureServer,
   ws: async () => (await import('./ws/server.ts')).WsServer,
   grpc: async () => (await import('./grpc/server.ts')).GrpcServer,
 });
 
-/** Loads what an acceptor with these settings needs. @throws {WeirError} `not_loadable` */
+/** Imports the modules that an acceptor with these settings needs. @throws {WeirError} `not_loadable` */
 export const loadServers = ({ carrier, tls }: InboundStreamSpec): Promise<void> =>
   SERVERS.load([
     ...(tls ? (['tls'] as const) : []),
@@ -33,22 +33,22 @@ export interface StreamDeps {
   readonly unauthenticated: UnauthenticatedClients;
 }
 
-/** How connections become carriers under the current stream settings. */
+/** The processing of accepted connections under one version of the stream settings. */
 interface Way {
   readonly secure: SecureServer | undefined;
   readonly serve: (below: Carrier) => void;
-  /** The server of carriers that share connections; `undefined` for others. */
+  /** The gRPC server, whose carriers share connections; `undefined` for other carriers. */
   readonly shared: GrpcServer | undefined;
 }
 
-/** Makes carriers of accepted connections, by the stream settings of one inbound. */
+/** Turns accepted connections into carriers, by the stream settings of one inbound. */
 export class Acceptor {
   readonly #onCarrier: (carrier: Carrier) => void;
   readonly #deps: StreamDeps;
   #way: Way;
 
   /**
-   * @param stream `undefined` for bare connections; others after `loadServers`.
+   * @param stream the stream settings, after `loadServers`; `undefined` for bare TCP connections.
    * @throws when the certificate cannot be used.
    */
   constructor(
@@ -62,8 +62,8 @@ export class Acceptor {
   }
 
   /**
-   * Takes over a connection. When a handshake fails, it is closed, which is logged at `debug`; a request that is
-   * refused an upgrade is not logged.
+   * Takes ownership of a connection. If a handshake fails, the connection is closed and the failure is logged at
+   * `debug`; a request whose upgrade is refused is not logged.
    */
   accept(accepted: AcceptedConnection): void {
     const { secure, serve } = this.#way;
@@ -85,9 +85,9 @@ export class Acceptor {
   }
 
   /**
-   * Prepares other stream settings, after `loadServers`. The returned function applies them: to connections accepted from
-   * then on, and to new carriers on shared connections, which stay open if the carrier allows it and
-   * TLS is neither added nor removed. Handshakes under way continue with their settings.
+   * Prepares new stream settings, after `loadServers`. The returned function applies them to connections accepted from
+   * then on, and to new carriers on shared connections, which stay open if the carrier allows it and TLS is neither
+   * added nor removed. Handshakes under way continue with their settings.
    *
    * @throws when the certificate cannot be used.
    */
@@ -105,20 +105,17 @@ export class Acceptor {
     };
   }
 
-  /**
-   * Accepts no new carriers on shared connections; open carriers and handshakes under way
-   * continue.
-   */
+  /** Stops accepting carriers on shared connections; open carriers and handshakes in progress continue. */
   close(): void {
     this.#way.shared?.close();
   }
 
-  /** Accepts new carriers on shared connections again, on those that are accepted from now on. */
+  /** Accepts carriers on shared connections again, for connections accepted from now on. */
   open(): void {
     this.#way.shared?.open();
   }
 
-  /** Makes carriers of connections that have their TLS, if any. */
+  /** Returns the function that establishes a carrier on a connection whose TLS handshake, if any, is complete. */
   #linkServer(spec: Exclude<InboundCarrierSpec, { kind: 'grpc' }>): (below: Carrier) => void {
     const onCarrier = this.#onCarrier;
     if (spec.kind === 'raw') return onCarrier;
@@ -137,7 +134,7 @@ export class Acceptor {
     this.#deps.log.debug(`${from}: ${messageOf(error)}`);
   }
 
-  /** @param old the current way, whose server is kept if it can adopt the settings. */
+  /** @param old the setup in use, whose server is kept if it can adopt the settings. */
   #wayOf(stream: InboundStreamSpec | undefined, old: Way | undefined): Way {
     const carrier = carrierSpecOf(stream);
     const { clock, unauthenticated } = this.#deps;

@@ -4,7 +4,7 @@ import type { ByteLink, WireCounter } from '../net/links/link.ts';
 import type { AcceptedConnection } from '../net/sockets/sockets.ts';
 import type { Evictable, ClientPlace, UnauthenticatedClients } from './unauthenticated-clients.ts';
 
-/** An accepted connection with its place among those whose clients have not authenticated. */
+/** An accepted connection, counted among those whose clients have not authenticated. */
 export class CountedConnection implements AcceptedConnection, Evictable {
   readonly remote: Endpoint | undefined;
   readonly local: Endpoint | undefined;
@@ -19,7 +19,7 @@ export class CountedConnection implements AcceptedConnection, Evictable {
     this.#place = unauthenticated.enter(below.remote?.host, this);
   }
 
-  /** The user of the connection calls it when the client has authenticated, and when it is over. */
+  /** Stops counting the connection; called when the client has authenticated, and when the connection has ended. */
   get leave(): () => void {
     return this.#place.leave;
   }

@@ -9,14 +9,14 @@ import type { Dialer } from './dialer.ts';
 import { carrierOver } from './carrier-over.ts';
 import type { TcpDial } from './tls/secure-client.ts';
 
-/** What dials, by the words of a stream. */
+/** Client implementations of TLS, WebSocket and gRPC, imported on demand. */
 const CLIENTS = new OnDemand('client side of', {
   tls: async () => (await import('./tls/secure-client.ts')).secureClient,
   ws: async () => (await import('./ws/client.ts')).WsClient,
   grpc: async () => (await import('./grpc/client.ts')).GrpcClient,
 });
 
-/** Loads what a dialer with these settings needs. @throws {WeirError} `not_loadable` */
+/** Imports the modules that a dialer with these settings needs. @throws {WeirError} `not_loadable` */
 export const loadClients = ({ carrier, tls }: OutboundStreamSpec): Promise<void> =>
   CLIENTS.load([
     ...(tls ? (['tls'] as const) : []),
@@ -27,14 +27,14 @@ export interface DialerDeps {
   readonly resolver: Resolver;
   readonly family: FamilyPolicy;
   readonly clock: Clock;
-  /** The system's when left out. */
+  /** The source of randomness; that of the system by default. */
   readonly random?: RandomSource | undefined;
 }
 
-/** Bare TCP. */
+/** Settings of bare TCP. */
 const BARE: OutboundStreamSpec = { carrier: { kind: 'raw' }, tls: undefined };
 
-/** @param stream `undefined` for bare TCP connections; others after `loadClients`. */
+/** @param stream the stream settings, after `loadClients`; `undefined` for bare TCP connections. */
 export function createDialer(
   server: Endpoint,
   stream: OutboundStreamSpec | undefined,
@@ -74,7 +74,7 @@ export function createDialer(
   }
 }
 
-/** Returns the dial of connections, with TLS if configured. */
+/** Returns the function that opens connections, with TLS if configured. */
 function connectionDial(
   server: Endpoint,
   tls: TlsClientSpec | undefined,
@@ -96,8 +96,8 @@ function connectionDial(
 }
 
 /**
- * WebSocket is HTTP/1.1 and gRPC HTTP/2. Bare TLS offers nothing: an HTTPS proxy that chose `h2`
- * would then expect HTTP/2.
+ * Returns the ALPN protocols to offer: HTTP/1.1 for WebSocket, HTTP/2 for gRPC. Bare TLS offers none: an HTTPS proxy
+ * that chose `h2` would then expect HTTP/2.
  */
 function alpnOf({ kind }: OutboundCarrierSpec): readonly string[] {
   switch (kind) {

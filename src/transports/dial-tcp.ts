@@ -15,7 +15,7 @@ export interface TcpDialOptions {
   readonly signal: AbortSignal;
   /** Called with each address before it is tried. @throws {DialError} to reject it. */
   readonly approach?: Approach | undefined;
-  /** The address of the requesting client; left out for a server of the configuration. */
+  /** The address of the requesting client; `undefined` for a server of the configuration. */
   readonly client?: string | undefined;
   readonly observe?: DialObserver | undefined;
   readonly use?: DatagramUse | undefined;
@@ -25,7 +25,7 @@ export interface TcpDialOptions {
  * Opens a TCP connection to a host by name or address: resolves it under the family policy and
  * races the addresses (RFC 8305).
  *
- * @throws {DialError} with the code of the reason.
+ * @throws {DialError} with the code of the failure.
  */
 export function dialTcp(target: Endpoint, options: TcpDialOptions): Promise<Carrier> {
   return raceAddresses(
@@ -36,7 +36,7 @@ export function dialTcp(target: Endpoint, options: TcpDialOptions): Promise<Carr
   );
 }
 
-/** As `dialTcp`, with `connect` in place of a TCP connection as a link. */
+/** Resolves a host and races its addresses as `dialTcp` does, but calls `connect` to establish each connection. */
 export async function raceAddresses<Made>(
   target: Endpoint,
   { resolver, family, clock, signal, approach, client, observe, use }: TcpDialOptions,

@@ -3,25 +3,25 @@ import type { DialObserver } from '../net/dial-steps.ts';
 import type { Carrier } from '../net/links/link.ts';
 import type { DatagramUse, SocketObserver } from '../net/sockets/sockets.ts';
 
-/** Checks an IP address before a connection to it is made. @throws {DialError} to reject it. */
+/** Called with each IP address before a connection to it is attempted. @throws {DialError} to reject the address. */
 export type Approach = (address: Endpoint) => SocketObserver | undefined;
 
-/** Options of a dial, the same for every carrier. */
+/** Options of a dial, independent of the carrier. */
 export interface DialerOptions {
   readonly signal: AbortSignal;
-  /** Called with each address before it is tried; for a shared connection, that of its first tunnel. */
+  /** Called with each address before it is tried; for a shared connection, for that of its first tunnel only. */
   readonly approach?: Approach | undefined;
-  /** Only dials of the same group share a connection; by default all are of one. */
+  /** Dials share connections only with dials of the same group; by default all belong to one group. */
   readonly group?: string | undefined;
   readonly observe?: DialObserver | undefined;
-  /** For datagrams: the carrier is to end soon after the path to the server has died. */
+  /** The use of the carrier for datagrams, if any: it then ends soon after the path to the server has failed. */
   readonly use?: DatagramUse | undefined;
 }
 
 /** Opens carriers to one server, by the stream settings of one outbound. */
 export interface Dialer {
-  /** @throws {DialError} when the server is not reached, not authenticated or breaks a protocol. */
+  /** @throws {DialError} if the server is unreachable, fails authentication or violates a protocol. */
   dial(options: DialerOptions): Promise<Carrier>;
-  /** Closes the connections that carriers share, and with them these carriers. */
+  /** Closes the shared connections, and with them their carriers. */
   close(): void;
 }

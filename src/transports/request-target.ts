@@ -1,13 +1,13 @@
 /**
- * Paths in requests as Go's net/url escapes them (`URL.EscapedPath`, `url.PathEscape` of Go 1.26): Xray, v2ray, sing-box and
- * mihomo send them so, and their servers compare what they have decoded.
+ * Request targets, escaped as in Go's net/url (`URL.EscapedPath` and `url.PathEscape` of Go 1.26): Xray, v2ray,
+ * sing-box and mihomo send paths in this form, and their servers compare the decoded paths.
  */
 
-/** What `EscapedPath` leaves as it is in a path that was written so. */
+/** Matches an escaped path that `EscapedPath` leaves unchanged. */
 const VALID_PATH = /^[-!$&'()*+,./0-9:;=@A-Z[\]_a-z~%]*$/;
-/** What it escapes in one that has any other character. */
+/** Characters that `EscapedPath` escapes in any other path. */
 const ESCAPED_IN_PATH = /[^-$&+,./0-9:;=@A-Z_a-z~]/gu;
-/** The same for a path that `%` cannot be decoded in. */
+/** Characters that are escaped in a path with invalid percent-encoding. */
 const ESCAPED_BUT_PERCENT = /[^-$&+,./0-9:;=@A-Z_a-z~%]/gu;
 const ESCAPED_IN_SEGMENT = /[^-$&+.0-9:=@A-Z_a-z~]/gu;
 
@@ -20,7 +20,7 @@ const escaped = (text: string, which: RegExp): string =>
         .join(''),
     );
 
-/** The path of a URL that was given as a whole: what was escaped already stays so. */
+/** Escapes the path of a complete URL; existing percent-encoding is kept. */
 function escapedPath(path: string): string {
   if (VALID_PATH.test(path)) return path;
   let decoded: string;
@@ -32,23 +32,23 @@ function escapedPath(path: string): string {
   return escaped(decoded, ESCAPED_IN_PATH);
 }
 
-/** Splits a path from its query, which begins with a question mark. */
+/** Splits a path from its query, which includes the question mark. */
 function splitQuery(path: string): readonly [string, string] {
   const at = path.indexOf('?');
   return at < 0 ? [path, ''] : [path.slice(0, at), path.slice(at)];
 }
 
-/** The request target of a path, which may have a query. */
+/** Returns the request target of a percent-encoded path, which may have a query. */
 export function toRequestTarget(path: string): string {
   const [bare, query] = splitQuery(path);
   return escapedPath(bare) + escaped(query, /[^\x21-\x7e]|#/gu);
 }
 
-/** The same, where the path was given as decoded: a percent sign is one. */
+/** Returns the request target of a decoded path, in which a percent sign is literal. */
 export function toDecodedTarget(path: string): string {
   const [bare, query] = splitQuery(path);
   return escaped(bare, ESCAPED_IN_PATH) + escaped(query, /[^\x21-\x7e]|#/gu);
 }
 
-/** One segment of a path. */
+/** Escapes one segment of a path. */
 export const toPathSegment = (name: string): string => escaped(name, ESCAPED_IN_SEGMENT);

@@ -8,7 +8,7 @@ export interface Evictable {
   evict(cause: Error): void;
 }
 
-/** The place of one client, which leaves when it has authenticated or is gone. */
+/** The entry of one client, removed when the client has authenticated or has disconnected. */
 export class ClientPlace {
   readonly #places: Shares<ClientPlace, string>;
   #client: Evictable | undefined;
@@ -19,7 +19,7 @@ export class ClientPlace {
     this.#client = client;
   }
 
-  /** Idempotent. */
+  /** Removes the client. Idempotent. */
   readonly leave = (): void => {
     this.#client = undefined;
     this.#places.delete(this);
@@ -34,10 +34,10 @@ export class ClientPlace {
 }
 
 /**
- * The clients of all inbounds that have not authenticated: connections from the moment when they are
- * accepted, and tunnels of connections that carry several. Beyond a limit the oldest client of the
- * source with the most of them is disconnected, be it the new one's own source or another's: to
- * authenticate takes a few round trips, whatever a flood of silent clients does.
+ * Tracks the clients of all inbounds that have not authenticated: accepted connections, and tunnels of shared
+ * connections. Beyond a limit the oldest client of the source with the most of them is disconnected, whether or not
+ * that is the source of the new client: since authentication takes only a few round trips, a flood of silent clients
+ * cannot prevent it.
  *
  * Every call takes constant time, however many clients and sources there are.
  */
@@ -47,22 +47,22 @@ export class UnauthenticatedClients {
   readonly #places = new Shares<ClientPlace, string>();
 
   /**
-   * @param limit clients of all sources.
-   * @param share clients of one source.
+   * @param limit limit of clients of all sources.
+   * @param share limit of clients of one source.
    */
   constructor(limit = UNAUTHENTICATED_LIMIT, share = UNAUTHENTICATED_SHARE) {
     this.#limit = limit;
     this.#share = share;
   }
 
-  /** Limits that leave a process with this many descriptors enough of them. */
+  /** Creates a tracker whose limits leave enough descriptors to a process with this many. */
   static within(descriptors: number): UnauthenticatedClients {
     const room = Math.max(1, Math.floor(descriptors * UNAUTHENTICATED_PART));
     const limit = Math.min(UNAUTHENTICATED_LIMIT, room);
     return new UnauthenticatedClients(limit, Math.min(UNAUTHENTICATED_SHARE, Math.ceil(room / 2)));
   }
 
-  /** The most clients of all sources. */
+  /** The limit of clients of all sources. */
   get limit(): number {
     return this.#limit;
   }
@@ -72,10 +72,10 @@ export class UnauthenticatedClients {
   }
 
   /**
-   * Counts a client.
+   * Adds a client.
    *
-   * @param address of the client; `undefined` on a unix socket.
-   * @param client is disconnected when it has to make room, not once it has left.
+   * @param address the client's address; `undefined` on a unix socket.
+   * @param client evicted if room is needed, unless it has left.
    */
   enter(address: string | undefined, client: Evictable): ClientPlace {
     const places = this.#places;

@@ -25,7 +25,7 @@ import { CONNECTION_WINDOW, CONTENT_TYPE, SETTINGS, tunnelPath } from './setting
 import { RequestWatch } from './request-watch.ts';
 import { Tunnels } from './tunnels.ts';
 
-/** New connections made for one dial: the server may be closing the first. */
+/** Number of new connections tried for one dial: the server may be closing the first. */
 const ATTEMPTS = 2;
 
 type GrpcSpec = Extract<OutboundCarrierSpec, { kind: 'grpc' }>;
@@ -39,13 +39,13 @@ interface OpenedCall extends GrpcCall {
   readonly below: Carrier;
 }
 
-/** A connection being made, for which dials wait. */
+/** A connection attempt for which dials wait. */
 interface Connecting {
   readonly dial: RepeatedDial<TunnelConnection>;
   readonly connection: Promise<TunnelConnection>;
 }
 
-/** Connects to the server, with TLS or without. */
+/** Connects to the server, with or without TLS. */
 export type GrpcConnect = (options: {
   readonly signal: AbortSignal;
   readonly approach?: Approach | undefined;
@@ -53,9 +53,8 @@ export type GrpcConnect = (options: {
 }) => Promise<Carrier>;
 
 /**
- * The client side of gRPC tunnels to one server. Tunnels of one group share a connection. One that
- * the server ends, that is full or that does not respond keeps its tunnels, and the next tunnel uses
- * a new one.
+ * The client side of gRPC tunnels to one server. Tunnels of one group share a connection. A connection that the server
+ * is closing, that is full or that does not respond keeps its tunnels; the next tunnel uses a new connection.
  */
 export class GrpcClient {
   readonly #request: readonly HttpField[];
@@ -63,12 +62,12 @@ export class GrpcClient {
   readonly #clock: Clock;
   readonly #open: GrpcConnect;
   readonly #connections = new Set<TunnelConnection>();
-  /** Connections that are being made, by group. */
+  /** Connection attempts by group. */
   readonly #connecting = new Map<string, Connecting>();
   readonly #closing = new AbortController();
 
   /**
-   * @param isSecure whether `open` makes connections with TLS.
+   * @param isSecure whether `open` establishes connections with TLS.
    * @param open connects to the server.
    */
   constructor(
@@ -85,9 +84,8 @@ export class GrpcClient {
   }
 
   /**
-   * Opens a tunnel, which does not wait for the server's response; a call that the server refuses
-   * unprocessed is repeated.
-   * @throws {DialError} when the server is not reached, or accepts no tunnel on a new connection.
+   * Opens a tunnel without waiting for the server's response; a call that the server refuses unprocessed is repeated.
+   * @throws {DialError} if the server cannot be reached, or accepts no tunnel on a new connection.
    */
   async tunnel(options: DialerOptions): Promise<OpenedTunnel> {
     const call = await this.#call(options);
@@ -116,26 +114,26 @@ export class GrpcClient {
         observe?.('carried');
         return fresh.call(use);
       }
-      // Other dials have used it up; each round at least one of them gets a tunnel.
+      // Other dials have used up its capacity; in each round at least one of them gets a tunnel.
       if (fresh.carried) continue;
       fresh.destroy();
       if (++barren === ATTEMPTS) throw this.#failure('the server accepts no tunnels');
     }
   }
 
-  /** Ends all connections, those without tunnels when what released tunnels have left is sent. */
+  /** Closes all connections; those without open tunnels once the remaining data of released tunnels is sent. */
   close(): void {
     this.#closing.abort(new DialError('aborted', 'the outbound was closed'));
     for (const connection of this.#connections) connection.close();
   }
 
-  /** A connection of a group that accepts another tunnel. */
+  /** Returns a connection of a group that accepts another tunnel, if any. */
   #shared(group: string): TunnelConnection | undefined {
     for (const each of this.#connections) if (each.group === group && each.usable) return each;
     return undefined;
   }
 
-  /** The connection that is being made for a group, shared by all dials that wait for one. */
+  /** Returns the connection attempt of a group, shared by all dials that wait for one. */
   #connection(
     signal: AbortSignal,
     group: string,
@@ -175,7 +173,7 @@ export class GrpcClient {
     return new DialError('upstream', `${shownEndpoint(this.#server)}: HTTP/2: ${why}`);
   }
 
-  /** One attempt to connect. */
+  /** Makes one attempt to connect. */
   async #connect(
     group: string,
     signal: AbortSignal,
@@ -200,9 +198,9 @@ export class GrpcClient {
 
 /** One HTTP/2 connection of a client. */
 class TunnelConnection {
-  /** The group of the tunnels that it carries. */
+  /** The group of the tunnels on the connection. */
   readonly group: string;
-  /** Resolves with the server's SETTINGS. */
+  /** Resolves when the server's SETTINGS are received. */
   readonly ready: Promise<void>;
   /** Resolves when the connection is closed. */
   readonly ended: Promise<void>;
@@ -213,7 +211,7 @@ class TunnelConnection {
   readonly #driver: Http2Driver;
   readonly #tunnels: Tunnels;
   readonly #watch: RequestWatch;
-  /** The tunnels of datagrams, which can go by another connection. */
+  /** Tunnels of datagrams, which can move to another connection. */
   readonly #datagrams = new Set<ByteLink>();
   #carried = false;
   #retired = false;
@@ -262,12 +260,12 @@ class TunnelConnection {
       onEmpty: () => this.#rest(),
     });
     this.#watch = new RequestWatch(clock, this.#tunnels.watch, () => this.#onSilent());
-    // The dial that it was made for may have been aborted.
+    // The dial that requested the connection may have been aborted.
     this.#idle = clock.after(IDLE_CONNECTION_MS, () => this.#retire());
     this.#driver.start();
   }
 
-  /** Whether it has carried a tunnel. */
+  /** Whether the connection has carried a tunnel. */
   get carried(): boolean {
     return this.#carried;
   }
@@ -276,24 +274,24 @@ class TunnelConnection {
     return !this.#retired && this.#driver.connection.mayRequest;
   }
 
-  /** Whether the server has sent something recently, and is assumed to respond. */
+  /** Whether data was received from the server recently, so that it is assumed to respond. */
   get isHeard(): boolean {
     return this.#tunnels.watch.silence < REUSE_SILENCE_MS;
   }
 
-  /** Waits for a response of the server; without one the connection is no longer usable. */
+  /** Probes the server; without a response the connection is not used for new tunnels. */
   async probe(): Promise<void> {
     if (!(await this.#tunnels.watch.responds(REUSE_PROBE_MS))) this.#retire();
   }
 
-  /** Opens a tunnel; only while it is usable. */
+  /** Opens a tunnel; only while the connection is usable. */
   call(use: DatagramUse | undefined): OpenedCall {
     const stream = this.#open();
     this.#idle.cancel();
     this.#carried = true;
     const { promise: refused, resolve } = Promise.withResolvers<boolean>();
     const { link, wire } = this.#tunnels.add(stream, (wasRefused) => {
-      // It may refuse the next as well.
+      // The server may refuse the next call as well.
       if (wasRefused) this.#retire();
       resolve(wasRefused);
     });
@@ -304,7 +302,10 @@ class TunnelConnection {
     return { link, wire, refused, below: this.#below, onWritten: this.#watch.onSent };
   }
 
-  /** Ends it: at once with the tunnels in use, otherwise when those that were released have sent the rest. */
+  /**
+   * Closes the connection: at once if tunnels are in use, otherwise once the remaining data of released tunnels is
+   * sent.
+   */
   close(): void {
     if (this.#tunnels.count > 0) this.destroy();
     else this.#retire();
@@ -321,14 +322,16 @@ class TunnelConnection {
     throw new DialError('upstream', `${where}: HTTP/2: the connection takes no more tunnels`);
   }
 
-  /** Streams wait for the server, which may respond again; datagrams go by a new connection. */
+  /**
+   * Called when the server does not respond. Streams wait, since it may recover; datagrams move to a new connection.
+   */
   #onSilent(): void {
     this.#retire();
     const cause = new ProtocolError('HTTP/2: the server does not respond');
     for (const link of this.#datagrams) link.destroy(cause);
   }
 
-  /** Accepts no more tunnels, and closes with the last one. */
+  /** Accepts no more tunnels, and closes the connection with its last one. */
   #retire(): void {
     this.#retired = true;
     if (this.#tunnels.count === 0) this.#driver.close();
@@ -341,7 +344,7 @@ class TunnelConnection {
   }
 }
 
-/** The header list of every call: one array, which a connection encodes once. */
+/** Returns the header list of calls: one array, so that a connection encodes it once. */
 const requestOf = (
   { authority, serviceName }: GrpcSpec,
   isSecure: boolean,
@@ -354,6 +357,6 @@ const requestOf = (
   { name: 'te', value: 'trailers' },
 ];
 
-/** Waits until the signal aborts, which is then a failed dial of `server`. */
+/** Waits for `promise`, or until the signal aborts: then throws the DialError of a failed dial of `server`. */
 const unless = <T>(signal: AbortSignal, server: Endpoint, promise: Promise<T>): Promise<T> =>
   unlessAborted(promise, signal, () => abortedDial(signal, server));

@@ -7,14 +7,14 @@ import { ProtocolError } from '../../net/errors.ts';
  */
 
 const PREFIX_BYTES = 5;
-/** Field 1, length-delimited. */
+/** Tag of field 1, length-delimited. */
 const DATA_TAG = 0x0a;
-/** gRPC libraries reject messages of more than 4 MB. */
+/** Limit of a message in bytes: gRPC libraries reject messages of more than 4 MB. */
 const HUNK_LIMIT = 1 << 20;
-/** The longest varint, of 64 bits. */
+/** Bytes of the longest varint, of 64 bits. */
 const VARINT_BYTES = 10;
 
-/** The pieces of the messages that carry `chunk`; the payload is not copied. */
+/** Encodes `chunk` as messages; the pieces returned share its memory. */
 export function encodeHunks(chunk: Uint8Array): Uint8Array[] {
   const pieces: Uint8Array[] = [];
   for (let at = 0; at < chunk.length; at += HUNK_LIMIT) {
@@ -24,7 +24,7 @@ export function encodeHunks(chunk: Uint8Array): Uint8Array[] {
   return pieces;
 }
 
-/** The prefix and the field header before `length` bytes of payload. */
+/** Encodes the message prefix and the field header of `length` bytes of payload. */
 function hunkHeader(length: number): Buffer {
   const digits = varintLength(length);
   const header = Buffer.allocUnsafe(PREFIX_BYTES + 1 + digits);
@@ -39,7 +39,7 @@ function hunkHeader(length: number): Buffer {
   return header;
 }
 
-/** @param value of up to 32 bits. */
+/** @param value an integer of up to 32 bits. */
 function varintLength(value: number): number {
   let digits = 1;
   for (let rest = value >>> 7; rest > 0; rest >>>= 7) digits++;
@@ -47,44 +47,41 @@ function varintLength(value: number): number {
 }
 
 type State =
-  /** In the five bytes before a message. */
+  /** In the five-byte prefix of a message. */
   | 'prefix'
   | 'tag'
   | 'length'
-  /** In payload. */
+  /** In the payload. */
   | 'data'
-  /** In a field that is skipped. */
+  /** In an unknown field, which is skipped. */
   | 'skip'
-  /** In a varint that is skipped. */
+  /** In the varint of an unknown field, which is skipped. */
   | 'skip-varint';
 
-/**
- * Decodes messages incrementally: payload is passed on at once, whatever the length of its message,
- * and only a few bytes of headers are kept.
- */
+/** Decodes messages incrementally: payload is returned as it arrives, and only a few bytes of headers are buffered. */
 export class HunkDecoder {
   #state: State = 'prefix';
-  /** Bytes of the prefix that were received, and the length in them so far. */
+  /** Number of received bytes of the prefix, and the part of the message length in them. */
   #prefix = 0;
   #length = 0;
-  /** Bytes that remain of the message, and of the field in it. */
+  /** Bytes that remain of the message, and of its current field. */
   #message = 0;
   #field = 0;
-  /** The varint being read. */
+  /** The partial value of the current varint. */
   #value = 0;
   #digits = 0;
   #skipped = false;
 
-  /** Messages that have begun so far: many small ones cost more than their bytes. */
+  /** Number of messages begun so far: small messages cost more than their bytes. */
   messages = 0;
 
-  /** Whether the stream may end here. */
+  /** Whether the received bytes end with a complete message. */
   get atBoundary(): boolean {
     return this.#state === 'prefix' && this.#prefix === 0;
   }
 
   /**
-   * Returns the payload in the next bytes, as parts of `chunk`.
+   * Returns the payload in the next bytes, as subarrays of `chunk`.
    * @throws {ProtocolError} for an invalid message.
    */
   push(chunk: Uint8Array): Uint8Array[] {
@@ -121,7 +118,7 @@ export class HunkDecoder {
     else this.#beginField(this.#value, this.#skipped ? 'skip' : 'data');
   }
 
-  /** One byte for compression, four for the length. */
+  /** Processes a byte of the prefix: one for compression, then four for the length. */
   #takePrefix(byte: number): void {
     if (this.#prefix === 0) {
       if (byte === 1) {
@@ -147,7 +144,7 @@ export class HunkDecoder {
     this.#nextField();
   }
 
-  /** A field number and a wire type; protobuf skips unknown fields. */
+  /** Processes the tag of a field: its number and wire type. Unknown fields are skipped, as in protobuf. */
   #takeTag(tag: number): void {
     this.#skipped = tag !== DATA_TAG;
     switch (tag % 8) {
@@ -188,7 +185,7 @@ export class HunkDecoder {
   }
 }
 
-/** A message that cannot be decoded, and what grpc-go says of it (26.7.28 of Xray). */
+/** An invalid message, with the text that grpc-go reports for it (as in Xray 26.7.28). */
 export class HunkError extends ProtocolError {
   readonly grpcMessage: string;
 

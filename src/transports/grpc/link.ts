@@ -12,7 +12,7 @@ import { encodeHunks, HunkDecoder, HunkError } from './hunks.ts';
 import { invalidMessage } from './refusals.ts';
 import type { TunnelMeter } from './wire-share.ts';
 
-/** Bytes passed to the reader at once: those of one read of the link below. */
+/** Bytes passed to the reader at once: as many as one read of the underlying link returns. */
 const READ_BYTES = 128 << 10;
 
 export interface GrpcLinkOptions {
@@ -20,34 +20,34 @@ export interface GrpcLinkOptions {
   readonly meter: TunnelMeter;
   /** The trailers that a server sends after the last message; `undefined` for clients. */
   readonly trailers: readonly HttpField[] | undefined;
-  /** Called once: at the response, with false, or at the end, with whether the call was refused. */
+  /** Called once with whether the call was refused: with false at the response, otherwise at the end. */
   readonly onSettled: (wasRefused: boolean) => void;
-  /** Called once: when the link was destroyed or has closed by itself. */
+  /** Called once, when the link was destroyed or has closed normally. */
   readonly onReleased: () => void;
 }
 
 /**
- * One tunnel, a stream of an HTTP/2 connection, as a ByteLink. END_STREAM is the half-close; a
- * reset, or a status of the server other than OK, is a failure.
+ * One tunnel, a stream of an HTTP/2 connection, as a ByteLink. END_STREAM is the half-close; RST_STREAM, or a status
+ * other than OK from the server, is a failure.
  */
 export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
   readonly #stream: Http2Stream;
   readonly #options: GrpcLinkOptions;
   readonly #decoder = new HunkDecoder();
   #closing: PromiseWithResolvers<void> | undefined;
-  /** Whether this side was ended by END_STREAM, or by the peer after its own end. */
+  /** Whether the sending side has ended, by END_STREAM or because the peer has closed the stream. */
   #isWriteOver = false;
-  /** The status other than OK that follows the last byte. */
+  /** The error of a status other than OK, reported after the last byte. */
   #status: ProtocolError | undefined;
-  /** Why writing failed after the peer had ended its side. */
+  /** The reason why writes fail after the peer has ended its side. */
   #cause: Error | undefined;
   #isSettled = false;
-  /** Counts messages, from the first frame that has several. */
+  /** Limits messages decoded per turn of the event loop, from the first frame with several of them on. */
   #units: UnitShare | undefined;
-  /** Whether other connections have their turn: nothing is decoded, and the window closes. */
+  /** Whether decoding is paused for other connections; the flow-control window then closes. */
   #isPaused = false;
 
-  /** Takes an open stream over. */
+  /** Takes ownership of an open stream. */
   constructor(stream: Http2Stream, options: GrpcLinkOptions) {
     super(options.clock, CARRIER_LINGER_MS);
     this.#stream = stream;
@@ -83,7 +83,7 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
     this.failAll(cause ?? LINK_CLOSED, cause);
   }
 
-  // ---- what the stream reports ----
+  // ---- events of the stream ----
 
   onResponse(status: number, fields: readonly HttpField[]): void {
     this.#settleCall(false);
@@ -109,7 +109,7 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
       return;
     }
     this.stopLinger();
-    // Nothing would read what the peer still sends.
+    // Data that the peer still sends would not be read.
     this.#stream.reset(Http2ErrorCode.NO_ERROR);
   }
 
@@ -124,7 +124,7 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
       this.#release();
       return;
     }
-    // The peer has ended its side, which may still be read.
+    // Data that was received before the peer ended its side may still be read.
     this.writeEnded = true;
     if (code === Http2ErrorCode.NO_ERROR) {
       // The server has finished the call: the client need not end it (RFC 9113 §8.1).
@@ -162,7 +162,7 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
     const pieces = encodeHunks(chunk);
     for (const piece of pieces) {
       this.#options.meter.addSent(piece.length);
-      // One message is its header and the chunk itself, not a part of it.
+      // For a single message, `piece` is its header or the chunk itself, not a part of the chunk.
       stream.push(piece, isOwned && piece.length === chunk.length && pieces.length === 2);
     }
     return stream.flush();
@@ -185,17 +185,17 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
     return !this.#stream.localEnded;
   }
 
-  /** Constant, so that a link lingers for CARRIER_LINGER_MS and no longer. */
+  /** Constant, so that a link lingers for exactly CARRIER_LINGER_MS. */
   protected override get untaken(): number {
     return 0;
   }
 
-  /** The connection keeps what was sent on it in order. */
+  /** Number of bytes queued in the stream; a RST_STREAM is sent after the bytes that are already on the connection. */
   protected override get undelivered(): number {
     return this.#stream.queued;
   }
 
-  /** END_STREAM is sent after all that is queued. */
+  /** Whether writing has ended; END_STREAM is sent after all queued data. */
   protected override get isWriteOver(): boolean {
     return this.#isWriteOver || this.#cause !== undefined;
   }
@@ -208,7 +208,7 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
     this.#release();
   }
 
-  /** Both sides have ended: the link closes by itself. */
+  /** Closes the link once both sides have ended. */
   protected override settle(): boolean {
     const isSettled = super.settle(this.#cause);
     if (isSettled) this.#release();
@@ -220,7 +220,7 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
     this.#options.onReleased();
   }
 
-  /** The payload in bytes of messages, in memory of its own; `undefined` when there is none. */
+  /** Decodes messages into a new buffer with their payload; `undefined` if there is none. */
   #decode(pieces: readonly Uint8Array[]): Uint8Array | undefined {
     const parts: Uint8Array[] = [];
     const before = this.#decoder.messages;
@@ -238,7 +238,7 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
     return parts.length === 0 ? undefined : joined(parts);
   }
 
-  /** Counts messages of so many frames; a message of each is what peers send. */
+  /** Counts messages beyond one per frame, which is what peers normally send. */
   #count(messages: number, frames: number): void {
     if (messages <= frames) return;
     const turn = (this.#units ??= new UnitShare()).take(messages * UnitCost.frame);
@@ -250,7 +250,7 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
     });
   }
 
-  /** The peer's side has ended and was read. */
+  /** Ends reading, after the peer has ended its side and all data was read. */
   #endReads(): void {
     const error = this.#decoder.atBoundary
       ? this.#status
@@ -263,7 +263,7 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
     this.settle();
   }
 
-  /** Ends a call with a message that cannot be decoded as grpc-go does: a server by a status, a client by CANCEL. */
+  /** Ends a call with an invalid message as grpc-go does: a server with a status, a client with CANCEL. */
   #endInvalid(error: HunkError): void {
     const stream = this.#stream;
     if (!this.#options.trailers || this.writeEnded) {
@@ -296,14 +296,16 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
 
 const failure = (reason: string): ProtocolError => new ProtocolError(`gRPC: ${reason}`);
 
-/** A status other than OK, in trailers or in a response that consists of them. */
+/** Returns the error of a status other than OK, in trailers or in a trailers-only response. */
 function statusErrorOf(fields: readonly HttpField[]): ProtocolError | undefined {
   const status = valueOf(fields, 'grpc-status');
   if (status === undefined || status === '0') return undefined;
   return failure(`the server ended the call with status ${status}`);
 }
 
-/** Shared by all tunnels of a connection: an error with its stack costs as much as the rest of their end. */
+/**
+ * Shared by all tunnels of a connection: an error with its stack costs as much as everything else that ends a tunnel.
+ */
 const LOST = failure('the connection of the tunnel was lost');
 
 function errorOf({ by, code, cause }: StreamEnd): Error {

@@ -4,21 +4,19 @@ import type { Http2Driver } from '../../http/http2/http2-driver.ts';
 import { PROBE_INTERVAL_MS, PROBE_RESPONSE_MS } from '../limits.ts';
 
 /**
- * Closes a connection whose peer has vanished. After PROBE_INTERVAL_MS without a byte, with tunnels
- * or without, the peer is probed; without a response within PROBE_RESPONSE_MS the connection is
- * closed.
+ * Closes a connection whose peer has vanished. After PROBE_INTERVAL_MS without a received byte, with or without
+ * tunnels, the peer is probed; without a response within PROBE_RESPONSE_MS the connection is closed.
  *
- * The probe is an empty SETTINGS frame, which must be acknowledged at once (RFC 9113 §6.5.3). A
- * PING does not serve: servers on grpc-go close connections of clients that send one more often than
- * every five minutes.
+ * The probe is an empty SETTINGS frame, which must be acknowledged at once (RFC 9113 §6.5.3). A PING is not used:
+ * servers on grpc-go close connections of clients that send one more often than every five minutes.
  *
- * `src/dns/exchanges/silence-watch.ts` has a different task and shares no code: its pending queries are the probe,
+ * `src/dns/exchanges/silence-watch.ts` serves another purpose and shares no code: its pending queries are the probe,
  * and it also closes idle connections.
  */
 export class PeerWatch {
   readonly #driver: Http2Driver;
   readonly #clock: Clock;
-  /** The probe under way. */
+  /** The probe in progress. */
   #probing: PromiseWithResolvers<boolean> | undefined;
   #timer: Timer;
 
@@ -28,12 +26,12 @@ export class PeerWatch {
     this.#timer = clock.after(PROBE_INTERVAL_MS, this.#check);
   }
 
-  /** The time since the last received byte, in milliseconds. */
+  /** Milliseconds since the last received byte. */
   get silence(): number {
     return this.#clock.now() - this.#driver.heardAt;
   }
 
-  /** Probes the peer; resolves with whether any byte was received within `milliseconds`. */
+  /** Probes the peer; resolves to whether any byte was received within `milliseconds`. */
   async responds(milliseconds: number): Promise<boolean> {
     const driver = this.#driver;
     const before = driver.bytesReceived;
@@ -48,7 +46,7 @@ export class PeerWatch {
     }
   }
 
-  /** The connection is over. */
+  /** Stops watching, when the connection has ended. */
   stop(): void {
     this.#timer.cancel();
     this.#probing?.resolve(false);

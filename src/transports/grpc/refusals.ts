@@ -1,9 +1,9 @@
 import { type HttpField, valueOf } from '../../http/fields/field.ts';
 import { CONTENT_TYPE } from './settings.ts';
 
-/*
- * Responses to requests that are not for a tunnel, and to messages that are none: those of grpc-go, on which the servers of most
- * programs run, message for message. A server with responses of its own is recognised by them.
+/**
+ * Responses to requests that do not open a tunnel, and to invalid messages: identical to those of grpc-go, on which
+ * most servers run, so that responses do not identify the server.
  */
 
 /** Status codes of gRPC. */
@@ -12,14 +12,14 @@ const UNIMPLEMENTED = 12;
 const INTERNAL = 13;
 
 /**
- * Characters of a message. A longer one is left out: by header compression a client could name in a
- * few bytes what takes kilobytes to send back.
+ * Limit of a message in characters. A longer message is omitted: with header compression a client could cause responses
+ * of kilobytes with requests of a few bytes.
  */
 const MESSAGE_LIMIT = 200;
 
 /**
- * The response to a request with these fields; `undefined` for one that opens a tunnel.
- * @param paths of tunnels.
+ * Returns the response that refuses a request; `undefined` for one that opens a tunnel.
+ * @param paths the paths of tunnels.
  */
 export function refusalOf(
   fields: readonly HttpField[],
@@ -43,10 +43,10 @@ export function refusalOf(
   return response('200', UNIMPLEMENTED, text);
 }
 
-/** The trailers of a call whose messages cannot be decoded. @param text of grpc-go */
+/** Returns the trailers of a call with an invalid message. @param text the error text of grpc-go */
 export const invalidMessage = (text: string): readonly HttpField[] => statusOf(INTERNAL, text);
 
-/** `application/grpc`, also with a subtype such as `+proto` or parameters. */
+/** Whether a content type is `application/grpc`, with or without a subtype such as `+proto` or parameters. */
 const isGrpc = (contentType: string): boolean => /^application\/grpc(?:$|[+;])/i.test(contentType);
 
 function unknown(path: string, paths: ReadonlySet<string>): string {
@@ -75,7 +75,7 @@ function statusOf(code: number, text: string): readonly HttpField[] {
   return [...fields, { name: 'grpc-message', value: percentEncoded(text) }];
 }
 
-/** Encodes what a `grpc-message` may not have: all but visible ASCII and spaces, and `%`. */
+/** Percent-encodes a `grpc-message`: `%` and all characters but visible ASCII and spaces. */
 const percentEncoded = (text: string): string =>
   text.replace(/[^\x20-\x7e]|%/g, (character) =>
     [...Buffer.from(character)]

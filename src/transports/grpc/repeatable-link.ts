@@ -6,10 +6,10 @@ import type { ByteLink, WireCounter } from '../../net/links/link.ts';
 import { abortReason, unlessAborted } from '../../net/time/unless-aborted.ts';
 import { UPGRADE_MS } from '../limits.ts';
 
-/** Sent bytes that are kept until the server responds: requests of protocols and first payloads. */
+/** Sent bytes that are kept until the server responds: they suffice for protocol requests and first payloads. */
 export const KEPT_BYTES = 64 << 10;
 
-/** Calls made for one link before its refusal is final. */
+/** Number of calls made for one link before a refusal is final. */
 const CALLS = 3;
 
 /** One call of a tunnel method. */
@@ -17,18 +17,18 @@ export interface GrpcCall {
   readonly link: ByteLink;
   readonly wire: WireCounter;
   /**
-   * Resolves with whether the server has processed nothing of the call: it was refused, or is one
-   * that a GOAWAY leaves out. Resolves at the response, or at the end of the call.
+   * Resolves to whether the server has processed nothing of the call: it refused the call, or did not process it before
+   * its GOAWAY. Resolves at the response, or at the end of the call.
    */
   readonly refused: Promise<boolean>;
-  /** Called after each write, where the server's silence is to be noticed soon. */
+  /** Called after each write, if the server's silence is to be detected soon. */
   readonly onWritten?: (() => void) | undefined;
 }
 
 /**
- * A tunnel that calls again when the server refuses its call, on another connection and with the
- * same bytes, which is safe (RFC 9113 section 8.7). Servers refuse calls that reach them after they
- * have sent a GOAWAY: when they are reloaded, and nginx after every thousandth request.
+ * A tunnel that repeats a refused call with the same bytes on another connection, which is safe (RFC 9113 §8.7).
+ * Servers refuse calls that arrive after they have sent a GOAWAY: when they are reloaded, and nginx after every
+ * thousandth request.
  */
 export class RepeatableLink implements ByteLink, WireCounter {
   readonly closed: Promise<Error | undefined>;
@@ -36,20 +36,20 @@ export class RepeatableLink implements ByteLink, WireCounter {
   readonly #again: (signal: AbortSignal) => Promise<GrpcCall>;
   readonly #resolveClosed: (cause: Error | undefined) => void;
   #current: GrpcCall;
-  /** Resolves with whether another call has replaced the current one. */
+  /** Resolves to whether another call has replaced the current one. */
   #replaced: Promise<boolean>;
-  /** The bytes sent so far; `undefined` once they can no longer be repeated. */
+  /** The bytes sent so far; `undefined` once the call can no longer be repeated. */
   #kept: Uint8Array[] | undefined = [];
   #keptBytes = 0;
   #ended = false;
   /** The time limit of the call that is to replace a refused one. */
   #repeating: Deadline | undefined;
   #isDestroyed = false;
-  /** Why it was destroyed, if it was for a reason. */
+  /** The error that the link was destroyed with, if any. */
   #cause: Error | undefined;
   #calls = 1;
   #failure: Error | undefined;
-  /** Wire bytes of calls that were refused. */
+  /** Wire bytes of refused calls. */
   #readBefore = 0;
   #writtenBefore = 0;
 
@@ -87,7 +87,7 @@ export class RepeatableLink implements ByteLink, WireCounter {
   }
 
   write(chunk: Uint8Array, isOwned?: boolean): Promise<void> | undefined {
-    // Bytes that may be sent again must be kept.
+    // The bytes must be kept, since they may be sent again.
     if (this.#kept || this.#ended) return this.writeOutput([chunk]);
     this.#current.onWritten?.();
     return this.#current.link.write(chunk, isOwned);
@@ -98,7 +98,7 @@ export class RepeatableLink implements ByteLink, WireCounter {
     // After the end the write rejects, and must not be repeated.
     if (!this.#kept || this.#ended) return this.#current.link.writeOutput(chunks, isOwned);
     for (const chunk of chunks) this.#keptBytes += chunk.length;
-    // Bytes written while the call is repeated have not been sent, and their writers wait.
+    // Bytes written while the call is repeated have not been sent yet, and their writers wait.
     if (this.#keptBytes <= KEPT_BYTES || this.#repeating) this.#kept.push(...chunks);
     else this.#forget();
     const replaced = this.#replaced;
@@ -129,7 +129,7 @@ export class RepeatableLink implements ByteLink, WireCounter {
     this.#forget();
     this.#isDestroyed = true;
     this.#cause ??= cause;
-    // Many calls may end at once: an error is made only if something is rejected with it.
+    // Many calls may end at once: an error is created only if something is rejected with it.
     this.#repeating?.abort(this.#destroyedError());
   }
 
@@ -142,12 +142,15 @@ export class RepeatableLink implements ByteLink, WireCounter {
     return this.read(signal);
   }
 
-  /** Throws the error of an operation, unless its call was replaced by one that repeats it. */
+  /** Throws the error of an operation, unless another call was made that repeats the operation. */
   async #unlessReplaced(replaced: Promise<boolean>, error: unknown): Promise<void> {
     if (this.#isDestroyed || !(await replaced)) throw this.#failure ?? error;
   }
 
-  /** Uses callbacks: the frame of an async function would be kept until the server responds. */
+  /**
+   * Makes the next call after a refusal. Uses callbacks: the frame of an async function would be kept until the server
+   * responds.
+   */
   #replace(call: GrpcCall): Promise<boolean> {
     return call.refused.then((refused) => {
       if (refused && this.#kept && this.#calls < CALLS) return this.#repeat(call);
@@ -174,13 +177,13 @@ export class RepeatableLink implements ByteLink, WireCounter {
     }
   }
 
-  /** Sends the kept bytes again; they are few, so that no writer needs to wait. */
+  /** Sends the kept bytes on the next call. They are few, so writers do not wait. */
   #follow(old: GrpcCall, next: GrpcCall): void {
     this.#readBefore += old.wire.bytesRead;
     this.#writtenBefore += old.wire.bytesWritten;
     this.#current = next;
     this.#replaced = this.#replace(next);
-    // A failure is reported by reads and by later writes.
+    // A failure is reported by reads and later writes.
     next.link.writeOutput(this.#kept ?? [])?.catch(() => undefined);
     if (this.#keptBytes > KEPT_BYTES) this.#forget();
     if (this.#ended) next.link.closeWrite().catch(() => undefined);

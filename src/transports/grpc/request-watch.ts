@@ -5,9 +5,9 @@ import type { PeerWatch } from './peer-watch.ts';
 type WatchedPeer = Pick<PeerWatch, 'silence' | 'responds'>;
 
 /**
- * Detects a server that is gone while something is sent to it: the path of a connection dies with the address
- * that it was made from, and TCP notices after a quarter of an hour. `PeerWatch` has more patience, since it ends
- * the connection with all its tunnels; this only stops its use for what could go by a new connection.
+ * Detects a server that does not respond to sent data: the path of a connection fails with its local address, which TCP
+ * detects only after a quarter of an hour. `PeerWatch` waits longer, since it closes the connection with all its
+ * tunnels; `RequestWatch` only moves datagrams and new tunnels to another connection.
  */
 export class RequestWatch {
   readonly #clock: Clock;
@@ -24,13 +24,13 @@ export class RequestWatch {
     this.#onSilent = onSilent;
   }
 
-  /** To be called after each request and each datagram; begins a watch unless one is under way. */
+  /** Called after each request and each datagram; starts a watch unless one is in progress. */
   readonly onSent = (): void => {
     this.#sentAt = this.#clock.now();
     if (!this.#timer && !this.#isProbing) this.#arm(REQUEST_SILENCE_MS);
   };
 
-  /** Ends the watch. */
+  /** Ends the current watch. */
   stop(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -41,7 +41,7 @@ export class RequestWatch {
       this.#timer = undefined;
       const { silence } = this.#peer;
       if (silence >= REQUEST_SILENCE_MS) void this.#probe();
-      // What was received may be a response to something earlier.
+      // The received data may be a response to something sent earlier.
       else if (this.#sentAt >= this.#clock.now() - silence) this.#arm(REQUEST_SILENCE_MS - silence);
     });
   }

@@ -23,20 +23,20 @@ type GrpcSpec = Extract<InboundCarrierSpec, { kind: 'grpc' }>;
 export interface GrpcTunnel {
   readonly link: ByteLink;
   readonly wire: WireCounter;
-  /** On a server: see `Carrier`. */
+  /** Called when the client of a server's tunnel has authenticated; see `Carrier`. */
   readonly onAuthenticated?: (() => void) | undefined;
   readonly onOver?: (() => void) | undefined;
 }
 
-// Constant arrays, so that each is encoded once per connection.
+// Constant arrays, so that a connection encodes each of them once.
 
 const CONTENT: HttpField = { name: 'content-type', value: CONTENT_TYPE };
 const OK: readonly HttpField[] = [{ name: ':status', value: '200' }, CONTENT];
 const TRAILERS: readonly HttpField[] = [{ name: 'grpc-status', value: '0' }];
-/** Accepts tunnels on HTTP/2 connections. Other requests get the responses of a gRPC server. */
+/** Accepts tunnels on HTTP/2 connections. Other requests are answered as by a gRPC server. */
 export class GrpcServer {
   #paths: ReadonlySet<string>;
-  /** The last header list that was accepted: most requests of a connection share one. */
+  /** The last accepted header list: most requests of a connection share one. */
   #accepted: readonly HttpField[] | undefined;
   readonly #clock: Clock;
   readonly #unauthenticated: UnauthenticatedClients;
@@ -51,15 +51,15 @@ export class GrpcServer {
     this.#unauthenticated = unauthenticated;
   }
 
-  /** Changes the settings for new tunnels, those on open connections included. */
+  /** Changes the settings of new tunnels, also on open connections. */
   update(spec: GrpcSpec): void {
     this.#paths = pathsOf(spec);
     this.#accepted = undefined;
   }
 
   /**
-   * Serves a connection, after its TLS handshake if it has one. Until one of its tunnels has authenticated
-   * it may have few, and it is closed if none does within FIRST_TUNNEL_MS.
+   * Serves a connection, after its TLS handshake, if any. Until one of its tunnels has authenticated the connection may
+   * have only UNPROVEN_TUNNELS tunnels, and it is closed after FIRST_TUNNEL_MS.
    */
   serve(below: Carrier, onTunnel: (tunnel: GrpcTunnel) => void): void {
     let isProven = false;
@@ -127,9 +127,9 @@ export class GrpcServer {
   }
 
   /**
-   * Accepts no new tunnels: sends GOAWAY, after which clients connect anew. Open tunnels continue.
-   * Requests that the client sends before it has received the GOAWAY are refused, which it may
-   * repeat on another connection (RFC 9113 section 8.7), so this is for an address that is closed.
+   * Stops accepting tunnels: sends GOAWAY, after which clients use new connections. Open tunnels continue. Requests
+   * sent before the client receives the GOAWAY are refused; the client may repeat them on another connection (RFC 9113
+   * §8.7), so call this only if the address is closed.
    */
   close(): void {
     this.#closed = true;
@@ -141,7 +141,7 @@ export class GrpcServer {
     this.#closed = false;
   }
 
-  /** The response to a request that is not for a tunnel. */
+  /** Returns the response that refuses a request; `undefined` for one that opens a tunnel. */
   #refusalOf(fields: readonly HttpField[]): readonly HttpField[] | undefined {
     if (fields === this.#accepted) return undefined;
     const refusal = refusalOf(fields, this.#paths);

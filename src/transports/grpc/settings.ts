@@ -5,46 +5,49 @@ import { UNPROVEN_TUNNELS } from '../limits.ts';
 import { toPathSegment, toRequestTarget } from '../request-target.ts';
 
 /**
- * The window of a stream: 64 KB would limit a tunnel to 640 KB/s at a round trip of 100 ms. With
- * many tunnels it is smaller, see StreamWindow.
+ * Initial flow-control window of a stream in bytes: 64 KB would limit a tunnel to 640 KB/s at a round trip of 100 ms.
+ * With many tunnels it is smaller; see `StreamWindow`.
  */
 const STREAM_WINDOW = 2 << 20;
 
-/** The SETTINGS that either side sends. */
+/** The SETTINGS that both clients and servers send. */
 export const SETTINGS: Http2Settings = {
   enablePush: false,
   initialWindowSize: STREAM_WINDOW,
   maxHeaderListSize: HEADER_LIST_LIMIT,
 };
 
-/** The window of a whole connection; unread data of a stalled tunnel does not count against it. */
+/** Flow-control window of a connection in bytes; unread data of a stalled tunnel does not count against it. */
 export const CONNECTION_WINDOW = 16 << 20;
 
-/** Concurrent tunnels on one connection, which may carry all flows of a peer. */
+/** Limit of concurrent tunnels on one connection, which may carry all flows of a peer. */
 const TUNNEL_LIMIT = 8192;
 
 export const CONTENT_TYPE = 'application/grpc';
 
 type Method = 'Tun' | 'TunMulti';
 
-/** The path of a method: the name is one segment, as for Xray and sing-box. */
+/** Returns the path of a method; the service name is escaped as one path segment, as in Xray and sing-box. */
 export const tunnelPath = (serviceName: string, method: Method): string =>
   `/${toPathSegment(serviceName)}/${method}`;
 
-/** The paths by which clients call a method: v2ray's do not escape the name, and others less of it. */
+/**
+ * Returns the paths by which clients call a method: v2ray does not escape the service name, and other clients escape
+ * less of it.
+ */
 export const tunnelPaths = (serviceName: string, method: Method): readonly string[] => [
   tunnelPath(serviceName, method),
   `/${serviceName}/${method}`,
   toRequestTarget(`/${serviceName}/${method}`),
 ];
 
-/** Unread data of all tunnels of a connection that their windows should allow, in bytes. */
+/** Bytes of unread data that the windows of all tunnels of a connection should allow. */
 const HELD_LIMIT = 64 << 20;
-/** The same for a peer that ignores reduced windows: it bounds the number of tunnels. */
+/** Bytes of unread data that a peer which ignores reduced windows can cause; limits the number of tunnels. */
 const HELD_BOUND = 512 << 20;
 const SMALLEST_WINDOW = 64 << 10;
 
-/** How many tunnels a peer may have at once when each has a window of `size` bytes. */
+/** Returns how many tunnels of `size` bytes of window a peer may have at once. */
 const tunnelLimit = (size: number): number => Math.min(TUNNEL_LIMIT, Math.floor(HELD_BOUND / size));
 
 /**
@@ -56,24 +59,24 @@ export class StreamWindow {
   readonly #connection: Http2Connection;
   readonly #limitsTunnels: boolean;
   #size = STREAM_WINDOW;
-  /** Tunnels that the peer may have, as announced; 0 where this side opens them. */
+  /** The announced limit of the peer's tunnels; 0 if this side opens the tunnels. */
   #limit: number;
   #isProven = false;
   #tunnels = 0;
-  /** One change at a time. */
+  /** Whether a SETTINGS frame is unacknowledged: only one change is made at a time. */
   #changing = false;
 
-  /** @param limitsTunnels whether it is the peer that opens tunnels. */
+  /** @param limitsTunnels whether the peer opens the tunnels. */
   constructor(connection: Http2Connection, limitsTunnels: boolean) {
     this.#connection = connection;
     this.#limitsTunnels = limitsTunnels;
     this.#limit = this.#limitFor(STREAM_WINDOW);
   }
 
-  /** A tunnel of the peer has authenticated: it may have more than UNPROVEN_TUNNELS. */
+  /** Called when a tunnel of the peer has authenticated: the peer may open more than UNPROVEN_TUNNELS. */
   prove(): void {
     this.#isProven = true;
-    // At once, and not with a change of windows that may be under way: further ones may wait for it.
+    // Sent at once, not after a pending change of windows: further tunnels may wait for it.
     this.#limit = this.#limitFor(STREAM_WINDOW);
     this.#connection.changeSettings({ maxConcurrentStreams: this.#limit }, () => undefined);
     this.adjust(this.#tunnels);

@@ -16,7 +16,7 @@ export interface TunnelsOptions {
   readonly onEmpty: () => void;
 }
 
-/** The tunnels of one connection with its stream window, its wire counter and its watch. */
+/** The tunnels of one connection, with its stream window, its byte counter and its watch. */
 export class Tunnels {
   readonly watch: PeerWatch;
   readonly #options: TunnelsOptions;
@@ -24,7 +24,7 @@ export class Tunnels {
   readonly #window: StreamWindow;
   #count = 0;
 
-  /** @param wire counts the bytes of the connection. */
+  /** @param wire the byte counter of the connection. */
   constructor(driver: Http2Driver, wire: WireCounter, options: TunnelsOptions) {
     this.watch = new PeerWatch(driver, options.clock);
     this.#options = options;
@@ -33,7 +33,7 @@ export class Tunnels {
     this.#window = new StreamWindow(driver.connection, options.trailers !== undefined);
   }
 
-  /** A client has authenticated: it may open more tunnels. */
+  /** Called when a client has authenticated: it may open more tunnels. */
   prove(): void {
     this.#window.prove();
   }
@@ -42,7 +42,7 @@ export class Tunnels {
     return this.#count;
   }
 
-  /** Makes a tunnel from a stream, which the tunnel then owns. */
+  /** Creates a tunnel that takes ownership of a stream. */
   add(
     stream: Http2Stream,
     onSettled: (wasRefused: boolean) => void = () => undefined,

@@ -23,7 +23,7 @@ export class WireShare {
     this.#wire = wire;
   }
 
-  /** Adds a tunnel; its counter is final once `leave` was called. */
+  /** Adds a tunnel; its counter is final once `leave` is called. */
   join(): Share {
     return new Share(new Account(this.#read), new Account(this.#written), this.#settle);
   }
@@ -57,7 +57,7 @@ export class Share implements WireCounter, TunnelMeter {
     return this.#written.bytes;
   }
 
-  /** Bytes moved after `leave` are overhead of the others. */
+  /** Counts received payload. Bytes after `leave` become overhead of the other tunnels. */
   addReceived(bytes: number): void {
     if (!this.#left) this.#read.add(bytes);
   }
@@ -75,11 +75,11 @@ export class Share implements WireCounter, TunnelMeter {
   }
 }
 
-/** The time between two distributions of overhead. */
+/** The period between two distributions of overhead. */
 interface Epoch {
-  /** Bytes that the tunnels moved in it. */
+  /** Bytes that the tunnels moved during the epoch. */
   moved: number;
-  /** The overhead to distribute; known when the epoch is over. */
+  /** The overhead to distribute in bytes; set at the end of the epoch. */
   overhead: number | undefined;
 }
 
@@ -94,10 +94,10 @@ class Direction {
     this.epoch.moved += bytes;
   }
 
-  /** Ends the epoch when there is overhead and a tunnel that moved bytes. */
+  /** Ends the epoch if there is overhead and a tunnel that moved bytes. */
   settle(total: number): void {
     const overhead = total - this.#accounted;
-    // Below zero: payload that was written and is not on the wire yet.
+    // Negative if written payload has not been sent yet.
     if (overhead <= 0 || this.epoch.moved <= 0) return;
     this.epoch.overhead = overhead;
     this.#accounted += overhead;
@@ -105,11 +105,11 @@ class Direction {
   }
 }
 
-/** The bytes of one tunnel in one direction. It takes its share of an epoch when it is read. */
+/** The bytes of one tunnel in one direction. The share of an epoch is added when the count is read. */
 class Account {
   readonly #direction: Direction;
   #epoch: Epoch;
-  /** What it moved in that epoch. */
+  /** Bytes that the tunnel moved during that epoch. */
   #moved = 0;
   #own = 0;
   #overhead = 0;
@@ -131,7 +131,7 @@ class Account {
     this.#direction.add(bytes);
   }
 
-  /** Bytes moved in the current epoch get no share of its overhead. */
+  /** Stops counting: bytes moved in the current epoch get no share of its overhead. */
   leave(): void {
     this.#collect();
     this.#epoch.moved -= this.#moved;

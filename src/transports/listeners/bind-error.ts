@@ -1,6 +1,6 @@
 import { codeOf, messageOf, WeirError } from '../../errors.ts';
 
-/** A listener that could not be bound. */
+/** The failure to bind a listener. */
 export class BindError extends WeirError {
   constructor(where: string, cause: unknown) {
     super('bind', `cannot listen on ${where}: ${bindReason(cause)}`, {
@@ -10,18 +10,18 @@ export class BindError extends WeirError {
   }
 }
 
-/** Whether an error of `bind` means that the address, or the name or a route of a device, is taken. */
+/** Whether an error of `bind` means that the address, the device name or a route of the device is in use. */
 export const isInUse = (error: unknown): boolean => {
   const code = error instanceof Error ? codeOf(error.cause) : undefined;
   return code === 'EADDRINUSE' || code === 'EEXIST';
 };
 
-/** Ports below need a privilege on Unix systems. */
+/** Ports below this one require a privilege on Unix systems. */
 const UNPRIVILEGED = 1024;
 
-/** What can be done about an address that could not be bound. */
+/** Returns advice for an address that could not be bound, if any. */
 function bindHint(where: string, cause: unknown): string | undefined {
-  // A unix socket has none.
+  // A unix socket has no port.
   const port = where.startsWith('/') ? Number.NaN : Number(where.slice(where.lastIndexOf(':') + 1));
   switch (codeOf(cause) ?? '') {
     case 'EACCES':
@@ -49,6 +49,6 @@ const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
 };
 
-/** Why an address could not be bound, in words. */
+/** Returns the reason why an address could not be bound, as text. */
 export const bindReason = (cause: unknown): string =>
   REASONS[codeOf(cause) ?? ''] ?? messageOf(cause);

@@ -4,12 +4,12 @@ import { unlessAborted } from '../../net/time/unless-aborted.ts';
 import { BindError } from './bind-error.ts';
 
 /**
- * Binds to the first address of a host name where that is possible: resolves it now with the system
- * and tries its addresses in order.
+ * Binds to the first available address of a host name: resolves the name with the system resolver and tries its
+ * addresses in order.
  *
  * @param bind binds to an IP address. @throws {BindError}
- * @param signal ends the wait for the addresses.
- * @throws {BindError} the first one, or why the name has no address.
+ * @param signal aborts the resolution.
+ * @throws {BindError} the error of the first address, or the reason why the name has no address.
  * @throws the reason of `signal`.
  */
 export async function bindFirst<T>(

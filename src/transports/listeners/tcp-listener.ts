@@ -8,22 +8,22 @@ import { bindUnixSocket } from './unix-socket.ts';
 
 /** A bound listening socket, TCP or unix. */
 export interface Listener {
-  /** The bound address with the port that the kernel chose, or the socket's path. */
+  /** The bound address, with the port that the kernel chose, or the path of the unix socket. */
   readonly address: string;
   /** The bound IP address and port; `undefined` for a unix socket. */
   readonly endpoint: Endpoint | undefined;
-  /** Stops accepting and frees the address at once; accepted connections stay open. */
+  /** Stops accepting and releases the address at once; accepted connections stay open. */
   close(): Promise<void>;
 }
 
 /**
- * Binds and accepts until closed; `onConnection` owns each accepted connection.
+ * Binds a socket and accepts connections until the listener is closed; `onConnection` owns each accepted connection.
  *
- * A host name is resolved now and its addresses are tried in order. A unix socket file that a dead
- * process left behind is replaced.
+ * A host name is resolved once, and its addresses are tried in order. A unix socket file that a dead process left
+ * behind is replaced.
  *
- * @param signal ends the wait for the addresses of a host name
- * @throws {BindError} when nothing could be bound
+ * @param signal aborts the resolution of a host name
+ * @throws {BindError} if no address could be bound
  * @throws the reason of `signal`
  */
 export async function listenTcp(
@@ -54,7 +54,7 @@ async function bind(where: Endpoint | UnixPath, options: ListenOptions): Promise
     return {
       address: endpoint ? formatEndpoint(endpoint) : text,
       endpoint,
-      // Synchronous: the address is free when this returns.
+      // Synchronous, so that the address is free when the call returns.
       close: () => Promise.resolve(listener.close()),
     };
   } catch (error) {

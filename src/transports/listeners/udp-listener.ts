@@ -5,14 +5,14 @@ import type { UdpSocket } from '../../net/sockets/sockets.ts';
 import { formatEndpoint } from '../../net/addresses/address.ts';
 import { BindError } from './bind-error.ts';
 
-/** A bound UDP socket that passes on each datagram at once. */
+/** A bound UDP socket that delivers each datagram at once. */
 export interface DatagramListener {
   close(): void;
 }
 
 /**
- * Binds a UDP socket; `peer` of a datagram is the client that sent it. Nothing is queued here: the
- * receiver decides which datagrams to keep.
+ * Binds a UDP socket; the `peer` of a datagram is the client that sent it. Datagrams are not queued: the receiver
+ * decides which of them to keep.
  *
  * @throws {BindError}
  */

@@ -3,14 +3,14 @@ import { connect } from 'node:net';
 import { codeOf, WeirError } from '../../errors.ts';
 import { quoted } from '../../printable.ts';
 
-/** Only the owner may connect: the listener may serve every client without authentication. */
+/** File mode that lets only the owner connect: the listener may serve clients without authentication. */
 const PRIVATE = 0o600;
 
 /**
- * Binds a unix socket. A socket file that a dead process left behind is replaced; one with a
- * listening process is not, nor is a file that is not a socket: for both the error of `bind` remains.
+ * Binds a unix socket. A socket file that a dead process left behind is replaced. The error of `bind` is thrown if a
+ * process listens on the file, or the file is not a socket.
  *
- * @param bind binds before it waits for anything, so that the file has its permissions from the start
+ * @param bind binds synchronously, so that the file has its permissions from the start
  * @param mode the permissions of the file
  * @throws {WeirError} for an invalid WEIR_SOCKET_MODE.
  */
@@ -36,7 +36,11 @@ export async function bindUnixSocket<T>(
   return bindWithMode();
 }
 
-/** @param text octal, as for chmod(1); without it the owner alone may connect. */
+/**
+ * Parses WEIR_SOCKET_MODE.
+ *
+ * @param text an octal mode, as for chmod(1); only the owner may connect if it is empty.
+ */
 function wantedMode(text = ''): number {
   if (text === '') return PRIVATE;
   if (/^0?[0-7]{3}$/.test(text)) return Number.parseInt(text, 8);
@@ -46,14 +50,17 @@ function wantedMode(text = ''): number {
   );
 }
 
-/** The system's code is on the error itself, or on its cause where `bind` wraps it. */
+/**
+ * Whether an error means that the address is in use; the system's code is on the error itself, or on its cause if
+ * `bind` wraps it.
+ */
 const isInUse = (error: unknown): boolean =>
   codeOf(error) === 'EADDRINUSE' ||
   (error instanceof Error && codeOf(error.cause) === 'EADDRINUSE');
 
 /**
- * Whether a file is a socket without a process that listens. Connecting to a file that is not a socket is
- * refused as well, so its type is checked first.
+ * Whether a file is a socket on which no process listens. A connection to a file that is not a socket is refused as
+ * well, so its type is checked first.
  */
 export async function isStaleSocket(path: string): Promise<boolean> {
   const found = await lstat(path).catch(() => undefined);

@@ -20,9 +20,9 @@ import { withAdvice } from './tls-advice.ts';
 import { tlsReason } from './tls-reason.ts';
 
 /**
- * The client side of TLS by Node, for one server: verifies it and resumes the last session.
+ * A TLS client on Node's TLS, for one server: verifies the server and resumes the last session.
  *
- * Loading the trust store takes 15 ms and 1 MB, so it is done with the first connection and kept.
+ * Loading the trust store takes 15 ms and 1 MB, so it is loaded for the first connection and kept.
  */
 export class NodeClient {
   readonly #spec: TlsClientSpec;
@@ -31,7 +31,7 @@ export class NodeClient {
   #context: SecureContext | undefined;
   #session: Buffer | undefined;
 
-  /** @param alpn protocols offered (RFC 7301); none for no ALPN at all. */
+  /** @param alpn protocols to offer (RFC 7301); empty to send no ALPN extension. */
   constructor(spec: TlsClientSpec, alpn: readonly string[], clock: Clock) {
     this.#spec = spec;
     this.#alpn = alpn;
@@ -39,8 +39,8 @@ export class NodeClient {
   }
 
   /**
-   * Does the handshake on a connected stream, which is destroyed when it fails.
-   * @throws {DialError} `upstream` when the server is not authenticated or the handshake fails.
+   * Performs the handshake on a connected stream, which is destroyed if the handshake fails.
+   * @throws {DialError} `upstream` if the server is not authenticated or the handshake fails.
    */
   async connect(raw: Duplex, server: Endpoint, parent: AbortSignal): Promise<TLSSocket> {
     using deadline = new Deadline(this.#clock, TLS_HANDSHAKE_MS, 'the TLS handshake', parent);
@@ -93,7 +93,7 @@ export class NodeClient {
       minVersion: 'TLSv1.2',
       // Explicit, since NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment changes the default.
       rejectUnauthorized: !allowInsecure,
-      // Without SNI Node would verify another name.
+      // Without SNI Node would verify a different name.
       checkServerIdentity: (_, certificate) => checkServerIdentity(serverName, certificate),
     };
     if (ipVersion(serverName) === 0) options.servername = serverName;

@@ -14,17 +14,17 @@ import {
 import type { TlsServerSpec } from '../../spec.ts';
 import { tlsReason } from './tls-reason.ts';
 
-/** The server side of TLS by Node: one certificate, TLS 1.2 and 1.3, session resumption by tickets. */
+/** A TLS server on Node's TLS: one certificate, TLS 1.2 and 1.3, session resumption by tickets. */
 export class NodeServer {
   readonly #server: Server;
   readonly #clock: Clock;
-  /** Pending handshakes by the addresses of both ends. */
+  /** Handshakes in progress by the addresses of both ends. */
   readonly #waiting = new Map<string, PromiseWithResolvers<TLSSocket>>();
 
   constructor({ certificates, key }: TlsServerSpec, choose: AlpnChoice, clock: Clock) {
     this.#clock = clock;
-    // It never listens: sockets are injected, which is a documented use of its event.
-    // Unlike the server on OpenSSL it cannot acknowledge server names.
+    // The server never listens: sockets are injected by the `connection` event, which is documented.
+    // Unlike the server on OpenSSL Node's cannot acknowledge server names.
     this.#server = createServer({
       cert: certificates,
       key,
@@ -50,8 +50,8 @@ export class NodeServer {
   }
 
   /**
-   * Does the handshake on an accepted socket, which is destroyed when it fails.
-   * @throws {WeirError} when the client closes, offers nothing supported, or takes too long.
+   * Performs the handshake on an accepted socket, which is destroyed if the handshake fails.
+   * @throws {WeirError} if the client closes the connection, offers nothing supported, or takes too long.
    */
   async accept(raw: Socket): Promise<TLSSocket> {
     const key = connectionOf(raw);
@@ -80,6 +80,9 @@ export class NodeServer {
   }
 }
 
-/** The addresses of both ends, unique among open connections, and the same for a TLS socket and the one below. */
+/**
+ * Returns a key of the addresses of both ends: unique among open connections, and equal for a TLS socket and its
+ * underlying socket.
+ */
 const connectionOf = (socket: Socket): string =>
   [socket.localAddress, socket.localPort, socket.remoteAddress, socket.remotePort].join(' ');

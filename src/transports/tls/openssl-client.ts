@@ -16,8 +16,8 @@ import { tlsReason } from './tls-reason.ts';
 import { trustStore } from './trust-store.ts';
 
 /**
- * The client side of TLS by OpenSSL on links, for one server: verifies it as `NodeClient` does, and
- * resumes the last session.
+ * A TLS client on OpenSSL over links, for one server: verifies the server as `NodeClient` does, and resumes the last
+ * session.
  */
 export class OpensslClient {
   readonly #library: StreamTlsLibrary;
@@ -26,7 +26,10 @@ export class OpensslClient {
   readonly #clock: Clock;
   #context: StreamTlsContext | undefined;
 
-  /** @param alpn protocols offered (RFC 7301); none for no ALPN at all. */
+  /**
+   * s|@param alpn protocols offered (RFC 7301); none for no ALPN at all.|@param alpn protocols to offer (RFC 7301);
+   * empty to send no ALPN extension.|
+   */
   constructor(
     library: StreamTlsLibrary,
     spec: TlsClientSpec,
@@ -40,8 +43,8 @@ export class OpensslClient {
   }
 
   /**
-   * Does the handshake on a connected link, which is destroyed when it fails.
-   * @throws {DialError} `upstream` when the server is not authenticated or the handshake fails.
+   * Performs the handshake on a connected link, which is destroyed if the handshake fails.
+   * @throws {DialError} `upstream` if the server is not authenticated or the handshake fails.
    */
   async connect(lower: ByteLink, server: Endpoint, parent: AbortSignal): Promise<TlsLink> {
     using deadline = new Deadline(this.#clock, TLS_HANDSHAKE_MS, 'the TLS handshake', parent);

@@ -17,16 +17,13 @@ import type { TlsServerSpec } from '../../spec.ts';
 import { TlsLink } from './tls-link.ts';
 import { tlsReason } from './tls-reason.ts';
 
-/**
- * The server side of TLS by OpenSSL on links: one certificate, TLS 1.2 and 1.3, session resumption by
- * tickets.
- */
+/** A TLS server on OpenSSL over links: one certificate, TLS 1.2 and 1.3, session resumption by tickets. */
 export class OpensslServer {
   readonly #context: StreamTlsContext;
   readonly #clock: Clock;
   readonly #flights = new TurnShare(FLIGHTS_A_TURN);
 
-  /** @throws {ServerCertificateError} when OpenSSL refuses the certificate or the key. */
+  /** @throws {ServerCertificateError} if OpenSSL rejects the certificate or the key. */
   constructor(library: StreamTlsLibrary, spec: TlsServerSpec, choose: AlpnChoice, clock: Clock) {
     this.#clock = clock;
     try {
@@ -38,8 +35,8 @@ export class OpensslServer {
   }
 
   /**
-   * Does the handshake on an accepted link, which is destroyed when it fails.
-   * @throws {WeirError} when the client closes, offers nothing supported, or takes too long.
+   * Performs the handshake on an accepted link, which is destroyed if the handshake fails.
+   * @throws {WeirError} if the client closes the connection, offers nothing supported, or takes too long.
    */
   async accept(lower: ByteLink): Promise<ByteLink> {
     using deadline = new Deadline(this.#clock, TLS_HANDSHAKE_MS, 'the TLS handshake');

@@ -7,14 +7,14 @@ import type { TlsClientSpec, TlsServerSpec } from '../../spec.ts';
 import { OpensslClient } from './openssl-client.ts';
 import { OpensslServer } from './openssl-server.ts';
 
-/** OpenSSL, if it can be called and the kernel's sockets are in use; otherwise Node's TLS is used. */
+/** Returns OpenSSL if it can be called and the kernel's sockets are in use; otherwise Node's TLS is used. */
 function library(): StreamTlsLibrary | undefined {
   if (systemSockets().kind !== 'kernel') return undefined;
   const probe = streamTls();
   return probe.kind === 'available' ? probe.library : undefined;
 }
 
-/** `undefined` when Node's TLS is to be used. */
+/** Creates a TLS client on OpenSSL; `undefined` if Node's TLS is to be used. */
 export function opensslClient(
   spec: TlsClientSpec,
   alpn: readonly string[],
@@ -25,8 +25,8 @@ export function opensslClient(
 }
 
 /**
- * `undefined` where Node's TLS is to be used.
- * @throws {ServerCertificateError} when OpenSSL refuses the certificate or the key.
+ * Creates a TLS server on OpenSSL; `undefined` if Node's TLS is to be used.
+ * @throws {ServerCertificateError} if OpenSSL rejects the certificate or the key.
  */
 export function opensslServer(
   spec: TlsServerSpec,

@@ -21,16 +21,16 @@ function libraryOrThrow(): QuicTlsLibrary {
 }
 
 /**
- * The server side of TLS for QUIC connections with HTTP/3. The server name of the client is ignored:
- * there is one certificate.
+ * The TLS server of QUIC connections with HTTP/3. The client's server name is ignored, since there is only one
+ * certificate.
  */
 export class QuicServerTls implements ServerTls {
   readonly #context: QuicTlsContext;
 
   /**
-   * @param choices cipher suites and key exchanges; the defaults unless a test needs others.
-   * @throws {ServerCertificateError} when OpenSSL refuses the certificate or the key.
-   * @throws {NativeError} where TLS for QUIC is not available.
+   * @param choices cipher suites and key exchanges, which only tests change.
+   * @throws {ServerCertificateError} if OpenSSL rejects the certificate or the key.
+   * @throws {NativeError} if TLS for QUIC is not available.
    */
   constructor({ certificates, key }: TlsServerSpec, choices: QuicTlsChoices = {}) {
     const library = libraryOrThrow();
@@ -51,12 +51,12 @@ export class QuicServerTls implements ServerTls {
   }
 }
 
-/** Settings of a client that tests change. */
+/** Settings of a QUIC client that only tests change. */
 export interface QuicClientChoices extends QuicTlsChoices {
   readonly protocols?: readonly string[] | undefined;
 }
 
-/** The client side of TLS for QUIC, for one server, which is verified as `NodeClient` does. */
+/** The TLS client of QUIC connections to one server, which is verified as `NodeClient` does. */
 export class QuicClientTls implements ClientTls {
   readonly #spec: TlsClientSpec;
   readonly #choices: QuicClientChoices;
@@ -68,7 +68,7 @@ export class QuicClientTls implements ClientTls {
     this.#choices = choices;
   }
 
-  /** @throws {NativeError} where TLS for QUIC is not available, and after it was disposed of. */
+  /** @throws {NativeError} if TLS for QUIC is not available, or the object was disposed of. */
   createHandshake(events: TlsEvents): TlsHandshake {
     if (this.#isDisposed) throw new NativeError('TLS of a client was used after it was closed');
     this.#context ??= this.#makeContext();

@@ -11,8 +11,8 @@ import { NodeClient } from './node-client.ts';
 import { opensslClient } from './openssl.ts';
 
 /**
- * Opens the TCP connection below: runs `connect` for each address of the server that is to be tried,
- * and `discard` for connections that are not needed.
+ * Opens the underlying TCP connection: calls `connect` for each address of the server to try, and `discard` for
+ * connections that are not needed.
  */
 export type TcpDial = <Made extends Carrier | Socket>(
   connect: (address: Endpoint, options: ConnectOptions) => Promise<Made>,
@@ -25,28 +25,28 @@ export interface SecureDialOptions {
   readonly onWire?: ((wire: WireCounter) => void) | undefined;
 }
 
-/** A TLS connection on which the server was authenticated. */
+/** A TLS connection to an authenticated server. */
 export interface SecureConnection {
   readonly carrier: Carrier;
-  /** The protocol that the server has chosen (RFC 7301). */
+  /** The ALPN protocol that the server has chosen (RFC 7301); `undefined` without one. */
   readonly alpn: string | undefined;
 }
 
-/** The client side of TLS towards one server. */
+/** A TLS client for one server. */
 export interface SecureClient {
   /**
-   * Dials `server` and does the handshake; the connection is closed when it fails.
-   * @throws {DialError} of `dial`, or `upstream` when the server is not authenticated or the
-   *   handshake fails, with the reason as its cause.
+   * Dials `server` and performs the handshake; the connection is closed if the handshake fails.
+   * @throws {DialError} of `dial`, or `upstream` if the server is not authenticated or the handshake fails, with the
+   * reason as the cause.
    */
   connect(server: Endpoint, dial: TcpDial, options: SecureDialOptions): Promise<SecureConnection>;
 }
 
 /**
- * TLS by OpenSSL on links of the kernel's sockets, or by Node on its own sockets where that is not
- * available. Resumes the last session.
+ * Creates a TLS client on OpenSSL over the kernel's sockets, or on Node's TLS and sockets if that is not available. The
+ * client resumes the last session.
  *
- * @param alpn protocols offered; none for no ALPN at all.
+ * @param alpn protocols to offer; empty to send no ALPN extension.
  */
 export function secureClient(
   spec: TlsClientSpec,

@@ -7,18 +7,17 @@ import type { TlsServerSpec } from '../../spec.ts';
 import { opensslServer } from './openssl.ts';
 import { NodeServer } from './node-server.ts';
 
-/** The server side of TLS, by OpenSSL directly or by Node. */
+/** A TLS server, on OpenSSL or on Node's TLS. */
 export interface SecureServer {
   /**
-   * Does the handshake on an accepted connection, which is closed when it fails.
-   * @throws {WeirError} when the client closes, offers nothing supported, or takes too long.
+   * Performs the handshake on an accepted connection, which is closed if the handshake fails.
+   * @throws {WeirError} if the client closes the connection, offers nothing supported, or takes too long.
    */
   accept(connection: AcceptedConnection): Promise<Carrier>;
 }
 
 /**
- * TLS by OpenSSL on links of the kernel's sockets, or by Node on its own sockets where that is not
- * available.
+ * Creates a TLS server on OpenSSL over the kernel's sockets, or on Node's TLS and sockets if that is not available.
  *
  * @throws when the certificate cannot be used.
  */

@@ -1,9 +1,9 @@
 import { shownForeign } from '../../net/addresses/shown-address.ts';
 
-/** Followed by the name that was expected and those of the certificate. */
+/** Beginning of Node's message of a name mismatch, before the expected name and the names of the certificate. */
 const MISMATCH = "Hostname/IP does not match certificate's altnames";
 
-/** Advice for failures of a client's handshake, by the beginning of their texts. */
+/** Advice for failed client handshakes, by the beginning of their messages. */
 const ADVICE: readonly (readonly [start: string, advice: string])[] = [
   ['certificate has expired', 'it has to be renewed, unless the clock of this machine is wrong'],
   ['certificate is not yet valid', 'the clock of this machine may be wrong'],
@@ -21,7 +21,7 @@ const ADVICE: readonly (readonly [start: string, advice: string])[] = [
   ['the peer does not speak TLS', 'the port may be another one, or one without TLS'],
 ];
 
-/** The reason of a failed handshake, with advice for the user where there is any. */
+/** Appends advice for the user to the reason of a failed handshake, if there is any. */
 export function withAdvice(reason: string): string {
   const [start, advice] = ADVICE.find(([start]) => reason.startsWith(start)) ?? [];
   const text = start === MISMATCH ? shownForeign(reason, start) : reason;

@@ -9,31 +9,31 @@ import type { TurnShare } from '../../net/time/turn-share.ts';
 import { freeChunk, ownChunk, strip } from '../../net/links/spent-chunk.ts';
 import { tlsReasonOf } from './tls-reason.ts';
 
-/** Payload of a full record (RFC 8446 §5.1). */
+/** Payload of a full record in bytes (RFC 8446 §5.1). */
 const FULL_RECORD = 16_384;
 
 /** The content type of encrypted records (RFC 8446 §5.1). */
 const APPLICATION_DATA = 23;
 
-/** Where chunks are joined; OpenSSL has consumed it when a call returns. */
+/** Buffer in which chunks are joined; OpenSSL has consumed its contents when a call returns. */
 const JOINED = Buffer.allocUnsafeSlow(FULL_RECORD);
 
 /**
- * TLS by OpenSSL over another link. close_notify is the half-close; an end of the link below without it
- * is a failure, since the stream may be truncated (RFC 8446 §6.1).
+ * A TLS connection by OpenSSL over another link. close_notify is the half-close; if the underlying link ends without
+ * close_notify, the connection fails, since the stream may be truncated (RFC 8446 §6.1).
  */
 export class TlsLink extends DecodedLink implements ByteLink {
   readonly closed: Promise<Error | undefined>;
   readonly #tls: StreamTls;
   readonly #units = new SmallUnits(UnitCost.record);
   readonly #resolveClosed: (cause: Error | undefined) => void;
-  /** Whether close_notify was sent, and the link below half-closed. */
+  /** Whether close_notify was sent and the underlying link half-closed. */
   #isShut = false;
   /** Whether both sides have ended. */
   #isFinished = false;
   #isLowerClosed = false;
 
-  /** Takes both over. */
+  /** Takes ownership of both arguments. */
   constructor(lower: ByteLink, tls: StreamTls) {
     super(lower);
     this.#tls = tls;
@@ -43,20 +43,20 @@ export class TlsLink extends DecodedLink implements ByteLink {
     void lower.closed.then((cause) => {
       this.#isLowerClosed = true;
       if (this.error !== undefined || this.#isFinished) this.#settle(this.closedCause);
-      // Bytes received before may still be read; after a clean end they determine how this link ended.
+      // Bytes received earlier may still be read; after a clean end they determine how the TLS connection ended.
       else if (cause) this.#resolveClosed(cause);
     });
   }
 
   /**
-   * Does the handshake with `peer`.
+   * Performs the handshake with `peer`.
    *
-   * A write should follow: what the peer needs only with that travels in one segment with it. Otherwise
-   * the kernel delays it by 200 ms.
+   * A write should follow: the last flight is sent in the same segment if the peer does not need it earlier. Without a
+   * write the kernel delays that flight by 200 ms.
    *
-   * @param share a piece of it is taken for each read: a flight costs up to a millisecond
-   * @throws {ProtocolError} when it fails, or the peer ends the connection; what the link below or
-   *   `signal` rejects with.
+   * @param share charged for each read: a flight costs up to a millisecond
+   * @throws {ProtocolError} when it fails, or the peer ends the connection; what the link below or `signal` rejects
+   * with.
    */
   async handshake(
     peer: 'client' | 'server',
@@ -77,7 +77,7 @@ export class TlsLink extends DecodedLink implements ByteLink {
     }
   }
 
-  /** The protocol that the handshake has chosen; `undefined` without one (RFC 7301). */
+  /** The ALPN protocol that the handshake has negotiated (RFC 7301); `undefined` without one. */
   get alpn(): string | undefined {
     return this.#tls.alpn;
   }
@@ -86,12 +86,12 @@ export class TlsLink extends DecodedLink implements ByteLink {
     if (!this.isWritable) return Promise.reject(this.closedError);
     if (chunk.length === 0) return undefined;
     const full = this.#encrypt(chunk);
-    // It was encrypted, which makes a copy.
+    // Encryption has copied the chunk.
     if (isOwned) freeChunk(chunk);
     return full;
   }
 
-  /** A write, which encrypts the chunk before it returns. */
+  /** Writes a chunk, which is encrypted before the call returns. */
   lend(chunk: Uint8Array): Promise<void> | undefined {
     return this.write(chunk);
   }
@@ -107,7 +107,7 @@ export class TlsLink extends DecodedLink implements ByteLink {
 
   destroy(cause?: Error): void {
     if (this.error) {
-      // While the link below lingers.
+      // The underlying link may still be lingering.
       if (cause && !this.hasFailed) this.lower.destroy(cause);
       return;
     }
@@ -161,7 +161,7 @@ export class TlsLink extends DecodedLink implements ByteLink {
     }
     for (let at = 0; at < chunk.length; at += CALL_BYTES) {
       this.items.push(...this.#tls.receive(chunk.subarray(at, at + CALL_BYTES), ownChunk));
-      // The output of TLS itself is sent before the next call.
+      // Protocol messages of TLS are sent before the next call.
       if (at + CALL_BYTES < chunk.length) this.#respond();
     }
   }
@@ -190,7 +190,10 @@ export class TlsLink extends DecodedLink implements ByteLink {
     return this.#tls.write(pieces) ? this.#flush() : this.#failWrite();
   }
 
-  /** Sends the output of TLS itself, a KeyUpdate for example; until then no more is read, to bound it. */
+  /**
+   * Sends protocol messages of TLS, such as a KeyUpdate; nothing is read until they are sent, which bounds their
+   * number.
+   */
   #respond(): void {
     const full = this.#flush();
     if (!full) return;
@@ -200,20 +203,20 @@ export class TlsLink extends DecodedLink implements ByteLink {
     this.responding = full.then(done, done);
   }
 
-  /** Passes the output of OpenSSL to the link below. */
+  /** Passes the output of OpenSSL to the underlying link. */
   #flush(): Promise<void> | undefined {
     const bytes = this.#tls.takeOutput();
     return bytes && this.#send(bytes, false);
   }
 
   /**
-   * Sends a flight of the handshake. The last one may wait for the first write: a client's, since
-   * nothing comes from a server before a request, and the tickets of TLS 1.3, which no client waits for.
+   * Sends a flight of the handshake. The last flight of a client may wait for the first write, since the server sends
+   * nothing before a request, and so may the session tickets of TLS 1.3, which no client waits for.
    */
   #flushLast(peer: 'client' | 'server'): Promise<void> | undefined {
     const bytes = this.#tls.takeOutput();
     if (!bytes) return undefined;
-    // In TLS 1.2 the last flight of a server is not encrypted as a whole, and the client waits for it.
+    // In TLS 1.2 the server's last flight is not encrypted as a whole, and the client waits for it.
     const mayWait = peer === 'server' || bytes[0] === APPLICATION_DATA;
     return this.#send(bytes, mayWait && this.#tls.isOpen ? MORE : false);
   }
@@ -227,7 +230,7 @@ export class TlsLink extends DecodedLink implements ByteLink {
     this.#tls.end();
     const last = this.#tls.takeOutput();
     this.#isShut = true;
-    // The peer wakes once for close_notify and the end of the stream below.
+    // The peer is then woken only once for close_notify and the end of the underlying stream.
     if (last && this.lower.closeWith) await this.lower.closeWith(Buffer.from(last));
     else {
       if (last) this.#send(last, false)?.catch(() => undefined);
@@ -236,7 +239,7 @@ export class TlsLink extends DecodedLink implements ByteLink {
     if (this.#tls.hasEnded && !this.error) this.#finish();
   }
 
-  /** Both sides have ended: the rest of the connection below is irrelevant. */
+  /** Closes the connection after both sides have ended; further data of the underlying link is irrelevant. */
   #finish(): void {
     this.#isFinished = true;
     this.lower.destroy();
@@ -264,8 +267,8 @@ export class TlsLink extends DecodedLink implements ByteLink {
 }
 
 /**
- * The same bytes, the first ones copied together to fill a record, so that a short header before a long
- * chunk does not get a record of its own.
+ * Copies the first chunks together to fill a record, so that a short header before a long chunk does not get a record
+ * of its own.
  */
 function inFullRecords(chunks: readonly Uint8Array[]): readonly Uint8Array[] {
   if (chunks.length === 1) return chunks;

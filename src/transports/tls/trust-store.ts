@@ -5,10 +5,10 @@ import { CertificateSet, TrustStore } from '../../platform/quic-tls/quic-tls-tru
 import { systemCertificates, type CertificatePaths } from './system-certificates.ts';
 
 /**
- * The system's certificates and `extra` ones, for TLS by OpenSSL itself. Each of the `extra` ones is a trust
- * anchor (RFC 5280 §6.1.1), self-signed or not, as with `trustContext`.
+ * Creates a trust store of the system's certificates and `extra` ones, for TLS on OpenSSL. Each of the `extra`
+ * certificates is a trust anchor (RFC 5280 §6.1.1), whether it is self-signed or not, as in `trustContext`.
  *
- * @param extra PEM, one certificate each.
+ * @param extra PEM texts of one certificate each.
  * @throws {NativeError} for an invalid certificate among them.
  */
 export function trustStore(library: QuicTlsLibrary, extra: readonly string[]): TrustStore {
@@ -16,13 +16,13 @@ export function trustStore(library: QuicTlsLibrary, extra: readonly string[]): T
   return new TrustStore(library, [systemSet(library), own], extra.length > 0);
 }
 
-/** Parsed once for all clients: takes 10 ms and 1 MB. */
+/** The system's certificates, parsed once for all clients: takes 10 ms and 1 MB. */
 let system: CertificateSet | undefined;
 
 const systemSet = (library: QuicTlsLibrary): CertificateSet =>
   (system ??= CertificateSet.ofValid(library, systemPems(library)));
 
-/** Outside of Linux they are not in files. */
+/** Returns the system's certificates; on other systems than Linux they are not in files. */
 const systemPems = (library: QuicTlsLibrary): readonly string[] =>
   platform === 'linux' ? systemCertificates(defaultPaths(library)) : trustedCertificates([]);
 

@@ -18,7 +18,7 @@ import { HEAD_BYTES, HEAD_FIELDS, problemWith, upgradeRequest } from './upgrade.
 
 type WsSpec = Extract<OutboundCarrierSpec, { kind: 'ws' }>;
 
-/** The client side of WebSockets to one server. */
+/** A WebSocket client for one server. */
 export class WsClient {
   readonly #spec: WsSpec;
   readonly #server: Endpoint;
@@ -33,10 +33,10 @@ export class WsClient {
   }
 
   /**
-   * Upgrades a connection, which is destroyed when that fails. With early data the upgrade waits for
-   * the first write, which rejects when the upgrade fails.
+   * Upgrades a connection, which is destroyed if the upgrade fails. With early data the upgrade waits for the first
+   * write, which is rejected if the upgrade fails.
    *
-   * @throws {DialError} `upstream` when the server rejects the upgrade.
+   * @throws {DialError} `upstream` if the server rejects the upgrade.
    */
   async open(lower: ByteLink, signal: AbortSignal): Promise<ByteLink> {
     const { earlyData } = this.#spec;
@@ -58,7 +58,7 @@ export class WsClient {
     try {
       if (signal.aborted) throw abortedDial(signal, this.#server);
       const key = markedKey(this.#random);
-      // A link that has failed reports that to its reader; the server may respond early as well.
+      // A failed link reports its error to the reader; the server may also respond early.
       lower.write(upgradeRequest(this.#spec, key, early))?.catch(() => undefined);
       const { head, followed } = await response(lower, signal);
       const problem = problemWith(head, key);
@@ -81,7 +81,7 @@ export class WsClient {
   }
 }
 
-/** The final response; interim ones before it are skipped. */
+/** Reads the final response, skipping interim ones. */
 async function response(
   lower: ByteLink,
   signal: AbortSignal,

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { ProtocolError } from '../../net/errors.ts';
 
-/** Codes of Close frames (RFC 6455 §7.4) and of the errors that they report. */
+/** Codes of Close frames (RFC 6455 §7.4), also used for the errors that they report. */
 export const CloseCode = {
   normal: 1000,
   protocolError: 1002,
@@ -9,7 +9,7 @@ export const CloseCode = {
   policy: 1008,
 } as const;
 
-/** What the registered codes say of the sender; all but 1000 that it gives up. */
+/** Meanings of the registered codes; all codes but 1000 mean that the sender has failed. */
 const MEANINGS: Readonly<Record<number, string>> = {
   1001: 'it goes away',
   1002: 'a protocol error',
@@ -24,7 +24,7 @@ const MEANINGS: Readonly<Record<number, string>> = {
   1014: 'an invalid response of a server behind it',
 };
 
-/** Why the frames of a peer end the connection, and the code of the Close frame that responds to them. */
+/** A protocol violation that ends the connection, with the code of the Close frame to send. */
 export class WsFrameError extends ProtocolError {
   readonly closeCode: number;
 
@@ -34,7 +34,7 @@ export class WsFrameError extends ProtocolError {
   }
 }
 
-/** The error that a Close frame is to the reader of the stream; `undefined` for one that ends it regularly. */
+/** Returns the error that a Close frame causes for the reader of the stream; `undefined` for a normal closure. */
 export function closeError(code: number | undefined): WsFrameError | undefined {
   if (code === undefined || code === CloseCode.normal) return undefined;
   const meaning = MEANINGS[code];
@@ -42,12 +42,12 @@ export function closeError(code: number | undefined): WsFrameError | undefined {
   return new WsFrameError(`the peer closed with ${text}`, code);
 }
 
-/** A Close frame's payload. */
+/** Returns the payload of a Close frame. */
 export const closePayload = (code: number): Uint8Array => Uint8Array.of(code >> 8, code & 0xff);
 
 /**
- * The code in the payload of a Close frame, which may have neither code nor reason (§5.5.1).
- * @throws {WsFrameError} when it is invalid.
+ * Returns the code in the payload of a Close frame, which may have neither code nor reason (§5.5.1).
+ * @throws {WsFrameError} for an invalid payload.
  */
 export function closeCode(payload: Buffer): number | undefined {
   if (payload.length === 0) return undefined;
@@ -59,8 +59,8 @@ export function closeCode(payload: Buffer): number | undefined {
 }
 
 /**
- * Whether a Close frame may have this code: one that is registered and not reserved for use without a
- * frame, or one of the ranges of libraries and applications.
+ * Whether a Close frame may have this code: a registered code that is not reserved for local use, or one of the ranges
+ * for libraries and applications.
  */
 const isCloseCode = (code: number): boolean =>
   (code >= 1000 && code <= 1003) ||

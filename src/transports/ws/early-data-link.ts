@@ -2,12 +2,12 @@ import { LinkClosedError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/links/link.ts';
 import { unlessAborted } from '../../net/time/unless-aborted.ts';
 
-/** Opens the underlying link, with the first bytes in the opening request or without any. */
+/** Opens the underlying link, optionally with early data in the opening request. */
 type Open = (early: Uint8Array | undefined, signal: AbortSignal) => Promise<ByteLink>;
 
 /**
- * A link that is opened by its first write, so that the written bytes travel with the request. When
- * they exceed the limit, all of them are sent after the opening.
+ * A link that is opened by its first write, so that the written bytes are sent in the request. If they exceed the
+ * limit, all of them are sent after the opening.
  */
 export class EarlyDataLink implements ByteLink {
   readonly closed: Promise<Error | undefined>;
@@ -17,17 +17,17 @@ export class EarlyDataLink implements ByteLink {
   readonly #abort = new AbortController();
   readonly #resolveClosed: (cause: Error | undefined | Promise<Error | undefined>) => void;
   readonly #opened = Promise.withResolvers<ByteLink>();
-  /** `undefined` until it is open. */
+  /** The open link; `undefined` before. */
   #inner: ByteLink | undefined;
-  /** It is open, and all earlier writes have been passed on. */
+  /** Whether the link is open and all earlier writes have been passed on. */
   #caughtUp = false;
   #started = false;
-  /** Writes that came before it was open, in order. */
+  /** Writes from before the link was open, in order. */
   #tail: Promise<void> | undefined;
   #error: Error | undefined;
   #reading = false;
 
-  /** @param lower the connection to open; when it closes before that, the link fails. */
+  /** @param lower the connection on which the link is opened; if it closes before that, the link fails. */
   constructor(limit: number, open: Open, lower: ByteLink) {
     this.#limit = limit;
     this.#open = open;
@@ -132,7 +132,7 @@ export class EarlyDataLink implements ByteLink {
   }
 
   #onClose(): void {
-    // The upgrade detects a failure itself.
+    // The opening detects a failure itself.
     if (this.#started) return;
     const error = new LinkClosedError('the connection ended before it was used');
     this.#fail(error, error);

@@ -2,7 +2,7 @@ import { ownChunk } from '../../net/links/spent-chunk.ts';
 import { xorInPlace, xorInto } from '../../platform/xor.ts';
 import { closeCode, WsFrameError } from './close-codes.ts';
 
-/** Frames of RFC 6455 §5 as a stream of bytes: boundaries of messages and frames mean nothing. */
+/** Frames of RFC 6455 §5 as a byte stream: the boundaries of messages and frames have no meaning. */
 
 export const Opcode = {
   continuation: 0x0,
@@ -19,19 +19,19 @@ const MASKED = 0x80;
 const LENGTH_16 = 126;
 const LENGTH_64 = 127;
 export const MASKING_KEY_BYTES = 4;
-/** RFC 6455 §5.5. */
+/** Limit of a control frame's payload in bytes (RFC 6455 §5.5). */
 const CONTROL_LIMIT = 125;
 
-/** A part of the content of frames. Nothing follows `close` and `invalid`. */
+/** A decoded part of frames. `close` and `invalid` are always the last. */
 export type WsFrameEvent =
   | { readonly kind: 'data'; readonly data: Uint8Array }
   | { readonly kind: 'ping'; readonly data: Uint8Array }
-  /** `code` is `undefined` for a Close frame without one. */
+  /** A Close frame; `code` is `undefined` if it has none. */
   | { readonly kind: 'close'; readonly code: number | undefined }
-  /** The peer has sent what RFC 6455 does not allow. */
+  /** A violation of RFC 6455 by the peer. */
   | { readonly kind: 'invalid'; readonly error: WsFrameError };
 
-/** The header of a frame; with a `key` the caller masks the payload with it. */
+/** Returns the header of a frame; with a `key` the caller masks the payload with it. */
 export function frameHeader(opcode: number, length: number, key?: Uint8Array): Buffer {
   const extended = length > 0xffff ? 8 : length > CONTROL_LIMIT ? 2 : 0;
   const header = Buffer.allocUnsafe(2 + extended + (key ? MASKING_KEY_BYTES : 0));
@@ -51,7 +51,7 @@ export function frameHeader(opcode: number, length: number, key?: Uint8Array): B
   return header;
 }
 
-/** A whole frame with a copy of the payload. */
+/** Returns a complete frame with a copy of the payload. */
 export function wholeFrame(
   opcode: number,
   payload: readonly Uint8Array[],
@@ -70,40 +70,40 @@ export function wholeFrame(
   return frame;
 }
 
-/** Payload up to this length is moved next to that of the frame before it. */
+/** Payload up to this length is moved to join that of the previous frame. */
 const MERGED_BYTES = 512;
 
 const NO_BYTES = Buffer.alloc(0);
 
 /**
- * Decodes frames incrementally: payload is unmasked in place and passed on at once; at most a header
- * and a control frame (139 bytes) are kept, however long a frame is. Short payloads become one part: a
- * peer can send thousands of frames of a byte in one read, and each part is a read of the protocol above.
+ * Decodes frames incrementally: payload is unmasked in place and passed on at once; at most a header and a control
+ * frame (139 bytes) are buffered, whatever the length of a frame. Short payloads are joined: a peer can send thousands
+ * of one-byte frames in one read, and each part causes a read of the protocol above.
  */
 export class WsFrameDecoder {
-  /** Frames whose headers the last `push` has read: a measure of its work, which bytes are not. */
+  /** Number of frames whose headers the last `push` has read, which measures its work better than bytes. */
   frames = 0;
-  /** Those of them without data: control frames and empty ones. */
+  /** Number of frames without data in the last `push`: control frames and empty ones. */
   idleFrames = 0;
-  /** What the last `push` has left of its chunk; `undefined` for nothing. */
+  /** The undecoded rest of the chunk of the last `push`; `undefined` if there is none. */
   rest: Uint8Array | undefined;
   readonly #masked: boolean;
   readonly #header = Buffer.alloc(14);
-  /** Bytes of the header that were received. */
+  /** Number of received bytes of the header. */
   #have = 0;
   /** The masking key of the current frame. */
   readonly #key = new Uint8Array(MASKING_KEY_BYTES);
   #isInFrame = false;
   #opcode = 0;
-  /** Bytes of payload of the current frame, and those of them that were received. */
+  /** Length of the current frame's payload in bytes, and the number of bytes received. */
   #length = 0;
   #done = 0;
-  /** The payload of a Ping or Close frame, which is kept until it is complete. */
+  /** The payload of a Ping or Close frame, buffered until it is complete. */
   #control: Buffer | undefined;
-  /** The payload of the chunk that is to be passed on next. */
+  /** The bounds of the payload in the chunk that is returned next. */
   #runStart = 0;
   #runEnd = 0;
-  /** A data message has begun and its last frame is still to come. */
+  /** Whether a data message has begun and its final frame is still to come. */
   #inMessage = false;
   #isOver = false;
 
@@ -112,14 +112,14 @@ export class WsFrameDecoder {
     this.#masked = masked;
   }
 
-  /** Whether what was received ends with a frame, so that nothing of one is missing. */
+  /** Whether the received bytes end with a complete frame. */
   get isAtBoundary(): boolean {
     return !this.#isInFrame && this.#have === 0;
   }
 
   /**
    * Decodes the next bytes in place. Nothing is returned after a Close frame or an invalid one.
-   * @param most frames to begin; `rest` is to be pushed next.
+   * @param most limit of frames to begin; the caller passes `rest` in the next call.
    */
   push(chunk: Uint8Array, most = Infinity): WsFrameEvent[] {
     const events: WsFrameEvent[] = [];
@@ -150,7 +150,7 @@ export class WsFrameDecoder {
     return events;
   }
 
-  /** Collects a header; begins the frame when the header is complete. */
+  /** Collects a header, and begins the frame once the header is complete. */
   #readHeader(chunk: Uint8Array, from: number): number {
     let at = from;
     for (;;) {
@@ -166,7 +166,7 @@ export class WsFrameDecoder {
     }
   }
 
-  /** @param size bytes of the header. */
+  /** @param size length of the header in bytes. */
   #beginFrame(size: number): void {
     const header = this.#header;
     const [first = 0, second = 0] = header;
@@ -192,7 +192,7 @@ export class WsFrameDecoder {
     }
     // Not `set` of a part: a call costs more than the rest of a control frame.
     if (masked) for (let i = 0; i < 4; i++) this.#key[i] = header[size - 4 + i] as number; // in range
-    // What a Pong holds is of no use.
+    // The payload of a Pong is not used.
     const isKept = isControl && opcode !== Opcode.pong;
     if (isKept) this.#control = length === 0 ? NO_BYTES : Buffer.allocUnsafeSlow(length);
     if (isControl || length === 0) this.idleFrames++;
@@ -215,7 +215,7 @@ export class WsFrameDecoder {
     return end;
   }
 
-  /** Moves payload to the end of the run where that costs little; otherwise it begins another. */
+  /** Moves payload to the end of the run if that is cheap; otherwise begins another run. */
   #addToRun(chunk: Uint8Array, from: number, end: number, events: WsFrameEvent[]): void {
     if (this.#runEnd === this.#runStart || end - from > MERGED_BYTES) {
       this.#passRun(chunk, events);
@@ -223,7 +223,7 @@ export class WsFrameDecoder {
       this.#runEnd = end;
       return;
     }
-    // Over headers that have been read.
+    // Overwrites headers that have been read.
     chunk.copyWithin(this.#runEnd, from, end);
     this.#runEnd += end - from;
   }
@@ -247,7 +247,7 @@ export class WsFrameDecoder {
   }
 }
 
-/** The length of a header, from its first two bytes. */
+/** Returns the length of a header, from its first two bytes. */
 function headerLength(header: Uint8Array): number {
   const [, second = 0] = header;
   const length = second & 0x7f;
@@ -265,7 +265,7 @@ function payloadLength(header: Buffer): number {
   return shortest(long, 0xffff);
 }
 
-/** A length that does not fit into the shorter form, which must be used otherwise (§5.2). */
+/** Checks that a length does not fit into the shorter form, which must be used if possible (§5.2). */
 function shortest(length: number, shorter: number): number {
   if (length > shorter) return length;
   throw broken('a length does not have the shortest form');
@@ -273,12 +273,12 @@ function shortest(length: number, shorter: number): number {
 
 const broken = (what: string): WsFrameError => new WsFrameError(what);
 
-/** Below this length a call of native code costs more than it saves. */
+/** Length in bytes below which a native call costs more than it saves. */
 const NATIVE_MASK_BYTES = 128;
 
 /**
- * XORs the bytes from `from` to `end` in place with a masking key of 4 bytes (RFC 6455 §5.3), from its byte `phase`
- * on.
+ * XORs the bytes from `from` to `end` in place with a masking key of 4 bytes (RFC 6455 §5.3), starting at key byte
+ * `phase`.
  */
 export function applyMask(
   data: Uint8Array,
@@ -297,7 +297,7 @@ export function applyMask(
   }
 }
 
-/** Writes `source`, masked with a key from its byte `phase` on, to `out`. */
+/** Copies `source` to `out`, masked with a key starting at key byte `phase`. */
 export function copyMasked(
   source: Uint8Array,
   key: Uint8Array,

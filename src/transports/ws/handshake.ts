@@ -5,41 +5,41 @@ import { toDecodedTarget, toRequestTarget } from '../request-target.ts';
 
 const ACCEPT_SUFFIX = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
-/** The `Sec-WebSocket-Accept` for a client's `Sec-WebSocket-Key` (§4.2.2). */
+/** Computes the `Sec-WebSocket-Accept` for a client's `Sec-WebSocket-Key` (§4.2.2). */
 export const acceptKey = (key: string): string => hash('sha1', key + ACCEPT_SUFFIX, 'base64');
 
 /** Whether a `Sec-WebSocket-Key` is 16 bytes in base64 (§4.1). */
 export const isKey = (key: string | undefined): key is string =>
   key !== undefined && /^[+/0-9A-Za-z]{22}==$/.test(key);
 
-/** The most early data that is sent or accepted, in bytes. */
+/** Limit of early data in bytes, sent or accepted. */
 export const EARLY_DATA_LIMIT = 16_384;
 
-/** Early data as the value of `Sec-WebSocket-Protocol`. */
+/** Encodes early data as the value of `Sec-WebSocket-Protocol`. */
 export const encodeEarlyData = (data: Uint8Array): string =>
   Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString('base64url');
 
 const BASE64 = /^[-_+/0-9A-Za-z]*={0,2}$/;
 
 /**
- * The early data in a `Sec-WebSocket-Protocol` header, in the alphabet of base64 or base64url, with
- * or without padding; `undefined` for anything else, such as a real protocol list.
+ * Decodes the early data in a `Sec-WebSocket-Protocol` header, in base64 or base64url, with or without padding;
+ * `undefined` for other values, such as a real list of protocols.
  */
 export function decodeEarlyData(header: string | undefined): Buffer | undefined {
   if (header === undefined || header === '' || !BASE64.test(header)) return undefined;
   const digits = header.replace(/={1,2}$/, '').length;
-  // Node skips invalid digits; a last group of one digit is less than a byte.
+  // Node skips invalid digits; a final group of one digit is less than a byte.
   return digits % 4 === 1 ? undefined : Buffer.from(header, 'base64url');
 }
 
-/** `ws.path`, split into the path to request and the size of early data. */
+/** A configured `ws.path`, split into the path to request and the limit of early data. */
 export interface WsPath {
-  /** Starts with a slash. */
+  /** The path to request; starts with a slash. */
   readonly path: string;
   readonly earlyData: number;
 }
 
-/** Removes `ed=N` from the query of a path; the last one counts, other parameters stay. */
+/** Removes `ed=N` from the query of a path. The last `ed` applies; other parameters are kept. */
 export function splitWsPath(text: string): WsPath {
   const [bare = '', ...rest] = text.split('?');
   const path = bare.startsWith('/') ? bare : `/${bare}`;
@@ -57,15 +57,15 @@ export function splitWsPath(text: string): WsPath {
 }
 
 /**
- * Whether a request is for the path of an inbound: equal, or equal once it is escaped as Go's clients do. A
- * query counts only where the configured path has one.
+ * Whether a request target matches the path of an inbound, either exactly or as escaped by Go's clients. The query
+ * matters only if the configured path has one.
  */
 export function pathMatches(target: string, path: string): boolean {
   const asked = path.includes('?') ? splitWsPath(target).path : (target.split('?', 1)[0] ?? '');
   return asked === path || asked === toRequestTarget(path) || asked === toDecodedTarget(path);
 }
 
-/** A `Host` without its port and brackets, in lower case. */
+/** Returns a `Host` without port and brackets, in lower case. */
 export function hostWithoutPort(host: string): string {
   const lower = host.trim().toLowerCase();
   const bracketed = /^\[([^\]]*)\](?::\d*)?$/.exec(lower);

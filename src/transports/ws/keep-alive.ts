@@ -1,19 +1,19 @@
 import type { Clock, Timer } from '../../net/time/clock.ts';
 import { KEEP_ALIVE_LOOK_MS } from '../limits.ts';
 
-/** A connection that is looked at from time to time. */
+/** A connection whose activity is checked periodically. */
 export interface Silent {
-  /** Sends something, if it was silent for long enough. Must not throw. */
+  /** Sends a Ping if the connection was silent for long enough. Must not throw. */
   look(): void;
 }
 
-/** Parts of the interval, so that thousands of silent connections do not send in one turn. */
+/** Number of slots of the interval, so that thousands of silent connections do not send in the same turn. */
 const SLOTS = 30;
 
 /**
- * Looks at connections, each once in KEEP_ALIVE_LOOK_MS: reverse proxies close a WebSocket that was silent for a
- * minute (nginx, `proxy_read_timeout`) or a little more. One timer serves all connections, and none runs without any;
- * a chunk costs no look at the clock.
+ * Checks each connection once every KEEP_ALIVE_LOOK_MS: reverse proxies close a WebSocket after a minute of silence
+ * (nginx, `proxy_read_timeout`) or a little more. One timer serves all connections, and none runs without connections;
+ * a chunk causes no call of the clock.
  */
 export class KeepAlive {
   static readonly #ofClocks = new WeakMap<Clock, KeepAlive>();
@@ -27,7 +27,7 @@ export class KeepAlive {
     this.#clock = clock;
   }
 
-  /** The one for all connections on a clock. */
+  /** Returns the instance for all connections on a clock. */
   static of(clock: Clock): KeepAlive {
     let one = this.#ofClocks.get(clock);
     if (!one) this.#ofClocks.set(clock, (one = new KeepAlive(clock)));
@@ -36,7 +36,7 @@ export class KeepAlive {
 
   /** Adds a connection. The returned function removes it; idempotent. */
   add(connection: Silent): () => void {
-    // The slot that was visited last: the first look is a whole interval away.
+    // The slot that was visited last, so that the first check follows after a whole interval.
     const slot = this.#slots[(this.#next + SLOTS - 1) % SLOTS];
     slot?.add(connection);
     this.#size++;

@@ -20,10 +20,10 @@ import {
 } from './frames.ts';
 import { KeepAlive, type Silent } from './keep-alive.ts';
 
-/** Frames that are decoded at once; what a read has beyond that waits for its share of a turn. */
+/** Number of frames decoded at once; further frames of a read wait for their share of a turn. */
 const FRAMES_A_PIECE = 256;
 
-/** Control and empty frames a second, and at once. Programs send a Ping in some seconds. */
+/** Limits of control and empty frames per second, and in a burst. Programs send a Ping every few seconds. */
 const IDLE_FRAMES_RATE = 20;
 const IDLE_FRAMES_BURST = 2_000;
 
@@ -31,29 +31,29 @@ const NO_BYTES = new Uint8Array();
 
 export interface WsLinkOptions {
   readonly clock: Clock;
-  /** The source of a client's masking keys; `undefined` at a server, which does not mask. */
+  /** The source of a client's masking keys; `undefined` on a server, which does not mask. */
   readonly random?: RandomSource;
-  /** Whether the peer is a Weir; by default it is treated as any other program. */
+  /** Whether the peer is Weir; other programs need a different closing handshake. */
   readonly isWeir?: boolean;
-  /** The frame by which a server shows that it is one, ahead of everything else: see `markReply`. */
+  /** The frame by which a server identifies itself as Weir, sent before any other; see `markReply`. */
   readonly weirFrame?: Buffer;
 }
 
 /**
- * A WebSocket (RFC 6455) as a ByteLink over the link of its upgrade. Messages carry a stream of
- * bytes: their boundaries and types (text or binary) mean nothing.
+ * A WebSocket (RFC 6455) as a ByteLink over the link of its upgrade. Messages carry a byte stream: their boundaries and
+ * types (text or binary) have no meaning.
  *
- * Between two Weirs a Close frame is the half-close: RFC 6455 §5.5.1 allows the receiver to finish sending before
- * it replies with its own. Other programs reply at once and end both sides, or end the connection without one. So
- * towards them a client sends it only when nothing more is to be expected, and an end of the connection between
- * two frames is an end of stream. Of Weir itself that is a failure, as is an end within a frame, or a Close frame
- * whose code says that the peer has given up.
+ * Between two instances of Weir a Close frame is the half-close: RFC 6455 §5.5.1 allows the receiver to finish sending
+ * before it replies with its own. Other programs reply at once and end both sides, or close the connection without a
+ * Close frame. Towards them a client therefore sends its Close frame only when no more data is expected, and a
+ * connection that ends between two frames is an end of stream. From Weir that is a failure. An end within a frame, or a
+ * Close frame whose code reports an error, is always a failure.
  */
 export class WsLink extends DecodedLink implements ByteLink, Silent {
   readonly closed: Promise<Error | undefined>;
   readonly #clock: Clock;
   readonly #random: RandomSource | undefined;
-  /** The masking key of one frame; `undefined` at a server, which does not mask. */
+  /** The masking key of the current frame; `undefined` on a server, which does not mask. */
   readonly #maskingKey: Uint8Array | undefined;
   readonly #decoder: WsFrameDecoder;
   readonly #pieces = new ReadInPieces();
@@ -61,16 +61,16 @@ export class WsLink extends DecodedLink implements ByteLink, Silent {
   readonly #leave: () => void;
   #isWeir: boolean;
   #weirFrame: Buffer | undefined;
-  /** The last Ping of a read that is not decoded to its end. */
+  /** The last Ping of a read that is not completely decoded. */
   #ping: Uint8Array | undefined;
   #hasEnded = false;
   #hasSentClose = false;
-  /** A Ping or Pong waits for the link below. */
+  /** Whether a Ping or Pong waits for the underlying link. */
   #controlWaits = false;
-  /** The Close frame that is held back, and then the watch for a response to it. */
+  /** Settled when the delayed Close frame may be sent; then the timer of the peer's response to the frame. */
   #held: PromiseWithResolvers<void> | undefined;
   #closeTimer: IdleTimer | undefined;
-  /** Something was sent or received since the last look, and looks without that. */
+  /** Whether data was sent or received since the last check, and the number of checks without any. */
   #isActive = false;
   #silentLooks = 0;
 
@@ -85,7 +85,7 @@ export class WsLink extends DecodedLink implements ByteLink, Silent {
     this.#leave = KeepAlive.of(clock).add(this);
     this.closed = lower.closed.then((cause) => {
       this.#stopTimers();
-      // After both Close frames it does not matter how the connection below ends.
+      // After both Close frames it does not matter how the underlying connection ends.
       if (this.error) return this.closedCause;
       return this.#hasEnded && this.closing ? undefined : cause;
     });
@@ -118,14 +118,14 @@ export class WsLink extends DecodedLink implements ByteLink, Silent {
     this.endBoth(cause ?? LINK_CLOSED, cause);
   }
 
-  /** Sends a Ping where nothing was sent or received for a while, for reverse proxies. */
+  /** Sends a Ping, for reverse proxies, if nothing was sent or received for a while. */
   look(): void {
     if (this.#isActive || !this.isWritable || (this.#hasEnded && !this.#isWeir)) {
       this.#isActive = false;
       this.#silentLooks = 0;
       return;
     }
-    // A client first, so that one of two Weirs does it.
+    // The client is first, so that only one of two instances of Weir sends Pings.
     if (++this.#silentLooks >= (this.#random ? 1 : 2)) this.#sendControl(Opcode.ping, NO_BYTES);
   }
 
@@ -133,14 +133,14 @@ export class WsLink extends DecodedLink implements ByteLink, Silent {
     return this.#hasEnded;
   }
 
-  /** Masks the payload in its own memory, which saves a copy. */
+  /** Sends a chunk whose memory the link owns: masks it in place, which saves a copy. */
   #sendOwned(chunk: Uint8Array): Promise<void> | undefined {
     const key = this.#freshKey();
     if (key) applyMask(chunk, key);
     return this.lower.writeOutput([frameHeader(Opcode.binary, chunk.length, key), chunk], OWNED);
   }
 
-  /** One frame with a copy of `payload`, masked with a fresh key at a client (§5.3). */
+  /** Returns one frame with a copy of `payload`, on a client masked with a fresh key (§5.3). */
   #frame(opcode: number, payload: readonly Uint8Array[]): Buffer {
     return wholeFrame(opcode, payload, this.#freshKey());
   }
@@ -179,16 +179,16 @@ export class WsLink extends DecodedLink implements ByteLink, Silent {
       this.#pieces.keep(undefined);
       this.failAfterItems(new WsFrameError('too many frames without data', CloseCode.policy));
     }
-    // Only the last Ping of a read is answered (§5.5.3), so that any number of Pings costs no more.
+    // Only the last Ping of a read is answered (§5.5.3), so that more Pings cause no more Pongs.
     if (this.#ping && !this.#pieces.hasRest) {
       this.#sendControl(Opcode.pong, this.#ping);
       this.#ping = undefined;
     }
-    // The memory of a chunk is not that of its parts alone while some of it is still to be decoded.
+    // A part of a chunk cannot own the chunk's memory while another part is still undecoded.
     this.items.push(...(this.#pieces.hasRest ? data : strip(chunk, data)));
   }
 
-  /** @internal for the client: finds out whether the server is a Weir, by its first bytes. */
+  /** @internal for `WsClient`: detects from the first bytes whether the server is Weir. */
   recognize(chunk: Uint8Array): void {
     const expected = this.#weirFrame;
     this.#weirFrame = undefined;
@@ -197,7 +197,7 @@ export class WsLink extends DecodedLink implements ByteLink, Silent {
     if (this.#isWeir) this.#release();
   }
 
-  /** The connection has ended without a Close frame. */
+  /** Called when the connection has ended without a Close frame. */
   #onLowerEnd(): void {
     if (!this.#decoder.isAtBoundary) {
       this.failWith(new ProtocolError('WebSocket: the peer closed within a frame'));
@@ -214,14 +214,14 @@ export class WsLink extends DecodedLink implements ByteLink, Silent {
     else this.#end();
   }
 
-  /** The peer has ended its side. */
+  /** Called when the peer has ended its side. */
   #end(): void {
     this.#hasEnded = true;
     if (this.#held) this.#release();
     else if (this.closing) this.#finish(this.closing);
   }
 
-  /** A Close frame reports what the peer has sent, or echoes its code (§5.5.1). */
+  /** Sends a Close frame with the code of the peer's error, or echoes the peer's code (§5.5.1). */
   protected override failWith(failure: Error): void {
     if (failure instanceof WsFrameError && !this.#hasSentClose) {
       this.#writeClose(failure.closeCode)?.catch(() => undefined);
@@ -229,7 +229,7 @@ export class WsLink extends DecodedLink implements ByteLink, Silent {
     super.failWith(failure);
   }
 
-  /** No other is queued while one waits for the link below. */
+  /** Sends a Ping or Pong, unless another one waits for the underlying link. */
   #sendControl(opcode: number, data: Uint8Array): void {
     if (this.#controlWaits || !this.isWritable) return;
     const full = this.lower.write(this.#frame(opcode, [data]));
@@ -255,7 +255,7 @@ export class WsLink extends DecodedLink implements ByteLink, Silent {
     return this.#held.promise;
   }
 
-  /** Sends the Close frame that is held back, if there is one. */
+  /** Sends the delayed Close frame, if there is one. */
   #release(): void {
     const held = this.#held;
     if (!held) return;
@@ -268,14 +268,14 @@ export class WsLink extends DecodedLink implements ByteLink, Silent {
     const sent = Promise.resolve(this.#writeClose(CloseCode.normal));
     if (this.#hasEnded) {
       this.#finish(sent);
-      // A peer that has ended both sides takes no Close frame, and lacks nothing.
+      // A peer that has ended both sides does not need the Close frame.
       return this.#isWeir ? sent : sent.catch(() => undefined);
     }
     if (!this.#isWeir) this.#watchSilence();
     return sent;
   }
 
-  /** Both sides have ended: ends the connection below. */
+  /** Ends the underlying connection, after both sides have ended. */
   #finish(closing: Promise<void>): void {
     void this.#drain(closing).catch(() => undefined);
   }
@@ -288,7 +288,7 @@ export class WsLink extends DecodedLink implements ByteLink, Silent {
     }
   }
 
-  /** Fails when the peer ignores the Close frame; while nothing is read, it may send what it likes. */
+  /** Fails if the peer ignores the Close frame. Silence counts only while the link is being read. */
   #watchSilence(): void {
     const timer = new IdleTimer(this.#clock, CLOSE_SILENCE_MS, () => {
       if (!this.isReading) timer.start();
@@ -313,7 +313,7 @@ export class WsLink extends DecodedLink implements ByteLink, Silent {
     this.#held = undefined;
   }
 
-  /** Waits until a Close frame that is still queued (in TLS, say) is sent. */
+  /** Waits until a Close frame that is still queued, for example in TLS, is sent. */
   #linger(): void {
     const timer = this.#clock.after(CARRIER_LINGER_MS, () => this.lower.destroy());
     const done = (): void => {

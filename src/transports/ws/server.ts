@@ -18,16 +18,13 @@ import {
   type UpgradeResponse,
 } from './upgrade.ts';
 
-/** Requests of one connection; pipelined ones are answered in one turn. */
+/** Limit of requests on one connection; pipelined requests are answered in one turn. */
 const MOST_REQUESTS = 100;
 
 type Upgrade = Extract<UpgradeResponse, { status: 101 }>;
 type WsSpec = Extract<InboundCarrierSpec, { kind: 'ws' }>;
 
-/**
- * Upgrades HTTP/1.1 connections to WebSockets. To other requests it responds like a web server
- * without pages.
- */
+/** Upgrades HTTP/1.1 connections to WebSockets. Other requests get the responses of a web server without pages. */
 export class WsServer {
   readonly #spec: WsSpec;
   readonly #clock: Clock;
@@ -39,10 +36,9 @@ export class WsServer {
   }
 
   /**
-   * Reads the requests of a connection, over TLS or not, and responds, until one is an upgrade. Never
-   * rejects.
+   * Reads the requests of a connection, with or without TLS, and responds, until a request is upgraded. Never rejects.
    *
-   * @param onFailed called with why a connection failed before its upgrade; not for requests that are refused.
+   * @param onFailed called with the reason why a connection failed before its upgrade; not called for refused requests.
    * @returns `undefined` for a connection that is not upgraded in time; it is being closed.
    */
   async upgrade(
@@ -63,7 +59,7 @@ export class WsServer {
         return undefined;
       }
       try {
-        // No more is read from a client that does not read its responses.
+        // Stops reading from a client that does not read its responses.
         const full = lower.write(response);
         if (full) await unlessAborted(full, deadline.signal);
       } catch (error) {
@@ -75,14 +71,14 @@ export class WsServer {
   }
 
   #accept(lower: ByteLink, { response, early, isWeir }: Upgrade): ByteLink {
-    // A link that has failed reports that to its reader.
+    // A failed link reports its error to the reader.
     lower.write(response)?.catch(() => undefined);
     const link = new WsLink(lower, { clock: this.#clock, isWeir });
     if (early) link.unread(early);
     return link;
   }
 
-  /** `undefined` when no request arrives. */
+  /** Reads one request and returns the response; `undefined` if no request arrives. */
   async #verdict(
     lower: ByteLink,
     signal: AbortSignal,

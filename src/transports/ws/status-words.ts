@@ -15,8 +15,8 @@ const MEANINGS: Readonly<Record<number, string>> = {
 const LONGEST_LOCATION = 200;
 
 /**
- * A response that is no upgrade, and what it may mean.
- * @param location where it redirects to.
+ * Describes a response that does not upgrade, and its likely cause.
+ * @param location the target of a redirect.
  */
 export function statusInWords(statusCode: number, location: string | undefined): string {
   const status = `the server responded with HTTP status ${statusCode}`;

@@ -17,9 +17,12 @@ import {
 import { isMarked, markReply } from './peer-mark.ts';
 import { statusInWords } from './status-words.ts';
 
-/** The messages of the opening handshake (RFC 6455 §4), and how each side judges the other's. */
+/** The messages of the opening handshake (RFC 6455 §4), and their validation. */
 
-/** A request with 16 KB of early data in base64 and the headers of a browser and a CDN. */
+/**
+ * Limit of a message head in bytes: a request with 16 KB of early data in base64 and the headers of a browser and a
+ * CDN.
+ */
 export const HEAD_BYTES = 40 * 1024;
 export const HEAD_FIELDS = 100;
 
@@ -33,7 +36,7 @@ interface Accepted {
   readonly status: 101;
   readonly response: Buffer;
   readonly early: Buffer | undefined;
-  /** Whether the client is a Weir, which is shown that the server is one. */
+  /** Whether the client is Weir, to which the server then identifies itself. */
   readonly isWeir: boolean;
 }
 
@@ -58,7 +61,7 @@ const PAGE = '404 page not found\n';
 const message = (lines: readonly string[], body = ''): Buffer =>
   Buffer.from(`${lines.join('\r\n')}\r\n\r\n${body}`, 'latin1');
 
-/** Rejects what cannot be read as a request, as the HTTP server of Go's standard library does. */
+/** Returns the response to an invalid request, identical to that of Go's HTTP server. */
 export const rejection = (status: Rejected): Rejection => {
   const text = `${status} ${REASONS[status]}`;
   const lines = [`HTTP/1.1 ${text}`, PLAIN_TEXT, 'Connection: close'];
@@ -66,8 +69,8 @@ export const rejection = (status: Rejected): Rejection => {
 };
 
 /**
- * The response to a request for another page, field by field that of Go's `http.NotFound`: a web server
- * without pages, as most programs in Go are one, and not one that is recognised by its response.
+ * Returns the response to a request for another page, identical to that of Go's `http.NotFound`: many programs in Go
+ * are web servers without pages, so the response does not identify Weir.
  *
  * @param wall milliseconds of Unix time.
  */
@@ -89,10 +92,10 @@ function notFound(head: RequestHead, wall: number): Rejection {
 }
 
 /**
- * The response to a request. A request that is not an upgrade gets that of a web server without pages.
+ * Returns the response to a request. A request that is not an upgrade gets that of a web server without pages.
  *
  * @param wall milliseconds of Unix time.
- * @throws {MessageError} 400 when the length of the request's body is ambiguous.
+ * @throws {MessageError} 400 if the length of the request's body is ambiguous.
  */
 export function judgeRequest(head: RequestHead, spec: ServerSpec, wall: number): UpgradeResponse {
   const status = statusOf(head, spec);
@@ -108,8 +111,8 @@ export function judgeRequest(head: RequestHead, spec: ServerSpec, wall: number):
     'Connection: Upgrade',
     `Sec-WebSocket-Accept: ${acceptKey(key)}`,
   ];
-  // Browsers require that one of the protocols that they offered is chosen. Others need no copy of
-  // the early data: nginx has 4 KB for the head of a response, and responds with 502 to a longer one.
+  // Browsers require the server to choose one of the offered protocols. Other clients need no copy of the early data:
+  // nginx has 4 KB for the head of a response, and responds with 502 to a longer one.
   const isBrowser = valuesOf(head.fields, 'origin').length > 0;
   if (isBrowser && early && early.length > 0) lines.push(`Sec-WebSocket-Protocol: ${protocol}`);
   const isWeir = isMarked(key);
@@ -129,10 +132,10 @@ function statusOf(head: RequestHead, { path, host }: ServerSpec): 101 | Rejected
   // RFC 9112 §3.2.
   if (hosts.length > 1) return 400;
   if (!pathMatches(target, path)) return 404;
-  // Where no host is configured any host matches, and so does a request without one.
+  // Without a configured host any host matches, and so does a request without one.
   if (host !== undefined && hostWithoutPort(hosts[0] ?? '') !== host) return 404;
   if (method !== 'GET' || version !== '1.1' || !upgradesToWebSocket(fields)) return 404;
-  // With a body, recipients could disagree on where the first frame begins.
+  // If the request had a body, recipients could disagree on where the first frame begins.
   if (framing.kind !== 'none') return 400;
   const isVersionKnown = combinedOf(fields, 'sec-websocket-version') === '13';
   return isVersionKnown && isKey(combinedOf(fields, 'sec-websocket-key')) ? 101 : 400;
@@ -143,17 +146,17 @@ const upgradesToWebSocket = (fields: FieldLines): boolean =>
   listOf(fields, 'connection').includes('upgrade');
 
 /**
- * The request of a client.
+ * Returns the request of a client.
  *
  * @param key 16 random bytes in base64.
- * @throws {ProtocolError} when HTTP does not allow the host.
+ * @throws {ProtocolError} if the host is invalid in HTTP.
  */
 export function upgradeRequest(
   { path, host }: ClientSpec,
   key: string,
   early: Uint8Array | undefined,
 ): Buffer {
-  // The second pattern: characters that latin1 cannot encode.
+  // The second pattern matches characters that latin1 cannot encode.
   if (hasControl(host) || /[^\0-\xff]/.test(host)) {
     throw new ProtocolError('the host has a character that HTTP does not allow');
   }
@@ -169,7 +172,7 @@ export function upgradeRequest(
   return message(lines);
 }
 
-/** Why a response to a request with `key` upgrades nothing; `undefined` when it does. */
+/** Returns the reason why a response to a request with `key` does not upgrade; `undefined` if it does. */
 export function problemWith({ status, fields }: ResponseHead, key: string): string | undefined {
   if (status !== 101) return statusInWords(status, combinedOf(fields, 'location'));
   if (!upgradesToWebSocket(fields)) return 'the server upgrades to another protocol';
