@@ -158,7 +158,9 @@ export class OpenStreams {
 
   /** Counts a DATA frame of `length` bytes against the window of its stream; false when it exceeds it. */
   receive(stream: Http2Stream, length: number): boolean {
-    const allowed = length <= this.#local.window + stream.receiveCredit;
+    // An empty frame is allowed whatever the window, which a smaller INITIAL_WINDOW_SIZE may have made
+    // negative (RFC 9113 §6.9.1, §6.9.2).
+    const allowed = length === 0 || length <= this.#local.window + stream.receiveCredit;
     stream.receiveCredit -= length;
     return allowed;
   }
