@@ -1,3 +1,4 @@
+import { freeChunk } from '../../net/links/spent-chunk.ts';
 import type { Http2Error } from './errors.ts';
 import type { HttpField } from '../fields/field.ts';
 import { Received } from './received.ts';
@@ -120,11 +121,12 @@ export class Http2Stream {
   }
 
   /**
-   * Queues a chunk, which must not be changed any more.
+   * Queues a chunk, which must not be changed any more; drops it unless `isWritable`.
    * @param isOwned whether its memory may be freed once it is sent.
    */
   push(chunk: Uint8Array, isOwned: boolean): void {
-    this.queue.push(chunk, isOwned);
+    if (this.isWritable) this.queue.push(chunk, isOwned);
+    else if (isOwned) freeChunk(chunk);
   }
 
   /**
@@ -132,10 +134,7 @@ export class Http2Stream {
    * `onWritable`, and `undefined` when the stream accepts no more data.
    */
   flush(): boolean | undefined {
-    if (!this.isWritable) {
-      this.queue.clear();
-      return undefined;
-    }
+    if (!this.isWritable) return undefined;
     this.#host.write(this);
     return !this.isWriterWaiting;
   }
