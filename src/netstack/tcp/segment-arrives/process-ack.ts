@@ -23,7 +23,9 @@ export function processAck(
   const { recovery, sendSpace, timestamps, sendBuffer } = tcb;
   const { sndUna } = recovery;
   const wasProbed = probes.isProbingWindow;
-  const segWnd = segment.window << tcb.options.sendScale;
+  // The window of a SYN-ACK, which only a simultaneous open brings here, is not scaled (RFC 7323 §2.2).
+  const scale = (segment.flags & TcpFlag.SYN) === 0 ? tcb.options.sendScale : 0;
+  const segWnd = segment.window << scale;
   const echo = timestamps.enabled ? timestamps.sentAt(segment.timestampEcho, now) : -1;
   if (echo >= 0) tcb.receiveBuffer.window.onRoundTrip(now - echo);
   const ack = receivedAck;
