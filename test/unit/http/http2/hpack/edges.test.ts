@@ -40,24 +40,6 @@ test('a list of the largest size is decoded, a byte more fails its stream', () =
   assert.deepEqual([error.scope, error.name], ['stream', 'ENHANCE_YOUR_CALM']);
 });
 
-test('blocks of the same length are the same only if all their octets are', () => {
-  const decoder = new HpackDecoder();
-  const decode = (block: string): readonly HttpField[] => {
-    const fields = decoder.decode(hex(block));
-    assert.ok(!(fields instanceof Http2Error));
-    return fields;
-  };
-  const [get, post] = [
-    { name: ':method', value: 'GET' },
-    { name: ':method', value: 'POST' },
-  ];
-  assert.deepEqual(decode('82 82'), [get, get]);
-  assert.deepEqual(decode('83 82'), [post, get]);
-  assert.deepEqual(decode('83 83'), [post, post]);
-  assert.deepEqual(decode('83 82'), [post, get]);
-  assert.deepEqual(decode('83'), [post]);
-});
-
 test('a block of up to 64 octets is remembered, and no longer one', () => {
   const decoder = new HpackDecoder();
   // A value of that length less the octets before it.
@@ -66,32 +48,6 @@ test('a block of up to 64 octets is remembered, and no longer one', () => {
   assert.equal(decoder.decode(blockOf(64)), decoder.decode(blockOf(64)));
   assert.notEqual(decoder.decode(blockOf(65)), decoder.decode(blockOf(65)));
   assert.deepEqual(decoder.decode(blockOf(65)), [{ name: 'a', value: 'v'.repeat(61) }]);
-});
-
-test('an equal block is decoded anew once the table has changed', () => {
-  const decoder = new HpackDecoder();
-  const newest = hex('be');
-  decoder.decode(hex('40 01 61 01 62'));
-  assert.deepEqual(decoder.decode(newest), [{ name: 'a', value: 'b' }]);
-  assert.deepEqual(decoder.decode(newest), [{ name: 'a', value: 'b' }]);
-  decoder.decode(hex('40 01 63 01 64'));
-  assert.deepEqual(decoder.decode(newest), [{ name: 'c', value: 'd' }]);
-});
-
-test('a block that adds to the table does so each time', () => {
-  const decoder = new HpackDecoder();
-  for (const entries of [1, 2, 3]) {
-    decoder.decode(hex('40 01 61 01 62'));
-    assert.equal(decoder.tableSize, entries * 34);
-  }
-});
-
-test('an error is not remembered for an equal block', () => {
-  const decoder = new HpackDecoder();
-  const block = hex('be');
-  assert.ok(decoder.decode(block) instanceof Http2Error);
-  decoder.decode(hex('40 01 61 01 62'));
-  assert.deepEqual(decoder.decode(block), [{ name: 'a', value: 'b' }]);
 });
 
 test('the last static and the first dynamic entry have neighbouring indices', () => {
