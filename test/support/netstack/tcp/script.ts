@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { QUICK_ACKS } from '../../../../src/netstack/tcp/limits.ts';
 import { type ConnectionChoices, Driven } from './tcp-rig.ts';
 import type { Segment } from './segments.ts';
 
@@ -8,16 +10,23 @@ const PEER = 4_294_960_000;
 const WINDOW = 65_535;
 
 /*
- * A script drives one connection as packetdrill drives a kernel. One step a line:
+ * A script drives one connection as packetdrill drives a kernel. Steps are separated by lines or by `|`:
  *
+ *     with role=active now=1000          choices, as the first step: see `CHOICES`
+ *     established | connected | settled  a handshake without options; settled: behind the quick ACKs, numbers from 1 again
+ *     in FIN-WAIT-2                      100 bytes of each side, and this state
  *     < S 0:0(0) win 1000 <mss 1460>     a segment of the peer arrives
  *     > S. 0:0(0) ack 1                  the connection has sent this; `win` and options if they matter
- *     +100                               milliseconds pass
- *     accept | refuse reset | refuse silent | abort | close | restored
- *     write 1000 | read 1000
+ *     > *                                it has sent something, whatever it is; `> *6` segments
+ *     +100                               milliseconds pass; `++100` without a timeout
+ *     accept | refuse reset | refuse silent | abort | close | restored | unreachable 5 | mtu 1000
+ *     write 1000 | full 1000 | read 1000 `full`: the writer is told to wait, or nothing is taken
+ *     room 0                             segments that the output takes
  *     state ESTABLISHED
  *     events established readable
  *     failure reset
+ *     ended no | idle                    whether the end of stream was read; no deadline is set
+ *     wait 1000                          the next deadline, at most
  *
  * Every segment that the connection sends has to be expected before the next step that does something.
  * Text after # is a comment.
@@ -28,10 +37,59 @@ export interface ScriptChoices extends ConnectionChoices {
   readonly peerSequence?: number;
 }
 
+const LARGEST_PAYLOAD = 65_000;
+
+/** What `with` takes. */
+const CHOICES: Readonly<Record<string, (value: string) => ScriptChoices>> = {
+  role: (value) => ({ role: value === 'active' ? 'active' : 'passive' }),
+  now: (value) => ({ now: Number(value) }),
+  stamp: (value) => ({ timestampOffset: Number(value) }),
+  own: (value) => ({ initialSequence: Number(value) }),
+  peer: (value) => ({ peerSequence: Number(value) }),
+  buffer: (value) => ({ settings: { receiveBuffer: Number(value) } }),
+  keepAlive: (value) => ({ settings: { keepAlive: Number(value) } }),
+  /** Segmentation offload, which packetdrill's scripts assume, with segments of so many bytes. */
+  offload: (value) => ({
+    path: {
+      segmentBytes: Number(value),
+      announcedMss: Number(value),
+      largestPayload: LARGEST_PAYLOAD,
+    },
+  }),
+};
+
+/** Runs a script whose first step may be `with`. */
+export function runScript(text: string): Script {
+  const [first = '', ...rest] = stepsOf(text);
+  if (!first.startsWith('with ')) return new Script().run(text);
+  const choices: ScriptChoices = {};
+  for (const each of first.slice(5).split(' ')) {
+    const [name = '', value = ''] = each.split('=');
+    const choose = CHOICES[name];
+    assert.ok(choose, `no such choice: ${each}`);
+    Object.assign(choices, choose(value));
+  }
+  return new Script(choices).run(rest.join('\n'));
+}
+
+/** A test for each script, by its name. */
+export function describeScripts(title: string, scripts: Readonly<Record<string, string>>): void {
+  describe(title, () => {
+    for (const [name, script] of Object.entries(scripts)) test(name, () => void runScript(script));
+  });
+}
+
+const stepsOf = (text: string): string[] =>
+  text
+    .replaceAll(/#.*/g, '')
+    .split(/[\n|]/)
+    .map((step) => step.trim())
+    .filter((step) => step !== '');
+
 export class Script {
   readonly driven: Driven;
   readonly #own: number;
-  readonly #peer: number;
+  #peer: number;
   #written = 0;
   #read = 0;
 
@@ -43,13 +101,11 @@ export class Script {
   }
 
   run(text: string): this {
-    for (const [index, line] of text.split('\n').entries()) {
-      const step = line.replace(/#.*/, '').trim();
-      if (step === '') continue;
+    for (const [index, step] of stepsOf(text).entries()) {
       try {
         this.#step(step);
       } catch (error) {
-        throw new Error(`line ${index + 1}: ${step}\n${(error as Error).message}`, {
+        throw new Error(`step ${index + 1}: ${step}\n${(error as Error).message}`, {
           cause: error,
         });
       }
@@ -67,37 +123,62 @@ export class Script {
     const { driven } = this;
     const { connection } = driven;
     const [word = '', ...rest] = step.split(/\s+/);
-    if (word === '>') {
-      this.#expect(step.slice(1).trim());
-      return;
-    }
-    if (word === 'state') {
-      assert.equal(connection.state, rest[0]);
-      return;
-    }
-    if (word === 'events') {
-      assert.deepEqual(driven.takeEvents(), rest);
-      return;
-    }
-    if (word === 'failure') {
-      assert.equal(connection.failure, rest[0]);
-      return;
+    const [argument = ''] = rest;
+    switch (word) {
+      case 'established':
+        this.run(ESTABLISHED);
+        return;
+      case 'connected':
+        this.run(CONNECTED);
+        return;
+      case 'settled':
+        this.#settle();
+        return;
+      case 'in':
+        this.run(
+          `established | ${WAY} | ${WAYS[argument as SynchronizedState]} | state ${argument}`,
+        );
+        this.driven.takeEvents();
+        return;
+      case '>':
+        if (argument.startsWith('*')) {
+          const { length } = driven.out.take();
+          if (argument === '*') assert.ok(length > 0, 'nothing was sent');
+          else assert.equal(length, Number(argument.slice(1)), 'segments that were sent');
+        } else this.#expect(step.slice(1).trim());
+        return;
+      case 'state':
+        assert.equal(connection.state, argument);
+        return;
+      case 'events':
+        assert.deepEqual(driven.takeEvents(), rest);
+        return;
+      case 'failure':
+        assert.equal(connection.failure, argument);
+        return;
+      case 'ended':
+        assert.equal(connection.isEnded, argument === 'yes');
+        return;
+      case 'idle':
+        assert.equal(connection.nextTimeout(), Infinity);
+        return;
+      case 'wait':
+        assert.ok(connection.nextTimeout() - driven.now <= Number(argument), 'the next deadline');
+        return;
+      default:
     }
     this.#expectNothing();
-    if (word === '<') {
-      driven.receive(this.#parse(step.slice(1).trim()));
-      return;
+    if (word === '<') driven.receive(this.#parse(step.slice(1).trim()));
+    else if (word.startsWith('++')) driven.now += Number(word.slice(2));
+    else if (word.startsWith('+')) driven.advance(Number(word.slice(1)));
+    else {
+      this.#call(word, argument);
+      driven.settle();
     }
-    if (word.startsWith('+')) {
-      driven.advance(Number(word.slice(1)));
-      return;
-    }
-    this.#call(word, rest[0] ?? '');
-    driven.settle();
   }
 
   #call(word: string, argument: string): void {
-    const { connection, now } = this.driven;
+    const { connection, now, out } = this.driven;
     switch (word) {
       case 'accept':
         connection.accept();
@@ -114,16 +195,39 @@ export class Script {
       case 'restored':
         connection.onPathRestored(now);
         break;
+      case 'unreachable':
+        connection.onUnreachable((this.#own + Number(argument)) >>> 0, now);
+        break;
+      case 'mtu':
+        connection.onPathMtu(Number(argument), now);
+        break;
+      case 'room':
+        out.room = Number(argument);
+        break;
       case 'write':
-        connection.write(bytesAt(this.#written, Number(argument)));
+      case 'full': {
+        const more = connection.write(bytesAt(this.#written, Number(argument)));
+        if (word === 'full') assert.equal(more, false);
         this.#written += Number(argument);
         break;
+      }
       case 'read':
         this.#readAll(Number(argument));
         break;
       default:
         throw new Error(`no such step: ${word}`);
     }
+  }
+
+  /** Passes the segments that are acknowledged at once. */
+  #settle(): void {
+    this.run('established');
+    for (let at = 1, count = 0; count < QUICK_ACKS; count++, at += 1460) {
+      this.run(`< . ${at}:${at + 1460}(1460) ack 1 | > . 1:1(0) ack ${at + 1460} | read 1460`);
+    }
+    this.driven.takeEvents();
+    this.#peer += QUICK_ACKS * 1460;
+    this.#read = 0;
   }
 
   #readAll(expected: number): void {
@@ -222,27 +326,17 @@ function bytesAt(offset: number, size: number): Buffer {
 }
 
 /** A passive connection in ESTABLISHED, with nothing but the MSS negotiated, on both sides at 1. */
-export function established(choices: ScriptChoices = {}): Script {
-  return new Script({ role: 'passive', ...choices }).run(`
-    accept
-    < S 0:0(0) win 65535 <mss 1460>
-    > S. 0:0(0) ack 1
-    < . 1:1(0) ack 1
-    state ESTABLISHED
-    events established
-  `);
-}
+const ESTABLISHED = `
+  accept | < S 0:0(0) win 65535 <mss 1460> | > S. 0:0(0) ack 1 | < . 1:1(0) ack 1
+  state ESTABLISHED | events established`;
 
-/** An active connection in ESTABLISHED. */
-export function connected(choices: ScriptChoices = {}): Script {
-  return new Script({ role: 'active', ...choices }).run(`
-    > S 0:0(0)
-    < S. 0:0(0) ack 1 <mss 1460>
-    > . 1:1(0) ack 1
-    state ESTABLISHED
-    events established
-  `);
-}
+/** An active one. */
+const CONNECTED = `
+  > S 0:0(0) | < S. 0:0(0) ack 1 <mss 1460> | > . 1:1(0) ack 1
+  state ESTABLISHED | events established`;
+
+export const established = (choices: ScriptChoices = {}): Script =>
+  new Script(choices).run('established');
 
 export type SynchronizedState =
   | 'ESTABLISHED'
@@ -252,38 +346,31 @@ export type SynchronizedState =
   | 'CLOSING'
   | 'LAST-ACK';
 
-/** How to get there from ESTABLISHED, with 100 bytes of each side; SND.NXT and RCV.NXT are in `AT`. */
+/** From ESTABLISHED: 100 bytes of each side. */
+const WAY = `
+  < P. 1:101(100) ack 1 | > . 1:1(0) ack 101 | read 100
+  write 100 | > P. 1:101(100) ack 101 | < . 101:101(0) ack 101`;
+
+/** How to get from there to these states. */
 const WAYS: Readonly<Record<SynchronizedState, string>> = {
   ESTABLISHED: '',
-  'FIN-WAIT-1': `
-    close
-    > F. 101:101(0) ack 101`,
-  'FIN-WAIT-2': `
-    close
-    > F. 101:101(0) ack 101
-    < . 101:101(0) ack 102`,
-  'CLOSE-WAIT': `
-    < F. 101:101(0) ack 101
-    > . 101:101(0) ack 102`,
+  'FIN-WAIT-1': 'close | > F. 101:101(0) ack 101',
+  'FIN-WAIT-2': 'close | > F. 101:101(0) ack 101 | < . 101:101(0) ack 102',
+  'CLOSE-WAIT': '< F. 101:101(0) ack 101 | > . 101:101(0) ack 102',
   CLOSING: `
-    close
-    > F. 101:101(0) ack 101
-    < F. 101:101(0) ack 101
-    > . 102:102(0) ack 102`,
+    close | > F. 101:101(0) ack 101 | < F. 101:101(0) ack 101 | > . 102:102(0) ack 102`,
   'LAST-ACK': `
-    < F. 101:101(0) ack 101
-    > . 101:101(0) ack 102
-    close
-    > F. 101:101(0) ack 102`,
+    < F. 101:101(0) ack 101 | > . 101:101(0) ack 102 | close | > F. 101:101(0) ack 102`,
 };
 
+interface Numbers {
+  readonly next: number;
+  readonly received: number;
+  readonly una: number;
+}
+
 /** SND.NXT, RCV.NXT and SND.UNA in these states. */
-export const AT: Readonly<
-  Record<
-    SynchronizedState,
-    { readonly next: number; readonly received: number; readonly una: number }
-  >
-> = {
+export const AT: Readonly<Record<SynchronizedState, Numbers>> = {
   ESTABLISHED: { next: 101, received: 101, una: 101 },
   'FIN-WAIT-1': { next: 102, received: 101, una: 101 },
   'FIN-WAIT-2': { next: 102, received: 101, una: 102 },
@@ -293,18 +380,3 @@ export const AT: Readonly<
 };
 
 export const SYNCHRONIZED = Object.keys(WAYS) as readonly SynchronizedState[];
-
-export function inState(state: SynchronizedState, choices: ScriptChoices = {}): Script {
-  const script = established(choices).run(`
-    < P. 1:101(100) ack 1
-    > . 1:1(0) ack 101
-    read 100
-    write 100
-    > P. 1:101(100) ack 101
-    < . 101:101(0) ack 101
-    ${WAYS[state]}
-    state ${state}
-  `);
-  script.driven.takeEvents();
-  return script;
-}

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ListenBacklog, type Ends } from '../../../../src/netstack/tcp/lifecycle/listen-backlog.ts';
-import { ChallengeLimit } from '../../../../src/netstack/tcp/receive/challenge-limit.ts';
-import { EventFlags } from '../../../../src/netstack/tcp/events.ts';
 import { InitialSequences } from '../../../../src/netstack/tcp/lifecycle/initial-sequences.ts';
 import {
   DISPLACED_A_SECOND,
@@ -10,7 +8,6 @@ import {
   TIME_WAIT,
 } from '../../../../src/netstack/tcp/limits.ts';
 import { advance, distance, SequenceSpace } from '../../../../src/netstack/tcp/sequence.ts';
-import { mayGo, type TcpState } from '../../../../src/netstack/tcp/state.ts';
 import { TimeWait, type TimeWaitFacts } from '../../../../src/netstack/tcp/lifecycle/time-wait.ts';
 import { Timestamps } from '../../../../src/netstack/tcp/timestamps.ts';
 import { endpoint } from '../../../support/data/ip-packets.ts';
@@ -76,55 +73,12 @@ describe('initial sequence numbers (RFC 6528)', () => {
   });
 });
 
-describe('the states (RFC 9293 §3.3.2)', () => {
-  test('CLOSED is final, and can be reached from everywhere', () => {
-    const all: readonly TcpState[] = [
-      'LISTEN',
-      'SYN-SENT',
-      'SYN-RECEIVED',
-      'ESTABLISHED',
-      'FIN-WAIT-1',
-      'FIN-WAIT-2',
-      'CLOSE-WAIT',
-      'CLOSING',
-      'LAST-ACK',
-      'TIME-WAIT',
-    ];
-    for (const state of all) {
-      assert.ok(mayGo(state, 'CLOSED'));
-      assert.ok(!mayGo('CLOSED', state));
-    }
-  });
-});
-
 describe('timestamps (RFC 7323)', () => {
   test('an echo says when its segment was sent', () => {
     const timestamps = new Timestamps(0xffff_fff0);
     const sent = timestamps.at(100);
     assert.equal(timestamps.sentAt(sent, 250), 100);
     assert.equal(timestamps.sentAt(timestamps.at(251), 250), -1);
-  });
-});
-
-describe('challenge ACKs (RFC 5961 §7)', () => {
-  test('so many in a second', () => {
-    const limit = new ChallengeLimit();
-    for (let count = 0; count < MAX_CHALLENGE_ACKS; count++) assert.ok(limit.take(0));
-    assert.ok(!limit.take(999));
-    assert.ok(limit.take(1000));
-  });
-});
-
-describe('events', () => {
-  test('each comes once, in their order; closed can be held back', () => {
-    const events = new EventFlags();
-    events.raise('closed');
-    events.raise('readable');
-    events.raise('readable');
-    assert.equal(events.next(false), 'readable');
-    assert.equal(events.next(false), undefined);
-    assert.equal(events.next(true), 'closed');
-    assert.equal(events.next(true), undefined);
   });
 });
 
@@ -139,24 +93,6 @@ describe('the backlog', () => {
     }
     return backlog;
   }
-
-  test('is bounded in total and for each address', () => {
-    const backlog = new ListenBacklog<string, number, number>(3, 2);
-    for (const [connection, address] of [
-      ['a', 1],
-      ['b', 1],
-      ['c', 2],
-    ] as const) {
-      assert.ok(backlog.hasRoom(address));
-      backlog.add(connection, from(address));
-    }
-    assert.ok(!backlog.hasRoom(1));
-    assert.ok(!backlog.hasRoom(3));
-    backlog.remove('a');
-    backlog.remove('a');
-    assert.ok(backlog.hasRoom(1));
-    assert.equal(backlog.size, 2);
-  });
 
   test('the oldest dial of the client with the most gives way, and no other client that waits for an ACK', () => {
     const backlog = backlogOf(10, { 1: 5, 2: 3, 3: 1, 4: 1 });

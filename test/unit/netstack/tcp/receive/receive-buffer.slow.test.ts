@@ -88,51 +88,6 @@ test('random segments, reads and window updates give the stream, and a naive mod
   );
 });
 
-test('RFC 2018 §4: the range that changed last is reported first, then the others as they changed', () => {
-  const buffer = opened();
-  put(buffer, 1000, 2000);
-  put(buffer, 3000, 4000);
-  put(buffer, 5000, 6000);
-  assert.deepEqual(blocksOf(buffer), [
-    [5000, 6000],
-    [3000, 4000],
-    [1000, 2000],
-  ]);
-  put(buffer, 2000, 2500);
-  assert.deepEqual(blocksOf(buffer, 2), [
-    [1000, 2500],
-    [5000, 6000],
-  ]);
-  assert.equal(put(buffer, 0, 1000), 'filled');
-  assert.deepEqual(blocksOf(buffer), [
-    [5000, 6000],
-    [3000, 4000],
-  ]);
-});
-
-test('RFC 2883 §4: what arrives twice is reported once, in the first block', () => {
-  const buffer = opened();
-  put(buffer, 0, 2000);
-  assert.equal(put(buffer, 500, 1500), 'duplicate');
-  assert.deepEqual(blocksOf(buffer), [[500, 1500]]);
-  assert.deepEqual(blocksOf(buffer), []);
-  put(buffer, 3000, 5000);
-  assert.equal(put(buffer, 3000, 4000), 'duplicate');
-  assert.deepEqual(blocksOf(buffer), [
-    [3000, 4000],
-    [3000, 5000],
-  ]);
-});
-
-test('what exceeds the announced window is dropped, before and behind its edge', () => {
-  const buffer = opened();
-  const { edge } = buffer.window;
-  assert.equal(edge, FIRST_RECEIVE_WINDOW);
-  assert.equal(put(buffer, edge, edge + 10), 'dropped');
-  assert.equal(put(buffer, edge - 10, edge + 10), 'out-of-order');
-  assert.deepEqual(blocksOf(buffer), [[edge - 10, edge]]);
-});
-
 test('a range too many is dropped, and one that joins others is not', () => {
   const buffer = opened();
   for (let i = 1; i <= MAX_RANGES; i++)
@@ -204,16 +159,6 @@ test('the memory of a burst that was read whole can be freed, though it does not
   assert.equal(second.length, 40_000);
 });
 
-test('a cleared buffer gives nothing and takes what follows', () => {
-  const buffer = opened();
-  put(buffer, 0, 100);
-  put(buffer, 200, 300);
-  buffer.clear();
-  assert.equal(buffer.take(0), undefined);
-  assert.equal(put(buffer, 100, 200), 'in-order');
-  assert.equal(buffer.readable, 100);
-});
-
 test('RFC 9293 §3.8.6: the right edge never moves back, whatever the scale rounds off', () => {
   fc.assert(
     fc.property(
@@ -254,18 +199,6 @@ test('a window in units that segments do not fill is closed all the same', () =>
     received = buffer.received;
   }
   assert.ok(received <= FIRST_RECEIVE_WINDOW * 1.25, `${received}`);
-});
-
-test('RFC 9293 §3.8.6.2.2: a closed window opens by a segment at least, and asks for an update then', () => {
-  const buffer = opened();
-  while (buffer.received < buffer.window.edge)
-    put(buffer, buffer.received, buffer.received + 10_000);
-  assert.equal(buffer.announce(MSS, 7), 0);
-  assert.equal(buffer.isUpdateDue(MSS), false);
-  const chunk = buffer.take(0);
-  assert.ok(chunk && chunk.length >= MSS);
-  assert.equal(buffer.isUpdateDue(MSS), true);
-  assert.ok(buffer.announce(MSS, 7) * 128 >= MSS);
 });
 
 test('the window doubles for a reader that takes half of it in a round trip, up to its bound', () => {
