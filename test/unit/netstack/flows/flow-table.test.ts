@@ -2,10 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { IpEndpoint } from '../../../../src/ip/ip-endpoint.ts';
 import { FlowTable, type Keyed } from '../../../../src/netstack/flows/flow-table.ts';
-import { KnownPeers } from '../../../../src/netstack/ip/known-peers.ts';
 import {
   FIRST_LOCAL_PORT,
-  KNOWN_PEERS,
   LAST_LOCAL_PORT,
   PORT_ATTEMPTS,
   UNUSED_ATTEMPTS,
@@ -131,31 +129,6 @@ describe('own ports', () => {
         return state;
       });
       assert.equal(looked, most, state);
-    }
-  });
-});
-
-describe('the known peers of an association', () => {
-  test('are the same object again, and no more than a few', () => {
-    const peers = new KnownPeers();
-    const first = endpoint('192.0.2.1', 53);
-    const known = peers.known(first);
-    assert.deepEqual(known.text, { host: '192.0.2.1', port: 53 });
-    assert.equal(peers.known({ ...first }), known);
-    for (let port = 1; port <= KNOWN_PEERS; port++) peers.known(endpoint('2001:db8::1', port));
-    assert.notEqual(peers.known(first), known);
-    assert.deepEqual(peers.numbers({ host: '192.0.2.1', port: 53 }), first);
-  });
-
-  test('have an IP address and a port', () => {
-    const peers = new KnownPeers();
-    for (const peer of [
-      { host: 'example.com', port: 53 },
-      { host: '192.0.2.1', port: 0 },
-      { host: '192.0.2.1', port: 65_536 },
-      { host: 'fe80::1%eth0', port: 53 },
-    ]) {
-      assert.equal(peers.numbers(peer), undefined);
     }
   });
 });

@@ -2,21 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isSameAddress, type IpEndpoint } from '../../../../src/ip/ip-endpoint.ts';
 import {
-  echoReplySize,
   IcmpErrorLimit,
   icmpErrorSize,
   mayCauseError,
-  writeEchoReply,
   writeIcmpError,
   type IcmpError,
 } from '../../../../src/netstack/ip/icmp-replies.ts';
-import {
-  IcmpMessage,
-  IcmpQuote,
-  readIcmp,
-  readQuote,
-  type IcmpFault,
-} from '../../../../src/netstack/wire/icmp.ts';
+import { IcmpMessage, IcmpQuote, readIcmp, readQuote } from '../../../../src/netstack/wire/icmp.ts';
 import type { IpPacket } from '../../../../src/netstack/wire/ip-packet.ts';
 import {
   amid,
@@ -51,44 +43,6 @@ function readMessage(packet: IpPacket): IcmpMessage {
 }
 
 const ECHO = Uint8Array.of(0x12, 0x34, 0, 9, ...pattern(1000));
-
-test('an echo request is answered with its own data', () => {
-  for (const parts of VERSIONS) {
-    const packet = parsed(icmpPacket(parts, isV6(parts) ? 128 : 8, 0, ECHO));
-    const request = readMessage(packet);
-    assert.equal(request.kind, 'echo request');
-    const bytes = new Uint8Array(echoReplySize(request) + 5);
-    assert.equal(writeEchoReply(packet, request, bytes, 5), bytes.length - 5);
-    const reply = parsed(bytes, 5);
-    const message = readMessage(reply);
-    assert.equal(message.kind, 'echo reply');
-    assert.equal(message.identifier, 0x1234);
-    assert.equal(message.sequence, 9);
-    assert.deepEqual(bytes.subarray(message.payload, message.end), pattern(1000));
-    assert.ok(isSameAddress(reply.source, packet.destination));
-    assert.ok(isSameAddress(reply.destination, packet.source));
-  }
-});
-
-test('messages that are damaged, too short or of the other version are dropped', () => {
-  const fault = (bytes: Uint8Array, checksumVouched = false): IcmpFault | undefined =>
-    readIcmp(parsed(bytes), checksumVouched, new IcmpMessage());
-  for (const parts of VERSIONS) {
-    const bytes = icmpPacket(parts, isV6(parts) ? 128 : 8, 0, ECHO);
-    bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) ^ 1;
-    assert.equal(fault(bytes), 'icmp checksum');
-    assert.equal(fault(bytes, true), undefined);
-    assert.equal(fault(ipPacket(isV6(parts) ? 58 : 1, pattern(7), parts)), 'icmp truncated');
-    assert.equal(fault(ipPacket(isV6(parts) ? 1 : 58, pattern(8), parts)), 'icmp version');
-  }
-});
-
-test('unknown types are neither errors nor echoes', () => {
-  for (const parts of VERSIONS) {
-    const packet = parsed(icmpPacket(parts, isV6(parts) ? 135 : 13, 0, pattern(20)));
-    assert.equal(readMessage(packet).kind, 'other');
-  }
-});
 
 /** The error about `cause`, as its sender reads it. */
 function errorAbout(error: IcmpError, cause: IpPacket, mtu = 0): [IcmpMessage, IcmpQuote] {
@@ -151,31 +105,6 @@ test('an error quotes what caused it, as much as it may', () => {
       assert.ok(isSameAddress(quote.destination, cause.destination));
     }
   }
-});
-
-test('a quote that is too short, a later fragment or another version is not read', () => {
-  const quoteOf = (body: Uint8Array, parts: PacketParts = {}): boolean =>
-    readQuote(
-      readMessage(parsed(icmpPacket(parts, isV6(parts) ? 1 : 3, 1, body))),
-      new IcmpQuote(),
-    );
-  const cause = udpPacket(pattern(8));
-  const body = Uint8Array.of(0, 0, 0, 0, ...cause);
-  assert.equal(quoteOf(body), true);
-  for (let end = 4; end < 32; end++) assert.equal(quoteOf(body.subarray(0, end)), false);
-  const later = body.slice();
-  later[11] = 1;
-  assert.equal(quoteOf(later), false);
-  assert.equal(quoteOf(body, IPV6), false);
-  const cause6 = udpPacket(pattern(8), IPV6);
-  const body6 = Uint8Array.of(0, 0, 0, 0, ...cause6);
-  assert.equal(quoteOf(body6, IPV6), true);
-  for (let end = 4; end < 52; end++) assert.equal(quoteOf(body6.subarray(0, end), IPV6), false);
-  const extensions = Uint8Array.of(17, 0, 0, 1, 0, 0, 0, 1);
-  const first = udpPacket(pattern(16), { ...IPV6, extensions, nextHeader: 44 });
-  assert.equal(quoteOf(Uint8Array.of(0, 0, 0, 0, ...first), IPV6), true);
-  first[43] = 9;
-  assert.equal(quoteOf(Uint8Array.of(0, 0, 0, 0, ...first), IPV6), false);
 });
 
 test('errors, groups and later fragments cause no error', () => {
