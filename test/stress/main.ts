@@ -1,6 +1,6 @@
 /**
  * `npm run stress` runs the comparison of every byte, and `npm run stress -- churn`,
- * `-- idle` and `-- hysteria2` the others. Each file names its variables.
+ * `-- idle`, `-- hysteria2` and `-- sequences` the others. Each file names its variables.
  */
 const [mode = 'bytes'] = process.argv.slice(2);
 switch (mode) {
@@ -16,7 +16,12 @@ switch (mode) {
   case 'hysteria2':
     await import('./hysteria2.ts');
     break;
+  case 'sequences':
+    await import('./tcp-sequences.ts');
+    break;
   default:
-    process.stderr.write('Usage: npm run stress [-- bytes | churn | idle | hysteria2]\n');
+    process.stderr.write(
+      'Usage: npm run stress [-- bytes | churn | idle | hysteria2 | sequences]\n',
+    );
     process.exitCode = 2;
 }
