@@ -82,6 +82,9 @@ function start(account: { stands: boolean; draining?: boolean } = { stands: true
   };
 }
 
+/** The header of a frame that ends a flow. */
+const endOf = (id: number, failed = false) => ({ id, hasData: false, status: END, failed });
+
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 const read = async (link: ByteLink): Promise<string | undefined> => {
@@ -152,12 +155,7 @@ describe('a Mux.Cool carrier', () => {
     await link?.write(Buffer.from('answer'));
     assert.equal(await client.data(1, 6), 'answer');
     await link?.closeWrite();
-    assert.deepEqual((await client.next()).head, {
-      id: 1,
-      hasData: false,
-      status: END,
-      failed: false,
-    });
+    assert.deepEqual((await client.next()).head, endOf(1));
     assert.equal(await link?.closed, undefined);
     streams[0]?.done.resolve();
 
@@ -192,19 +190,9 @@ describe('a Mux.Cool carrier', () => {
     await client.open(2, SITE);
     const [first, second] = await opened(2);
     first?.destroy(new Error('killed'));
-    assert.deepEqual((await client.next()).head, {
-      id: 1,
-      hasData: false,
-      status: END,
-      failed: true,
-    });
+    assert.deepEqual((await client.next()).head, endOf(1, true));
     await client.send(frame(1, KEEP, 'too late'), frame(2, KEEP, 'still here'));
-    assert.deepEqual((await client.next()).head, {
-      id: 1,
-      hasData: false,
-      status: END,
-      failed: false,
-    });
+    assert.deepEqual((await client.next()).head, endOf(1));
     assert.equal(await read(second as ByteLink), 'still here');
     await second?.write(Buffer.from('fine'));
     assert.equal(await client.data(2, 4), 'fine');
@@ -222,12 +210,7 @@ describe('a Mux.Cool carrier', () => {
     await client.send(frame(1, KEEP, 'more of the upload'), frame(1, END), frame(7, KEEP, 'x'));
     assert.equal((await client.next()).head.id, 7);
     clock.advance(FAILED_END_PAUSE_MS);
-    assert.deepEqual((await client.next()).head, {
-      id: 1,
-      hasData: false,
-      status: END,
-      failed: true,
-    });
+    assert.deepEqual((await client.next()).head, endOf(1, true));
     await finish();
   });
 
@@ -267,12 +250,7 @@ describe('a Mux.Cool carrier', () => {
     await client.open(1, SITE);
     await opened(1);
     streams[0]?.done.reject(new DialError('refused', 'connection refused'));
-    assert.deepEqual((await client.next()).head, {
-      id: 1,
-      hasData: false,
-      status: END,
-      failed: true,
-    });
+    assert.deepEqual((await client.next()).head, endOf(1, true));
     await finish();
   });
 
@@ -298,18 +276,8 @@ describe('a Mux.Cool carrier', () => {
       frame(0, KEEP_ALIVE),
       frame(3, NEW, 'lost', Buffer.of(1, 0, 80, 2, 3, 0x61, 0x20, 0x62)),
     );
-    assert.deepEqual((await client.next()).head, {
-      id: 9,
-      hasData: false,
-      status: END,
-      failed: false,
-    });
-    assert.deepEqual((await client.next()).head, {
-      id: 3,
-      hasData: false,
-      status: END,
-      failed: true,
-    });
+    assert.deepEqual((await client.next()).head, endOf(9));
+    assert.deepEqual((await client.next()).head, endOf(3, true));
     await client.open(1, SITE, 'found');
     const [link] = await opened(1);
     assert.equal(await read(link as ByteLink), 'found');
@@ -321,12 +289,7 @@ describe('a Mux.Cool carrier', () => {
     for (let id = 0; id < MAX_FLOWS; id++) await client.open(id, SITE);
     await opened(MAX_FLOWS);
     await client.open(MAX_FLOWS, SITE, 'one too many');
-    assert.deepEqual((await client.next()).head, {
-      id: MAX_FLOWS,
-      hasData: false,
-      status: END,
-      failed: true,
-    });
+    assert.deepEqual((await client.next()).head, endOf(MAX_FLOWS, true));
     assert.equal(streams.length, MAX_FLOWS);
     streams[5]?.link.destroy();
     streams[5]?.done.resolve();
@@ -342,12 +305,7 @@ describe('a Mux.Cool carrier', () => {
       await client.open(id, SITE);
       await client.send(frame(id, END, undefined, undefined, FAILED));
     }
-    assert.deepEqual((await client.next()).head, {
-      id: MAX_FLOWS,
-      hasData: false,
-      status: END,
-      failed: true,
-    });
+    assert.deepEqual((await client.next()).head, endOf(MAX_FLOWS, true));
     assert.equal(streams.length, MAX_FLOWS);
     await finish();
   });
@@ -417,12 +375,7 @@ describe('a Mux.Cool carrier', () => {
     assert.equal(String(Buffer.from((await waited) ?? [])), 'at last');
     await writing;
     assert.match(String(await slow?.closed), /held up its mux carrier/);
-    assert.deepEqual((await client.next()).head, {
-      id: 1,
-      hasData: false,
-      status: END,
-      failed: true,
-    });
+    assert.deepEqual((await client.next()).head, endOf(1, true));
     await finish();
   });
 
@@ -523,12 +476,7 @@ describe('a Mux.Cool carrier', () => {
     third?.destroy(new Error('killed'));
     await assert.rejects(killed, /killed/);
     assert.equal((await client.data(1, 100_000)).length, 100_000);
-    assert.deepEqual((await client.next()).head, {
-      id: 3,
-      hasData: false,
-      status: END,
-      failed: true,
-    });
+    assert.deepEqual((await client.next()).head, endOf(3, true));
     assert.equal(await client.data(1, 20_000), 'b'.repeat(20_000));
     assert.equal(await client.data(2, 3), 'two');
     await Promise.all(waits);
@@ -662,12 +610,7 @@ describe('datagrams on a carrier', () => {
     await client.send(frame(2, NEW, 'q', addressed('udp', DNS)));
     await until(() => packets.length === 2);
     packets[1]?.link.close();
-    assert.deepEqual((await client.next()).head, {
-      id: 2,
-      hasData: false,
-      status: END,
-      failed: false,
-    });
+    assert.deepEqual((await client.next()).head, endOf(2));
     await finish();
   });
 });
@@ -708,7 +651,7 @@ describe('what a read brings is handled in turns', () => {
 });
 
 describe('the flows of a client that may open no more', () => {
-  const refused = (id: number) => ({ id, hasData: false, status: END, failed: true });
+  const refused = (id: number) => endOf(id, true);
 
   test('go on, are joined by no other, and the carrier ends with the last one', async () => {
     const account = { stands: true };

@@ -274,17 +274,6 @@ describe('datagrams', () => {
     );
   });
 
-  test('end their association when none came for so long', () => {
-    const stack = new BareStack({ settings: { udpIdle: 5000 } });
-    stack.receive(udpPacket(pattern(1)));
-    stack.advance(4000);
-    stack.receive(udpPacket(pattern(1)));
-    stack.advance(4999);
-    assert.ok(!stack.events.includes('expired'));
-    stack.advance(1);
-    assert.equal(stack.events.at(-1), 'expired');
-  });
-
   test('are dropped in silence where UDP is switched off', () => {
     const stack = new BareStack({ settings: { udp: false } });
     assert.deepEqual(stack.receive(udpPacket(pattern(1))), []);
@@ -656,24 +645,5 @@ describe('requests for unreachable hosts', () => {
     const reports = protocols.filter((protocol) => protocol === IpProtocol.ICMP);
     assert.equal(reports.length, ICMP_ERRORS_TO_ADDRESS_A_SECOND);
     assert.equal(protocols.length, count);
-  });
-});
-
-describe('a request that was refused in silence', () => {
-  test('gets no response, and each SYN of its client is a request again', () => {
-    const stack = new BareStack({
-      onEvent({ network, flow, event }) {
-        if (network === 'tcp' && event === 'requested') stack.stack.refuse(flow, 'timeout', 0);
-      },
-    });
-    const requests = (): number => stack.events.filter((event) => event === 'requested').length;
-    const syn = tcpPacket(segment({ flags: SYN, sequence: 1 }));
-    const another = tcpPacket(segment({ flags: SYN, sequence: 77_777 }));
-    assert.deepEqual(stack.receive(syn), []);
-    assert.deepEqual(stack.receive(syn), []);
-    assert.equal(requests(), 2);
-    assert.deepEqual(stack.receive(another), []);
-    assert.equal(requests(), 3);
-    assert.equal(stack.stack.flows, 0);
   });
 });

@@ -275,36 +275,6 @@ test('a thousand tunnels share one connection, and share its bytes', async () =>
   for (const { link } of [...clients, ...servers]) link.destroy();
 });
 
-test('an unread tunnel blocks its writer, and no other tunnel', async () => {
-  await using carriers = await CarrierPair.open(grpcPair(false));
-  const stalled = await carriers.connect();
-  const other = await carriers.connect();
-  let full: Promise<void> | undefined;
-  let sent = 0;
-  const chunk = Buffer.alloc(64 << 10);
-  for (;;) {
-    full = stalled.client.link.write(chunk);
-    sent += chunk.length;
-    if (!full) continue;
-    const drained = await Promise.race([
-      full.then(() => true),
-      other.client.link.write(Buffer.alloc(1))?.then(() => false) ?? Promise.resolve(false),
-      other.server.link.read().then(() => false),
-    ]);
-    if (!drained && sent > 16 << 20) break;
-    assert.ok(sent < 64 << 20, 'it was never held back');
-    if (!drained) {
-      const settled = await Promise.race([full.then(() => true), pause().then(() => false)]);
-      if (!settled) break;
-    }
-  }
-  assert.ok(sent <= 16 << 20, `${sent} bytes were taken`);
-  full.catch(() => undefined);
-  for (const { link } of [stalled.client, stalled.server, other.client, other.server]) {
-    link.destroy();
-  }
-});
-
 /** Long enough for loopback to have moved whatever it is going to move. */
 const pause = async (): Promise<void> => {
   for (let i = 0; i < 50; i++) await new Promise(setImmediate);

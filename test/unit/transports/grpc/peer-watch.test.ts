@@ -3,10 +3,17 @@ import { once } from 'node:events';
 import * as http2 from 'node:http2';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { test } from 'node:test';
+import { Flag, FrameType } from '../../../../src/http/http2/frames.ts';
 import { encodeHunks } from '../../../../src/transports/grpc/hunks.ts';
 import type { ByteLink } from '../../../../src/net/links/link.ts';
 import { readAll } from '../../../conformance/byte-link.ts';
 import { CarrierPair, grpcPair } from '../../../support/links/carriers.ts';
+import {
+  CLIENT_START,
+  frame,
+  plainBlock,
+  SETTINGS_ACK,
+} from '../../../support/http2/raw-frames.ts';
 import { Http2Server } from '../../../support/peers/http2-server.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
@@ -15,46 +22,21 @@ const never = new AbortController().signal;
 const PROBE_INTERVAL_MS = 30_000;
 const PROBE_RESPONSE_MS = 10_000;
 
-const FrameType = { data: 0, headers: 1, settings: 4, goaway: 7 } as const;
-const ACK = 1;
-const END_STREAM = 1;
-const END_HEADERS = 4;
-
-/** RFC 9113 §4.1. */
-function frame(type: number, flags: number, stream: number, payload = Buffer.alloc(0)): Buffer {
-  const header = Buffer.alloc(9);
-  header.writeUIntBE(payload.length, 0, 3);
-  header[3] = type;
-  header[4] = flags;
-  header.writeUInt32BE(stream, 5);
-  return Buffer.concat([header, payload]);
-}
-
-/** A field without indexing or Huffman coding (RFC 7541 §6.2.2). */
-const field = (name: string, value: string): Buffer =>
-  Buffer.concat([
-    Buffer.from([0, name.length]),
-    Buffer.from(name),
-    Buffer.from([value.length]),
-    Buffer.from(value),
-  ]);
-
-const REQUEST = Buffer.concat([
-  field(':method', 'POST'),
-  field(':scheme', 'http'),
-  field(':path', '/GunService/Tun'),
-  field(':authority', 'server.test'),
-  field('content-type', 'application/grpc'),
+const REQUEST = plainBlock([
+  [':method', 'POST'],
+  [':scheme', 'http'],
+  [':path', '/GunService/Tun'],
+  [':authority', 'server.test'],
+  ['content-type', 'application/grpc'],
 ]);
 
 /** A client that goes away and sends DATA behind the end of its stream (RFC 9113 §5.1). */
 const BEHIND_THE_END = Buffer.concat([
-  Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
-  frame(FrameType.settings, 0, 0),
-  frame(FrameType.settings, ACK, 0),
-  frame(FrameType.headers, END_HEADERS | END_STREAM, 11, REQUEST),
-  frame(FrameType.goaway, 0, 0, Buffer.alloc(8)),
-  frame(FrameType.data, 0, 11, Buffer.alloc(73)),
+  CLIENT_START,
+  SETTINGS_ACK,
+  frame(FrameType.HEADERS, Flag.END_HEADERS | Flag.END_STREAM, 11, REQUEST),
+  frame(FrameType.GOAWAY, 0, 0, Buffer.alloc(8)),
+  frame(FrameType.DATA, 0, 11, Buffer.alloc(73)),
 ]);
 
 test('a client that sends behind the end of a tunnel has it reset, and its connection still ends', async () => {
