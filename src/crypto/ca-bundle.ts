@@ -7,14 +7,14 @@ import {
 } from 'node:tls';
 import { messageOf, WeirError } from '../errors.ts';
 
-/** An invalid file of trusted certificates. */
+/** The error of an invalid file of trusted certificates. */
 export class CaBundleError extends WeirError {
   constructor(message: string, options?: ErrorOptions) {
     super('ca_bundle', message, options);
   }
 }
 
-/** A file without any certificate. */
+/** The error of a file without certificates. */
 export class NoCertificateError extends CaBundleError {
   constructor() {
     super('no certificate in CA PEM bundle');
@@ -24,10 +24,10 @@ export class NoCertificateError extends CaBundleError {
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /**
- * The certificates of a PEM file, each as PEM text; anything between them is skipped.
+ * Returns the certificates of a PEM file as PEM texts; anything between them is skipped.
  *
- * @throws {NoCertificateError} when there is none.
- * @throws {CaBundleError} when one is invalid.
+ * @throws {NoCertificateError} if the file has no certificate.
+ * @throws {CaBundleError} if a certificate is invalid.
  */
 export function parseCaBundle(file: Uint8Array): readonly string[] {
   const text = Buffer.from(file.buffer, file.byteOffset, file.byteLength).toString('latin1');
@@ -48,20 +48,20 @@ function checkCertificate(certificate: string): X509Certificate {
 }
 
 /**
- * The system's trusted certificates and `extra` ones; Node's bundled certificates if the system has
- * none, as in a container without a certificate package.
+ * Returns the system's trusted certificates and `extra` ones. If the system has none, as in a container without a
+ * certificate package, Node's bundled certificates replace them.
  */
 export function trustedCertificates(extra: readonly string[]): string[] {
   const system = getCACertificates('system');
-  // Debian's store has every certificate up to four times, and each takes time to load.
+  // Debian's store has every certificate up to four times, and each copy takes time to load.
   return [...new Set([...(system.length > 0 ? system : rootCertificates), ...extra])];
 }
 
 /**
- * The trust store of TLS clients. Takes about 15 ms and 1 MB, so create it once and keep it.
+ * Creates the trust store of TLS clients. Takes about 15 ms and 1 MB, so create it once and keep it.
  *
- * Each of the `extra` certificates is a trust anchor (RFC 5280 §6.1.1), whether it is self-signed or not:
- * an issuing authority whose root stays away, or the certificate of the server itself.
+ * Each of the `extra` certificates is a trust anchor (RFC 5280 §6.1.1), whether it is self-signed or not: it may be an
+ * intermediate authority whose root is not trusted, or the certificate of the server itself.
  */
 export const trustContext = (extra: readonly string[]): SecureContext =>
   createSecureContext({

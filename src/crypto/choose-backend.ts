@@ -1,20 +1,20 @@
-/** The implementations of a set of ciphers, or of a hash. */
+/** The implementations of a set of ciphers or of a hash. */
 export interface Implementations<Backend> {
-  /** Works on every Node: the reference that others are compared with. */
+  /** The implementation that works on every Node: the reference for the others. */
   readonly baseline: Backend;
-  /** Opens the fast implementation. May throw on machines that lack it. */
+  /** Opens the fast implementation. May throw on machines where it is not available. */
   readonly open: () => Backend;
-  /** The self-test: whether an implementation behaves as `truth` does. */
+  /** Self-test: whether `candidate` behaves as `truth` does. */
   readonly agrees: (candidate: Backend, truth: Backend) => boolean;
-  /** An implementation that compares each result with `truth`; none for hashes. */
+  /** Wraps an implementation to compare each result with `truth`; `undefined` for hashes. */
   readonly checked?: (subject: Backend, truth: Backend) => Backend;
 }
 
 /**
- * The fastest implementation that passes its self-test on this machine, else the baseline.
+ * Returns the fastest implementation that passes its self-test on this machine, otherwise the baseline.
  *
- * @param wish the environment variable WEIR_CRYPTO: `baseline` never calls native code, `checked` (for
- *   tests) compares every message with the baseline and reports ciphers that were not disposed of.
+ * @param wish value of the environment variable WEIR_CRYPTO: `baseline` never calls native code, `checked` (for tests)
+ * compares every message with the baseline and reports ciphers that were not disposed of.
  */
 export function chooseBackend<Backend>(
   implementations: Implementations<Backend>,

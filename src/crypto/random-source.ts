@@ -1,20 +1,20 @@
 import { randomFillSync, randomInt } from 'node:crypto';
 
 /**
- * A source of unpredictable bytes for keys, salts, ids and padding. It is always injected, so that
- * tests can provide known bytes.
+ * A source of unpredictable bytes for keys, salts, ids and padding. It is always injected, so that tests can provide
+ * known bytes.
  */
 export interface RandomSource {
-  /** `length` bytes in new memory. */
+  /** Returns `length` random bytes in a new buffer. */
   bytes(length: number): Buffer;
-  /** Fills `target`. */
+  /** Fills `target` with random bytes. */
   fill(target: Uint8Array): void;
-  /** A uniformly distributed integer from 0 to `limit` - 1. */
+  /** Returns a uniformly distributed integer from 0 to `limit` - 1. */
   below(limit: number): number;
 }
 
 const POOL_BYTES = 8192;
-/** Up to this length a loop is faster than two views of the pool. */
+/** Length in bytes up to which a loop is faster than two views of the pool. */
 const SHORT_BYTES = 32;
 
 /**
@@ -43,7 +43,7 @@ export class SystemRandomSource implements RandomSource {
     const start = this.#used;
     const end = start + target.length;
     this.#used = end;
-    // Returned bytes may become a key: they are cleared in the pool.
+    // Returned bytes may become a key, so they are cleared in the pool.
     if (target.length <= SHORT_BYTES) {
       for (let at = start; at < end; at++) {
         target[at - start] = this.#pool[at] as number; // within the pool

@@ -1,9 +1,9 @@
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
 import { messageOf, WeirError, type WeirErrorOptions } from '../errors.ts';
 
-/** An invalid certificate or key file of a server. */
+/** The error of an invalid certificate or key file of a server. */
 export class ServerCertificateError extends WeirError {
-  /** Which of the two files is wrong; the key for a mismatch. */
+  /** The invalid file; the key file for a mismatch. */
   readonly part: 'certificate' | 'key';
 
   constructor(part: 'certificate' | 'key', message: string, options?: WeirErrorOptions) {
@@ -13,13 +13,13 @@ export class ServerCertificateError extends WeirError {
 }
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
-// Traditional encrypted keys have headers with hyphens, but never five in a row.
+// Headers of traditional encrypted keys contain hyphens, but never five in a row.
 const KEY =
   /-----BEGIN (?:(?:RSA|EC|ENCRYPTED) )?PRIVATE KEY-----(?:[^-]|-(?!----))+-----END (?:(?:RSA|EC|ENCRYPTED) )?PRIVATE KEY-----/;
 
 /**
- * The certificates of a PEM file, leaf first, as one PEM text; anything between them is skipped.
- * @throws {ServerCertificateError} when there is no certificate, or an invalid one.
+ * Returns the certificates of a PEM file, leaf first, as one PEM text; anything between them is skipped.
+ * @throws {ServerCertificateError} if there is no certificate, or an invalid one.
  */
 export function parseCertificateChain(file: Uint8Array): string {
   const certificates = textOf(file).match(CERTIFICATE);
@@ -29,8 +29,8 @@ export function parseCertificateChain(file: Uint8Array): string {
 }
 
 /**
- * The first private key of a PEM file (PKCS#8, PKCS#1 or SEC1) as PEM text.
- * @throws {ServerCertificateError} when there is no key, or it does not match the leaf.
+ * Returns the first private key of a PEM file (PKCS #8, PKCS #1 or SEC1) as PEM text.
+ * @throws {ServerCertificateError} if there is no key, or it does not match the leaf certificate.
  */
 export function parseServerKey(file: Uint8Array, certificates: string): string {
   const [pem] = KEY.exec(textOf(file)) ?? [];
@@ -44,20 +44,25 @@ export function parseServerKey(file: Uint8Array, certificates: string): string {
   return `${pem}\n`;
 }
 
-/** The certificates of a text that `parseCertificateChain` returned, leaf first. */
+/** Parses the certificates of a text that `parseCertificateChain` returned, leaf first. */
 export const chainOf = (certificates: string): readonly X509Certificate[] =>
   (certificates.match(CERTIFICATE) ?? []).map(parseCertificate);
 
 /** The properties of a server's certificate that clients check. */
 export interface LeafFacts {
-  /** Unix milliseconds. */
+  /** The beginning of the validity in Unix milliseconds; `validTo` is its end. */
   readonly validFrom: number;
   readonly validTo: number;
-  /** Whether it has a subjectAltName: RFC 9525 §2 lets clients use no other name. */
+  /** Whether the certificate has a subjectAltName: clients may use no other name (RFC 9525 §2). */
   readonly hasName: boolean;
 }
 
-/** @param certificates PEM, leaf first. @throws {ServerCertificateError} */
+/**
+ * Returns the properties of the leaf certificate.
+ *
+ * @param certificates PEM, leaf first.
+ * @throws {ServerCertificateError} for an invalid certificate.
+ */
 export function leafFacts(certificates: string): LeafFacts {
   const leaf = parseCertificate(certificates);
   return {
@@ -67,12 +72,12 @@ export function leafFacts(certificates: string): LeafFacts {
   };
 }
 
-/** Node's text of a subjectAltName; empty when there is none, or none that can be read. */
+/** Returns Node's text of a subjectAltName; empty if there is none, or it cannot be parsed. */
 export function alternativeNames(certificate: X509Certificate): string {
   try {
     return certificate.subjectAltName ?? '';
   } catch {
-    // From Node 26.12.1 on it throws for one that is empty or malformed, which names nothing.
+    // From Node 26.12.1 on the getter throws for an empty or malformed extension, which has no names.
     return '';
   }
 }

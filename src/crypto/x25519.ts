@@ -1,22 +1,19 @@
 import { createPrivateKey, createPublicKey, diffieHellman, type KeyObject } from 'node:crypto';
 
-/** Bytes of a key and of a shared secret. */
+/** Length of a key and of a shared secret in bytes. */
 export const X25519_LENGTH = 32;
 
-/** The bytes before a key in PKCS #8 and in SubjectPublicKeyInfo (RFC 8410 §3 to §7). */
+/** The DER bytes before a key in PKCS #8 and in SubjectPublicKeyInfo (RFC 8410 §3 to §7). */
 const PRIVATE_PREFIX = Buffer.from('302e020100300506032b656e04220420', 'hex');
 const PUBLIC_PREFIX = Buffer.from('302a300506032b656e032100', 'hex');
 
-/**
- * A private key of X25519 (RFC 7748 §5). OpenSSL holds it, and clears it when the object is
- * collected.
- */
+/** An X25519 private key (RFC 7748 §5). OpenSSL holds the key, and clears it when the object is garbage-collected. */
 export class X25519PrivateKey {
   readonly publicKey: Uint8Array;
   readonly #key: KeyObject;
 
   /**
-   * @param bytes 32 bytes, which are copied and clamped.
+   * @param bytes the key of 32 bytes, which is copied and clamped.
    * @throws {RangeError} for another length.
    */
   constructor(bytes: Uint8Array) {
@@ -28,10 +25,10 @@ export class X25519PrivateKey {
   }
 
   /**
-   * The secret shared with the owner of a public key; `undefined` if that is a point of low order,
-   * with which the secret would be zero (RFC 7748 §6.1).
+   * Computes the secret shared with the owner of a public key; `undefined` if that key is a point of low order, for
+   * which the secret would be zero (RFC 7748 §6.1).
    *
-   * @throws {RangeError} for another length than 32 bytes.
+   * @throws {RangeError} for a length other than 32 bytes.
    */
   sharedSecret(publicKey: Uint8Array): Uint8Array | undefined {
     const der = encoded(PUBLIC_PREFIX, publicKey);

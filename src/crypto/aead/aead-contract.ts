@@ -1,14 +1,14 @@
 import { WeirError } from '../../errors.ts';
 
-/** The AEADs in use; all have tags of 16 bytes. */
+/** The supported AEADs; all have tags of 16 bytes. */
 export type AeadName =
   | 'aes-128-gcm'
   | 'aes-256-gcm'
   | 'chacha20-poly1305'
-  /** draft-irtf-cfrg-xchacha §2: nonces long enough to be chosen at random. */
+  /** XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha §2): its nonces are long enough to be chosen at random. */
   | 'xchacha20-poly1305';
 
-/** Lengths in bytes. */
+/** Key and nonce lengths of an AEAD in bytes. */
 export interface AeadShape {
   readonly keyLength: number;
   readonly nonceLength: number;
@@ -21,10 +21,10 @@ export const AEAD_SHAPES: Readonly<Record<AeadName, AeadShape>> = {
   'xchacha20-poly1305': { keyLength: 32, nonceLength: 24 },
 };
 
-/** The bytes that sealing adds to a message. */
+/** Number of bytes that sealing adds to a message. */
 export const TAG_LENGTH = 16;
 
-/** Misuse or failure of a cipher; never a message that is not authentic. */
+/** Misuse or failure of a cipher; not used for messages that are not authentic. */
 export class CryptoError extends WeirError {
   constructor(message: string, options?: ErrorOptions) {
     super('crypto', message, options);
@@ -32,8 +32,8 @@ export class CryptoError extends WeirError {
 }
 
 /**
- * A cipher under one key, for one direction of one connection. It holds native memory: dispose of
- * it when the direction ends. Using it afterwards throws a WeirError.
+ * A cipher under one key, for one direction of one connection. It holds native memory: dispose of it when the direction
+ * ends. Using it afterwards throws a WeirError.
  */
 export interface AeadCipher extends Disposable {
   readonly name: AeadName;
@@ -44,8 +44,8 @@ export interface AeadCipher extends Disposable {
 /** Seals messages. */
 export interface Sealer extends AeadCipher {
   /**
-   * Writes the ciphertext of `plain` and then its tag to the start of `out`, which has room for
-   * both. `out` starts where `plain` does, or shares no byte with it.
+   * Writes the ciphertext of `plain` followed by its tag to the start of `out`, which must have room for both and must
+   * either start where `plain` does or not overlap it.
    *
    * @throws {RangeError} for a nonce or an `out` of the wrong length.
    */
@@ -56,7 +56,7 @@ export interface Sealer extends AeadCipher {
 export interface Opener extends AeadCipher {
   /**
    * Writes the plaintext of `sealed` (ciphertext, then tag), which is 16 bytes shorter, to the
-   * start of `out`. `out` starts where `sealed` does, or shares no byte with it.
+   * start of `out`. `out` must either start where `sealed` does or not overlap it.
    *
    * @returns false when the message is not authentic or too short; `out` then holds no plaintext.
    * @throws {RangeError} for a nonce or an `out` of the wrong length.
@@ -64,7 +64,7 @@ export interface Opener extends AeadCipher {
   open(nonce: Uint8Array, sealed: Uint8Array, out: Uint8Array, associated?: Uint8Array): boolean;
 }
 
-/** An implementation of the ciphers. All behave the same: see test/conformance/aead.ts. */
+/** An implementation of the AEADs. All behave identically: see test/conformance/aead.ts. */
 export interface AeadBackend {
   readonly name: 'baseline' | 'openssl';
   /** @throws {RangeError} for a key of the wrong length. */
@@ -73,7 +73,7 @@ export interface AeadBackend {
   opener(name: AeadName, key: Uint8Array): Opener;
 }
 
-/** Rejects keys of another length before any implementation uses them. */
+/** Checks the length of a key before an implementation uses it. @throws {RangeError} for a key of the wrong length. */
 export function checkKey(name: AeadName, key: Uint8Array): void {
   const { keyLength } = AEAD_SHAPES[name];
   if (key.length !== keyLength) throw new RangeError(`a key of ${name} has ${keyLength} bytes`);

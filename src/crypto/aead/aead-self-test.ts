@@ -2,12 +2,12 @@ import { AEAD_SHAPES, TAG_LENGTH, type AeadBackend, type AeadName } from './aead
 
 const NAMES = Object.keys(AEAD_SHAPES) as AeadName[];
 
-/** Lengths around the ciphers' blocks, and of a stream's chunk. */
+/** Message lengths around the ciphers' block sizes, and that of a stream's chunk. */
 const LENGTHS = [0, 1, 16, 63, 64, 65, 1420, 16_383];
 
 /**
- * Whether `candidate` behaves as `truth`: output, reuse, rekeying, and rejection of forged
- * messages. Takes about two milliseconds. False for anything unexpected, including an exception.
+ * Whether `candidate` behaves as `truth` does: output, reuse, rekeying, and rejection of forged messages. Takes about
+ * two milliseconds. Anything unexpected, including an exception, returns false.
  */
 export function agrees(candidate: AeadBackend, truth: AeadBackend): boolean {
   try {
@@ -44,6 +44,6 @@ function cipherAgrees(name: AeadName, candidate: AeadBackend, truth: AeadBackend
   });
 }
 
-/** Bytes that differ from their neighbours, and with each seed. */
+/** Returns bytes that differ from their neighbours and between seeds. */
 export const pattern = (length: number, seed: number): Uint8Array =>
   Uint8Array.from({ length }, (_, index) => (index * 31 + seed * 17 + (index >> 8)) & 0xff);

@@ -15,21 +15,21 @@ export {
   type Sealer,
 } from './aead-contract.ts';
 
-/** See `chooseBackend`. */
+/** Selects the AEAD implementation of this process; see `chooseBackend`. */
 export const chooseAead = (wish = process.env['WEIR_CRYPTO']): AeadBackend =>
   chooseBackend(
     { baseline: baselineAead, open: openOpensslAead, agrees, checked: checkedAead },
     wish,
   );
 
-/** Chosen with the first cipher, so that commands without any do not load it. */
+/** Selected when the first cipher is created, so that commands without ciphers do not load it. */
 let chosen: AeadBackend | undefined;
 
-/** The implementation in use in this process. */
+/** Returns the AEAD implementation that this process uses. */
 export const aead = (): AeadBackend => (chosen ??= chooseAead());
 
-/** A cipher that seals under `key`. @throws {RangeError} for a key of the wrong length. */
+/** Creates a cipher that seals under `key`. @throws {RangeError} for a key of the wrong length. */
 export const createSealer = (name: AeadName, key: Uint8Array): Sealer => aead().sealer(name, key);
 
-/** A cipher that opens what was sealed under `key`. @throws {RangeError} likewise. */
+/** Creates a cipher that opens messages sealed under `key`. @throws {RangeError} for a key of the wrong length. */
 export const createOpener = (name: AeadName, key: Uint8Array): Opener => aead().opener(name, key);

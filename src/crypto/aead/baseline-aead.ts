@@ -24,7 +24,7 @@ type NodeAead = Exclude<AeadName, 'xchacha20-poly1305'>;
 
 const OPTIONS = { authTagLength: TAG_LENGTH };
 
-/** The key of a cipher until it is disposed of. */
+/** Holds the key of a cipher until the cipher is disposed of. */
 class KeyHolder {
   readonly name: NodeAead;
   #key: KeyObject | undefined;
@@ -100,7 +100,7 @@ class BaselineOpener extends KeyHolder implements Opener {
   }
 }
 
-/** Works on every Node: the reference that other implementations are compared with. */
+/** The AEADs on node:crypto, which work on every Node: the reference for other implementations. */
 export const baselineAead: AeadBackend = {
   name: 'baseline',
   sealer: (name, key) =>

@@ -13,13 +13,13 @@ import {
 } from './packet-cipher-contract.ts';
 
 function checkRange(bytes: Uint8Array, start: number, middle: number, end: number): void {
-  // Written so that NaN fails, too.
+  // Written so that NaN is rejected, too.
   if (!(start >= 0 && start <= middle && middle <= end && end <= bytes.length)) {
     throw new RangeError('the packet is not within its buffer');
   }
 }
 
-/** An AEAD on views of the packet. */
+/** A packet cipher that passes views of the packet to an AEAD. */
 class BaselinePacketCipher<Cipher extends Sealer | Opener> implements PacketCipher {
   readonly name: PacketCipherName;
   readonly nonce = new Uint8Array(12);
@@ -54,7 +54,7 @@ class BaselineOpening extends BaselinePacketCipher<Opener> implements PacketOpen
   }
 }
 
-/** The samples and masks, for every cipher. */
+/** The buffers of samples and masks, for each cipher. */
 abstract class BaselineMasks implements HeaderMasks {
   readonly samples = new Uint8Array(MASK_BATCH * MASK_LENGTH);
   readonly masks = new Uint8Array(MASK_BATCH * MASK_LENGTH);
@@ -99,7 +99,7 @@ class ChaChaMasks extends BaselineMasks {
   protected fill(count: number): void {
     if (!this.#key) throw new CryptoError('a cipher was used after it was closed');
     for (let at = 0; at < count * MASK_LENGTH; at += MASK_LENGTH) {
-      // The sample is the block counter in little-endian order and the nonce, as OpenSSL takes them.
+      // The sample is the little-endian block counter followed by the nonce, which is the format of OpenSSL's IV.
       const sample = this.samples.subarray(at, at + MASK_LENGTH);
       this.masks.set(createCipheriv('chacha20', this.#key, sample).update(ZEROS), at);
     }
@@ -110,7 +110,7 @@ class ChaChaMasks extends BaselineMasks {
   }
 }
 
-/** Works on every Node: the reference that other implementations are compared with. */
+/** The packet ciphers on node:crypto, which work on every Node: the reference for other implementations. */
 export const baselinePacketCiphers: PacketCipherBackend = {
   name: 'baseline',
   sealing: (name, key) => new BaselineSealing(name, baselineAead.sealer(name, key)),

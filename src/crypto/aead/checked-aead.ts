@@ -54,7 +54,7 @@ class CheckedOpener extends CheckedAead<Opener> implements Opener {
 }
 
 /**
- * Ciphers may work in place, but an output that starts within the input would overwrite unread
+ * Checks that an output does not start within its input: ciphers may work in place, but would then overwrite unread
  * input.
  */
 function mustNotStraddle(input: Uint8Array, out: Uint8Array): void {
@@ -66,9 +66,8 @@ function mustNotStraddle(input: Uint8Array, out: Uint8Array): void {
 }
 
 /**
- * `subject` with checks: compares every message with `truth`, rejects overlaps, and reports ciphers
- * that were collected without disposal, with the stack of their creation. Many times slower; for
- * tests and debugging.
+ * Wraps `subject` with checks: compares every message with `truth`, rejects overlaps, and reports ciphers that were
+ * garbage-collected without disposal, with the stack of their creation. Many times slower; for tests and debugging.
  */
 export function checkedAead(
   subject: AeadBackend,

@@ -1,12 +1,12 @@
 import { CryptoError } from './aead-contract.ts';
 
-/** A cipher and the stack of its creation, to report that it was not disposed of. */
+/** A cipher and the stack of its creation, for reports that it was not disposed of. */
 export interface Made {
   readonly what: string;
   readonly stack: string;
 }
 
-/** The common part of checked ciphers: two ciphers that must agree, and their disposal. */
+/** The common part of checked ciphers: two ciphers whose results must be equal, and their disposal. */
 export class Checked<Cipher extends Disposable> implements Disposable {
   protected readonly subject: Cipher;
   protected readonly witness: Cipher;
@@ -37,6 +37,9 @@ export class Checked<Cipher extends Disposable> implements Disposable {
   }
 }
 
-/** Reports ciphers that were collected without disposal, with the stack of their creation. */
+/**
+ * Creates a registry that reports ciphers which were garbage-collected without disposal, with the stack of their
+ * creation.
+ */
 export const forgottenCiphers = (report: (text: string) => void): FinalizationRegistry<Made> =>
   new FinalizationRegistry<Made>(({ what, stack }) => report(`${what} was never closed\n${stack}`));

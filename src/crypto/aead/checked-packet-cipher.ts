@@ -55,7 +55,7 @@ class CheckedOpening extends Checked<PacketOpening> implements PacketOpening {
   }
 }
 
-/** A copy of a packet; empty for detached memory, which the ciphers reject. */
+/** Copies a part of a packet; returns an empty copy for detached memory, which the ciphers reject. */
 const copyOf = (bytes: Uint8Array, start: number, end: number): Uint8Array =>
   bytes.length === 0 ? new Uint8Array(0) : Uint8Array.from(bytes.subarray(start, end));
 
@@ -81,9 +81,8 @@ class CheckedMasks extends Checked<HeaderMasks> implements HeaderMasks {
 }
 
 /**
- * `subject` with checks: compares every packet with `truth`, and reports ciphers that were
- * collected without disposal, with the stack of their creation. Many times slower; for tests and
- * debugging.
+ * Wraps `subject` with checks: compares every packet with `truth`, and reports ciphers that were garbage-collected
+ * without disposal, with the stack of their creation. Many times slower; for tests and debugging.
  */
 export function checkedPacketCiphers(
   subject: PacketCipherBackend,

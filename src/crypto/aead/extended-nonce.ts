@@ -14,14 +14,14 @@ const SIGMA = Uint32Array.of(0x61707865, 0x3320646e, 0x79622d32, 0x6b206574);
 const PREFIX = 16;
 const { keyLength: KEY, nonceLength: NONCE } = AEAD_SHAPES['xchacha20-poly1305'];
 
-/** HChaCha20 of draft-irtf-cfrg-xchacha §2.2: the subkey for the first 16 bytes of a nonce. */
+/** Computes HChaCha20 (draft-irtf-cfrg-xchacha §2.2): the subkey for the first 16 bytes of a nonce. */
 export function hchacha20(key: Uint8Array, prefix: Uint8Array): Uint8Array {
   const out = new Uint32Array(8);
   hchacha(SIGMA, words(key, 8), words(prefix, 4), out);
   return new Uint8Array(out.buffer);
 }
 
-/** The library takes words in the machine's byte order. */
+/** Reads words in the machine's byte order, as the library expects. */
 function words(bytes: Uint8Array, count: number): Uint32Array {
   const copy = new Uint32Array(count);
   new Uint8Array(copy.buffer).set(bytes.subarray(0, count * 4));
@@ -29,8 +29,8 @@ function words(bytes: Uint8Array, count: number): Uint32Array {
 }
 
 /**
- * Derives the key and nonce of ChaCha20 from those of XChaCha20. Counters keep the first 16 bytes
- * of the nonce, so their subkey is derived only once.
+ * Derives the key and nonce of ChaCha20 from those of XChaCha20. Successive counter nonces share their first 16 bytes,
+ * so their subkey is derived only once.
  */
 class ExtendedNonce {
   readonly #key = new Uint8Array(KEY);
@@ -44,7 +44,7 @@ class ExtendedNonce {
     this.#made = false;
   }
 
-  /** Returns the inner nonce, after a call of `rekey` if this nonce needs another subkey. */
+  /** Returns the inner nonce, after it has called `rekey` if this nonce needs another subkey. */
   split(nonce: Uint8Array, rekey: (key: Uint8Array) => void): Uint8Array {
     if (nonce.length !== NONCE) throw new RangeError(`a nonce has ${NONCE} bytes`);
     if (!this.#made || this.#differs(nonce)) {
@@ -62,7 +62,7 @@ class ExtendedNonce {
   }
 }
 
-/** XChaCha20-Poly1305 on top of a ChaCha20-Poly1305. */
+/** XChaCha20-Poly1305 on a ChaCha20-Poly1305 cipher. */
 class ExtendedCipher<Inner extends Sealer | Opener> implements Disposable {
   readonly name: AeadName = 'xchacha20-poly1305';
   protected readonly inner: Inner;
@@ -79,7 +79,7 @@ class ExtendedCipher<Inner extends Sealer | Opener> implements Disposable {
     this.#nonce.setKey(key);
   }
 
-  /** The nonce for the inner cipher, which has the subkey of `nonce` afterwards. */
+  /** Returns the nonce for the inner cipher, which then uses the subkey of `nonce`. */
   protected innerNonce(nonce: Uint8Array): Uint8Array {
     return this.#nonce.split(nonce, this.#rekeyInner);
   }

@@ -1,17 +1,17 @@
 /**
- * A nonce that starts at zero and counts up as one little-endian number (SIP004 §2.2, SIP022
- * §3.1.2). It cannot run out: the shortest lasts for 2^96 messages.
+ * A nonce that counts up from zero as a little-endian integer (SIP004 §2.2, SIP022 §3.1.2). It cannot overflow: the
+ * shortest nonce suffices for 2^96 messages.
  */
 export class NonceCounter {
-  /** The current nonce. The array is reused, so use it only for one call of a cipher. */
+  /** The current nonce. The array is reused: it is valid for one call of a cipher only. */
   readonly bytes: Uint8Array;
 
-  /** `length` is 12 or 24. */
+  /** @param length length of the nonce in bytes: 12 or 24. */
   constructor(length: number) {
     this.bytes = new Uint8Array(length);
   }
 
-  /** Sets and returns the nonce after `count` messages. */
+  /** Sets the nonce to its value after `count` messages and returns it. */
   at(count: number): Uint8Array {
     let rest = count;
     for (let i = 0; i < this.bytes.length; i++) {

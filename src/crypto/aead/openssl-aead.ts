@@ -3,7 +3,7 @@ import { checkKey, type AeadBackend } from './aead-contract.ts';
 import { extendedOpener, extendedSealer } from './extended-nonce.ts';
 
 /**
- * The same ciphers with one context reused for every message.
+ * Opens the AEADs of OpenSSL, which reuse one context for all messages of a cipher.
  *
  * @throws {NativeError} on machines where OpenSSL cannot be called.
  */

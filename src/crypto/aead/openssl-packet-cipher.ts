@@ -7,7 +7,7 @@ import {
 } from '../../platform/openssl/evp-packets.ts';
 import type { PacketCipherBackend, PacketCipherName } from './packet-cipher-contract.ts';
 
-/** The cipher that makes the masks of packets of another one (RFC 9001 §5.4.3, §5.4.4). */
+/** The cipher that computes the header-protection masks for each packet cipher (RFC 9001 §5.4.3, §5.4.4). */
 const MASKS: Readonly<Record<PacketCipherName, EvpMaskName>> = {
   'aes-128-gcm': 'aes-128-ecb',
   'aes-256-gcm': 'aes-256-ecb',
@@ -15,8 +15,7 @@ const MASKS: Readonly<Record<PacketCipherName, EvpMaskName>> = {
 };
 
 /**
- * Packets sealed and opened by OpenSSL where they are: five native calls a packet, one for the masks
- * of a batch.
+ * Opens the packet ciphers of OpenSSL, which work in place: five native calls per packet, one per batch of masks.
  *
  * @throws {NativeError} on machines where OpenSSL cannot be called.
  */

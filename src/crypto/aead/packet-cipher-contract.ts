@@ -1,19 +1,18 @@
 import type { AeadName } from './aead-contract.ts';
 
 /**
- * Ciphers for packets in a larger buffer, given by offsets: a view for each part of each packet
- * would cost more than the cipher.
+ * Ciphers for packets at offsets of a larger buffer: a view for each part of a packet would cost more than the cipher.
  */
 
-/** The ciphers of packets; nonces have 12 bytes and tags 16. */
+/** AEADs for packets; nonces have 12 bytes and tags 16. */
 export type PacketCipherName = Exclude<AeadName, 'xchacha20-poly1305'>;
 
 /** A cipher under one key, for one direction. Dispose of it when the key is discarded. */
 export interface PacketCipher extends Disposable {
   readonly name: PacketCipherName;
   /**
-   * 12 bytes that the caller sets before each packet. All ciphers of an implementation may share
-   * them, so they are valid only until the next packet of any of them.
+   * The nonce of 12 bytes, which the caller sets before each packet. All ciphers of an implementation may share the
+   * array, so its contents are valid only until the next packet of any of them.
    */
   readonly nonce: Uint8Array;
 }
@@ -21,10 +20,10 @@ export interface PacketCipher extends Disposable {
 /** Seals packets in place. */
 export interface PacketSealing extends PacketCipher {
   /**
-   * Encrypts the bytes from `middle` to `end` and writes the tag to the 16 bytes after them. The
-   * bytes from `start` to `middle` are authenticated and unchanged.
+   * Encrypts the bytes from `middle` to `end` in place and writes the tag to the 16 bytes after them. The bytes from
+   * `start` to `middle` are associated data.
    *
-   * @throws {RangeError} when the packet is not within `bytes`.
+   * @throws {RangeError} if the packet is not within `bytes`.
    */
   seal(bytes: Uint8Array, start: number, middle: number, end: number): void;
 }
@@ -32,29 +31,28 @@ export interface PacketSealing extends PacketCipher {
 /** Opens packets in place. */
 export interface PacketOpening extends PacketCipher {
   /**
-   * Decrypts the bytes from `middle` to `end` - 16; the last 16 are the tag. The bytes from `start`
-   * to `middle` are authenticated.
+   * Decrypts the bytes from `middle` to `end` - 16 in place; the last 16 bytes are the tag. The bytes from `start` to
+   * `middle` are associated data.
    *
-   * @returns false when the packet is not authentic or too short; no plaintext is left in the
-   *   buffer then.
-   * @throws {RangeError} when the packet is not within `bytes`.
+   * @returns false if the packet is not authentic or too short; no plaintext is then left in the buffer.
+   * @throws {RangeError} if the packet is not within `bytes`.
    */
   open(bytes: Uint8Array, start: number, middle: number, end: number): boolean;
 }
 
-/** Bytes of a sample and of a mask. */
+/** Length of a sample and of a mask in bytes. */
 export const MASK_LENGTH = 16;
-/** The most masks of one call. */
+/** Maximum number of masks that one call computes. */
 export const MASK_BATCH = 64;
 
 /** Computes the masks of QUIC's header protection (RFC 9001 §5.4) under one key. */
 export interface HeaderMasks extends Disposable {
   /**
-   * Input and output of `compute`, 64 times 16 bytes each. All ciphers of an implementation may
-   * share them, so they are valid only until the next call.
+   * Input of `compute`: up to 64 samples of 16 bytes each. All ciphers of an implementation may share the arrays, so
+   * they are valid only until the next call.
    */
   readonly samples: Uint8Array;
-  /** Only the first 5 bytes of each mask are used. */
+  /** Output of `compute`: masks at the positions of their samples; only the first 5 bytes of each are used. */
   readonly masks: Uint8Array;
   /**
    * Computes the masks of the first `count` samples.
@@ -63,12 +61,12 @@ export interface HeaderMasks extends Disposable {
   compute(count: number): void;
 }
 
-/** An implementation of the ciphers. All behave the same: see test/conformance/packet-cipher.ts. */
+/** An implementation of the packet ciphers. All behave identically: see test/conformance/packet-cipher.ts. */
 export interface PacketCipherBackend {
   readonly name: 'baseline' | 'openssl';
-  /** @throws {RangeError} for a key of the wrong length; so do the others. */
+  /** @throws {RangeError} for a key of the wrong length, as do the other methods. */
   sealing(name: PacketCipherName, key: Uint8Array): PacketSealing;
   opening(name: PacketCipherName, key: Uint8Array): PacketOpening;
-  /** The masks that belong to the cipher `name`. */
+  /** Creates the header-protection masks that belong to the cipher `name`. */
   headerMasks(name: PacketCipherName, key: Uint8Array): HeaderMasks;
 }

@@ -9,12 +9,12 @@ import {
 
 const NAMES: readonly PacketCipherName[] = ['aes-128-gcm', 'aes-256-gcm', 'chacha20-poly1305'];
 
-/** Lengths around the ciphers' blocks, and of a full packet. */
+/** Payload lengths around the ciphers' block sizes, and that of a full packet. */
 const LENGTHS = [0, 1, 16, 63, 64, 65, 1_337];
 
 /**
- * Whether `candidate` behaves as `truth`: packets, rejection of forged ones, masks. Takes about a
- * millisecond. False for anything unexpected, including an exception.
+ * Whether `candidate` behaves as `truth` does: packets, rejection of forged packets, masks. Takes about a millisecond.
+ * Anything unexpected, including an exception, returns false.
  */
 export function packetCiphersAgree(
   candidate: PacketCipherBackend,

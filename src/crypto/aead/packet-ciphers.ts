@@ -14,7 +14,7 @@ export {
   type PacketSealing,
 } from './packet-cipher-contract.ts';
 
-/** See `chooseBackend`. */
+/** Selects the implementation of packet ciphers of this process; see `chooseBackend`. */
 export const choosePacketCiphers = (wish = process.env['WEIR_CRYPTO']): PacketCipherBackend =>
   chooseBackend(
     {
@@ -26,8 +26,8 @@ export const choosePacketCiphers = (wish = process.env['WEIR_CRYPTO']): PacketCi
     wish,
   );
 
-/** Chosen with the first packet, so that commands without any do not load it. */
+/** Selected when the first packet is processed, so that commands without packets do not load it. */
 let chosen: PacketCipherBackend | undefined;
 
-/** The implementation in use in this process. */
+/** Returns the implementation of packet ciphers that this process uses. */
 export const packetCiphers = (): PacketCipherBackend => (chosen ??= choosePacketCiphers());

@@ -1,6 +1,4 @@
-/*
- * The few forms of DER (X.690 §10) that certificates are written in.
- */
+/** An encoder for the subset of DER (X.690 §10) that certificates need. */
 
 export const TAG = {
   boolean: 0x01,
@@ -13,19 +11,19 @@ export const TAG = {
   generalizedTime: 0x18,
   sequence: 0x30,
   set: 0x31,
-  /** A primitive element in a CHOICE. */
+  /** Context-specific tag of a primitive element. */
   context: 0x80,
-  /** A constructed one, around another element. */
+  /** Context-specific tag of a constructed element, around another element. */
   explicit: 0xa0,
 } as const;
 
-/** One element: tag, length, content. */
+/** Encodes one element: tag, length, content. */
 export function der(tag: number, ...content: readonly Uint8Array[]): Buffer {
   const body = Buffer.concat(content);
   return Buffer.concat([Buffer.of(tag), lengthOf(body.length), body]);
 }
 
-/** The short form below 128, otherwise the number of bytes and the bytes. */
+/** Encodes a length: below 128 in the short form, otherwise in the long form. */
 function lengthOf(length: number): Buffer {
   if (length < 0x80) return Buffer.of(length);
   const bytes: number[] = [];
@@ -36,7 +34,11 @@ function lengthOf(length: number): Buffer {
 export const sequence = (...content: readonly Uint8Array[]): Buffer =>
   der(TAG.sequence, ...content);
 
-/** @param bytes big-endian and not negative */
+/**
+ * Encodes an INTEGER.
+ *
+ * @param bytes the value, big-endian and not negative
+ */
 export function integer(bytes: Uint8Array): Buffer {
   const start = bytes.findIndex((byte) => byte !== 0);
   const short = start < 0 ? Buffer.of(0) : bytes.subarray(start);
@@ -44,23 +46,31 @@ export function integer(bytes: Uint8Array): Buffer {
   return der(TAG.integer, needsZero ? Buffer.concat([Buffer.of(0), short]) : short);
 }
 
-/** Whole bytes: no bit of the last one is unused. */
+/** Encodes a BIT STRING of whole bytes. */
 export const bitString = (bytes: Uint8Array): Buffer => der(TAG.bitString, Buffer.of(0), bytes);
 
-/** @param dotted such as `2.5.29.17`; the first two numbers are one byte (X.690 §8.19.4) */
+/**
+ * Encodes an OBJECT IDENTIFIER.
+ *
+ * @param dotted such as `2.5.29.17`; the first two numbers share one byte (X.690 §8.19.4)
+ */
 export function objectIdentifier(dotted: string): Buffer {
   const [first = 0, second = 0, ...others] = dotted.split('.').map(Number);
   return der(TAG.objectIdentifier, Buffer.of(first * 40 + second, ...others.flatMap(base128)));
 }
 
-/** Seven bits in each byte, of which all but the last have the highest bit set. */
+/** Encodes a number in base 128: all bytes but the last have the highest bit set. */
 function base128(number: number): readonly number[] {
   const bytes = [number & 0x7f];
   for (let rest = number >>> 7; rest > 0; rest >>>= 7) bytes.unshift((rest & 0x7f) | 0x80);
   return bytes;
 }
 
-/** @param time unix milliseconds; UTCTime up to 2049, as RFC 5280 §4.1.2.5 demands */
+/**
+ * Encodes a Time.
+ *
+ * @param time Unix milliseconds; UTCTime up to 2049, as RFC 5280 §4.1.2.5 requires
+ */
 export function time(time: number): Buffer {
   const text = new Date(time).toISOString().replaceAll(/[-:T]|\.\d+/g, '');
   return Number(text.slice(0, 4)) < 2050
@@ -68,7 +78,7 @@ export function time(time: number): Buffer {
     : der(TAG.generalizedTime, Buffer.from(text));
 }
 
-/** PEM (RFC 7468): base64 in lines of 64 characters. */
+/** Encodes PEM (RFC 7468): base64 in lines of 64 characters. */
 export function pem(label: string, body: Uint8Array): string {
   const base64 = Buffer.from(body).toString('base64');
   const lines: string[] = [];

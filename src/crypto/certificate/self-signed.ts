@@ -8,26 +8,26 @@ import {
   subjectAltName,
 } from './x509.ts';
 
-/** A server's certificate and its key as PEM. */
+/** A server's certificate and private key as PEM. */
 export interface KeyPair {
   readonly certificate: string;
-  /** PKCS #8. */
+  /** The private key in PKCS #8. */
   readonly key: string;
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** For clients whose clock is late. */
+/** Milliseconds by which the validity starts early, for clients whose clock is slow. */
 const EARLIER_MS = 60 * 60 * 1000;
-/** A positive number that is never repeated (RFC 5280 §4.1.2.2). */
+/** Length of the random serial number, which must be positive and unique (RFC 5280 §4.1.2.2). */
 const SERIAL_BYTES = 16;
-/** The longest common name (X.520, ub-common-name); clients read the subjectAltName. */
+/** Maximum length of a common name in characters (X.520, ub-common-name); clients use the subjectAltName. */
 const LONGEST_COMMON_NAME = 64;
 
 /**
- * A self-signed certificate of a server, with a new ECDSA key on P-256.
+ * Creates a self-signed certificate of a server, with a new ECDSA key on P-256.
  *
- * @param names at least one: addresses, and names in ASCII, also with `*` for their first label
- * @param now unix milliseconds
+ * @param names at least one: IP addresses, and ASCII host names, which may have `*` as their first label
+ * @param now Unix milliseconds
  */
 export function selfSigned(
   names: readonly string[],

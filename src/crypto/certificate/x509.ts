@@ -3,22 +3,22 @@ import { ipVersion } from '../../ip/ip-version.ts';
 import { parseIP } from '../../ip/ip-text.ts';
 import { bitString, der, integer, objectIdentifier, pem, sequence, TAG, time } from './der.ts';
 
-/** The contents of a certificate (RFC 5280 §4.1) that an ECDSA key signs. */
+/** The contents of a certificate (RFC 5280 §4.1), to be signed by an ECDSA key. */
 export interface CertificateFields {
-  /** Big-endian, not negative, at most 20 bytes. */
+  /** The serial number: big-endian, not negative, at most 20 bytes. */
   readonly serial: Uint8Array;
-  /** Common names. */
+  /** The common name of the issuer; `subject` is that of the owner. */
   readonly issuer: string;
   readonly subject: string;
-  /** Unix milliseconds. */
+  /** The beginning of the validity in Unix milliseconds; `validTo` is its end. */
   readonly validFrom: number;
   readonly validTo: number;
   readonly publicKey: KeyObject;
-  /** From the functions below. */
+  /** Encoded extensions, created by the functions of this module. */
   readonly extensions: readonly Uint8Array[];
 }
 
-/** A certificate of version 3 as PEM, signed by ECDSA with SHA-256. */
+/** Creates a certificate of version 3 as PEM, signed by ECDSA with SHA-256. */
 export function signCertificate(fields: CertificateFields, issuerKey: KeyObject): string {
   const { serial, issuer, subject, validFrom, validTo, publicKey, extensions } = fields;
   const body = sequence(
@@ -43,27 +43,27 @@ const commonName = (name: string): Buffer =>
   );
 
 /**
- * The names of a server (RFC 5280 §4.2.1.6).
- * @param names addresses, and names in ASCII
+ * Encodes the subjectAltName of a server (RFC 5280 §4.2.1.6).
+ * @param names IP addresses and ASCII host names
  */
 export const subjectAltName = (names: readonly string[]): Buffer =>
   extension('2.5.29.17', false, sequence(...names.map(generalName)));
 
-/** A DNS name is the CHOICE 2, an address 7. */
+/** Encodes a GeneralName: dNSName [2] or iPAddress [7]. */
 const generalName = (name: string): Buffer =>
   ipVersion(name) === 0
     ? der(TAG.context + 2, Buffer.from(name, 'latin1'))
     : der(TAG.context + 7, Buffer.from(parseIP(name) ?? []));
 
-/** Whether it is the certificate of an authority (§4.2.1.9). */
+/** Encodes basicConstraints: whether the certificate is that of an authority (§4.2.1.9). */
 export const basicConstraints = (isAuthority: boolean): Buffer =>
   extension('2.5.29.19', true, sequence(...(isAuthority ? [TRUE] : [])));
 
-/** Signatures in handshakes alone (§4.2.1.3): the first bit of one byte. */
+/** Encodes keyUsage with digitalSignature only (§4.2.1.3): the first bit of one byte. */
 export const digitalSignatureOnly = (): Buffer =>
   extension('2.5.29.15', true, der(TAG.bitString, Buffer.of(7, 0x80)));
 
-/** Servers of TLS alone (§4.2.1.12). */
+/** Encodes extKeyUsage with serverAuth only (§4.2.1.12). */
 export const serverAuthOnly = (): Buffer =>
   extension('2.5.29.37', false, sequence(objectIdentifier('1.3.6.1.5.5.7.3.1')));
 

@@ -1,13 +1,12 @@
 /**
- * BLAKE3's key derivation (BLAKE3 specification §2.3, "derive_key") for material of at most one
- * block: one call of the compression function, 0.5 microseconds where a general implementation
- * takes 5 and creates a dozen objects.
+ * BLAKE3's key derivation mode (BLAKE3 specification §2.3, "derive_key") for key material of at most one block: one
+ * call of the compression function, 0.5 µs; a general implementation takes 5 µs and creates a dozen objects.
  */
 
 const BLOCK = 64;
 const BLOCK_WORDS = BLOCK / 4;
 
-/** Bytes of the longest key, and of a key of the compression function. */
+/** Maximum length of a derived key, and length of a key of the compression function, in bytes. */
 const LONGEST = 32;
 
 /** Flags of the compression function; a single block is the start, the end and the root. */
@@ -53,15 +52,13 @@ const MIXES = Uint8Array.from(
   ].flat(),
 );
 
-/** The block and state of a compression, reused by all. */
+/** The block and the state of the compression function, reused by all calls. */
 const bytes = new Uint8Array(BLOCK);
 const view = new DataView(bytes.buffer);
 const message = new Int32Array(BLOCK_WORDS);
 const state = new Int32Array(16);
 
-/**
- * Compresses the first `length` bytes of `bytes`, the whole input, into the first words of `state`.
- */
+/** Compresses the first `length` bytes of `bytes`, which are the whole input, into the first words of `state`. */
 function compress(key: Uint32Array, length: number, flags: number): void {
   bytes.fill(0, length);
   for (let i = 0; i < BLOCK_WORDS; i++) message[i] = view.getInt32(4 * i, true);
@@ -82,7 +79,7 @@ function compress(key: Uint32Array, length: number, flags: number): void {
   for (let i = 0; i < 8; i++) state[i]! ^= state[i + 8]!; // 16 words
 }
 
-/** The quarter round of ChaCha with two words of the message, on four words of the state. */
+/** Performs the quarter round of BLAKE3 on four words of the state, with two words of the message. */
 function mixWords(i: number, j: number, k: number, l: number, first: number, second: number): void {
   let [a, b, c, d] = [state[i]!, state[j]!, state[k]!, state[l]!]; // 0 to 15
   a = (a + b + first) | 0;
@@ -105,7 +102,10 @@ const rotate = (word: number, by: number): number => (word >>> by) | (word << (3
 export class Blake3KeyDerivation {
   readonly #key = new Uint32Array(8);
 
-  /** @param context the purpose of the keys, at most 64 bytes. @throws {RangeError} */
+  /**
+   * @param context the purpose of the keys, at most 64 bytes.
+   * @throws {RangeError} for a longer one.
+   */
   constructor(context: string) {
     const text = Buffer.from(context);
     if (text.length > BLOCK) throw new RangeError('a context of more than a block');
@@ -115,8 +115,8 @@ export class Blake3KeyDerivation {
   }
 
   /**
-   * A key of `length` bytes, at most 32, from two pieces of material that together have at most 64.
-   * @throws {RangeError} for more.
+   * Derives a key of `length` bytes, at most 32, from two pieces of key material that together have at most 64 bytes.
+   * @throws {RangeError} for longer ones.
    */
   derive(first: Uint8Array, second: Uint8Array, length: number): Uint8Array {
     const total = first.length + second.length;
@@ -126,7 +126,7 @@ export class Blake3KeyDerivation {
     compress(this.#key, total, DERIVE_KEY_MATERIAL);
     for (let i = 0; i < LONGEST / 4; i++) view.setInt32(4 * i, state[i]!, true); // 8 of 16
     const key = bytes.slice(0, length);
-    // Clears the material, which is a key of longer lifetime.
+    // Clears the key material, which is a long-lived key.
     bytes.fill(0);
     return key;
   }

@@ -4,13 +4,13 @@ import { NativeSha1 } from '../../platform/openssl/sha-compression.ts';
 import { chooseBackend } from '../choose-backend.ts';
 
 /**
- * HKDF with SHA-1 (RFC 5869) for inputs of one block each.
+ * Derives a key by HKDF with SHA-1 (RFC 5869), for inputs of one block each.
  *
  * @param key at most 55 bytes.
  * @param salt at most 64 bytes.
  * @param info at most 34 bytes.
  * @param length of the result in bytes, 1 to 40.
- * @throws {RangeError} for longer ones.
+ * @throws {RangeError} for longer arguments.
  */
 export type HkdfSha1 = (
   key: Uint8Array,
@@ -21,7 +21,7 @@ export type HkdfSha1 = (
 
 const BLOCK = 64;
 const DIGEST = 20;
-/** The longest input whose padding and length fit into the same block. */
+/** Maximum input length in bytes whose padding and length fit into the same block. */
 const LAST = BLOCK - 9;
 
 function checkLengths(key: Uint8Array, salt: Uint8Array, info: Uint8Array, length: number): void {
@@ -34,7 +34,7 @@ function checkLengths(key: Uint8Array, salt: Uint8Array, info: Uint8Array, lengt
   if (!fits) throw new RangeError('the inputs of a derivation need more than a block');
 }
 
-/** By node:crypto: 5 microseconds, and a job and key objects that are collected later. */
+/** HKDF-SHA1 of node:crypto: 5 µs, and job and key objects for the garbage collector. */
 export const baselineHkdfSha1: HkdfSha1 = (key, salt, info, length) => {
   checkLengths(key, salt, info, length);
   return new Uint8Array(hkdfSync('sha1', key, salt, info, length));
@@ -45,18 +45,18 @@ const INITIAL = Uint32Array.of(0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0
 const STATE_WORDS = 5;
 const BLOCK_WORDS = 16;
 
-/** The values that HMAC keys are combined with (RFC 2104 §2), in each byte of a word. */
+/** The inner and outer padding of HMAC keys (RFC 2104 §2), in each byte of a word. */
 const INNER = 0x36363636;
 const OUTER = 0x5c5c5c5c;
 /** The padding bit after an input (FIPS 180-4 §5.1.1). */
 const END_BIT = 0x80;
 
-/** By OpenSSL's compression function: eight calls for a key of up to 20 bytes. */
+/** HKDF-SHA1 on OpenSSL's compression function: eight calls for a key of up to 20 bytes. */
 export class OpensslHkdfSha1 {
   readonly #compression: NativeSha1;
   readonly #words: Uint32Array;
   readonly #bytes: Uint8Array;
-  /** The states after the two blocks of the HMAC key in use. */
+  /** The states after the inner and outer key blocks of the current HMAC key. */
   readonly #inner = new Uint32Array(STATE_WORDS);
   readonly #outer = new Uint32Array(STATE_WORDS);
 
@@ -93,7 +93,7 @@ export class OpensslHkdfSha1 {
     for (let i = 0; i < input.length; i++) this.#bytes[at + i] = input[i] as number; // checked
   }
 
-  /** Uses the first `length` bytes of the block as the key of the following HMACs. */
+  /** Uses the first `length` bytes of the block as the HMAC key. */
   #takeKey(length: number): void {
     const words = this.#words;
     for (let i = length; i < BLOCK; i++) this.#bytes[i] = 0;
@@ -135,7 +135,7 @@ export class OpensslHkdfSha1 {
   }
 }
 
-/** See `chooseBackend`. */
+/** Selects the implementation of HKDF-SHA1 of this process; see `chooseBackend`. */
 export const chooseHkdfSha1 = (wish = process.env['WEIR_CRYPTO']): HkdfSha1 =>
   chooseBackend<HkdfSha1>(
     { baseline: baselineHkdfSha1, open: () => new OpensslHkdfSha1().derive, agrees },
@@ -149,9 +149,9 @@ const agrees = (candidate: HkdfSha1): boolean =>
     return Buffer.compare(candidate(...inputs, length), baselineHkdfSha1(...inputs, length)) === 0;
   });
 
-/** Chosen with the first derivation, so that a process without any does not load it. */
+/** Selected for the first derivation, so that a process without derivations does not load it. */
 let chosen: HkdfSha1 | undefined;
 
-/** HKDF with SHA-1 by the implementation in use in this process. */
+/** Derives a key by HKDF with SHA-1, with the implementation that this process uses. */
 export const hkdfSha1: HkdfSha1 = (key, salt, info, length) =>
   (chosen ??= chooseHkdfSha1())(key, salt, info, length);

@@ -1,17 +1,17 @@
 import { createHmac } from 'node:crypto';
 
-/** Hashes of the cipher suites of TLS 1.3. */
+/** Hash functions of the cipher suites of TLS 1.3. */
 export type HkdfHash = 'sha256' | 'sha384';
 
-/** HKDF-Extract (RFC 5869 §2.2). */
+/** Computes HKDF-Extract (RFC 5869 §2.2). */
 export const hkdfExtract = (hash: HkdfHash, salt: Uint8Array, material: Uint8Array): Uint8Array =>
   createHmac(hash, salt).update(material).digest();
 
 /**
- * HKDF-Expand-Label of TLS 1.3 with an empty context (RFC 8446 §7.1).
+ * Computes HKDF-Expand-Label of TLS 1.3 with an empty context (RFC 8446 §7.1).
  *
- * @param label without its prefix `tls13 `; ASCII.
- * @param length of the result in bytes, at most 255 times the hash's.
+ * @param label ASCII, without the prefix `tls13 `.
+ * @param length length of the result in bytes, at most 255 times that of the hash.
  */
 export function hkdfExpandLabel(
   hash: HkdfHash,

@@ -1,20 +1,18 @@
 import { swapBytes } from '../../platform/native-memory.ts';
 import { SHA256_INITIAL, type Sha256Compression } from './sha256-compression.ts';
 
-/** Bytes of a block. */
+/** Length of a block in bytes. */
 const SHA256_BLOCK = 64;
-/** Bytes of a digest. */
+/** Length of a digest in bytes. */
 export const SHA256_DIGEST = 32;
 
 const STATE_WORDS = 8;
 const BLOCK_WORDS = 16;
 
-/**
- * The state of a hash after whole blocks, from which several inputs with this prefix can continue.
- */
+/** The state of SHA-256 after whole blocks, from which several inputs with the same prefix can continue. */
 export interface Sha256State {
   readonly words: Uint32Array;
-  /** Blocks hashed so far. */
+  /** Number of blocks hashed so far. */
   blocks: number;
 }
 
@@ -23,18 +21,18 @@ export const newSha256State = (): Sha256State => ({
   blocks: 0,
 });
 
-/** The values that HMAC keys are combined with (RFC 2104 §2), in each byte of a word. */
+/** The inner and outer padding of HMAC keys (RFC 2104 §2), in each byte of a word. */
 const INNER = 0x36363636;
 const OUTER = 0x5c5c5c5c;
 /** The padding bit after an input (FIPS 180-4 §5.1.1). */
 const END_BIT = 0x80;
 
 /**
- * SHA-256 from state to state. `finish` reads its input from `block` and writes the digest there,
- * so that digests of digests need no copy.
+ * Computes SHA-256 from intermediate states. `finish` reads its input from `block` and writes the digest there, so that
+ * digests of digests need no copy.
  */
 export class Sha256Chain {
-  /** 64 bytes. */
+  /** The input block of 64 bytes. */
   readonly block: Uint8Array;
   readonly #compression: Sha256Compression;
   readonly #words: Uint32Array;
@@ -47,8 +45,8 @@ export class Sha256Chain {
   }
 
   /**
-   * Hashes the padded key of an HMAC (RFC 2104 §2), from the state `from` to `to`, which may be the
-   * same.
+   * Hashes the padded key of an HMAC (RFC 2104 §2), from the state `from` to the state `to`, which may be the same
+   * object.
    */
   takeKey(key: Uint8Array, pad: 'inner' | 'outer', from: Sha256State, to: Sha256State): void {
     if (key.length > SHA256_BLOCK) throw new RangeError('a key of more than a block');
@@ -66,8 +64,8 @@ export class Sha256Chain {
   }
 
   /**
-   * Finishes the hash in state `from` with the first `length` bytes of `block`, at most 55. The
-   * first 32 bytes of `block` are then the digest.
+   * Finishes the hash in state `from` with the first `length` bytes of `block`, at most 55. The digest replaces the
+   * first 32 bytes of `block`.
    */
   finish(from: Sha256State, length: number): void {
     if (!(length >= 0 && length < SHA256_BLOCK - 8))
@@ -81,7 +79,7 @@ export class Sha256Chain {
     for (let i = 0; i < STATE_WORDS; i++) words[i] = swapBytes(state[i]!); // 8 of 8, and of 16
   }
 
-  /** Clears the block from `start` on. */
+  /** Zeroes the block from `start` on. */
   #clear(start: number): void {
     let at = start;
     for (; at % 4 !== 0; at++) this.block[at] = 0;

@@ -7,7 +7,7 @@ import { chooseBackend } from '../choose-backend.ts';
  * the same states, such as HMAC under fixed keys.
  */
 export interface Sha256Compression {
-  /** Eight words, read and written by `compress`. */
+  /** Eight state words, updated by `compress`. */
   readonly state: Uint32Array;
   /** 64 bytes of input as 16 words in the machine's byte order; `compress` does not change them. */
   readonly block: Uint32Array;
@@ -89,7 +89,7 @@ const ROUND_CONSTANTS = Uint32Array.of(
 
 const rotate = (word: number, by: number): number => (word >>> by) | (word << (32 - by));
 
-/** In JavaScript; no branch and no index depends on the input. */
+/** SHA-256's compression function in JavaScript; no branch and no index depends on the input. */
 export class BaselineSha256 implements Sha256Compression {
   readonly state = new Uint32Array(8);
   readonly block = new Uint32Array(16);
@@ -117,7 +117,7 @@ export class BaselineSha256 implements Sha256Compression {
     for (const [i, word] of [a, b, c, d, e, f, g, h].entries()) state[i]! += word; // 8 of both
   }
 
-  /** The message schedule of the block. */
+  /** Computes the message schedule of the block. */
   #expand(): Int32Array {
     const { block } = this;
     const words = this.#schedule;
@@ -132,14 +132,14 @@ export class BaselineSha256 implements Sha256Compression {
   }
 }
 
-/** See `chooseBackend`. */
+/** Selects the implementation of SHA-256's compression function of this process; see `chooseBackend`. */
 export const chooseSha256 = (wish = process.env['WEIR_CRYPTO']): Sha256Compression =>
   chooseBackend<Sha256Compression>(
     { baseline: new BaselineSha256(), open: () => new NativeSha256(), agrees },
     wish,
   );
 
-/** Whether a chain of blocks gives the same states as the baseline. */
+/** Whether a chain of blocks gives the same states as with the baseline. */
 function agrees(candidate: Sha256Compression): boolean {
   const truth = new BaselineSha256();
   for (const { state, block } of [candidate, truth]) {
@@ -156,11 +156,11 @@ function agrees(candidate: Sha256Compression): boolean {
   return true;
 }
 
-/** Chosen with the first hash, so that a process without any does not load it. */
+/** Selected for the first hash, so that a process without hashes does not load it. */
 let chosen: Sha256Compression | undefined;
 
 /**
- * The implementation in use in this process. Its memory is shared by all callers: complete a hash
- * before anything else runs.
+ * Returns the compression function that this process uses. Its memory is shared by all callers: complete a hash
+ * synchronously.
  */
 export const sha256Compression = (): Sha256Compression => (chosen ??= chooseSha256());

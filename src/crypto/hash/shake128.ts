@@ -4,22 +4,22 @@ import { chooseBackend } from '../choose-backend.ts';
 
 /** The rate of SHAKE128 in bytes: the output of one permutation (FIPS 202 §6.2). */
 export const SHAKE128_RATE = 168;
-/** Seeds have at most this many bytes. */
+/** Maximum length of a seed in bytes. */
 export const SHAKE128_SEED = 64;
 
 /** Computes the first `SHAKE128_RATE` bytes of the output for a seed. */
 export type FirstBlock = (seed: Uint8Array) => Uint8Array;
 
-/** In JavaScript: 7 microseconds where OpenSSL takes 0.6. */
+/** SHAKE128 in JavaScript, 7 µs per block; OpenSSL takes 0.6 µs. */
 export const baselineFirstBlock: FirstBlock = (seed) => shake128(seed, { dkLen: SHAKE128_RATE });
 
-/** By OpenSSL. @throws {NativeError} on machines where it cannot be called. */
+/** Opens SHAKE128 of OpenSSL. @throws {NativeError} on machines where OpenSSL cannot be called. */
 export function openOpensslFirstBlock(): FirstBlock {
   const evp = new EvpShake128(SHAKE128_SEED, SHAKE128_RATE);
   return (seed) => evp.digest(seed, SHAKE128_RATE);
 }
 
-/** See `chooseBackend`. */
+/** Selects the implementation of SHAKE128 of this process; see `chooseBackend`. */
 export const chooseFirstBlock = (wish = process.env['WEIR_CRYPTO']): FirstBlock =>
   chooseBackend<FirstBlock>(
     { baseline: baselineFirstBlock, open: openOpensslFirstBlock, agrees },
@@ -32,27 +32,27 @@ const agrees = (candidate: FirstBlock): boolean =>
     return Buffer.compare(candidate(seed), baselineFirstBlock(seed)) === 0;
   });
 
-/** Chosen with the first stream, so that a process without any does not load it. */
+/** Selected for the first stream, so that a process without streams does not load it. */
 let chosen: FirstBlock | undefined;
 
 /**
  * The output of SHAKE128 (FIPS 202 §6.2) in order, block by block.
  *
- * The first block is computed in a context that all streams share. Only streams that need more
- * create a state of their own, so that short ones hold only their seed.
+ * The first block is computed in a shared context. Only streams that need more output create their own state; others
+ * hold only their seed.
  */
 export class Shake128Stream {
   readonly #seed: Uint8Array;
   #further: ReturnType<typeof shake128.create> | undefined;
   #begun = false;
 
-  /** @param seed at most `SHAKE128_SEED` bytes, which must not change. */
+  /** @param seed at most `SHAKE128_SEED` bytes, which must not be modified afterwards. */
   constructor(seed: Uint8Array) {
     if (seed.length > SHAKE128_SEED) throw new RangeError('the seed of a stream is too long');
     this.#seed = seed;
   }
 
-  /** The next `SHAKE128_RATE` bytes. */
+  /** Returns the next `SHAKE128_RATE` bytes. */
   next(): Uint8Array {
     if (!this.#begun) {
       this.#begun = true;

@@ -1,23 +1,26 @@
 import { SystemRandomSource, type RandomSource } from '../random-source.ts';
 import type { Clock } from '../../net/time/clock.ts';
 
-/** Initial and largest number of slots; a table is full when half of them are taken. */
+/** Initial and maximum number of slots of a table, which is full when half of them are used. */
 const FIRST_SLOTS = 1024;
 const LAST_SLOTS = 2 ** 21;
 
-/** `forgotten`: it may have been seen, at a time from which no entry is remembered any more. */
+/**
+ * The result of a check. `forgotten`: the entry may have been seen, since its time is not later than that of an entry
+ * which is no longer remembered.
+ */
 export type ReplayVerdict = 'new' | 'seen' | 'full' | 'forgotten';
 
 /**
- * Remembers entries for at least a given time in two alternating tables: one is filled during that
- * time while the previous one is still consulted.
+ * Detects repeated entries. Remembers them for at least a given period in two alternating tables: one is filled for a
+ * period while the previous one is still consulted.
  *
- * Keeps 64 bits of each entry, mixed with a random key of the process, so that a peer cannot choose
- * entries that collide.
+ * Keeps 64 bits of each entry, mixed with a random key of the process, so that a peer cannot choose entries that
+ * collide.
  *
- * Entries have a time of their own, which is accepted only near the wall clock. A wall clock that was set back
- * would make those valid again that have been forgotten since: so an entry must be later than each of them. Memory is bounded by 16 MiB per table; when a table is full, new entries
- * are rejected instead of forgetting old ones.
+ * Each entry has a timestamp, which the caller accepts only near the wall clock. If the wall clock were set back,
+ * forgotten entries would be valid again; so an entry must be later than all forgotten ones. Memory is bounded by 16
+ * MiB per table; when a table is full, new entries are rejected instead of forgetting old ones.
  */
 export class ReplayFilter {
   readonly #clock: Clock;
@@ -27,10 +30,10 @@ export class ReplayFilter {
   #current: Table;
   #before: Table | undefined;
   #turnsAt: number;
-  /** The greatest time of an entry that has been forgotten. */
+  /** The latest timestamp of forgotten entries. */
   #forgotten = -Infinity;
 
-  /** @param period the least time for which entries are remembered, in milliseconds. */
+  /** @param period minimum time for which entries are remembered, in milliseconds. */
   constructor(
     clock: Clock,
     period: number,
@@ -46,9 +49,9 @@ export class ReplayFilter {
   }
 
   /**
-   * Whether an entry of at least 8 bytes is new; remembers it.
+   * Checks whether an entry of at least 8 bytes is new, and remembers it.
    *
-   * @param stamp its own time, in any unit.
+   * @param stamp timestamp of the entry, in any unit.
    */
   check(entry: Uint8Array, stamp: number): ReplayVerdict {
     this.#turn();
@@ -93,11 +96,11 @@ const MULTIPLIER = 0x9e37_79b9_7f4a_7c15n;
 class Table {
   readonly slots: number;
   readonly #words: Uint32Array;
-  /** The greatest time of its entries. */
+  /** The latest timestamp of the table's entries. */
   latest = -Infinity;
   #taken = 0;
 
-  /** @param slots a power of two. */
+  /** @param slots the number of slots, a power of two. */
   constructor(slots: number) {
     this.slots = slots;
     this.#words = new Uint32Array(slots * 2);
@@ -128,11 +131,11 @@ class Table {
     return table;
   }
 
-  /** The slot of the number, or the free slot for it; the table is never full, so there is one. */
+  /** Returns the slot of the number, or the free slot for it, which exists since the table is never full. */
   #find(low: number, high: number): number {
     const last = this.#words.length - 1;
     const marked = high || 1;
-    // The upper half of a product is mixed better.
+    // The upper half of a product is better mixed.
     for (let at = (marked * 2) & last; ; at = (at + 2) & last) {
       const found = this.#words[at + 1];
       if (found === 0 || (found === marked && this.#words[at] === low)) return at;

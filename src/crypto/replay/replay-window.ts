@@ -1,32 +1,29 @@
 const WORD_BITS = 32;
 
 /**
- * The received packet numbers of a session (as in RFC 6479): a number that was received before, or is
- * older than the window, is rejected. Memory is fixed; every call takes constant time.
+ * A sliding window of the received packet numbers of a session (as in RFC 6479): a number that was received before, or
+ * is older than the window, is rejected. Memory is fixed; every call takes constant time.
  */
 export class ReplayWindow {
   readonly #size: number;
   readonly #bits: Uint32Array;
   #newest = -1;
 
-  /** @param size packets that may arrive late, counted back from the newest; a multiple of 32. */
+  /** @param size the number of packets behind the newest that may still arrive; a multiple of 32. */
   constructor(size: number) {
     this.#size = size;
     // One word more than the window, so that clearing the newest word leaves the oldest intact.
     this.#bits = new Uint32Array(size / WORD_BITS + 1);
   }
 
-  /**
-   * Whether `number`, a safe integer from 0 on, is new. Call `mark` once the packet is
-   * authenticated.
-   */
+  /** Whether `number`, a safe integer from 0 on, is new. Call `mark` once the packet is authenticated. */
   isNew(number: number): boolean {
     if (number > this.#newest) return true;
     if (this.#newest - number >= this.#size) return false;
     return ((this.#bits[this.#wordOf(number)] ?? 0) & bitOf(number)) === 0;
   }
 
-  /** Remembers an authentic packet. */
+  /** Records the number of an authentic packet. */
   mark(number: number): void {
     const word = Math.floor(number / WORD_BITS);
     if (number > this.#newest) {
