@@ -6,36 +6,36 @@ import {
   MINIMUM_WINDOW_PACKETS,
 } from './controller.ts';
 
-/** Losses are counted over this many seconds. */
+/** Number of seconds over which losses are counted. */
 const SLOTS = 5;
 const SLOT_TIME = 1000;
-/** With fewer packets the loss rate is taken to be 0. */
+/** Number of packets below which the loss rate is assumed to be 0. */
 const MINIMUM_SAMPLES = 50;
-/** Loss beyond 20 % is not compensated. */
+/** Minimum delivery ratio that is compensated: loss beyond 20 % is not. */
 const MINIMUM_ACK_RATE = 0.8;
 /** The window as a multiple of rate × round trip. */
 const WINDOW_GAIN = 2;
 
 /**
- * Sends at a fixed rate chosen by the peer, increased by the loss rate so that this rate arrives (Hysteria's
- * "Brutal"; constants of apernet/hysteria core/internal/congestion/brutal). Losses are counted in bytes; the
- * reference counts packets.
+ * Sends at a fixed rate chosen by the peer, raised by the loss rate so that the chosen rate arrives (Hysteria's
+ * "Brutal"; constants of apernet/hysteria core/internal/congestion/brutal). Losses are counted in bytes; the reference
+ * implementation counts packets.
  */
 export class Brutal implements CongestionController {
   readonly name = 'brutal';
-  /** Bytes per millisecond that must arrive. */
+  /** The rate that must arrive, in bytes per millisecond. */
   readonly rate: number;
   readonly #acked = new Float64Array(SLOTS);
   readonly #lost = new Float64Array(SLOTS);
-  /** The second that each slot counts. */
+  /** The second counted in each slot. */
   readonly #second = new Float64Array(SLOTS).fill(-Infinity);
   #ackRate = 1;
   #smoothedRtt = 0;
   #mtu: number;
 
   /**
-   * @param rate bytes per millisecond that must arrive, above 0.
-   * @param mtu the maximum packet size in bytes.
+   * s|@param rate bytes per millisecond that must arrive, above 0.|@param rate the rate that must arrive, in bytes per
+   * millisecond; above 0.|
    */
   constructor(rate: number, mtu: number) {
     this.rate = rate;

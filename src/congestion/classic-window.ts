@@ -9,7 +9,7 @@ import {
 import { RecoveryEpoch } from './recovery-epoch.ts';
 import { INITIAL_RTT } from './rtt.ts';
 
-/** Packets by which a window may be short of full and still count as used. */
+/** Number of packets below the full window at which it still counts as used. */
 const SLACK_PACKETS = 3;
 
 /** N of RFC 9002 §7.7: the pacing rate as a multiple of the window per round trip. */
@@ -18,18 +18,18 @@ const PACING_GAIN = 1.25;
 const SLOW_START_PACING_GAIN = 2;
 
 /**
- * What CUBIC and NewReno have in common: slow start below a threshold, one reduction of the window in a
- * recovery period (RFC 9002 §7.3), undone if all of its losses were spurious, and a window that is paced
- * over the round trip.
+ * The common part of CUBIC and NewReno: slow start below a threshold, one reduction of the window per recovery period
+ * (RFC 9002 §7.3), which is undone if all losses of the period were spurious, and a window that is paced over the
+ * round-trip time.
  */
 export abstract class ClassicWindow implements CongestionController {
   abstract readonly name: ControllerName;
   protected mtu: number;
-  /** Bytes that may be in flight: `window` to others. */
+  /** The congestion window in bytes, published as `window`. */
   protected size: number;
   /** `size` before the last reduction: cwnd_prior of RFC 9438. */
   protected priorWindow = 0;
-  /** The slow start threshold, ssthresh, and what it was before the last reduction. */
+  /** The slow start threshold, ssthresh, and its value before the last reduction. */
   #threshold = Infinity;
   #priorThreshold = Infinity;
   readonly #epoch = new RecoveryEpoch();
@@ -90,25 +90,25 @@ export abstract class ClassicWindow implements CongestionController {
 
   onMtu(bytes: number): void {
     this.mtu = bytes;
-    // Before anything was sent the initial window changes (RFC 9002 §7.2, RFC 6928 §2).
+    // Before the first packet a new MTU changes the initial window (RFC 9002 §7.2, RFC 6928 §2).
     if (!this.#hasSent) this.size = initialWindow(bytes);
     this.size = Math.max(this.size, this.#minimum());
   }
 
   /**
    * Grows `size` in slow start.
-   * @returns whether slow start is over although nothing was lost.
+   * @returns whether slow start ends without a loss.
    */
   protected abstract growInSlowStart(event: AckEvent): boolean;
   /** Grows `size` in congestion avoidance. */
   protected abstract avoidCongestion(event: AckEvent): void;
-  /** The sender did not use the window, which therefore does not grow, for `elapsed` milliseconds. */
+  /** Called when the window, which therefore does not grow, was not used for `elapsed` milliseconds. */
   protected abstract onUnused(elapsed: number): void;
-  /** A recovery period begins. @returns the reduced window in bytes; `size` is the window until then. */
+  /** Called at the start of a recovery period. @returns the reduced window in bytes; `size` is the current one. */
   protected abstract reducedWindow(): number;
-  /** The last reduction was undone. */
+  /** Called when the last reduction was undone. */
   protected abstract onUndone(): void;
-  /** Persistent congestion: growth starts from the minimum window. */
+  /** Called on persistent congestion: growth restarts from the minimum window. */
   protected abstract restart(): void;
 
   #reduce(): void {
@@ -129,7 +129,7 @@ export abstract class ClassicWindow implements CongestionController {
 
 /**
  * Whether the window was the limit when the acknowledged packets were sent, so that it may grow (RFC 9002 §7.8).
- * Waiting for the pacer counts as limited by the window. In slow start half a window suffices, since the window
+ * Data that waits for the pacer counts as limited by the window. In slow start half a window suffices, since the window
  * doubles in the next round trip.
  */
 function windowWasUsed(event: AckEvent, window: number, slowStart: boolean, mtu: number): boolean {
@@ -138,7 +138,7 @@ function windowWasUsed(event: AckEvent, window: number, slowStart: boolean, mtu:
   return slowStart ? inFlightAtSend * 2 >= window : inFlightAtSend + SLACK_PACKETS * mtu >= window;
 }
 
-/** The rate that spreads a window over a round trip, in bytes per millisecond. */
+/** Returns the rate that spreads a window over a round-trip time, in bytes per millisecond. */
 function windowPacingRate(window: number, smoothedRtt: number, slowStart: boolean): number {
   const gain = slowStart ? SLOW_START_PACING_GAIN : PACING_GAIN;
   return (gain * window) / (smoothedRtt > 0 ? smoothedRtt : INITIAL_RTT);

@@ -1,87 +1,87 @@
-/*
- * Congestion control for QUIC and TCP alike. Units in this folder, without exception: bytes,
- * milliseconds (with fractions), and bytes per millisecond for rates (1 byte/ms = 8 kbit/s), so that
- * rate × time is a window without a factor. Times come from the caller; only differences between them matter.
+/**
+ * Congestion control for QUIC and TCP alike. Units in this folder, without exception: bytes, milliseconds (with
+ * fractions), and bytes per millisecond for rates (1 byte/ms = 8 kbit/s), so that rate × time is a window without a
+ * conversion factor. Times are given by the caller; only their differences matter.
  *
- * Records passed to a controller are reused by the caller: they are valid during the call only.
+ * The caller reuses the records passed to a controller, so they are valid only during the call.
  */
 
-/** The result of one acknowledgement, after the losses that it revealed were reported. */
+/** The result of an acknowledgement, after its losses were reported. */
 export interface AckEvent {
   now: number;
-  /** Bytes newly acknowledged. */
+  /** Number of bytes newly acknowledged. */
   acked: number;
-  /** Bytes that this acknowledgement revealed as lost; `onLoss` was called for each packet before. */
+  /** Number of bytes that the acknowledgement revealed as lost; `onLoss` was called for each packet before. */
   lost: number;
-  /** Bytes in flight now, without those acknowledged and lost. */
+  /** Number of bytes in flight, after those acknowledged and lost are subtracted. */
   inFlight: number;
-  /** Bytes in flight before this acknowledgement. */
+  /** Number of bytes in flight before the acknowledgement. */
   priorInFlight: number;
-  /** When the most recently sent packet of those acknowledged was sent. */
+  /** Time at which the most recently sent packet of the acknowledged ones was sent. */
   newestSentAt: number;
-  /** The round trip that this acknowledgement measured; 0 for none. */
+  /** The round-trip time that the acknowledgement measured, in milliseconds; 0 for none. */
   latestRtt: number;
-  /** From the estimator, including this acknowledgement; 0 before the first measurement. */
+  /** The smoothed round-trip time, including this acknowledgement; 0 before the first sample. */
   smoothedRtt: number;
   minRtt: number;
-  /** The delivery rate up to this acknowledgement. */
+  /** The delivery rate up to the acknowledgement. */
   rate: RateSample;
 }
 
 /** The delivery rate that an acknowledgement measured (draft-ietf-ccwg-bbr, "Delivery Rate Samples"). */
 export interface RateSample {
-  /** Bytes per millisecond; 0 if this acknowledgement allows no measurement. */
+  /** The delivery rate in bytes per millisecond; 0 if the acknowledgement allows no measurement. */
   rate: number;
-  /** Whether the application limited it: the path can carry at least this rate. */
+  /** Whether the rate was limited by the application: the path can carry at least this rate. */
   appLimited: boolean;
-  /** Whether that was due to the peer's flow control, not for lack of data. */
+  /** Whether the application limit was due to the peer's flow control and not to a lack of data. */
   flowLimited: boolean;
-  /** Bytes delivered during `interval`. */
+  /** Number of bytes delivered during `interval`. */
   delivered: number;
-  /** The time over which it was measured, in milliseconds. */
+  /** Milliseconds over which the rate was measured. */
   interval: number;
-  /** Bytes lost while `delivered` were delivered. */
+  /** Number of bytes lost during `interval`. */
   lost: number;
-  /** Bytes in flight right after P was sent, the packet that this sample is based on. */
+  /** Number of bytes in flight directly after sending P, the packet on which the sample is based. */
   inFlightAtSend: number;
-  /** Bytes delivered in total when P was sent. */
+  /** Number of bytes delivered in total when P was sent. */
   priorDelivered: number;
-  /** Bytes delivered in total now. */
+  /** Number of bytes delivered in total at present. */
   totalDelivered: number;
-  /** Bytes lost in total now. */
+  /** Number of bytes lost in total at present. */
   totalLost: number;
 }
 
-/** A lost packet, with the state when it was sent. */
+/** A lost packet, with the state at the time when it was sent. */
 export interface LossEvent {
   now: number;
-  /** The size of the packet. */
+  /** Size of the packet in bytes. */
   bytes: number;
   sentAt: number;
-  /** Bytes in flight right after it was sent, including it. */
+  /** Number of bytes in flight directly after the packet was sent, including the packet. */
   inFlightAtSend: number;
-  /** Bytes lost since then, including it. */
+  /** Number of bytes lost since the packet was sent, including the packet. */
   lostSinceSend: number;
-  /** Bytes delivered since it was sent. */
+  /** Number of bytes delivered since the packet was sent. */
   deliveredSinceSend: number;
-  /** Bytes delivered in total when it was sent: identifies its round. */
+  /** Number of bytes delivered in total when the packet was sent, which identifies its round. */
   deliveredAtSend: number;
-  /** Whether the application, not the window, limited what was in flight. */
+  /** Whether the application, and not the window, limited the bytes in flight. */
   appLimited: boolean;
 }
 
 export type ControllerName = 'newreno' | 'cubic' | 'brutal' | 'bbr';
 
-/** Decides how much may be in flight and how fast it is sent. No method throws. */
+/** Controls the number of bytes in flight and the sending rate. No method throws. */
 export interface CongestionController {
   readonly name: ControllerName;
-  /** Bytes that may be in flight. Never below two packets (RFC 9002 §7.2). */
+  /** The congestion window: maximum number of bytes in flight. Never below two packets (RFC 9002 §7.2). */
   readonly window: number;
-  /** Bytes per millisecond for the pacer; always above 0. */
+  /** The pacing rate in bytes per millisecond; always above 0. */
   readonly pacingRate: number;
   /**
-   * A packet that counts as in flight was sent.
-   * @param inFlight bytes in flight, this packet included.
+   * Called when a packet that counts as in flight was sent.
+   * @param inFlight bytes in flight, including this packet.
    * @param appLimited whether the sender had run out of data before this packet.
    */
   onSent(now: number, bytes: number, inFlight: number, appLimited: boolean): void;
@@ -89,18 +89,21 @@ export interface CongestionController {
   onAck(event: AckEvent): void;
   /** Called once for each lost packet, before `onAck` for the acknowledgement that revealed it. */
   onLoss(event: LossEvent): void;
-  /** The peer reported ECN-CE for packets sent up to `sentAt` (RFC 9002 §7.1). */
+  /** Called when the peer reported ECN-CE for packets sent up to `sentAt` (RFC 9002 §7.1). */
   onCongestionExperienced(now: number, sentAt: number): void;
-  /** Persistent congestion was established (RFC 9002 §7.6). */
+  /** Called when persistent congestion was established (RFC 9002 §7.6). */
   onPersistentCongestion(now: number): void;
-  /** A packet that was passed to `onLoss` was acknowledged after all. */
+  /** Called when a packet that was passed to `onLoss` has been acknowledged after all. */
   onSpuriousLoss(now: number, sentAt: number): void;
-  /** The maximum packet size has changed. */
+  /** Called when the maximum packet size has changed. */
   onMtu(bytes: number): void;
 }
 
 /** The minimum window in packets (RFC 9002 §7.2). */
 export const MINIMUM_WINDOW_PACKETS = 2;
 
-/** The initial window: ten packets, but at most the larger of 14,720 bytes and two packets (RFC 9002 §7.2). */
+/**
+ * Returns the initial window in bytes: ten packets, but at most the larger of 14,720 bytes and two packets (RFC 9002
+ * §7.2).
+ */
 export const initialWindow = (mtu: number): number => Math.min(10 * mtu, Math.max(14_720, 2 * mtu));

@@ -13,13 +13,13 @@ const RENO_ALPHA = (3 * (1 - BETA)) / (1 + BETA);
 export class Cubic extends ClassicWindow {
   readonly name = 'cubic';
   #hyStart = new HyStart();
-  /** W_max: the window at which the curve is flat. */
+  /** W_max: the window at which the curve is flat, in bytes. */
   #plateau = 0;
-  /** t_epoch: when congestion avoidance began; `undefined` before its first acknowledgement. */
+  /** t_epoch: the time at which congestion avoidance began; `undefined` before its first acknowledgement. */
   #avoidanceStart: number | undefined;
-  /** K: milliseconds from then until the curve reaches the plateau. */
+  /** K: milliseconds from t_epoch until the curve reaches the plateau. */
   #plateauTime = 0;
-  /** W_est: the window of a Reno flow. */
+  /** W_est: the window of a Reno flow in bytes. */
   #renoWindow = 0;
   /** W_max before the last reduction. */
   #priorPlateau = 0;
@@ -73,7 +73,7 @@ export class Cubic extends ClassicWindow {
     return now;
   }
 
-  /** W_cubic(t) in bytes, `elapsed` milliseconds after congestion avoidance began (§4.2). */
+  /** Computes W_cubic(t) in bytes, `elapsed` milliseconds after congestion avoidance began (§4.2). */
   #curve(elapsed: number): number {
     const seconds = (elapsed - this.#plateauTime) / 1000;
     return this.#plateau + C * seconds * seconds * seconds * this.mtu;
@@ -81,7 +81,7 @@ export class Cubic extends ClassicWindow {
 
   protected reducedWindow(): number {
     this.#priorPlateau = this.#plateau;
-    // Fast convergence: a flow that has not reached its last plateau makes room for new flows (§4.7).
+    // Fast convergence: a flow that has not reached its last plateau releases bandwidth to new flows (§4.7).
     const losesGround = this.size < this.#plateau;
     this.#plateau = losesGround ? (this.size * (1 + BETA)) / 2 : this.size;
     this.#avoidanceStart = undefined;

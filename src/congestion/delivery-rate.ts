@@ -18,12 +18,12 @@ const BY_APPLICATION = 1;
 const BY_FLOW_CONTROL = 2;
 
 /**
- * The state of the delivery rate when each packet in flight was sent, by slots that the caller chooses: QUIC has
- * one table for the ring of each packet number space, TCP one for its queue. `DeliveryRate.onSent` fills a slot;
- * it is free again once its packet is acknowledged or lost.
+ * The state of the delivery rate when each packet in flight was sent, in slots that the caller chooses: QUIC has one
+ * table for the ring of each packet number space, TCP one for its queue. `DeliveryRate.onSent` fills a slot, which is
+ * free again once its packet is acknowledged or lost.
  */
 export class SentFacts {
-  /** For `DeliveryRate` only. */
+  /** The table's rows, for `DeliveryRate` only. */
   readonly rows: Float64Array;
 
   readonly capacity: number;
@@ -33,19 +33,19 @@ export class SentFacts {
     this.rows = new Float64Array(capacity * FIELDS);
   }
 
-  /** When the packet in this slot was sent. */
+  /** Returns the time at which the packet in this slot was sent. */
   sentAt(slot: number): number {
     return this.rows[slot * FIELDS + SENT_AT] as number; // a slot is within the capacity
   }
 
-  /** The bytes that it counts in flight. */
+  /** Returns the number of bytes that the packet in this slot counts as in flight. */
   bytes(slot: number): number {
     return this.rows[slot * FIELDS + BYTES] as number; // a slot is within the capacity
   }
 
   /**
-   * Divides the packet in this slot, for TCP when only a part of it has arrived: `bytes` of it stay, the rest
-   * moves to another slot. Both keep the state of the time when the packet was sent.
+   * Splits the packet in this slot, if only a part of it was acknowledged (TCP): `bytes` of it stay, the rest moves to
+   * another slot. Both keep the state of the time when the packet was sent.
    */
   divide(slot: number, rest: number, bytes: number): void {
     const total = this.bytes(slot);
@@ -54,7 +54,7 @@ export class SentFacts {
     this.rows[rest * FIELDS + BYTES] = total - bytes;
   }
 
-  /** Copies a slot of another table, for a ring that grows. */
+  /** Copies a slot of another table, when a ring grows. */
   copy(from: SentFacts, fromSlot: number, slot: number): void {
     const start = fromSlot * FIELDS;
     this.rows.set(from.rows.subarray(start, start + FIELDS), slot * FIELDS);
@@ -62,12 +62,12 @@ export class SentFacts {
 }
 
 /**
- * Measures the delivery rate: the bytes acknowledged between the sending of a packet and its acknowledgement,
- * over the longer of the send interval and the acknowledgement interval, so that neither bursts nor compressed
- * acknowledgements make it too high.
+ * Measures the delivery rate: the bytes acknowledged between the sending of a packet and its acknowledgement, over the
+ * longer of the send interval and the acknowledgement interval, so that neither bursts nor ACK compression lead to an
+ * overestimate.
  */
 export class DeliveryRate {
-  /** Filled by `finishAck`; reused. */
+  /** The sample that `finishAck` returns; reused. */
   readonly sample: RateSample = {
     rate: 0,
     appLimited: false,
@@ -80,7 +80,7 @@ export class DeliveryRate {
     totalDelivered: 0,
     totalLost: 0,
   };
-  /** Filled by `onLost`; reused. */
+  /** The event that `onLost` returns; reused. */
   readonly loss: LossEvent = {
     now: 0,
     bytes: 0,
@@ -96,11 +96,11 @@ export class DeliveryRate {
   #deliveredAt = 0;
   #firstSentAt = 0;
   #lost = 0;
-  /** Packets are application-limited until this many bytes are delivered; 0: they are not (C.app_limited). */
+  /** C.app_limited: total of delivered bytes up to which packets count as application-limited; 0 if they do not. */
   #appLimitedUntil = 0;
   #limitedBy = BY_NOTHING;
 
-  /** The columns of P, the most recently sent packet of the current acknowledgement. */
+  /** Columns of P, the most recently sent packet of the current acknowledgement. */
   #hasNewest = false;
   #newestSentAt = 0;
   #newestDelivered = 0;
@@ -110,19 +110,23 @@ export class DeliveryRate {
   #newestInFlight = 0;
   #newestLimitedBy = BY_NOTHING;
 
-  /** Whether what is sent now counts as limited by the application. */
+  /** Whether packets sent at present count as limited by the application. */
   get appLimited(): boolean {
     return this.#appLimitedUntil > 0;
   }
 
-  /** When the most recently sent packet of the current acknowledgement was sent. */
+  /** Time at which the most recently sent packet of the current acknowledgement was sent. */
   get newestSentAt(): number {
     return this.#newestSentAt;
   }
 
-  /** @param inFlight bytes in flight, including this packet. */
+  /**
+   * Records the state when a packet is sent.
+   *
+   * @param inFlight bytes in flight, including this packet.
+   */
   onSent(facts: SentFacts, slot: number, bytes: number, inFlight: number, now: number): void {
-    // After an idle time both intervals start here: the idle time is not part of the measurement.
+    // After an idle period both intervals start here, so that the idle period is not part of the measurement.
     if (inFlight <= bytes) {
       this.#firstSentAt = now;
       this.#deliveredAt = now;
@@ -140,8 +144,8 @@ export class DeliveryRate {
   }
 
   /**
-   * There is nothing to send although the window has room: samples from now on do not measure the path.
-   * @param byFlowControl whether there is data that the peer's flow control holds back.
+   * Called when there is no data to send although the window has room: samples from now on do not measure the path.
+   * @param byFlowControl whether the peer's flow control blocks data that could be sent.
    */
   onAppLimited(inFlight: number, byFlowControl: boolean): void {
     this.#limitedBy = byFlowControl ? BY_FLOW_CONTROL : BY_APPLICATION;
@@ -154,7 +158,7 @@ export class DeliveryRate {
     this.#newestSentAt = 0;
   }
 
-  /** The packet in this slot is newly acknowledged. */
+  /** Called when the packet in this slot is newly acknowledged. */
   onAcked(facts: SentFacts, slot: number, now: number): void {
     const { rows } = facts;
     const at = slot * FIELDS;
@@ -162,7 +166,7 @@ export class DeliveryRate {
     this.#deliveredAt = now;
     const sentAt = rows[at + SENT_AT] as number;
     const delivered = rows[at + DELIVERED] as number;
-    // P is the most recently sent packet; of several sent at the same time, the last one.
+    // P is the most recently sent packet; of several packets sent at the same time, the last one.
     if (
       this.#hasNewest &&
       (sentAt < this.#newestSentAt ||
@@ -180,7 +184,7 @@ export class DeliveryRate {
     this.#newestLimitedBy = rows[at + LIMITED_BY] as number;
   }
 
-  /** The packet in this slot is lost. Returns the record for the controller, valid until the next call. */
+  /** Called when the packet in this slot is lost. Returns the event for the controller, valid until the next call. */
   onLost(facts: SentFacts, slot: number, now: number): LossEvent {
     const { rows } = facts;
     const at = slot * FIELDS;
@@ -199,7 +203,7 @@ export class DeliveryRate {
 
   /**
    * Ends an acknowledgement, after its losses were reported.
-   * @param minRtt the minimum round trip; 0 before the first measurement.
+   * @param minRtt minimum round-trip time in milliseconds; 0 before the first sample.
    */
   finishAck(minRtt: number): RateSample {
     const { sample } = this;
@@ -223,7 +227,7 @@ export class DeliveryRate {
     // The next send interval starts with P.
     this.#firstSentAt = this.#newestSentAt;
     sample.interval = Math.max(sendElapsed, ackElapsed);
-    // An interval below the minimum round trip is invalid: P was probably sent twice.
+    // An interval below the minimum round-trip time is invalid: P was probably retransmitted.
     if (sample.interval >= Math.max(minRtt, LEAST_TIME)) {
       sample.rate = sample.delivered / sample.interval;
     }

@@ -1,18 +1,21 @@
 import type { AckEvent } from './controller.ts';
 import { RoundCounter } from './rounds.ts';
 
-/** The increase of the round trip that ends slow start: its bounds in milliseconds, and its divisor (RFC 9406 §4.3). */
+/**
+ * The increase of the round-trip time that ends slow start: its bounds in milliseconds, and its divisor (RFC 9406
+ * §4.3).
+ */
 const MIN_RTT_INCREASE = 4;
 const MAX_RTT_INCREASE = 16;
 const RTT_DIVISOR = 8;
-/** N_RTT_SAMPLE: measurements that a round needs. */
+/** N_RTT_SAMPLE: number of samples that a round needs. */
 const RTT_SAMPLES = 8;
-/** CSS_GROWTH_DIVISOR and CSS_ROUNDS: how much slower conservative slow start grows, and for how many rounds. */
+/** CSS_GROWTH_DIVISOR and CSS_ROUNDS: the reduction of growth in conservative slow start, and its number of rounds. */
 const CONSERVATIVE_DIVISOR = 4;
 const CONSERVATIVE_ROUNDS = 5;
 
 /**
- * HyStart++ (RFC 9406): leaves slow start when round trips increase, before packets are lost. Packets are paced,
+ * HyStart++ (RFC 9406): leaves slow start when round-trip times increase, before packets are lost. Packets are paced,
  * so the growth per acknowledgement is not limited (L is infinite).
  */
 export class HyStart {
@@ -20,11 +23,11 @@ export class HyStart {
   #lastRoundMinRtt = Infinity;
   #roundMinRtt = Infinity;
   #samples = 0;
-  /** cssBaselineMinRtt: set during conservative slow start, else Infinity. */
+  /** cssBaselineMinRtt: set during conservative slow start, otherwise Infinity. */
   #baseline = Infinity;
   #conservativeRounds = 0;
 
-  /** Takes an acknowledgement in slow start. Returns the growth of the window in bytes. */
+  /** Processes an acknowledgement in slow start. Returns the growth of the window in bytes. */
   onAck(event: AckEvent): number {
     this.#rounds.update(event.rate);
     if (this.#rounds.started) this.#startRound();
@@ -54,7 +57,7 @@ export class HyStart {
 
   #compare(): void {
     if (this.#conservative()) {
-      // The increase was spurious: back to slow start.
+      // The increase was spurious: returns to slow start.
       if (this.#roundMinRtt < this.#baseline) {
         this.#baseline = Infinity;
         this.#conservativeRounds = 0;

@@ -4,10 +4,10 @@ import type { AckEvent } from './controller.ts';
 /** kLossReductionFactor (RFC 9002 §7.3.2). */
 const LOSS_REDUCTION = 0.5;
 
-/** NewReno (RFC 9002 §7 and appendix B): the baseline to which the others are compared. */
+/** NewReno (RFC 9002 §7 and appendix B): the baseline for comparisons with other controllers. */
 export class NewReno extends ClassicWindow {
   readonly name = 'newreno';
-  /** Bytes acknowledged in congestion avoidance since the window last grew. */
+  /** Number of bytes acknowledged in congestion avoidance since the window last grew. */
   #acked = 0;
 
   protected growInSlowStart(event: AckEvent): boolean {

@@ -1,21 +1,21 @@
-/** Milliseconds of the rate in a burst: the resolution of timers. */
+/** Length of a burst in milliseconds at the pacing rate: the resolution of timers. */
 const BURST_TIME = 1;
-/** The largest burst in bytes: one send with segmentation offload. */
+/** Maximum burst in bytes: one send with segmentation offload. */
 const MOST_BURST = 65_536;
-/** The smallest burst in packets: a receiver acknowledges every second packet. */
+/** Minimum burst in packets: a receiver acknowledges every second packet. */
 const LEAST_BURST_PACKETS = 2;
 /**
- * How much a late timer may make up for, in milliseconds of the rate; at least `MOST_BURST`. Otherwise a process
- * that waits tens of milliseconds for the processor would send a fraction of a low rate, and a controller would
- * conclude that the path carries no more.
+ * Milliseconds at the pacing rate that a late timer may compensate for; at least `MOST_BURST` bytes. Otherwise a
+ * process that is not scheduled for tens of milliseconds would send a fraction of a low rate, and the controller would
+ * conclude that the path cannot carry more.
  */
 const MOST_LATENESS = 2;
-/** The burst at the start of a connection (RFC 9002 §7.7). */
+/** Burst at the start of a connection in packets (RFC 9002 §7.7). */
 const INITIAL_BURST_PACKETS = 10;
 
 /**
- * A token bucket: tokens are bytes, and accumulate at the pacing rate up to one burst. A packet may be sent while
- * there are tokens, and may overdraw them by less than its size.
+ * A token bucket: tokens are bytes, and accumulate at the pacing rate up to one burst. A packet may be sent while there
+ * are tokens, and may overdraw the bucket by less than its size.
  */
 export class Pacer {
   #mtu: number;
@@ -23,7 +23,7 @@ export class Pacer {
   #at = 0;
   #rate = 0;
   #started = false;
-  /** When the next burst is due; `undefined` if none is waited for. */
+  /** Time at which the next burst is due; `undefined` if no burst is awaited. */
   #due: number | undefined;
   #isBehind = false;
 
@@ -32,21 +32,21 @@ export class Pacer {
     this.#tokens = INITIAL_BURST_PACKETS * mtu;
   }
 
-  /** Bytes of a full bucket: the burst when no timer is late. */
+  /** Capacity of the bucket in bytes: the burst if no timer is late. */
   get burst(): number {
     const least = LEAST_BURST_PACKETS * this.#mtu;
     return Math.max(least, Math.min(this.#rate * BURST_TIME, MOST_BURST));
   }
 
-  /** Bytes that may be sent now; 0 or less: none before `nextTime`. */
+  /** Returns the number of bytes that may be sent now; if it is 0 or less, nothing may be sent before `nextTime`. */
   budget(now: number): number {
     this.#refill(now);
     return this.#tokens;
   }
 
   /**
-   * When the next burst may be sent: `now` if there are tokens, else when a full burst has accumulated, so that
-   * few timers and few sends are needed.
+   * Returns the time at which the next burst may be sent: `now` if there are tokens, otherwise when a full burst has
+   * accumulated, to keep the number of timers and sends low.
    */
   nextTime(now: number): number {
     this.#refill(now);
@@ -55,21 +55,21 @@ export class Pacer {
     return this.#due;
   }
 
-  /** `bytes` were sent. */
+  /** Called when `bytes` were sent. */
   onSent(bytes: number, now: number): void {
     this.#refill(now);
     this.#tokens -= bytes;
     this.#due = undefined;
   }
 
-  /** There is nothing to send, so what follows is not late. */
+  /** Called when there is no data to send, so that later sends do not count as late. */
   onNothingToSend(): void {
     this.#due = undefined;
   }
 
   /**
-   * Whether a timer was so late that less than half of the rate could be sent, so that the rate does not measure
-   * the path. True once for each such case.
+   * Whether a timer was so late that less than half of the pacing rate could be sent, so that the delivery rate does
+   * not measure the path. Returns true once for each such case.
    */
   takeBehind(): boolean {
     const isBehind = this.#isBehind;
@@ -77,7 +77,7 @@ export class Pacer {
     return isBehind;
   }
 
-  /** The rate from now on, in bytes per millisecond. */
+  /** Changes the pacing rate, in bytes per millisecond. */
   setRate(rate: number, now: number): void {
     if (rate === this.#rate) return;
     this.#refill(now);
@@ -98,9 +98,9 @@ export class Pacer {
     const late = Math.max(now - (this.#due ?? now), 0) * this.#rate;
     const most = Math.max(MOST_LATENESS * this.#rate, MOST_BURST);
     const madeUp = Math.min(late, most);
-    // More time was lost than is made up for.
+    // More time was lost than may be compensated for.
     if (late - madeUp > this.burst + most) this.#isBehind = true;
-    // The initial burst may exceed a full bucket; it is not refilled.
+    // The initial burst may exceed the capacity of the bucket; it is not refilled.
     const full = Math.max(this.burst + madeUp, this.#tokens);
     this.#tokens = Math.min(full, this.#tokens + (now - this.#at) * this.#rate);
     this.#at = now;

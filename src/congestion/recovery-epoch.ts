@@ -1,13 +1,13 @@
 /**
- * The recovery period of RFC 9002 §7.3.2: it starts with a reduction of the window, and further losses of
- * packets sent before its start cause no other. Counts its losses, to detect that all of them were spurious.
+ * The recovery period of RFC 9002 §7.3.2: it starts with a reduction of the window, and losses of packets sent before
+ * its start cause no further reduction. Its losses are counted, to detect that all of them were spurious.
  */
 export class RecoveryEpoch {
   #startedAt = -Infinity;
   #previousStart = -Infinity;
   #lost = 0;
 
-  /** Takes a loss. Returns whether it starts a new period: the window must be reduced. */
+  /** Processes a loss. Returns whether a new period starts: the window must be reduced. */
   onLoss(now: number, sentAt: number): boolean {
     if (sentAt <= this.#startedAt) {
       if (sentAt > this.#previousStart) this.#lost++;
@@ -19,7 +19,7 @@ export class RecoveryEpoch {
     return true;
   }
 
-  /** ECN-CE. Returns whether it starts a new period, which cannot be undone. */
+  /** Processes ECN-CE. Returns whether a new period starts, which cannot be undone. */
   onCongestionExperienced(now: number, sentAt: number): boolean {
     if (sentAt <= this.#startedAt) return false;
     this.#previousStart = this.#startedAt;
@@ -29,7 +29,7 @@ export class RecoveryEpoch {
   }
 
   /**
-   * A loss was spurious. Returns whether that was the last loss of the period: its reduction must then be undone,
+   * Processes a spurious loss. Returns whether it was the last loss of the period: the reduction must then be undone,
    * and the period has ended.
    */
   onSpuriousLoss(sentAt: number): boolean {

@@ -1,13 +1,13 @@
-/** kInitialRtt: the round trip assumed before the first measurement, in milliseconds (RFC 9002 §6.2.2). */
+/** kInitialRtt: the round-trip time assumed before the first sample, in milliseconds (RFC 9002 §6.2.2). */
 export const INITIAL_RTT = 333;
 
 /**
- * The shortest round trip and interval that is measured, in milliseconds. On one host the clock may not have
- * advanced at all, and a rate must not be infinite.
+ * Minimum round-trip time and interval that is measured, in milliseconds. On a single host the clock may not have
+ * advanced, and a rate must not be infinite.
  */
 export const LEAST_TIME = 0.001;
 
-/** Estimates the round-trip time (RFC 9002 §5). All values in milliseconds. */
+/** Estimates the round-trip time (RFC 9002 §5). All times are in milliseconds. */
 export class RttEstimator {
   #latest = 0;
   #minimum = 0;
@@ -35,15 +35,15 @@ export class RttEstimator {
     return this.#variation;
   }
 
-  /** When the first sample was taken (§7.6.2 needs it); `undefined` before. */
+  /** Time of the first sample (needed by §7.6.2); `undefined` before. */
   get firstSampleAt(): number | undefined {
     return this.#firstSampleAt;
   }
 
   /**
-   * Takes a sample: the largest acknowledged packet was sent `measured` milliseconds ago.
-   * @param ackDelay the delay that the peer reports: limited to its max_ack_delay once the handshake is
-   *   confirmed, and 0 for Initial packets (§5.3).
+   * Adds a sample: the largest acknowledged packet was sent `measured` milliseconds ago.
+   * @param ackDelay the delay that the peer reported: limited to its max_ack_delay once the handshake is confirmed, and
+   * 0 for Initial packets (§5.3).
    */
   update(measured: number, ackDelay: number, now: number): void {
     const sample = Math.max(measured, LEAST_TIME);
@@ -67,7 +67,7 @@ export class RttEstimator {
     this.#minimum = this.#latest;
   }
 
-  /** Resets everything: the connection has moved to another path (RFC 9000 §9.4). */
+  /** Resets the estimator when the connection has migrated to another path (RFC 9000 §9.4). */
   reset(): void {
     this.#latest = 0;
     this.#minimum = 0;

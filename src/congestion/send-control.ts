@@ -4,13 +4,13 @@ import { DeliveryRate, type SentFacts } from './delivery-rate.ts';
 import { RttEstimator } from './rtt.ts';
 
 /**
- * Decides how much may be sent on one path and when. It holds the controller, rate samples, round-trip estimator,
- * pacer and count of bytes in flight, and passes events to them in the required order. Loss recovery (QUIC's or
- * TCP's) calls it.
+ * Determines how much may be sent on one path and when. Combines the congestion controller, rate samples, round-trip
+ * estimator, pacer and count of bytes in flight, and passes events to them in the required order. Called by the loss
+ * recovery of QUIC and TCP.
  *
- * An acknowledgement is `beginAck`, `onAcked` for each packet, `onRtt` if it measures a round trip, `onLost` for
- * each packet that it reveals as lost, `finishAck`. A loss found by a timer is `onLost` only. The caller chooses
- * the slots (see `SentFacts`).
+ * For an acknowledgement call `beginAck`, `onAcked` for each packet, `onRtt` if it measures a round trip, `onLost` for
+ * each packet that it reveals as lost, `finishAck`. For a loss detected by a timer call only `onLost`. The caller
+ * chooses the slots (see `SentFacts`).
  */
 export class SendControl {
   readonly rtt = new RttEstimator();
@@ -43,12 +43,12 @@ export class SendControl {
     return this.#controller;
   }
 
-  /** Bytes in flight. */
+  /** Number of bytes in flight. */
   get inFlight(): number {
     return this.#inFlight;
   }
 
-  /** Whether what is sent now counts as limited by the application. */
+  /** Whether packets sent at present count as limited by the application. */
   get appLimited(): boolean {
     return this.#rates.appLimited;
   }
@@ -64,8 +64,9 @@ export class SendControl {
   }
 
   /**
-   * Bytes that may be sent now: at least one packet, or 0 if the window is full or the pacer requires a wait. Does
-   * not apply to probes (RFC 9002 §6.2.4), packets with acknowledgements only, and CONNECTION_CLOSE.
+   * Returns the number of bytes that may be sent now: at least one packet, or 0 if the window is full or the pacer
+   * requires a delay. Does not apply to probes (RFC 9002 §6.2.4), packets with acknowledgements only, and
+   * CONNECTION_CLOSE.
    */
   allowance(now: number): number {
     if (!this.hasRoom) return 0;
@@ -77,7 +78,8 @@ export class SendControl {
   }
 
   /**
-   * When `allowance` becomes positive: `now` if it is, `Infinity` if an acknowledgement must arrive first.
+   * Returns the time at which `allowance` becomes positive: `now` if it is already, `Infinity` if an acknowledgement
+   * must arrive first.
    */
   nextSendTime(now: number): number {
     if (!this.hasRoom) return Infinity;
@@ -85,21 +87,21 @@ export class SendControl {
     return this.#pacer.nextTime(now);
   }
 
-  /** A packet that counts as in flight was sent; its facts are written into this slot. */
+  /** Called when a packet that counts as in flight was sent; records its state in this slot. */
   onSent(facts: SentFacts, slot: number, bytes: number, now: number): void {
     this.#inFlight += bytes;
     this.#pacer.setRate(this.#controller.pacingRate, now);
     this.#pacer.onSent(bytes, now);
-    // The process, not the path, has limited the rate.
+    // The process, and not the path, has limited the rate.
     if (this.#pacer.takeBehind()) this.#rates.onAppLimited(this.#inFlight, false);
     this.#rates.onSent(facts, slot, bytes, this.#inFlight, now);
     this.#controller.onSent(now, bytes, this.#inFlight, this.#rates.appLimited);
   }
 
   /**
-   * There is nothing to send, or flow control allows nothing, while `allowance` is above 0. Must be called
-   * whenever sending stops for that reason.
-   * @param byFlowControl whether there is data that the peer's flow control holds back.
+   * Called when there is no data to send, or flow control allows none, while `allowance` is above 0; required whenever
+   * sending stops for that reason.
+   * @param byFlowControl whether the peer's flow control blocks data that could be sent.
    */
   onAppLimited(byFlowControl = false): void {
     this.#pacer.onNothingToSend();
@@ -117,7 +119,7 @@ export class SendControl {
     this.#rates.beginAck();
   }
 
-  /** The packet in this slot is newly acknowledged. */
+  /** Called when the packet in this slot is newly acknowledged. */
   onAcked(facts: SentFacts, slot: number): void {
     const bytes = facts.bytes(slot);
     this.#inFlight -= bytes;
@@ -125,13 +127,13 @@ export class SendControl {
     this.#rates.onAcked(facts, slot, this.#event.now);
   }
 
-  /** The acknowledgement measured the round trip (RFC 9002 §5.1; see `RttEstimator.update`). */
+  /** Called when the acknowledgement measured the round-trip time (RFC 9002 §5.1; see `RttEstimator.update`). */
   onRtt(sample: number, ackDelay: number): void {
     this.rtt.update(sample, ackDelay, this.#event.now);
     this.#event.latestRtt = this.rtt.latest;
   }
 
-  /** The packet in this slot is lost. */
+  /** Called when the packet in this slot is lost. */
   onLost(facts: SentFacts, slot: number, now: number): void {
     const bytes = facts.bytes(slot);
     this.#inFlight -= bytes;
@@ -139,7 +141,7 @@ export class SendControl {
     this.#controller.onLoss(this.#rates.onLost(facts, slot, now));
   }
 
-  /** Ends an acknowledgement. The controller is called if anything was newly acknowledged. */
+  /** Ends an acknowledgement. The controller is called if any packet was newly acknowledged. */
   finishAck(): void {
     const event = this.#event;
     this.#rates.finishAck(this.rtt.minimum);
@@ -151,28 +153,30 @@ export class SendControl {
     this.#controller.onAck(event);
   }
 
-  /** The packet in this slot no longer counts, neither as delivered nor as lost: its keys are discarded. */
+  /**
+   * Called when the keys of the packet in this slot are discarded: the packet counts neither as delivered nor as lost.
+   */
   onDiscarded(facts: SentFacts, slot: number): void {
     this.#inFlight -= facts.bytes(slot);
   }
 
-  /** A packet that was reported lost, sent at `sentAt`, was acknowledged after all. */
+  /** Called when a packet that was reported lost, sent at `sentAt`, has been acknowledged after all. */
   onSpuriousLoss(now: number, sentAt: number): void {
     this.#controller.onSpuriousLoss(now, sentAt);
   }
 
-  /** See `CongestionController`. */
+  /** Passes an ECN-CE report to the congestion controller; see `CongestionController`. */
   onCongestionExperienced(now: number, sentAt: number): void {
     this.#controller.onCongestionExperienced(now, sentAt);
   }
 
-  /** See `CongestionController`. */
+  /** Passes persistent congestion to the congestion controller; see `CongestionController`. */
   onPersistentCongestion(now: number): void {
     this.rtt.restartMinimum();
     this.#controller.onPersistentCongestion(now);
   }
 
-  /** The maximum packet size has changed. */
+  /** Called when the maximum packet size has changed. */
   onMtu(bytes: number): void {
     if (bytes === this.#mtu) return;
     this.#mtu = bytes;

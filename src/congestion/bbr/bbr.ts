@@ -13,12 +13,12 @@ import { BandwidthProbe } from './probe-bandwidth.ts';
 import { RoundTripProbe } from './probe-rtt.ts';
 import { FullPipe, Startup } from './startup.ts';
 
-/** PacingMarginPercent: the pacing rate is a little below the bandwidth, so that the queue does not grow. */
+/** PacingMarginPercent: the factor by which the pacing rate is below the bandwidth, so that the queue does not grow. */
 const PACING_MARGIN = 0.99;
 
 /**
- * BBR version 3 (draft-ietf-ccwg-bbr) with other thresholds for losses; see `loss-response.ts` for the reasons.
- * It models the path by its bandwidth and minimum round trip and sends what fits, instead of waiting for losses.
+ * BBR version 3 (draft-ietf-ccwg-bbr) with different loss thresholds; see `loss-response.ts` for the reasons. It models
+ * the path by its bandwidth and minimum round trip and sends what the path can carry, instead of waiting for losses.
  *
  * The steps are in the order of the draft ("Per-ACK Steps"), whose names are in the comments of the parts.
  */
@@ -34,7 +34,7 @@ export class Bbr implements CongestionController {
   #hasRtt = false;
   /** Whether the window was full in the current round. */
   #wasFull = false;
-  /** The state before the current losses, in case they are spurious (BBRSaveStateUponLoss). */
+  /** The state before the current losses, restored if they are spurious (BBRSaveStateUponLoss). */
   #undoState: 'startup' | 'probe-up' | undefined;
   #undoWindow = 0;
   #undoShortTermBandwidth = 0;
@@ -43,7 +43,7 @@ export class Bbr implements CongestionController {
 
   /**
    * @param mtu the maximum packet size in bytes.
-   * @param random spreads the probes of several flows in time.
+   * @param random spreads the probes of concurrent flows in time.
    */
   constructor(mtu: number, random: RandomSource) {
     this.#model = new PathModel(mtu);
@@ -59,7 +59,7 @@ export class Bbr implements CongestionController {
     return this.#model.pacingRate;
   }
 
-  /** For diagnostics. */
+  /** The current state, for diagnostics. */
   get state(): BbrState {
     return this.#model.state;
   }
@@ -189,7 +189,7 @@ export class Bbr implements CongestionController {
   #pace(gain: number): void {
     const model = this.#model;
     const rate = gain * model.bandwidth * PACING_MARGIN;
-    // In Startup samples may be too low for many reasons, so they only raise the rate.
+    // In Startup samples may be too low for many reasons, so they can only raise the rate.
     if (rate > 0 && (model.pipeFilled || rate > model.pacingRate)) model.pacingRate = rate;
   }
 
@@ -204,7 +204,7 @@ export class Bbr implements CongestionController {
     model.window = Math.min(window, Math.max(this.#bound(), model.minimumWindow));
   }
 
-  /** The bound set by recent congestion (BBRBoundCwndForModel). */
+  /** Limits the window to the bounds set by recent congestion (BBRBoundCwndForModel). */
   #bound(): number {
     const { state, shortTermInflight, longTermInflight, inflightWithHeadroom } = this.#model;
     if (state === 'startup' || state === 'drain') return shortTermInflight;

@@ -2,7 +2,7 @@ import type { AckEvent, LossEvent } from '../controller.ts';
 import type { PathModel } from './path-model.ts';
 
 /**
- * How much loss counts as congestion. The draft responds to more than 2 % in a round while it probes, and to any
+ * The loss rates that count as congestion. The draft responds to more than 2 % in a round while it probes, and to any
  * loss otherwise, by slowing down to the rate that was delivered. On a path with 2 % of random loss it therefore
  * slows down in each of the up to 60 rounds between two probes, to a third of the bandwidth. Weir's users choose
  * this protocol for such paths, on which the peers' BBRv1 ignores loss altogether. So the response depends on
@@ -29,44 +29,44 @@ const LEAST_PROBE_LOSSES = 6;
  */
 const BACKGROUND_WEIGHT = 1 / 8;
 const BACKGROUND_FACTOR = 1.5;
-/** Startup ends at this loss rate; below, it waits for the delivery rate to stop growing. */
+/** Loss rate at which Startup ends; below it, Startup waits for the delivery rate to stop growing. */
 const STARTUP_LOSS = 0.2;
-/** The draft's Beta, CUBIC's factor: a round of congestion reduces a bound at most to this share. */
+/** The draft's Beta, CUBIC's factor: in one round of congestion a bound is reduced at most to this fraction. */
 const BETA = 0.7;
 /**
- * The reduction of the rate in a round of congestion, as a multiple of the excess loss. The draft slows down to
- * the best sample of the round, which a few lost packets hardly lower, so that a flow that fills the path leaves
- * nothing to a new one. Three times the loss empties the buffer.
+ * The reduction of the rate in a round of congestion, as a multiple of the excess loss. The draft slows down to the
+ * best sample of the round, which a few lost packets hardly lower, so that a flow that fills the path leaves no
+ * bandwidth to a new flow. Three times the loss empties the buffer.
  */
 const YIELD = 3;
 
-/** Adapts the short-term bounds to what is delivered in rounds of congestion. */
+/** Adapts the short-term bounds to the data delivered in rounds of congestion. */
 export class LossResponse {
   #roundEndsAt = 0;
   #roundEnded = false;
-  /** About the round that has just ended: congestion, and the loss rate. */
+  /** Whether the round that has just ended was congested, and its loss rate. */
   #congested = false;
   #share = 0;
   /** The loss rate beyond the background loss. */
   #excess = 0;
-  /** Maxima of the current round: delivery rate, and bytes delivered in a round trip. */
+  /** Maxima of the current round: the delivery rate, and the bytes delivered in a round trip. */
   #bandwidth = 0;
   #inflight = 0;
   #minRtt = Infinity;
   #acked = 0;
   #lost = 0;
   #marked = false;
-  /** Whether the last round trip shows a queue. */
+  /** Whether the last round-trip time shows a queue. */
   #queue = false;
-  /** The background loss: the loss rate while this flow keeps its rate. */
+  /** The background loss: the loss rate while this flow does not change its rate. */
   #background = 0;
 
-  /** The most bytes delivered during the round trip of a packet of this round. */
+  /** Maximum number of bytes delivered during the round trip of a packet of this round. */
   get latestInflight(): number {
     return this.#inflight;
   }
 
-  /** Whether the loss in the round that has just ended ends Startup. */
+  /** Whether the loss rate of the round that has just ended ends Startup. */
   get endsStartup(): boolean {
     return this.#congested && this.#share > STARTUP_LOSS;
   }
@@ -79,12 +79,12 @@ export class LossResponse {
     this.#marked = true;
   }
 
-  /** Whether the losses since a packet was sent show that too much was in flight then. */
+  /** Whether the losses since a packet was sent show that too much data was in flight at that time. */
   isInflightTooHigh(lost: number, inFlight: number, mtu: number): boolean {
     return lost > this.#tolerableProbeLoss() * inFlight && lost >= LEAST_PROBE_LOSSES * mtu;
   }
 
-  /** Bytes in flight when the losses up to this packet became too many (BBRInflightAtLoss). */
+  /** Returns the bytes in flight at which the losses up to this packet became excessive (BBRInflightAtLoss). */
   inflightAtLoss({ bytes, inFlightAtSend, lostSinceSend }: LossEvent): number {
     const share = this.#tolerableProbeLoss();
     const before = inFlightAtSend - bytes;
@@ -92,7 +92,7 @@ export class LossResponse {
     return before + (share * before - lostBefore) / (1 - share);
   }
 
-  /** First step of an acknowledgement: takes its delivery and losses. */
+  /** First step of an acknowledgement: records its delivery rate and losses. */
   observe({ acked, latestRtt, rate }: AckEvent, model: PathModel): void {
     this.#bandwidth = Math.max(this.#bandwidth, rate.rate);
     this.#inflight = Math.max(this.#inflight, rate.delivered);
@@ -120,7 +120,7 @@ export class LossResponse {
     this.#marked = false;
   }
 
-  /** Second step, after the update of the bandwidth. */
+  /** Second step of an acknowledgement, after the bandwidth was updated: adapts the bounds. */
   adapt(model: PathModel): void {
     if (!this.#congested || model.isAccelerating) return;
     const bandwidth = Math.min(model.shortTermBandwidth, model.maxBandwidth);
@@ -142,7 +142,7 @@ export class LossResponse {
     );
   }
 
-  /** Last step: the next round starts with this sample. */
+  /** Last step of an acknowledgement: the next round starts with this sample. */
   finish({ rate }: AckEvent): void {
     if (!this.#roundEnded) return;
     this.#bandwidth = rate.rate;

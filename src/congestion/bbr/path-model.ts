@@ -27,22 +27,22 @@ export const GAINS: Readonly<
 
 /** MinPipeCwnd: with fewer packets, a receiver that acknowledges every second one would stall the flow. */
 const MINIMUM_PACKETS = 4;
-/** Rounds over which the maximum of aggregation is kept: in general, and in Startup. */
+/** Rounds over which the maximum of ACK aggregation is kept: in general, and in Startup. */
 const AGGREGATION_ROUNDS = 10;
 const STARTUP_AGGREGATION_ROUNDS = 1;
-/** Headroom: the share of the long-term bound that is left to other flows. */
+/** Headroom: the fraction of the long-term bound that is left to other flows. */
 const HEADROOM = 0.15;
-/** A round trip that exceeds the minimum by this factor shows a queue. */
+/** The factor over the minimum round-trip time from which a round-trip time shows a queue. */
 const QUEUE_RTT = 1.25;
-/** But by at least this many milliseconds: delays of timers and schedulers are not a queue. */
+/** The minimum excess in milliseconds that shows a queue: delays of timers and schedulers do not. */
 const QUEUE_TIME = 2;
-/** The send quantum of the pacer: a millisecond of the rate, within these bounds. */
+/** The send quantum of the pacer: the data of one millisecond at the pacing rate, within these bounds. */
 const QUANTUM_TIME = 1;
 const MOST_QUANTUM = 65_536;
 const LEAST_QUANTUM_PACKETS = 2;
 
 /**
- * The model of the path, and the bounds derived from it. Shared by the parts of the algorithm; the comment of a
+ * The model of the path and the bounds derived from it. All parts of the algorithm share the model; the comment of a
  * field names the part that writes it.
  */
 export class PathModel {
@@ -51,21 +51,23 @@ export class PathModel {
   readonly #aggregation = new WindowedMaximum();
   mtu: number;
   state: BbrState = 'startup';
-  /** State of the connection: the current window, bytes in flight, bytes delivered in total. */
+  /** State of the connection in bytes: the current window, bytes in flight, bytes delivered in total. */
   window: number;
   inFlight = 0;
   delivered = 0;
   pacingRate = 0;
   /** Whether the window was full at some time in the last round (is_cwnd_limited). */
   windowLimited = false;
-  /** full_bw_reached: whether the bandwidth was ever reached. Written by `FullPipe`. */
+  /** full_bw_reached: whether the flow has ever reached the bandwidth of the path. Written by `FullPipe`. */
   pipeFilled = false;
-  /** The minimum round trip over ten seconds. Written by `RoundTripProbe`. */
+  /** Minimum round-trip time over ten seconds, in milliseconds. Written by `RoundTripProbe`. */
   minRtt = Infinity;
-  /** bw_shortterm and inflight_shortterm: bounds set by losses until the next probe. Written by `LossResponse`. */
+  /**
+   * bw_shortterm and inflight_shortterm: bounds set by losses, valid until the next probe. Written by `LossResponse`.
+   */
   shortTermBandwidth = Infinity;
   shortTermInflight = Infinity;
-  /** inflight_longterm: the most in flight without too much loss. Written by `BandwidthProbe`. */
+  /** inflight_longterm: the maximum number of bytes in flight without excessive loss. Written by `BandwidthProbe`. */
   longTermInflight = Infinity;
   #extraStart = 0;
   #extraDelivered = 0;
@@ -80,7 +82,7 @@ export class PathModel {
     return this.#bandwidths.value;
   }
 
-  /** The bandwidth to be used now. */
+  /** The bandwidth to use at present, in bytes per millisecond. */
   get bandwidth(): number {
     return Math.min(this.#bandwidths.value, this.shortTermBandwidth);
   }
@@ -98,40 +100,40 @@ export class PathModel {
     );
   }
 
-  /** Whether this state sends more than the estimated bandwidth, so that losses are expected. */
+  /** Whether the current state sends more than the estimated bandwidth, so that losses are expected. */
   get isAccelerating(): boolean {
     return this.state === 'startup' || this.state === 'probe-refill' || this.state === 'probe-up';
   }
 
-  /** Whether this round trip shows a queue. */
+  /** Whether a round-trip time in milliseconds shows a queue. */
   showsQueue(rtt: number): boolean {
     return rtt > Math.max(QUEUE_RTT * this.minRtt, this.minRtt + QUEUE_TIME);
   }
 
-  /** `gain` bandwidth-delay products in bytes. */
+  /** Returns `gain` bandwidth-delay products in bytes. */
   product(gain: number, bandwidth: number = this.bandwidth): number {
     if (this.minRtt === Infinity) return initialWindow(this.mtu);
     return gain * bandwidth * this.minRtt;
   }
 
-  /** `gain` bandwidth-delay products, with room for a burst (BBRInflight). */
+  /** Returns `gain` bandwidth-delay products with room for a burst, in bytes (BBRInflight). */
   inflight(gain: number, bandwidth: number = this.bandwidth): number {
     return this.#inBursts(this.product(gain, bandwidth));
   }
 
-  /** max_inflight: the most in flight in this state. */
+  /** max_inflight: the maximum number of bytes in flight in the current state. */
   get maxInflight(): number {
     return this.#inBursts(this.product(GAINS[this.state].window) + this.#aggregation.value);
   }
 
-  /** The long-term bound without the headroom. */
+  /** The long-term bound minus the headroom, in bytes. */
   get inflightWithHeadroom(): number {
     if (this.longTermInflight === Infinity) return Infinity;
     const headroom = Math.max(this.mtu, HEADROOM * this.longTermInflight);
     return Math.max(this.longTermInflight - headroom, this.minimumWindow);
   }
 
-  /** The bandwidth-delay product, or the window if congestion has made it smaller. */
+  /** The bandwidth-delay product in bytes, or the window if congestion has made it smaller. */
   get targetInflight(): number {
     return Math.min(this.product(1), this.window);
   }
@@ -141,12 +143,12 @@ export class PathModel {
     if (rate > 0 && (rate >= this.maxBandwidth || !appLimited)) this.#bandwidths.update(rate);
   }
 
-  /** A probe cycle has ended. */
+  /** Called at the end of a probe cycle: starts a new period of the bandwidth maximum. */
   advanceBandwidth(): void {
     this.#bandwidths.advance();
   }
 
-  /** extra_acked: measures how far acknowledgements arrive in bursts beyond the bandwidth. */
+  /** extra_acked: measures the bytes acknowledged in bursts beyond the estimated bandwidth. */
   updateAggregation(now: number, acked: number): void {
     let expected = this.bandwidth * (now - this.#extraStart);
     if (this.#extraDelivered <= expected) {
@@ -159,7 +161,7 @@ export class PathModel {
     this.#aggregation.update(extra, this.rounds.count, length);
   }
 
-  /** After an idle time the measurement starts again. */
+  /** Restarts the measurement of ACK aggregation after an idle period. */
   restartAggregation(now: number): void {
     this.#extraDelivered = 0;
     this.#extraStart = now;

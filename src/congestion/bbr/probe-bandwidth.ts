@@ -4,17 +4,20 @@ import type { LossResponse } from './loss-response.ts';
 import type { PathModel } from './path-model.ts';
 import type { FullPipe } from './startup.ts';
 
-/** Milliseconds between two probes: the minimum, and a random part so that flows do not probe at the same time. */
+/**
+ * Milliseconds between two probes: the minimum, and a random part so that concurrent flows do not probe at the same
+ * time.
+ */
 const PROBE_WAIT = 2000;
 const RANDOM_WAIT = 1000;
-/** The maximum number of rounds between two probes: Reno with a window of this many packets needs as many. */
+/** Maximum number of rounds between two probes: Reno with a window of this many packets needs as many. */
 const MOST_ROUNDS = 63;
-/** The draft's Beta: after too much loss the bound is at least this share of the target. */
+/** The draft's Beta: after excessive loss the bound is at least this fraction of the target. */
 const BETA = 0.7;
 /** Maximum exponent of the growth of the long-term bound from round to round. */
 const MOST_GROWTH_ROUNDS = 30;
 
-/** ack_phase: to which part of the probe the current acknowledgements belong. */
+/** ack_phase: the part of the probe to which the current acknowledgements belong. */
 type Feedback = 'none' | 'refilling' | 'starting' | 'probing' | 'stopping';
 
 /** The cycle of the ProbeBW states: down, cruise, refill, up. */
@@ -23,12 +26,12 @@ export class BandwidthProbe {
   readonly #pipe: FullPipe;
   readonly #losses: LossResponse;
   #feedback: Feedback = 'none';
-  /** bw_probe_samples: whether current losses and acknowledgements belong to a probe without a response yet. */
+  /** bw_probe_samples: whether current losses and acknowledgements belong to a probe that has not been responded to. */
   #sampling = false;
   #cycleStart = 0;
   #wait = 0;
   #roundsSinceProbe = 0;
-  /** The last probe lost too much: the next one stops at the same amount in flight. */
+  /** Whether the last probe lost too much: the next probe then stops at the same number of bytes in flight. */
   #tooHigh = false;
   #precautionary = false;
   #upRounds = 0;
@@ -53,14 +56,14 @@ export class BandwidthProbe {
     model.state = 'probe-down';
   }
 
-  /** Continues after ProbeRTT, which has emptied the queue and measured no bandwidth. */
+  /** Continues with ProbeBW_CRUISE after ProbeRTT, which has emptied the queue and measured no bandwidth. */
   cruise(now: number, model: PathModel): void {
     this.goDown(now, model);
     this.#feedback = 'none';
     model.state = 'probe-cruise';
   }
 
-  /** Refills the pipe, before the rate is raised. */
+  /** Enters ProbeBW_REFILL, which fills the pipe before the rate is raised. */
   refill(model: PathModel): void {
     model.resetShortTerm();
     this.#upRounds = 0;
@@ -71,7 +74,7 @@ export class BandwidthProbe {
     model.state = 'probe-refill';
   }
 
-  /** ProbeRTT has interrupted the cycle. */
+  /** Called when ProbeRTT interrupts the cycle. */
   interrupt(): void {
     this.#feedback = 'stopping';
   }
@@ -87,7 +90,7 @@ export class BandwidthProbe {
           model.inFlight <= model.inflight(1, model.maxBandwidth)
         ) {
           model.state = 'probe-cruise';
-          // Losses of the probe do not count for what follows.
+          // Losses of the probe do not count afterwards.
           this.#losses.reset();
         }
         return;
@@ -108,7 +111,7 @@ export class BandwidthProbe {
     }
   }
 
-  /** Returns whether the loss has ended ProbeBW_UP. */
+  /** Processes a loss. Returns whether the loss has ended ProbeBW_UP. */
   onLoss(event: LossEvent, model: PathModel): boolean {
     if (!this.#sampling) return false;
     if (!this.#losses.isInflightTooHigh(event.lostSinceSend, event.inFlightAtSend, model.mtu))
@@ -136,7 +139,7 @@ export class BandwidthProbe {
     this.#raiseSlope(model);
   }
 
-  /** Returns whether it has decided the next state. */
+  /** Adapts the long-term bound. Returns whether it has determined the next state. */
   #adaptLongTerm(event: AckEvent, model: PathModel): boolean {
     if (this.#feedback === 'starting' && model.rounds.started) this.#feedback = 'probing';
     if (this.#feedback === 'stopping' && model.rounds.started) {
@@ -170,7 +173,7 @@ export class BandwidthProbe {
     if (model.rounds.started) this.#raiseSlope(model);
   }
 
-  /** Growth by one packet in the first round, two in the next, then four, and so on. */
+  /** Doubles the growth per round: one packet in the first round, two in the next, then four, and so on. */
   #raiseSlope(model: PathModel): void {
     const growth = 2 ** this.#upRounds;
     this.#upRounds = Math.min(this.#upRounds + 1, MOST_GROWTH_ROUNDS);

@@ -1,14 +1,16 @@
 import type { AckEvent } from '../controller.ts';
 import { GAINS, type PathModel } from './path-model.ts';
 
-/** MinRTTFilterLen: how long a minimum of the round trip is valid, in milliseconds. */
+/** MinRTTFilterLen: milliseconds for which a minimum round-trip time is valid. */
 const FILTER_TIME = 10_000;
-/** ProbeRTTInterval: the time without a new minimum after which the queue is drained to measure one. */
+/** ProbeRTTInterval: milliseconds without a new minimum after which the queue is drained to measure the minimum. */
 const PROBE_INTERVAL = 5000;
-/** ProbeRTTDuration: how long the queue is kept drained, so that the phases of several flows overlap. */
+/**
+ * ProbeRTTDuration: milliseconds for which the queue is kept drained, so that the phases of concurrent flows overlap.
+ */
 const PROBE_TIME = 200;
 
-/** Tracks the minimum round trip, and drains the queue from time to time to measure it (ProbeRTT). */
+/** Tracks the minimum round-trip time, and periodically drains the queue to measure it (ProbeRTT). */
 export class RoundTripProbe {
   /** Whether the sender was idle, which has drained the queue as well. */
   idle = false;
@@ -21,7 +23,7 @@ export class RoundTripProbe {
   #roundDone = false;
   #priorWindow = 0;
 
-  /** Takes the measurement of an acknowledgement. */
+  /** Updates the minimum with the sample of an acknowledgement. */
   update({ now, latestRtt }: AckEvent, model: PathModel): void {
     if (!this.#filled) {
       this.#filled = true;
@@ -49,7 +51,7 @@ export class RoundTripProbe {
     return true;
   }
 
-  /** In ProbeRTT: whether it has ended. The window is then restored. */
+  /** Whether ProbeRTT has ended; the window is then restored. */
   isDone({ now }: { readonly now: number }, model: PathModel): boolean {
     if (this.#doneAt === undefined) {
       if (model.inFlight > this.window(model)) return false;
@@ -62,7 +64,7 @@ export class RoundTripProbe {
     return this.#roundDone && this.isOver(now, model);
   }
 
-  /** The same after an idle time, which ends the round as well. */
+  /** Whether ProbeRTT has ended after an idle period, which also ends its round. */
   isOver(now: number, model: PathModel): boolean {
     if (this.#doneAt === undefined || now <= this.#doneAt) return false;
     this.#recentAt = now;
@@ -71,7 +73,7 @@ export class RoundTripProbe {
     return true;
   }
 
-  /** The window during ProbeRTT: half a bandwidth-delay product. */
+  /** Returns the window during ProbeRTT in bytes: half a bandwidth-delay product. */
   window(model: PathModel): number {
     return Math.max(model.product(GAINS['probe-rtt'].window), model.minimumWindow);
   }

@@ -1,31 +1,31 @@
 import type { AckEvent } from '../controller.ts';
 import type { PathModel } from './path-model.ts';
 
-/** The least growth of the delivery rate that counts. */
+/** Factor by which the delivery rate must grow in a round to count as growing. */
 const GROWTH = 1.25;
-/** Rounds without it after which the pipe is full. */
+/** Number of rounds without growth after which the pipe is full. */
 const ROUNDS_WITHOUT_GROWTH = 3;
-/** Drain ends after this many rounds even if the queue does not seem empty. */
+/** Number of rounds after which Drain ends even if the queue does not seem empty. */
 const DRAIN_ROUNDS = 3;
 
 /**
  * Detects that the delivery rate has stopped growing (draft, "full pipe").
  *
- * Application-limited rounds do not count. In the draft rounds limited by flow control do, since there was data to
- * send. Here they count only with a queue, which proves that the pipe is full: a connection carries streams with
- * readers of any speed, and a slow reader says nothing about the path.
+ * Application-limited rounds do not count. In the draft, rounds limited by flow control count, since there was data to
+ * send. Here they count only with a queue, which proves that the pipe is full: the readers of a connection's streams
+ * may be slow, which says nothing about the path.
  */
 export class FullPipe {
   /** full_bw_now: whether the rate has stopped growing since the last `restart`. */
   now = false;
   #baseline = 0;
   #rounds = 0;
-  /** The best sample of the round. If acknowledgements arrive in bursts, the first sample is far too low. */
+  /** The maximum sample of the round. If acknowledgements arrive in bursts, the first sample is far too low. */
   #best = 0;
-  /** The minimum round trip of the round; 0 before the first sample. */
+  /** Minimum round-trip time of the round in milliseconds; 0 before the first sample. */
   #leastRtt = 0;
 
-  /** Starts again, with growth measured against `baseline`. */
+  /** Restarts the detection, with growth measured against `baseline`. */
   restart(baseline = 0): void {
     this.now = false;
     this.#baseline = baseline;
@@ -54,12 +54,15 @@ export class FullPipe {
   }
 }
 
-/** Startup, the first search for the bandwidth, and Drain, which empties the queue that it has built. */
+/**
+ * Controls Startup, the initial search for the bandwidth, and Drain, which empties the queue that Startup has built.
+ */
 export class Startup {
   #drainStart = 0;
 
   /**
-   * Enters Drain from Startup when the pipe is full. Returns whether Drain has ended: the first probe cycle begins.
+   * Enters Drain from Startup when the pipe is full. Returns whether Drain has ended, so that the first probe cycle
+   * begins.
    */
   update(model: PathModel): boolean {
     if (model.state === 'startup' && model.pipeFilled) {

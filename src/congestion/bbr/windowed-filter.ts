@@ -1,4 +1,4 @@
-/** The largest value of the current and the previous period. */
+/** Tracks the maximum of the current and the previous period. */
 export class TwoPeriodMaximum {
   #current = 0;
   #previous = 0;
@@ -11,7 +11,7 @@ export class TwoPeriodMaximum {
     if (value > this.#current) this.#current = value;
   }
 
-  /** A new period begins. */
+  /** Begins a new period. */
   advance(): void {
     this.#previous = this.#current;
     this.#current = 0;
@@ -19,8 +19,8 @@ export class TwoPeriodMaximum {
 }
 
 /**
- * The largest value of the last `length` units of a count that only grows, in constant memory: the best
- * of the window and the second and third best of what came after it (Kathleen Nichols' algorithm).
+ * Tracks the maximum over the last `length` units of a monotonic count, in constant memory: the best value of the
+ * window, and the second and third best of later values (Kathleen Nichols' algorithm).
  */
 export class WindowedMaximum {
   readonly #values = new Float64Array(3);
@@ -31,7 +31,7 @@ export class WindowedMaximum {
   }
 
   update(value: number, time: number, length: number): void {
-    // Read one by one: an iterator would be made for each acknowledgement.
+    // Read one by one: an iterator would be allocated for each acknowledgement.
     const values = this.#values;
     if (value >= (values[0] ?? 0) || time - (this.#times[2] ?? 0) > length) {
       this.#set(0, value, time);
@@ -58,7 +58,7 @@ export class WindowedMaximum {
         this.#set(2, value, time);
       }
     } else if (secondAt === bestAt && time - bestAt > length / 4) {
-      // A quarter of the window without a better one: take the second best from what follows.
+      // A quarter of the window has passed without a better value: the second best is taken from later values.
       this.#set(1, value, time);
       this.#set(2, value, time);
     } else if (thirdAt === secondAt && time - bestAt > length / 2) this.#set(2, value, time);
