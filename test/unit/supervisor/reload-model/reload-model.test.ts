@@ -384,8 +384,12 @@ class OpenFlow implements Command {
       return;
     }
     const socket = await entering;
-    const { outbound, outboundVersion: version } =
-      real.supervisor.tracker.flows().at(-1)?.info ?? {};
+    const {
+      inbound,
+      outbound,
+      outboundVersion: version,
+    } = real.supervisor.tracker.flows().at(-1)?.info ?? {};
+    assert.equal(inbound, by.tag);
     assert.ok(outbound !== undefined && version !== undefined);
     assert.ok(exit === 'group' ? shape.members.includes(outbound) : outbound === exit, outbound);
     assert.equal(version, model.versions.get(outbound));
@@ -467,7 +471,7 @@ class EndSession implements Command {
 }
 
 /** Chains of up to twenty commands each. */
-const RUNS = 15;
+const RUNS = 20;
 
 const commands = fc.commands(
   [
@@ -484,6 +488,7 @@ const commands = fc.commands(
       .array(change, { minLength: 1, maxLength: 6 })
       .map((changes) => new Reload(changes, undefined)),
     fc.nat(8).map((n) => new OpenFlow(n)),
+    fc.nat(8).map((n) => new OpenSession(n)),
     fc.nat(8).map((n) => new OpenSession(n)),
     fc.nat(8).map((n) => new CloseFlow(n)),
     fc.nat(8).map((n) => new EndSession(n)),

@@ -68,9 +68,9 @@ const PLAIN = { wide: false, users: 0, sniffing: true, name: 'first', fixed: 'x'
 
 export const FIRST: Shape = {
   inbounds: {
-    a: { kind: 'socks', place: 0, ...PLAIN },
-    b: { kind: 'lines', place: 0, ...PLAIN },
-    c: { kind: 'shadowsocks', place: 1, ...PLAIN },
+    a: { kind: 'lines', place: 0, ...PLAIN },
+    b: { kind: 'lines', place: 1, ...PLAIN, name: 'second' },
+    c: { kind: 'socks', place: 0, ...PLAIN },
   },
   direct: 'auto',
   upstream: 'auto',
@@ -119,7 +119,7 @@ const named = (text: string, change: Change): Change =>
   Object.assign(change, { [fc.toStringMethod]: () => text });
 
 const inbound: fc.Arbitrary<InboundShape> = fc.record({
-  kind: fc.constantFrom('socks', 'http', 'shadowsocks', 'lines', 'lines', 'rows'),
+  kind: fc.constantFrom('socks', 'socks', 'http', 'shadowsocks', 'lines', 'lines', 'lines', 'rows'),
   place: fc.nat(PLACES - 1),
   wide: fc.boolean(),
   users: fc.nat(2),
@@ -189,7 +189,7 @@ const otherPart = fc
 export const change: fc.Arbitrary<Change> = fc.oneof(
   { weight: 3, arbitrary: wholeInbound },
   { weight: 3, arbitrary: partOfInbound },
-  { weight: 2, arbitrary: exchange },
+  { weight: 3, arbitrary: exchange },
   { weight: 4, arbitrary: otherPart },
 );
 
