@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile, readdir, rename, writeFile } from 'node:fs/promises';
+import { readdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'node:test';
@@ -11,7 +11,7 @@ import { recorder } from '../support/peers/recorder.ts';
 import { echoServer } from '../support/peers/servers.ts';
 import { socksConnect } from '../support/peers/socks-client.ts';
 import { eventually } from '../support/wait.ts';
-import { Weir, scratch } from '../support/process/weir.ts';
+import { Weir } from '../support/process/weir.ts';
 import type { Reply } from '../conformance/api-client.ts';
 import {
   api,
@@ -120,65 +120,6 @@ async function subscribed() {
   await client.json('POST', '/v1/reload');
   return { weir, client, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
-
-/** A new process over files that another one left. */
-async function restart([config = '', nodes = '']: readonly string[]) {
-  const folder = await scratch();
-  await writeFile(join(folder.path, 'nodes.toml'), nodes);
-  const path = JSON.stringify(join(folder.path, 'nodes.toml'));
-  const running = await start(config.replace('"nodes.toml"', path));
-  return {
-    ...running,
-    [Symbol.asyncDispose]: async () => {
-      await running[Symbol.asyncDispose]();
-      await folder[Symbol.asyncDispose]();
-    },
-  };
-}
-
-test('groups are picked by name, follow what they inherit, and survive a restart in the file alone', async () => {
-  await using running = await subscribed();
-  const { weir, client } = running;
-  assert.deepEqual(
-    [await whereTo(weir, 'a.video.example'), await whereTo(weir, 'films.example')],
-    ['home', 'home'],
-  );
-  const reply = await client.pick('Video Streaming', 'Tokyo 1');
-  assert.equal(reply.status, 200, reply.text);
-  assert.deepEqual(report(reply)['built'], ['route']);
-  assert.deepEqual(
-    [
-      await whereTo(weir, 'a.video.example'),
-      await whereTo(weir, 'films.example'),
-      await whereTo(weir),
-    ],
-    ['tokyo', 'tokyo', 'home'],
-  );
-  assert.match(await readConfig(weir), /^\[subscribe\.routes\]\n"Video Streaming" = "Tokyo 1"$/m);
-  const view = (await client.json('GET', '/v1/routes')) as { groups: unknown; targets: unknown };
-  assert.deepEqual(view.groups, [
-    { name: 'Video Streaming', pick: 'Tokyo 1', inherit: 'default', target: 'Tokyo 1' },
-    { name: 'Films', pick: null, inherit: { group: 'Video Streaming' }, target: 'Tokyo 1' },
-  ]);
-  assert.deepEqual(view.targets, [
-    { name: 'home', kind: 'outbound' },
-    { name: 'Tokyo 1', kind: 'node' },
-    { name: 'direct', kind: 'direct' },
-    { name: 'blackhole', kind: 'blackhole' },
-  ]);
-  const main = await client.pick('default', 'Tokyo 1');
-  assert.equal(main.status, 200, main.text);
-  assert.equal(await whereTo(weir), 'tokyo');
-  await weir.stop();
-  const files = await Promise.all(
-    ['weir.toml', 'nodes.toml'].map((name) => readFile(join(weir.folder, name), 'utf8')),
-  );
-  await using restarted = await restart(files);
-  assert.deepEqual(
-    [await whereTo(restarted.weir, 'films.example'), await whereTo(restarted.weir)],
-    ['tokyo', 'tokyo'],
-  );
-});
 
 test('errors of reading and of checking have their own status and path', async () => {
   await using running = await subscribed();

@@ -27,6 +27,13 @@ password = "pw-A"
     assert.deepEqual(difference, { ...NOTHING, added: ['A'], same: 0 });
   });
 
+  test('does not exchange two nodes that differ in their settings alone', async () => {
+    const list = [link('A', 'a', '?sni=x.example'), link('A', 'a')];
+    const { text } = await merged('', [link('A', 'a'), link('B', 'b')]);
+    const both = await merged(text, list);
+    assert.equal((await merged(both.text, list)).text, both.text);
+  });
+
   test('keeps the name of a node that the source renames, and its tables', async () => {
     const { text } = await merged('', [link('A'), link('B')]);
     const renamed = await merged(text, [link('New', 'A'), link('B')]);

@@ -150,12 +150,16 @@ class Update implements fc.AsyncCommand<Model, Real> {
       return at === -1;
     });
     assert.deepEqual(missing, []);
-    const stay = mine.filter((node) => matched.has(node) || kept.includes(node));
-    const order = [...stay, ...fresh].map(({ name }) => name);
+    const last = model.nodes.findLast((node) => node.source === this.#source);
+    const order = model.nodes.flatMap((node) => [
+      ...(node.source !== this.#source || matched.has(node) || kept.includes(node) ? [node] : []),
+      ...(node === last ? fresh : []),
+    ]);
+    if (!last) order.push(...fresh);
     assert.deepEqual(
-      now.map(({ name }) => name),
-      order,
-      'in their places, and new ones behind',
+      nodes.map(({ name }) => name),
+      order.map(({ name }) => name),
+      'in their places, and new ones behind the last of their source',
     );
     const added = this.#list.filter((sent) => !matches.has(sent));
     const idsOf = (some: readonly Sent[]): string[] => some.map(({ id }) => id).toSorted();
