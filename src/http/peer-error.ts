@@ -1,13 +1,13 @@
 /**
- * A rule of HTTP/2 or HTTP/3 that the peer broke. A value and not an exception: nothing that a peer
- * sends makes a parser throw.
+ * A violation of HTTP/2 or HTTP/3 by the peer. A value and not an exception: data from a peer never makes a parser
+ * throw.
  */
 export class PeerError<Name extends string> {
-  /** Whether it ends the connection or one stream (RFC 9113 §5.4, RFC 9114 §8). */
+  /** Whether the error ends the connection or one stream (RFC 9113 §5.4, RFC 9114 §8). */
   readonly scope: 'connection' | 'stream';
   readonly name: Name;
   readonly code: number;
-  /** Printable ASCII, for the peer's log and for ours. */
+  /** The reason in printable ASCII, for the logs of both sides. */
   readonly reason: string;
 
   constructor(scope: 'connection' | 'stream', name: Name, code: number, reason: string) {
@@ -18,7 +18,7 @@ export class PeerError<Name extends string> {
   }
 }
 
-/** A function that returns the name of a code, for logs; hexadecimal for a code that is not in `codes`. */
+/** Returns a function that returns the name of a code, for logs; hexadecimal for a code that is not in `codes`. */
 export function codeNames(codes: Readonly<Record<string, number>>): (code: number) => string {
   const names = new Map(Object.entries(codes).map(([name, code]) => [code, name]));
   return (code) => names.get(code) ?? `0x${code.toString(16)}`;

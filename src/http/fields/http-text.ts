@@ -13,5 +13,5 @@ export const isToken = (text: string): boolean => TOKEN.test(text);
 /** Whether a text has a byte that is invalid in field values, reason phrases and targets. */
 export const hasControl = (text: string): boolean => CONTROL.test(text);
 
-/** The text with a space in place of each such byte. */
+/** Replaces each byte that is invalid in field values, reason phrases and targets with a space. */
 export const blankControls = (text: string): string => text.replaceAll(CONTROLS, ' ');

@@ -22,7 +22,7 @@ const CODES = canonicalCodes(CODE_LENGTHS);
 /**
  * Transitions of the decoder: one row for each state, one column for each value of the next four bits.
  * An entry has the next state in its upper half, and in its lower half the decoded octet or NO_OCTET;
- * FAILED is no valid code. Codes have at least five bits, so that four bits complete one at most.
+ * FAILED marks an invalid code. Codes have at least five bits, so four bits complete at most one.
  */
 const TRANSITIONS = new Int32Array(256 * 16);
 const NO_OCTET = 0x100;
@@ -31,7 +31,7 @@ const FAILED = -1;
 const MAY_END = new Uint8Array(256);
 buildDecoder();
 
-/** Bytes of a Huffman encoding (RFC 7541 §5.2); text is latin1. */
+/** Returns the length in bytes of the Huffman encoding of a latin1 text (RFC 7541 §5.2). */
 export function huffmanSize(text: string): number {
   let bits = 0;
   for (let at = 0; at < text.length; at++) {
@@ -40,7 +40,7 @@ export function huffmanSize(text: string): number {
   return Math.ceil(bits / 8);
 }
 
-/** Writes the Huffman encoding of a latin1 text. Returns the offset after it. */
+/** Writes the Huffman encoding of a latin1 text. Returns the offset of the byte after the encoding. */
 export function writeHuffman(out: Uint8Array, offset: number, text: string): number {
   // Bits that do not fill an octet yet: up to seven, or 37 together with a code.
   let pending = 0;
@@ -64,8 +64,8 @@ export function writeHuffman(out: Uint8Array, offset: number, text: string): num
 }
 
 /**
- * Reads a Huffman-encoded string (RFC 7541 §5.2) as latin1; `undefined` when it contains EOS or ends
- * in padding that is not the beginning of EOS, or longer than seven bits.
+ * Reads a Huffman-encoded string (RFC 7541 §5.2) as latin1; `undefined` if it contains EOS, or if its padding is longer
+ * than seven bits or is not a prefix of EOS.
  */
 export function readHuffman(bytes: Uint8Array, start: number, end: number): string | undefined {
   // The shortest code has five bits.
@@ -85,7 +85,9 @@ export function readHuffman(bytes: Uint8Array, start: number, end: number): stri
   return MAY_END[state] === 1 ? text.toString('latin1', 0, length) : undefined;
 }
 
-/** Codes of the same length are consecutive, in the order of the symbols; longer ones follow. */
+/**
+ * Assigns the codes: those of the same length are consecutive, in the order of the symbols, followed by longer ones.
+ */
 function canonicalCodes(lengths: readonly number[]): number[] {
   const codes = Array.from(lengths, () => 0);
   let next = 0;
@@ -96,7 +98,7 @@ function canonicalCodes(lengths: readonly number[]): number[] {
   return codes;
 }
 
-/** Builds the tree of codes, and follows every four bits from each of its inner nodes. */
+/** Builds the tree of codes, and computes the transitions from each inner node for four bits. */
 function buildDecoder(): void {
   // The two children of each inner node: the number of a node, or the complement of a symbol.
   const children: [number, number][] = [[0, 0]];

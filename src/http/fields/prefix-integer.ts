@@ -1,10 +1,10 @@
-/** Returned by `PrefixInteger.read` when the bytes end within the number. */
+/** Returned by `PrefixInteger.read` if the bytes end within the integer. */
 export const TRUNCATED = -1;
 
-/** Returned by `PrefixInteger.read` for a number above 2^53 - 1, or with more than OCTET_LIMIT octets. */
+/** Returned by `PrefixInteger.read` for an integer above 2^53 - 1, or with more than OCTET_LIMIT octets. */
 export const TOO_LARGE = Infinity;
 
-/** Octets after the prefix: eight hold 56 bits, more than any number that is accepted. */
+/** Limit of octets after the prefix: eight hold 56 bits, more than any accepted integer. */
 const OCTET_LIMIT = 8;
 
 /**
@@ -12,9 +12,9 @@ const OCTET_LIMIT = 8;
  * reused: `read` overwrites it.
  */
 export class PrefixInteger {
-  /** The number, TRUNCATED or TOO_LARGE. */
+  /** The integer, TRUNCATED or TOO_LARGE. */
   value = 0;
-  /** The offset after the number, unless it is TRUNCATED or TOO_LARGE. */
+  /** The offset after the integer, unless it is TRUNCATED or TOO_LARGE. */
   next = 0;
 
   /** Reads the integer whose prefix is the `prefix` low bits of the octet at `offset`. */
@@ -39,8 +39,8 @@ export class PrefixInteger {
 }
 
 /**
- * Writes an integer from 0 to 2^53 - 1 with an N-bit prefix. `flags` are the bits of the first octet
- * above the prefix. Returns the offset after the number.
+ * Writes an integer from 0 to 2^53 - 1 with an N-bit prefix. `flags` are the bits of the first octet above the prefix.
+ * Returns the offset after the integer.
  */
 export function writePrefixInteger(
   out: Uint8Array,

@@ -2,9 +2,8 @@ import { huffmanSize, writeHuffman } from './huffman.ts';
 import { writePrefixInteger } from './prefix-integer.ts';
 
 /**
- * Writes a string literal (RFC 7541 §5.2, RFC 9204 §4.1.2) with an N-bit prefix of its length, in
- * Huffman code where that is shorter. Text is latin1; `flags` are the bits above the Huffman flag.
- * Returns the offset after it.
+ * Writes a string literal (RFC 7541 §5.2, RFC 9204 §4.1.2) with an N-bit prefix of its length, in Huffman code if that
+ * is shorter. The text is latin1; `flags` are the bits above the Huffman flag. Returns the offset after the literal.
  */
 export function writeText(
   out: Uint8Array,

@@ -4,8 +4,8 @@ const TAB = 0x09;
 const isBlank = (code: number): boolean => code === SPACE || code === TAB;
 
 /**
- * A text without leading and trailing spaces and tabs: the optional whitespace around a value (RFC
- * 9110 §5.6.3). Not a regular expression, since one for trailing blanks takes quadratic time.
+ * Removes leading and trailing spaces and tabs: the optional whitespace around a value (RFC 9110 §5.6.3). Not a regular
+ * expression, since one for trailing blanks takes quadratic time.
  */
 export function trimBlanks(text: string): string {
   let start = 0;

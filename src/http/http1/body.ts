@@ -3,23 +3,23 @@ import type { Framing } from './framing.ts';
 import { CHUNK_LINE_LIMIT, FIELD_LINE_LIMIT, TRAILER_LIMIT } from './limits.ts';
 import { MessageError } from './message-error.ts';
 
-/** Removes the framing of a body as it arrives, without buffering. */
+/** Removes the framing of a body as data arrives, without buffering. */
 export interface BodyDecoder {
   readonly done: boolean;
-  /** Chunks that were read so far: many small ones cost more than their bytes. */
+  /** Number of chunks read so far: small chunks cost more than their bytes. */
   readonly chunks: number;
-  /** The trailer fields, complete once `done`. */
+  /** The trailer fields, complete once `done` is set. */
   readonly trailers: readonly FieldLine[];
   /**
    * Appends the payload in `chunk` to `out`, as views or joined, and returns the number of bytes
    * that belong to the body; the rest belongs to the next message.
    *
-   * @throws {MessageError} 400 when the framing is invalid.
+   * @throws {MessageError} 400 if the framing is invalid.
    */
   push(chunk: Uint8Array, out: Uint8Array[]): number;
   /**
-   * The stream has ended.
-   * @throws {MessageError} when the body is incomplete.
+   * Called when the stream has ended.
+   * @throws {MessageError} if the body is incomplete.
    */
   end(): void;
 }
@@ -78,9 +78,9 @@ class UntilCloseDecoder implements BodyDecoder {
 
 /** Adds the framing of a body to its payload. */
 export interface BodyEncoder {
-  /** The bytes to send for payload of at least one byte. */
+  /** Returns the bytes to send for payload of at least one byte. */
   frame(pieces: readonly Uint8Array[]): readonly Uint8Array[];
-  /** The bytes to send after the last payload. */
+  /** Returns the bytes to send after the last payload. */
   finish(trailers: readonly FieldLine[]): readonly Uint8Array[];
 }
 
@@ -89,11 +89,11 @@ export const plainEncoder: BodyEncoder = {
   finish: () => [],
 };
 
-// With more pieces than this, one copy is cheaper than a system call with a buffer for each: a body
-// of one-byte chunks must not cost the proxy more than its sender.
+// Beyond this number of pieces one copy is cheaper than a system call with one buffer per piece: a body of one-byte
+// chunks must not cost the proxy more than its sender.
 const GATHER_LIMIT = 16;
 
-/** `keepTrailer` selects the trailer fields that are forwarded. */
+/** Creates an encoder of the chunked coding. `keepTrailer` selects the trailer fields to forward. */
 export function chunkedEncoder(keepTrailer: (trailer: FieldLine) => boolean): BodyEncoder {
   return {
     frame: (pieces) => frameChunk(pieces.length > GATHER_LIMIT ? [Buffer.concat(pieces)] : pieces),
@@ -107,7 +107,7 @@ const SPACE = 0x20;
 const TAB = 0x09;
 const SEMICOLON = 0x3b;
 const DEL = 0x7f;
-/** A number of 13 hexadecimal digits is below 2^53. */
+/** Limit of hexadecimal digits of a chunk size: 13 digits are below 2^53. */
 const MOST_DIGITS = 13;
 
 /** The value of each hexadecimal digit; 16 for every other byte. */
@@ -117,8 +117,8 @@ const DIGIT = Uint8Array.from({ length: 256 }, (_, byte) => {
 });
 
 /**
- * The parts of the line before a chunk: `digits [blanks] [; extensions] CR LF`. Blanks without an extension are
- * not in the grammar, but old servers pad sizes with them, and all recipients read the same size.
+ * The parts of the line before a chunk: `digits [blanks] [; extensions] CR LF`. The grammar does not allow blanks
+ * without an extension, but old servers pad sizes with them, and all recipients read the same size.
  */
 const SizePart = { digits: 0, blanks: 1, extensions: 2, lf: 3 } as const;
 
@@ -129,7 +129,7 @@ const badLineEnd = (): MessageError =>
   new MessageError(400, 'a line of a chunked body does not end in CR LF');
 
 /**
- * Decodes the chunked coding (RFC 9112 §7.1), however the stream is split. Extensions are ignored,
+ * Decodes the chunked coding (RFC 9112 §7.1), whatever the boundaries of the received pieces. Extensions are ignored,
  * trailers are kept. Lines must end in CR LF: recipients differ in how they treat a bare LF.
  *
  * Lines are read byte by byte, without a string or a view for each: a body of one-byte chunks has a line
@@ -138,16 +138,16 @@ const badLineEnd = (): MessageError =>
 export class ChunkedDecoder implements BodyDecoder {
   chunks = 0;
   #state: State = 'size';
-  /** Bytes left of the chunk; while its line is read, the size so far. */
+  /** Number of bytes left of the chunk; while its line is read, the size so far. */
   #left = 0;
-  /** In the line of a chunk: the part, digits without leading zeros, whether there was a digit, bytes. */
+  /** State within the line of a chunk: the part, digits without leading zeros, whether there was a digit, bytes. */
   #part: number = SizePart.digits;
   #digits = 0;
   #hasDigit = false;
   #lineBytes = 0;
   /** Whether the CR after a chunk was read. */
   #hasCr = false;
-  /** The trailer line being read. */
+  /** The trailer line read so far. */
   #line = '';
   #trailerBytes = 0;
   readonly #trailers: FieldLine[] = [];
@@ -177,7 +177,7 @@ export class ChunkedDecoder implements BodyDecoder {
     if (!this.done) throw new MessageError(400, 'the peer closed in the middle of a chunked body');
   }
 
-  /** Reads the line before a chunk, as far as it has arrived. Returns the offset after it. */
+  /** Reads the received part of the line before a chunk. Returns the offset after it. */
   #readSize(chunk: Uint8Array, offset: number): number {
     for (let at = offset; at < chunk.length; at++) {
       const byte = chunk[at] as number; // below the length
@@ -215,7 +215,7 @@ export class ChunkedDecoder implements BodyDecoder {
     this.#left = this.#left * 16 + digit;
   }
 
-  /** Takes a byte of the line after the digits, which is not LF. */
+  /** Processes a byte other than LF after the digits of a size. */
   #endDigits(byte: number): void {
     if (byte === CR) {
       this.#part = SizePart.lf;
@@ -238,7 +238,10 @@ export class ChunkedDecoder implements BodyDecoder {
     return end;
   }
 
-  /** Detects excess data at its first byte: the end of its line may never arrive. */
+  /**
+   * Reads the CR LF after a chunk. Excess data is detected at its first byte, since the end of the line may never
+   * arrive.
+   */
   #readDataEnd(chunk: Uint8Array, at: number): number {
     if (chunk[at] !== (this.#hasCr ? LF : CR)) {
       throw new MessageError(400, 'a chunk is longer than its size');
@@ -248,7 +251,7 @@ export class ChunkedDecoder implements BodyDecoder {
     return at + 1;
   }
 
-  /** Reads up to the end of a trailer line. */
+  /** Reads a trailer line up to its end. */
   #readTrailer(chunk: Uint8Array, at: number): number {
     const end = chunk.indexOf(LF, at);
     const stop = end < 0 ? chunk.length : end + 1;
@@ -275,17 +278,14 @@ export class ChunkedDecoder implements BodyDecoder {
   }
 }
 
-/**
- * Pieces below this size are copied together: that costs less than a view and a buffer of a system
- * call each.
- */
+/** Pieces below this size are copied together, which costs less than a view and a system-call buffer for each. */
 const SMALL_PIECE = 256;
 const JOINED_BYTES = 16 << 10;
 
-/** Joins consecutive small pieces of a chunk; passes larger ones on as views. */
+/** Joins consecutive small pieces of a chunk; returns larger ones as views. */
 class PieceJoiner {
   #memory: Buffer | undefined;
-  /** Where the current piece begins and ends in the memory. */
+  /** The bounds of the current piece in the memory. */
   #from = 0;
   #to = 0;
 
@@ -298,7 +298,7 @@ class PieceJoiner {
     }
     if (!this.#memory || this.#to + length > this.#memory.length) {
       this.#flush(out);
-      // The chunk has no more payload than this.
+      // The payload of the chunk is not longer than this.
       this.#memory = Buffer.allocUnsafe(
         Math.min(Math.max(length, chunk.length - at), JOINED_BYTES),
       );
@@ -310,7 +310,7 @@ class PieceJoiner {
     this.#to = to;
   }
 
-  /** To be called at the end of the chunk. */
+  /** Called at the end of the chunk. */
   end(out: Uint8Array[]): void {
     if (!this.#memory) return;
     this.#flush(out);
@@ -327,14 +327,14 @@ class PieceJoiner {
 
 const CRLF = Buffer.from('\r\n');
 
-/** Frames the given pieces, which have at least one byte in all, as one chunk. */
+/** Frames the given pieces, which together have at least one byte, as one chunk. */
 function frameChunk(pieces: readonly Uint8Array[]): Uint8Array[] {
   let length = 0;
   for (const piece of pieces) length += piece.length;
   return [Buffer.from(`${length.toString(16)}\r\n`, 'latin1'), ...pieces, CRLF];
 }
 
-/** The last chunk with the trailer section after it. */
+/** Returns the last chunk followed by the trailer section. */
 function frameLastChunk(trailers: readonly FieldLine[]): Uint8Array {
   const lines = trailers.map(({ name, value }) => `${name}: ${value}\r\n`).join('');
   return Buffer.from(`0\r\n${lines}\r\n`, 'latin1');

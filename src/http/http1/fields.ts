@@ -3,8 +3,8 @@ import { trimBlanks } from '../fields/trim-blanks.ts';
 import { MessageError } from './message-error.ts';
 
 /**
- * One header or trailer line. Text is latin1, one character a byte, so that it is forwarded byte for
- * byte (RFC 9110 §5.5 leaves the encoding of values open).
+ * A header or trailer line. Text is latin1, one character per byte, so that it is forwarded unchanged (RFC 9110 §5.5
+ * leaves the encoding of values open).
  */
 export interface FieldLine {
   readonly name: string;
@@ -22,10 +22,10 @@ export const field = (name: string, value: string): FieldLine => ({
 });
 
 /**
- * Reads one line `name: value`, without its line end (RFC 9112 §5.1).
+ * Parses a line `name: value` without its line end (RFC 9112 §5.1).
  *
- * @throws {MessageError} 400 for a name that is not a token, as with whitespace before the colon,
- *   and for control characters.
+ * @throws {MessageError} 400 for a name that is not a token, as with whitespace before the colon, and for control
+ * characters.
  */
 export function parseField(line: string): FieldLine {
   const colon = line.indexOf(':');
@@ -36,14 +36,14 @@ export function parseField(line: string): FieldLine {
   return field(name, value);
 }
 
-/** The values of every line with that name; `key` is in lower case. */
+/** Returns the values of all lines with a name; `key` is in lower case. */
 export function valuesOf(fields: FieldLines, key: string): string[] {
   const values: string[] = [];
   for (const entry of fields) if (entry.key === key) values.push(entry.value);
   return values;
 }
 
-/** The values of all lines with that name, joined (RFC 9110 §5.3); `undefined` when there is none. */
+/** Returns the combined value of all lines with a name (RFC 9110 §5.3); `undefined` if there is none. */
 export function combinedOf(fields: FieldLines, key: string): string | undefined {
   let combined: string | undefined;
   for (const entry of fields) {
@@ -53,7 +53,7 @@ export function combinedOf(fields: FieldLines, key: string): string | undefined 
   return combined;
 }
 
-/** The members of a comma-separated list in all lines with that name, in lower case, without empty ones. */
+/** Returns the members of the comma-separated list in all lines with a name, in lower case, without empty members. */
 export function listOf(fields: FieldLines, key: string): string[] {
   const members: string[] = [];
   for (const entry of fields) {

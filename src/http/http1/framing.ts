@@ -10,8 +10,8 @@ export type Framing =
   | { readonly kind: 'until-close' };
 
 /**
- * The framing of a request body (RFC 9112 §6.3). Whatever two recipients could interpret differently
- * is rejected.
+ * Determines the framing of a request body (RFC 9112 §6.3). Anything that recipients could interpret differently is
+ * rejected.
  *
  * @throws {MessageError} 400.
  */
@@ -39,10 +39,9 @@ export interface ResponseFraming {
 }
 
 /**
- * The framing of a response body (RFC 9112 §6.3). `method` is that of its request.
+ * Determines the framing of a response body (RFC 9112 §6.3). `method` is that of its request.
  *
- * With both Content-Length and Transfer-Encoding the latter is used, and the connection is not used
- * again.
+ * If there are both Content-Length and Transfer-Encoding, the latter is used, and the connection is not reused.
  *
  * @throws {MessageError} 502.
  */
@@ -61,10 +60,13 @@ export function responseFraming(head: ResponseHead, method: string): ResponseFra
   return { body: length === 0 ? { kind: 'none' } : { kind: 'length', length }, certain: true };
 }
 
-/** Statuses that never have a body, whatever their header fields. */
+/** Whether responses with this status never have a body, whatever their header fields. */
 const hasNoBody = (status: number): boolean => status < 200 || status === 204 || status === 304;
 
-/** Repetitions of the same length are valid (RFC 9112 §6.3); different lengths are an attack. */
+/**
+ * Returns the content length. Repetitions of the same length are valid (RFC 9112 §6.3); different lengths are an
+ * attack.
+ */
 function contentLength(fields: FieldLines): number | undefined {
   let length: number | undefined;
   for (const value of valuesOf(fields, 'content-length')) {

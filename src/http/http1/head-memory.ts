@@ -2,18 +2,18 @@ import { LEAST_HEAD_BYTES, MAX_ALL_HEAD_BYTES } from './limits.ts';
 import { MessageError } from './message-error.ts';
 
 /**
- * What the unfinished heads of many connections hold together. Beyond MAX_ALL_HEAD_BYTES each may still have
- * LEAST_HEAD_BYTES, so that clients that send long heads without an end take nothing from those with short ones.
+ * Memory of the unfinished heads of many connections. Beyond MAX_ALL_HEAD_BYTES each head may still use
+ * LEAST_HEAD_BYTES, so that clients with long unfinished heads do not affect clients with short ones.
  */
 export class HeadMemory {
   #bytes = 0;
 
-  /** Held by all unfinished heads. */
+  /** Number of bytes used by all unfinished heads. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** A head that has nothing yet. Disposing of it gives its memory back. */
+  /** Returns the claim of a new head. Disposing of the claim releases its memory. */
   claim(): HeadClaim {
     return new HeadClaim((change) => (this.#bytes += change));
   }
@@ -21,7 +21,7 @@ export class HeadMemory {
 
 /** The memory of one unfinished head. */
 export class HeadClaim implements Disposable {
-  /** @returns what all heads hold after the change. */
+  /** @returns the number of bytes that all heads use after the change. */
   readonly #change: (bytes: number) => number;
   #bytes = 0;
 
@@ -30,8 +30,8 @@ export class HeadClaim implements Disposable {
   }
 
   /**
-   * Sets what the head holds.
-   * @throws {MessageError} 431 when that is more than there is room for.
+   * Sets the number of bytes that the head uses.
+   * @throws {MessageError} 431 if the limits do not allow it.
    */
   resize(bytes: number): void {
     const all = this.#change(bytes - this.#bytes);

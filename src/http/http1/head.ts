@@ -3,12 +3,12 @@ import { blankControls, hasControl, isToken } from '../fields/http-text.ts';
 import { parseField, type FieldLine, type FieldLines } from './fields.ts';
 import { FIELD_LINE_LIMIT, RESPONSE_FIELD_LINE_LIMIT } from './limits.ts';
 
-/** HTTP/1.0 or HTTP/1.1; a higher minor version is handled as 1.1 (RFC 9110 §2.5). */
+/** The version of a message, HTTP/1.0 or HTTP/1.1; a higher minor version is handled as 1.1 (RFC 9110 §2.5). */
 export type Version = '1.0' | '1.1';
 
 export interface RequestHead {
   readonly method: string;
-  /** As it is in the request line. */
+  /** The request target as in the request line. */
   readonly target: string;
   readonly version: Version;
   readonly fields: FieldLines;
@@ -21,16 +21,16 @@ export interface ResponseHead {
   readonly fields: FieldLines;
 }
 
-// Bytes above ASCII are invalid in a URI, but some clients send them; they are forwarded as they are.
+// Bytes above ASCII are invalid in a URI, but some clients send them; they are forwarded unchanged.
 const TARGET = /^[\x21-\x7e\x80-\xff]+$/;
 
 /**
- * Reads the head of a request, from its request line to the empty line at its end.
+ * Parses the head of a request, from its request line to the empty line at its end.
  *
- * It is strict where recipients differ, since request smuggling exploits these differences: lines
- * must end in CR LF; folded lines and spaces before a colon are rejected.
+ * The parser is strict where recipients differ, since request smuggling exploits such differences: lines must end in CR
+ * LF; folded lines and spaces before a colon are rejected.
  *
- * @param validTarget the targets that are accepted; by default visible ASCII and bytes above it.
+ * @param validTarget matches acceptable targets; by default visible ASCII and bytes above ASCII.
  * @throws {MessageError} 400, 431 for too many lines, 505 for another major version.
  */
 export function parseRequestHead(
@@ -53,11 +53,10 @@ export function parseRequestHead(
 }
 
 /**
- * Reads the head of a response. It accepts faults of origins that other proxies and browsers accept, and
- * that are harmless since the head is generated anew: lines that end in a bare LF, folded lines, which are
- * joined (RFC 9112 §5.2), spaces before a colon (§5.1), fields whose name is not a token, which are dropped
- * as by nginx; in the status line (§4) several spaces, a later version, a missing reason phrase and control
- * characters in it.
+ * Parses the head of a response. It accepts errors of origins that other proxies and browsers accept, and that are
+ * harmless since the head is regenerated: lines that end in a bare LF, folded lines, which are joined (RFC 9112 §5.2),
+ * spaces before a colon (§5.1), fields whose name is not a token, which are dropped, as nginx does; in the status line
+ * (§4) several spaces, a later version, a missing reason phrase and control characters in it.
  *
  * @throws {MessageError} for anything else.
  */
@@ -71,21 +70,21 @@ export function parseResponseHead(bytes: Uint8Array): ResponseHead {
   );
 }
 
-/** Some origins name HTTP/2 in a message of HTTP/1. */
+/** Corrects the version of origins that send HTTP/2 in a message of HTTP/1. */
 const repairedStatusLine = (start: string): string =>
   blankControls(start)
     .replace(/^(HTTP\/[1-9]\.[0-9]) +/, '$1 ')
     .replace(/^HTTP\/[2-9]\.[0-9]/, 'HTTP/1.1');
 
-/** Whether a line has a name that no recipient understands; one without any name is an error of its own. */
+/** Whether a line has a name that is not a token; a line without a name is a different error. */
 function hasOddName(line: string): boolean {
   const name = line.slice(0, Math.max(line.indexOf(':'), 0));
   return /^\S/.test(name) && !isToken(name) && !hasControl(name);
 }
 
 /**
- * Reads the head of a response as strictly as that of a request, from a peer of which none of these
- * faults are known; a missing reason phrase is accepted.
+ * Parses the head of a response as strictly as that of a request, for peers that are not known to make these errors; a
+ * missing reason phrase is accepted.
  *
  * @throws {MessageError} for anything else.
  */
@@ -94,7 +93,7 @@ export function parseStrictResponseHead(bytes: Uint8Array, fieldLimit: number): 
   return responseOf(start, lines, fieldLimit);
 }
 
-/** The bytes of a head: start line, fields in their order, and the empty line at the end. */
+/** Serializes a head: start line, fields in their order, and the empty line at the end. */
 export function headBytes(start: string, fields: FieldLines): Buffer {
   const lines = fields.map(({ name, value }) => `${name}: ${value}\r\n`).join('');
   return Buffer.from(`${start}\r\n${lines}\r\n`, 'latin1');
@@ -116,13 +115,13 @@ function responseOf(start: string, lines: readonly string[], fieldLimit: number)
 const textOf = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
 
-/** The lines of a head without the empty one at its end. A bare CR or LF is left in place. */
+/** Returns the lines of a head without the final empty line. A bare CR or LF is left in place. */
 function strictLines(text: string): string[] {
   if (!text.endsWith('\r\n\r\n')) throw new MessageError(400, 'a line does not end in CR LF');
   return text.slice(0, -4).split('\r\n');
 }
 
-/** Lines beyond the limit, folded ones included, are not made: a head of blank ones has some 100,000. */
+/** Returns lines up to the limit, folded ones included: a head of blank lines could have some 100,000. */
 function looseLines(text: string): string[] {
   const most = 1 + RESPONSE_FIELD_LINE_LIMIT;
   const lines = text.replace(/\r?\n\r?\n$/, '').split(/\r?\n/, most + 1);

@@ -3,26 +3,26 @@ import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { ParsingTurns } from './parsing-turns.ts';
 
-/** Bytes that Node's parser gets at a time, at most. */
+/** Maximum number of bytes passed to Node's parser at a time. */
 const PIECE_BYTES = 8 << 10;
-/** The end of a head, where a piece ends: one that the server refuses is followed by few. */
+/** The end of a head, at which a piece ends: few bytes then follow a refused head. */
 const BLANK_LINE = '\r\n\r\n';
-/** Bytes of a piece before that is looked for: four of the shortest requests. */
+/** Minimum length of a piece in bytes, from which the end of a head is searched: four of the shortest requests. */
 const LEAST_BYTES = 64;
 
-/** Shared by all servers of the process. */
+/** The turns shared by all servers of the process. */
 const turns = new ParsingTurns();
 
 /**
- * A connection as Node's HTTP server takes it. Left alone, the server parses all that a read brings before anything
- * else runs: thousands of requests in 64 KB, and as many of every other client. Here it gets one head after the
- * other, within turns that all connections share.
+ * A connection for Node's HTTP server that limits its parsing per turn. By itself, the server parses all data of a read
+ * before anything else runs: thousands of requests in 64 KB, and as many of every other client. This socket passes on
+ * one head at a time, within turns that all connections share.
  */
 export class PacedSocket extends Duplex {
   readonly #socket: Socket;
-  /** What is read and not yet parsed; then the socket is paused. */
+  /** Data that was read but not parsed; while there is any, the socket is paused. */
   #unread: Buffer | undefined;
-  /** Whether the server takes more. */
+  /** Whether the server accepts more data. */
   #isWanted = false;
   #isIgnoring = false;
   #hasEnded = false;
@@ -50,20 +50,20 @@ export class PacedSocket extends Duplex {
     return this.#socket.remotePort;
   }
 
-  /** As that of `net.Socket`: the 'timeout' event follows so many milliseconds without a byte. */
+  /** Implements `net.Socket.setTimeout`: the 'timeout' event is emitted after this many milliseconds without a byte. */
   setTimeout(milliseconds: number): this {
     this.#socket.setTimeout(milliseconds);
     return this;
   }
 
-  /** Ends, and is destroyed once all is sent. */
+  /** Ends the socket, and destroys it once all data is sent. */
   destroySoon(): void {
     if (this.writable) this.end();
     if (this.writableFinished) this.destroy();
     else this.once('finish', () => this.destroy());
   }
 
-  /** Discards what the server has not got yet, and all that follows. */
+  /** Discards all data that the server has not received yet, including later data. */
   ignoreInput(): void {
     if (this.#isIgnoring) return;
     this.#isIgnoring = true;
@@ -72,7 +72,7 @@ export class PacedSocket extends Duplex {
     this.#continue();
   }
 
-  /** For `ParsingTurns`. */
+  /** Passes the next piece to the parser; called by `ParsingTurns`. */
   parsePiece(): void {
     const unread = this.#unread;
     if (!unread) return;
@@ -85,7 +85,7 @@ export class PacedSocket extends Duplex {
 
   override _read(): void {
     this.#isWanted = true;
-    // What is pushed before this returns is only put into a buffer, all of which is then parsed at once.
+    // Data pushed before this call returns is only buffered, and the whole buffer is then parsed at once.
     if (this.#unread) process.nextTick(() => this.#unread && turns.enter(this));
   }
 
@@ -116,7 +116,7 @@ export class PacedSocket extends Duplex {
     done(error);
   }
 
-  /** Goes on after all that was read. */
+  /** Resumes reading after all data was parsed. */
   #continue(): void {
     if (this.destroyed) return;
     if (this.#hasEnded) this.push(null);
@@ -137,9 +137,9 @@ function pieceLength(unread: Buffer): number {
 }
 
 /**
- * Has a server of Node's parse its connections in pieces.
- * @param event when connections come: 'secureConnection' for a server with TLS
- * @param accept is called with each connection before the server takes it
+ * Makes a server of Node's parse its connections in pieces.
+ * @param event the event of new connections: 'secureConnection' for a server with TLS
+ * @param accept called with each connection before the server receives it
  */
 export function paceParser(
   server: Server,

@@ -1,18 +1,18 @@
 /**
- * How long a turn of the event loop may take before connections wait for the next one, in milliseconds. What
- * parsing leaves for the end of a turn, such as closing connections, takes about as long again.
+ * Milliseconds of parsing per turn of the event loop, after which connections wait for the next turn. Work that parsing
+ * defers to the end of the turn, such as closing connections, takes about as long again.
  */
 const TURN_MS = 5;
 
 /** A connection whose next bytes wait to be parsed. */
 export interface ParsedConnection {
-  /** Has the parser read the next piece. */
+  /** Makes the parser read the next piece. */
   readonly parsePiece: () => void;
 }
 
-/** How it knows the time and gets a turn of the event loop. */
+/** The clock and scheduler of `ParsingTurns`. */
 export interface TurnSource {
-  /** A monotonic clock, in milliseconds. */
+  /** Returns the time of a monotonic clock, in milliseconds. */
   readonly now: () => number;
   readonly nextTurn: (begin: () => void) => void;
 }
@@ -23,14 +23,14 @@ const SOURCE: TurnSource = {
 };
 
 /**
- * The turns of the event loop that connections share for parsing, one piece of each after the other. What does
- * not fit into a turn waits for the next, so that other work of the process is done in between.
+ * Schedules parsing of many connections in turns of the event loop, one piece of each connection at a time. Pieces that
+ * do not fit into a turn are deferred to the next one, so that other work runs in between.
  */
 export class ParsingTurns {
   readonly #source: TurnSource;
-  /** In the order in which they came, which a `Set` keeps. */
+  /** Waiting connections in order of arrival, which a `Set` preserves. */
   readonly #waiting = new Set<ParsedConnection>();
-  /** When the turn began in which something is or was parsed; `undefined` once it is over. */
+  /** Start of the current turn with parsing; `undefined` between turns. */
   #startedAt: number | undefined;
   #isParsing = false;
 
@@ -38,10 +38,13 @@ export class ParsingTurns {
     this.#source = source;
   }
 
-  /** Has the next piece parsed: before this returns, or in a later turn. A connection waits once. */
+  /**
+   * Schedules parsing of the next piece: it is parsed before this call returns, or in a later turn. A connection is
+   * queued at most once.
+   */
   enter(connection: ParsedConnection): void {
     this.#waiting.add(connection);
-    // What a piece causes may enter another connection: the loop that parses it goes on with that one.
+    // Parsing may enter another connection: the loop in progress then continues with it.
     if (this.#isParsing) return;
     if (this.#startedAt === undefined) this.#begin();
     else if (this.#hasTime(this.#startedAt)) this.#parse(this.#startedAt);
@@ -61,7 +64,7 @@ export class ParsingTurns {
     this.#parse(startedAt);
   }
 
-  /** Parses at least one piece. */
+  /** Parses pieces until the time of the turn is used up, at least one. */
   #parse(startedAt: number): void {
     this.#isParsing = true;
     try {

@@ -8,11 +8,11 @@ const LF = 0x0a;
 const CR = 0x0d;
 
 /**
- * Finds the end of a message head in a stream, however it is split into chunks, and buffers at most
- * `limit` bytes. Empty lines before the start line are skipped (RFC 9112 §2.2).
+ * Finds the end of a message head in a stream, whatever the boundaries of its chunks, and buffers at most `limit`
+ * bytes. Empty lines before the start line are skipped (RFC 9112 §2.2).
  *
- * An empty line ends the head whether lines end in CR LF or in a bare LF, so that the parser can
- * reject the latter at once and not after a time limit.
+ * An empty line ends the head both after CR LF and after a bare LF, so that the parser rejects the latter at once and
+ * not after a time limit.
  */
 export class HeadScanner {
   readonly #limit: number;
@@ -24,8 +24,8 @@ export class HeadScanner {
   #started = false;
 
   /**
-   * @param startsWell whether a byte can begin the start line; any other is rejected at once, so
-   *   that a peer of another protocol does not wait for the time limit.
+   * @param startsWell whether a byte can begin the start line; other bytes are rejected at once, so that a peer of
+   * another protocol does not wait for the time limit.
    */
   constructor(limit: number, startsWell: (byte: number) => boolean) {
     this.#limit = limit;
@@ -37,21 +37,21 @@ export class HeadScanner {
     return this.#started;
   }
 
-  /** Bytes of memory that an unfinished head holds. */
+  /** Number of bytes of memory used by an unfinished head. */
   get held(): number {
     return this.#buffer.length;
   }
 
-  /** The head, its empty line included, once `push` has found its end. */
+  /** The head including its empty line, once `push` has found its end. */
   get head(): Buffer {
     return this.#buffer.subarray(this.#start, this.#searched);
   }
 
   /**
-   * Adds the next chunk. Returns the number of its bytes that belong to the head when the head ends
-   * in it, `undefined` when more is needed.
+   * Adds the next chunk. Returns the number of its bytes that belong to the head if the head ends in the chunk, or
+   * `undefined` if more data is needed.
    *
-   * @throws {MessageError} 400 when this cannot be HTTP, 431 beyond the limit.
+   * @throws {MessageError} 400 for data that cannot be HTTP, 431 beyond the limit.
    */
   push(chunk: Uint8Array): number | undefined {
     const before = this.#length;
@@ -65,15 +65,15 @@ export class HeadScanner {
     if (this.#length >= this.#limit) {
       throw new MessageError(431, `the head is longer than ${this.#limit} bytes`);
     }
-    // The caller may use the memory of a chunk again, and one of a few bytes may hold on to a large buffer.
+    // The caller may reuse the memory of a chunk, and a view of a few bytes could keep a large buffer alive.
     if (before === 0) this.#buffer = Buffer.from(this.#buffer);
     return undefined;
   }
 
   #append(chunk: Uint8Array): void {
     if (this.#length === 0) {
-      // Not copied before it is needed: a chunk holds thousands of pipelined heads, each of which would copy
-      // all that follow it.
+      // Not copied before it is necessary: a chunk holds thousands of pipelined heads, each of which would copy all
+      // that follow.
       this.#buffer = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
       this.#length = chunk.length;
       return;
@@ -127,7 +127,7 @@ export class HeadScanner {
 
 export interface HeadBytes {
   readonly bytes: Uint8Array;
-  /** Whether bytes after the head arrived with it; they were put back into the link. */
+  /** Whether data after the head arrived with it; that data was put back into the link. */
   readonly followed: boolean;
 }
 
@@ -142,10 +142,10 @@ export const startsRequest = (byte: number): boolean => TOKEN_BYTES[byte] === 1;
 export const startsResponse = (byte: number): boolean => byte === 0x48;
 
 /**
- * Reads one message head from a link and puts back what follows it; `undefined` when the stream ends
- * before a start line begins.
+ * Reads a message head from a link and puts back the data after it; `undefined` if the stream ends before a start line
+ * begins.
  *
- * @param memory what the unfinished heads of an inbound share.
+ * @param memory the memory shared by unfinished heads of an inbound.
  * @throws {MessageError} 400 for a truncated or impossible head, 431 for one beyond the limit.
  */
 export async function readHead(

@@ -1,19 +1,19 @@
 import { connectionError, streamError, type Http2Error } from './errors.ts';
 import { CLOSED_STREAM_LIMIT, SKIPPED_RANGE_LIMIT } from './limits.ts';
 
-/** Stream ids that the peer passed over, from the first to the last. */
+/** Stream ids that the peer skipped, from the first to the last. */
 interface SkippedRange {
   readonly first: number;
   readonly last: number;
 }
 
 /**
- * How the peer ended its side of the streams that were closed last, so that frames that it must not send
- * any more are told from those that were in flight when this side reset a stream, which are ignored
- * (RFC 9113 §5.1). A stream that is forgotten counts as reset by this side.
+ * Remembers how the peer ended its side of recently closed streams, to distinguish frames that the peer must not send
+ * any more from frames that were in flight when this side reset a stream, which are ignored (RFC 9113 §5.1). Older
+ * streams are treated as reset by this side.
  */
 export class ClosedStreams {
-  /** In the order in which they were closed. */
+  /** How the peer ended streams, in the order in which they were closed. */
   readonly #ends = new Map<number, 'END_STREAM' | 'RST_STREAM'>();
   readonly #skipped: SkippedRange[] = [];
 
@@ -27,7 +27,7 @@ export class ClosedStreams {
     this.#ends.set(id, by);
   }
 
-  /** The peer opens stream `id` after `last`: the ids between them are closed (RFC 9113 §5.1.1). */
+  /** Called when the peer opens stream `id` after `last`: the ids in between are closed (RFC 9113 §5.1.1). */
   skip(last: number, id: number): void {
     // The ids of one side have a distance of two; before its first stream, `last` is 0.
     const first = last === 0 ? 2 - (id % 2) : last + 2;
@@ -36,7 +36,7 @@ export class ClosedStreams {
     this.#skipped.push({ first, last: id - 2 });
   }
 
-  /** The error of HEADERS or DATA on a stream that is closed; `undefined` if the frame is ignored. */
+  /** Returns the error of HEADERS or DATA on a closed stream; `undefined` if the frame is ignored. */
   errorOf(id: number): Http2Error | undefined {
     const end = this.#ends.get(id);
     if (end === 'END_STREAM') {

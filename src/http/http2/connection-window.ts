@@ -2,21 +2,21 @@ import type { Sender } from './sender.ts';
 import { INITIAL_WINDOW } from './settings.ts';
 
 /**
- * The receive window of a connection, for all its streams together (RFC 9113 §6.9). Data is acknowledged
- * as it arrives, so that a slow reader holds back its own stream only.
+ * The receive window of a connection, shared by all its streams (RFC 9113 §6.9). It is replenished as data arrives, so
+ * that a slow reader blocks only its own stream.
  */
 export class ConnectionWindow {
   readonly #sender: Sender;
   readonly #size: number;
   #credit = INITIAL_WINDOW;
 
-  /** @param size bytes that the peer may have in flight. */
+  /** @param size number of bytes that the peer may have in flight. */
   constructor(size: number, sender: Sender) {
     this.#size = size;
     this.#sender = sender;
   }
 
-  /** Counts the payload of a DATA frame; false when it exceeds the window. */
+  /** Counts the payload of a DATA frame; returns false if the payload exceeds the window. */
   receive(length: number): boolean {
     if (length > this.#credit) return false;
     this.#credit -= length;

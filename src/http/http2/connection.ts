@@ -12,25 +12,25 @@ import { PeerSettings, type Http2Settings } from './settings.ts';
 import { Http2Stream, type Http2StreamHost, type StreamEnd } from './stream.ts';
 import { OpenStreams } from './open-streams.ts';
 
-/** The user of a connection. Called within calls of the connection; must not throw. */
+/** The user of a connection. Its methods are called synchronously by the connection, and must not throw. */
 export interface ConnectionHandler {
-  /** There is output. It may be held back until the end of the turn, to be sent with more. */
+  /** Called when there is output, which may be delayed until the end of the turn, to be sent with more. */
   onOutput(): void;
-  /** A batch is full: it should be taken at once, unless the link below is blocked. */
+  /** Called when a batch is full: it should be taken at once, unless the underlying link is blocked. */
   onFullBatch(): void;
-  /** A client has made a request. The stream needs a handler when this returns, or must be reset. */
+  /** Called for a client's request. The stream must have a handler, or be reset, when the call returns. */
   onRequest(stream: Http2Stream, fields: readonly HttpField[]): void;
-  /** SETTINGS of the peer were received and applied. */
+  /** Called when SETTINGS of the peer were received and applied. */
   onPeerSettings(): void;
-  /** The peer, or this side, accepts no more streams; those that are open continue. */
+  /** Called when the peer, or this side, accepts no more streams; open streams continue. */
   onGoAway(): void;
-  /** A stream has ended. */
+  /** Called when a stream has ended. */
   onStreamEnd(): void;
   /**
-   * The connection is over, for `error`.
+   * Called when the connection has ended, with the `error`, if any.
    *
-   * @param streams those that were open: each is to be passed to `abort`, now or in later turns of the event loop,
-   *   since there may be thousands. Until then it takes no bytes, and what it sends is lost.
+   * @param streams the streams that were open: each must be passed to `abort`, immediately or in later turns of the
+   * event loop, since there may be thousands. Until then a stream delivers no data, and what is sent on it is lost.
    */
   onEnd(
     error: Error | Http2Error | undefined,
@@ -42,11 +42,13 @@ export interface ConnectionHandler {
 export interface ConnectionOptions {
   readonly role: 'client' | 'server';
   readonly settings: Http2Settings;
-  /** Bytes that the peer may have in flight on all streams together. */
+  /** Number of bytes that the peer may have in flight on all streams together. */
   readonly connectionWindow: number;
 }
 
 /**
+ * The state of a connection:
+ *
  * - `open`: streams can be opened
  * - `going`: GOAWAY was sent or received, open streams continue
  * - `closed`: nothing is sent or received
@@ -54,9 +56,9 @@ export interface ConnectionOptions {
 export type Http2ConnectionState = 'open' | 'going' | 'closed';
 
 /**
- * HTTP/2 (RFC 9113) without a socket and without a clock: bytes and the time go in, frames come out in
- * batches. Data is acknowledged on the connection as it arrives, and on its stream as it is read, so
- * that a slow reader holds back its own stream only.
+ * An HTTP/2 connection (RFC 9113) without a socket and a clock: it receives bytes and the time, and produces frames in
+ * batches. The connection window is replenished as data arrives, stream windows as data is read, so that a slow reader
+ * blocks only its own stream.
  */
 export class Http2Connection implements IncomingHost, SenderHost, Http2StreamHost {
   readonly role: 'client' | 'server';
@@ -70,7 +72,7 @@ export class Http2Connection implements IncomingHost, SenderHost, Http2StreamHos
   #state: Http2ConnectionState = 'open';
   #hasPeerSettings = false;
   #isRefusing = false;
-  /** Error code and debug text of the peer's GOAWAY. */
+  /** The error code and debug text of the peer's GOAWAY. */
   #goAwayReason: string | undefined;
   readonly #window: ConnectionWindow;
   readonly #pings: Pings;
@@ -108,12 +110,12 @@ export class Http2Connection implements IncomingHost, SenderHost, Http2StreamHos
     return this.#state;
   }
 
-  /** Whether this side has chosen the peer, or has served a stream of it. */
+  /** Whether this side has chosen the peer, or has served one of its streams. */
   get isProven(): boolean {
     return this.#limits.isProven;
   }
 
-  /** Open streams. */
+  /** Number of open streams. */
   get streamCount(): number {
     return this.#streams.size;
   }
@@ -122,12 +124,12 @@ export class Http2Connection implements IncomingHost, SenderHost, Http2StreamHos
     return this.#hasPeerSettings;
   }
 
-  /** Name of the error code and debug text of the peer's GOAWAY; `undefined` for NO_ERROR. */
+  /** The error code name and debug text of the peer's GOAWAY; `undefined` for NO_ERROR. */
   get goAwayReason(): string | undefined {
     return this.#goAwayReason;
   }
 
-  /** Whether a request can be made now. */
+  /** Whether a request can be made at present. */
   get mayRequest(): boolean {
     return (
       this.#state === 'open' &&
@@ -139,8 +141,8 @@ export class Http2Connection implements IncomingHost, SenderHost, Http2StreamHos
   // ---- input and output ----
 
   /**
-   * Takes bytes of the peer, which are not used after the call. `now` in milliseconds.
-   * @returns how many were taken; the rest must be passed again in a later turn of the event loop.
+   * Processes received bytes, which are not used after the call. `now` is in milliseconds.
+   * @returns the number of bytes consumed; the rest must be passed again in a later turn of the event loop.
    */
   receive(chunk: Uint8Array, now: number): number {
     if (this.#state === 'closed') return chunk.length;
@@ -154,22 +156,22 @@ export class Http2Connection implements IncomingHost, SenderHost, Http2StreamHos
     return this.#incoming.taken;
   }
 
-  /** The peer has ended the connection, or the link below has failed. */
+  /** Called when the peer has ended the connection, or the underlying link has failed. */
   lost(error: Error | undefined): void {
     this.#finish(error);
   }
 
-  /** Bytes to be sent. */
+  /** Number of bytes to send. */
   get outputLength(): number {
     return this.#sender.output.length;
   }
 
-  /** The bytes to be sent, which are now the caller's. */
+  /** Returns the bytes to send, which then belong to the caller. */
   takeOutput(): Uint8Array<ArrayBuffer> {
     return this.#sender.take();
   }
 
-  /** Whether the link below is still writing the last batch: DATA waits meanwhile. */
+  /** Whether the underlying link is still writing the last batch: DATA then waits. */
   set isBlocked(isBlocked: boolean) {
     this.#sender.isBlocked = isBlocked;
     if (isBlocked || this.#state === 'closed') return;
@@ -179,7 +181,7 @@ export class Http2Connection implements IncomingHost, SenderHost, Http2StreamHos
 
   // ---- calls of the user ----
 
-  /** Makes a request; returns `undefined` when `mayRequest` is false. */
+  /** Makes a request; returns `undefined` if `mayRequest` is false. */
   request(fields: readonly HttpField[], isLast = false): Http2Stream | undefined {
     if (!this.mayRequest) return undefined;
     const stream = new Http2Stream(this, this.#streams.takeNextId());
@@ -191,9 +193,9 @@ export class Http2Connection implements IncomingHost, SenderHost, Http2StreamHos
   }
 
   /**
-   * Changes settings of this side. They take effect when the peer has acknowledged them, except for a
-   * larger window, which takes effect at once. Returns false when too many changes are unacknowledged
-   * or the connection is over; `onAck` is not called when the connection ends first.
+   * Changes settings of this side. They take effect when the peer has acknowledged them, except for a larger window,
+   * which takes effect at once. Returns false if too many changes are unacknowledged or the connection has ended;
+   * `onAck` is not called if the connection ends first.
    */
   changeSettings(settings: Http2Settings, onAck: () => void): boolean {
     if (this.#state === 'closed' || this.#local.pending >= UNACKNOWLEDGED_LIMIT) return false;
@@ -203,8 +205,8 @@ export class Http2Connection implements IncomingHost, SenderHost, Http2StreamHos
   }
 
   /**
-   * Sends a PING. Returns false when too many are unacknowledged or the connection is over; `onAck` is
-   * not called when the connection ends first.
+   * Sends a PING. Returns false if too many are unacknowledged or the connection has ended; `onAck` is not called if
+   * the connection ends first.
    */
   ping(onAck: () => void): boolean {
     if (this.#state === 'closed' || !this.#pings.send(onAck)) return false;
@@ -212,7 +214,7 @@ export class Http2Connection implements IncomingHost, SenderHost, Http2StreamHos
     return true;
   }
 
-  /** Sends GOAWAY and accepts no more streams; those that are open continue. */
+  /** Sends GOAWAY and accepts no more streams; open streams continue. */
   goAway(): void {
     if (this.#state === 'closed' || this.#isRefusing) return;
     this.#isRefusing = true;
@@ -222,7 +224,7 @@ export class Http2Connection implements IncomingHost, SenderHost, Http2StreamHos
     this.#handler.onOutput();
   }
 
-  /** Ends the connection and all its streams with GOAWAY; `error` is the rule that the peer broke, if any. */
+  /** Ends the connection and all its streams with GOAWAY; `error` is the violation by the peer, if any. */
   fail(error: Http2Error | Error | undefined): void {
     if (this.#state === 'closed') return;
     const isOurs = !(error instanceof Http2Error);
@@ -312,5 +314,5 @@ export class Http2Connection implements IncomingHost, SenderHost, Http2StreamHos
   }
 }
 
-/** Replaced in the debug text of GOAWAY, which is logged. */
+/** Characters that are replaced in the debug text of GOAWAY, which is logged. */
 const UNPRINTABLE = /[^\x20-\x7e]/g;

@@ -20,15 +20,15 @@ export const Http2ErrorCode = {
 
 export type Http2ErrorName = keyof typeof Http2ErrorCode;
 
-/** The name of an error code, for logs. */
+/** Returns the name of an error code, for logs. */
 export const http2ErrorName = codeNames(Http2ErrorCode);
 
 export class Http2Error extends PeerError<Http2ErrorName> {}
 
-/** An error that ends the connection. */
+/** Creates an error that ends the connection. */
 export const connectionError = (name: Http2ErrorName, reason: string): Http2Error =>
   new Http2Error('connection', name, Http2ErrorCode[name], reason);
 
-/** An error that ends one stream. */
+/** Creates an error that ends one stream. */
 export const streamError = (name: Http2ErrorName, reason: string): Http2Error =>
   new Http2Error('stream', name, Http2ErrorCode[name], reason);

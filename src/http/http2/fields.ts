@@ -10,10 +10,10 @@ import {
 import { hasControl } from '../fields/http-text.ts';
 import { streamError, type Http2Error } from './errors.ts';
 
-/** Values neither begin nor end with white space (RFC 9113 §8.2.1). */
+/** Matches leading or trailing whitespace, which values must not have (RFC 9113 §8.2.1). */
 const PADDED = /^[ \t]|[ \t]$/;
 
-/** `:protocol` (RFC 8441 §4) needs a setting that is never sent. */
+/** Pseudo-header fields of requests without `:protocol` (RFC 8441 §4), which requires a setting that is never sent. */
 const PSEUDO: ReadonlySet<string> = new Set(
   [...REQUEST_PSEUDO].filter((name) => name !== ':protocol'),
 );
@@ -32,14 +32,14 @@ export function checkRequest(fields: readonly HttpField[]): Http2Error | undefin
   return undefined;
 }
 
-/** §8.5: CONNECT names a host and nothing on it. */
+/** Checks a CONNECT request, which has an authority but no scheme and path (§8.5). */
 function connectProblem(fields: readonly HttpField[]): Http2Error | undefined {
   if (!valueOf(fields, ':authority')) return malformed('CONNECT without an authority');
   const isExtended = valueOf(fields, ':scheme') ?? valueOf(fields, ':path');
   return isExtended === undefined ? undefined : malformed('CONNECT with a scheme or a path');
 }
 
-/** The status of a response, or why its header list is malformed (§8.3.2). */
+/** Checks the header list of a response (§8.3.2). Returns its status, or the error of a malformed list. */
 export function checkResponse(fields: readonly HttpField[]): number | Http2Error {
   const problem = problemOf(fields, RESPONSE_PSEUDO);
   if (problem !== undefined) return malformed(problem);

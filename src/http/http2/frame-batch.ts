@@ -1,17 +1,17 @@
-/** Bytes of a batch, unless a single frame needs more: a chunk of a relay with its frame headers. */
+/** Size of a batch in bytes, unless a single frame needs more: a relay's chunk with its frame headers. */
 const BATCH_BYTES = 80 << 10;
-/** Batches of this size are sent at once, smaller ones at the end of the turn. */
+/** Size in bytes from which a batch is sent at once; smaller batches are sent at the end of the turn. */
 export const FULL_BATCH_BYTES = 48 << 10;
 
-/** Buffers of sent batches that are kept for reuse, by all connections of a thread. */
+/** Number of buffers of sent batches that all connections of a thread keep for reuse. */
 const KEPT_BATCHES = 8;
 const kept: Uint8Array<ArrayBuffer>[] = [];
 
 const EMPTY: Uint8Array<ArrayBuffer> = new Uint8Array(0);
 
 /**
- * Frames for the link below, contiguous in memory, so that they leave with one write and few TLS
- * records. A connection with nothing to send holds no buffer.
+ * Frames for the underlying link, contiguous in memory, so that they are sent with one write and few TLS records. A
+ * connection with no data to send holds no buffer.
  */
 export class FrameBatch {
   #bytes = EMPTY;
@@ -21,7 +21,7 @@ export class FrameBatch {
     return this.#length;
   }
 
-  /** Bytes that fit in a batch of the usual size. */
+  /** Number of bytes that fit into a batch of the usual size. */
   get room(): number {
     return BATCH_BYTES - this.#length;
   }
@@ -39,7 +39,7 @@ export class FrameBatch {
     return this.#bytes;
   }
 
-  /** The batch, which is now the caller's. */
+  /** Returns the batch, which then belongs to the caller. */
   take(): Uint8Array<ArrayBuffer> {
     const batch = this.#bytes.subarray(0, this.#length);
     this.#bytes = EMPTY;
@@ -49,7 +49,7 @@ export class FrameBatch {
 
   #grow(needed: number): void {
     const again = needed <= BATCH_BYTES ? kept.pop() : undefined;
-    // Doubled, so that a batch that waits for the link below is not copied for each frame.
+    // Doubled, so that a batch that waits for the underlying link is not copied for each frame.
     const size = needed <= BATCH_BYTES ? BATCH_BYTES : Math.max(needed, this.#bytes.length * 2);
     const bytes = again ?? Buffer.allocUnsafeSlow(size);
     bytes.set(this.#bytes.subarray(0, this.#length));
@@ -57,7 +57,7 @@ export class FrameBatch {
   }
 }
 
-/** Returns the memory of a batch that is no longer used. */
+/** Recycles the memory of a batch that is no longer used. */
 export function recycleBatch({ buffer }: Uint8Array<ArrayBuffer>): void {
   if (buffer.byteLength === BATCH_BYTES && kept.length < KEPT_BATCHES) {
     kept.push(new Uint8Array(buffer));

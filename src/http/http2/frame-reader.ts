@@ -2,14 +2,14 @@ import { connectionError, type Http2Error } from './errors.ts';
 import { Flag, FRAME_HEADER_BYTES, FrameType, PREFACE, readUint31 } from './frames.ts';
 import { FRAME_LIMIT } from './limits.ts';
 
-/** Receives the frames of a connection. An error that is returned ends the connection. */
+/** Receives the frames of a connection. An error returned by a method ends the connection. */
 export interface FrameSink {
-  /** A DATA frame begins; `length` is that of its payload, padding included. */
+  /** Called when a DATA frame begins; `length` is that of its payload, padding included. */
   onDataHeader(streamId: number, length: number, hasPadding: boolean): Http2Error | undefined;
-  /** A piece of its payload without padding: a view of the chunk that was received. */
+  /** Called with a piece of DATA payload without padding: a view of the received chunk. */
   onData(piece: Uint8Array): void;
   onDataEnd(endsStream: boolean): Http2Error | undefined;
-  /** Any other frame, complete. The payload must not be used after the call. */
+  /** Called with any other frame, complete. The payload must not be used after the call. */
   onFrame(
     type: number,
     flags: number,
@@ -23,26 +23,26 @@ export interface FrameSink {
 const EMPTY = new Uint8Array(0);
 
 /**
- * Splits received bytes into frames (RFC 9113 §4.1). The payload of DATA is passed on as it arrives, as
- * views of the chunks; any other frame is collected first, up to FRAME_LIMIT bytes.
+ * Splits received bytes into frames (RFC 9113 §4.1). The payload of DATA is delivered as it arrives, as views of the
+ * chunks; other frames are buffered until complete, up to FRAME_LIMIT bytes.
  */
 export class FrameReader {
   readonly #sink: FrameSink;
-  /** Remaining octets of the client's preface. */
+  /** Number of missing octets of the client's preface. */
   #preface: number;
   readonly #header = new Uint8Array(FRAME_HEADER_BYTES);
   #headerLength = 0;
-  /** Whether a frame has begun; its header, and the octets still missing. */
+  /** Whether a frame has begun; then its header, and the number of missing octets. */
   #inFrame = false;
   #type = 0;
   #flags = 0;
   #streamId = 0;
   #left = 0;
-  /** The first octets of an incomplete frame other than DATA. */
+  /** The received octets of an incomplete frame other than DATA. */
   #held = EMPTY;
   #heldLength = 0;
   #taken = 0;
-  /** Padding at the end of a DATA frame; `undefined` until its length was read. */
+  /** Number of padding octets at the end of a DATA frame; `undefined` until it was read. */
   #padding: number | undefined = 0;
 
   constructor(sink: FrameSink, expectsPreface: boolean) {
@@ -50,12 +50,12 @@ export class FrameReader {
     this.#preface = expectsPreface ? PREFACE.length : 0;
   }
 
-  /** Bytes of the last chunk that were read: fewer than it has when the turn is spent. */
+  /** Number of bytes of the last chunk that were read: less than its length if the turn is used up. */
   get taken(): number {
     return this.#taken;
   }
 
-  /** Reads the next bytes. After an error nothing may follow. */
+  /** Reads the next bytes. Must not be called again after an error. */
   receive(chunk: Uint8Array): Http2Error | undefined {
     let at = 0;
     this.#taken = chunk.length;

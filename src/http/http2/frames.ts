@@ -30,19 +30,19 @@ export const WINDOW_UPDATE_BYTES = 4;
 export const PRIORITY_BYTES = 5;
 export const PING_BYTES = 8;
 export const SETTING_BYTES = 6;
-/** Length of the fixed part of GOAWAY. */
+/** Length of the fixed part of GOAWAY in bytes. */
 export const GOAWAY_BYTES = 8;
 
-/** The preface of a client (§3.4). */
+/** The client connection preface (§3.4). */
 export const PREFACE = Uint8Array.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', (char) =>
   char.charCodeAt(0),
 );
 
-/** The 31 bits of a stream identifier or a window increment; the bit above is reserved. */
+/** Reads the 31 bits of a stream identifier or a window increment; the bit above is reserved. */
 export const readUint31 = (bytes: Uint8Array, at: number): number =>
   readUint32(bytes, at) & ~(1 << 31);
 
-/** Writes the header of a frame (§4.1). Returns the offset after it. */
+/** Writes the header of a frame (§4.1). Returns the offset after the header. */
 export function writeFrameHeader(
   out: Uint8Array,
   at: number,

@@ -12,7 +12,7 @@ import type { HttpField } from '../fields/field.ts';
 import { recycleBatch } from './frame-batch.ts';
 import type { Http2Stream } from './stream.ts';
 
-/** Time limit for sending the last frames of a connection, or for reading them, in milliseconds. */
+/** Milliseconds allowed for sending or reading the last frames of a connection. */
 const LINGER_MS = 5_000;
 
 /** The user of a driven connection. */
@@ -20,22 +20,22 @@ export interface DriverHandler {
   onRequest?(stream: Http2Stream, fields: readonly HttpField[]): void;
   onPeerSettings?(): void;
   onGoAway?(): void;
-  /** The connection is over, and all its streams have failed. */
+  /** Called when the connection has ended and all its streams have failed. */
   onEnd(cause: Error | undefined): void;
 }
 
 export interface DrivenOptions extends ConnectionOptions {
   /**
-   * Turns of the event loop that connections whose peers have not been served share, a piece for each read: what one
-   * of them may cause in a turn is bounded, and many could cause it at once.
+   * Turns of the event loop shared by connections whose peers have not been served, with one piece per read: the work
+   * that each of them may cause per turn is limited, but many could cause it at once.
    */
   readonly unproven?: TurnShare | undefined;
 }
 
-/** Runs a connection on a link, which it owns: reads, and writes the output of a turn together. */
+/** Runs a connection on a link, which the driver owns: reads data, and writes the output of a turn together. */
 export class Http2Driver {
   readonly connection: Http2Connection;
-  /** Bytes received, and when the last ones were received, in milliseconds. */
+  /** Number of received bytes, and the time of the last ones in milliseconds. */
   bytesReceived = 0;
   heardAt: number;
   readonly #link: ByteLink;
@@ -45,7 +45,7 @@ export class Http2Driver {
   #isScheduled = false;
   #isWriting = false;
   #isBlocked = false;
-  /** The link below is closed for writing. */
+  /** Whether the underlying link is closed for writing. */
   #isShut = false;
   #linger: Timer | undefined;
   /** Whether the connection ends with its last stream. */
@@ -67,25 +67,25 @@ export class Http2Driver {
         if (this.#isEnding) this.#schedule();
       },
       onEnd: (cause, streams, abort) => {
-        // After this call, which may have left a GOAWAY.
+        // After the current call, which may have queued a GOAWAY.
         process.nextTick(() => this.#shut());
         void endInTurns(streams, abort).then(() => this.#onEnd(cause));
       },
     });
   }
 
-  /** Whether the connection is over. */
+  /** Whether the connection has ended. */
   get isClosed(): boolean {
     return this.connection.state === 'closed';
   }
 
-  /** Sends the preface and begins to read. */
+  /** Sends the preface and starts reading. */
   start(): void {
     this.connection.start();
     void this.#read();
   }
 
-  /** Accepts no more streams, and ends the connection with the last one that is open. */
+  /** Stops accepting streams, and ends the connection with the last open stream. */
   close(): void {
     this.#isEnding = true;
     this.connection.goAway();
@@ -97,7 +97,7 @@ export class Http2Driver {
     this.connection.fail(cause);
   }
 
-  /** Ends the connection with a peer that does not read any more, without a GOAWAY. */
+  /** Ends the connection without a GOAWAY, for a peer that does not read any more. */
   abandon(cause: Error): void {
     this.connection.lost(cause);
     this.#link.destroy(cause);
@@ -117,14 +117,14 @@ export class Http2Driver {
         const share = this.#takeTurn();
         if (share) await share;
         let taken = connection.receive(chunk, this.heardAt);
-        // Frames of many streams: the event loop runs other work in between.
+        // The chunk may have frames of many streams: other work runs between its parts.
         while (taken < chunk.length) {
           await turn();
           const next = this.#takeTurn();
           if (next) await next;
           taken += connection.receive(chunk.subarray(taken), this.#clock.now());
         }
-        // Readers have copied what they have read, and the connection the rest.
+        // Readers have copied the data that they read, and the connection the rest.
         freeChunk(chunk);
         if (connection.state === 'closed') return;
       }
@@ -133,12 +133,15 @@ export class Http2Driver {
     }
   }
 
-  /** A promise for a later turn if this one has none for another read of such a peer. */
+  /** Returns a promise for a later turn if the current one allows no further read from an unproven peer. */
   #takeTurn(): Promise<void> | undefined {
     return this.connection.isProven ? undefined : this.#unproven?.take();
   }
 
-  /** Why the connection is lost: the peer's GOAWAY, the error, or `undefined` for the end of the link. */
+  /**
+   * Returns the reason why the connection is lost: the peer's GOAWAY, the error, or `undefined` for the end of the
+   * link.
+   */
   #lossOf(error: Error | undefined): Error | undefined {
     const { goAwayReason } = this.connection;
     if (goAwayReason === undefined) return error;
@@ -193,7 +196,7 @@ export class Http2Driver {
   };
 
   readonly #onWriteError = (error: unknown): void => {
-    // Data received before is still read; the read then reports the error, and nothing more is sent.
+    // Data received earlier is still read; the read then reports the error, and nothing more is sent.
     if (this.isClosed) return;
     const lose = (): void => this.connection.lost(this.#lossOf(asError(error)));
     this.#linger = this.#clock.after(LINGER_MS, lose);

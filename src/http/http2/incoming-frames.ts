@@ -22,12 +22,12 @@ export interface IncomingHost {
   /** Creates the object of a stream that the peer opens. */
   createStream(id: number): Http2Stream;
   onRequest(stream: Http2Stream, fields: readonly HttpField[]): void;
-  /** SETTINGS of the peer were applied. */
+  /** Called when SETTINGS of the peer were applied. */
   onPeerSettings(): void;
   onPeerGoAway(lastStreamId: number, code: number, debug: Uint8Array): void;
 }
 
-/** The parts of a connection that frames of the peer change. */
+/** The parts of a connection that the peer's frames change. */
 export interface IncomingParts {
   readonly sender: Sender;
   readonly streams: OpenStreams;
@@ -50,9 +50,9 @@ export class IncomingFrames implements ReceiverHost {
   readonly #pings: Pings;
   readonly #limits: WorkLimits;
   #now = 0;
-  /** The stream of the DATA frame being received. */
+  /** The stream of the current DATA frame. */
   #current: Http2Stream | undefined;
-  /** The last request whose header list was checked: most are the same array. */
+  /** The last request whose header list was checked: most requests are the same array. */
   #checked: readonly HttpField[] | undefined;
 
   constructor(host: IncomingHost, parts: IncomingParts) {
@@ -67,13 +67,13 @@ export class IncomingFrames implements ReceiverHost {
     this.#receiver = new Receiver(this, host.role === 'server');
   }
 
-  /** Bytes of the last chunk that were read: fewer than it has when the turn is spent. */
+  /** Number of bytes of the last chunk that were read: less than its length if the turn is used up. */
   get taken(): number {
     return this.#receiver.taken;
   }
 
   /**
-   * Takes bytes of the peer. `now` in milliseconds.
+   * Processes received bytes. `now` is in milliseconds.
    * @returns the error that ends the connection, if any.
    */
   receive(chunk: Uint8Array, now: number): Http2Error | undefined {
@@ -159,7 +159,7 @@ export class IncomingFrames implements ReceiverHost {
     if (this.#streams.isIdle(streamId))
       return connectionError('PROTOCOL_ERROR', 'a reset of an idle stream');
     const stream = this.#streams.get(streamId);
-    // The stream has ended on this side meanwhile.
+    // The stream has ended on this side in the meantime.
     if (!stream) {
       this.#streams.resetClosed(streamId);
       return this.#receiver.countIdle();
@@ -197,7 +197,7 @@ export class IncomingFrames implements ReceiverHost {
     if (!this.#local.acknowledged()) {
       return connectionError('PROTOCOL_ERROR', 'SETTINGS are acknowledged that were not sent');
     }
-    // With a smaller window, what was read meanwhile may now be a share worth an update.
+    // With a smaller window, data that was read in the meantime may require a WINDOW_UPDATE.
     if (this.#local.window !== before) {
       for (const stream of this.#streams) this.#streams.grant(stream);
     }
@@ -261,7 +261,7 @@ export class IncomingFrames implements ReceiverHost {
     return undefined;
   }
 
-  /** HEADERS on an open stream: a response, or trailers. */
+  /** Processes HEADERS on an open stream: a response, or trailers. */
   #continueStream(
     stream: Http2Stream,
     fields: readonly HttpField[],
@@ -289,12 +289,12 @@ export class IncomingFrames implements ReceiverHost {
     return undefined;
   }
 
-  /** Ends what an error is of: the connection, by returning it, or a stream. */
+  /** Handles an error by its scope: returns the error of a connection, or resets the stream. */
   #fail(streamId: number, error: Http2Error): Http2Error | undefined {
     return error.scope === 'connection' ? error : this.#failStream(streamId, error);
   }
 
-  /** Resets a stream on which the peer broke a rule; returns an error when that is too often. */
+  /** Resets a stream after a violation by the peer; returns an error if violations are too frequent. */
   #failStream(streamId: number, error: Http2Error): Http2Error | undefined {
     this.#limits.addStream();
     const tooMany = this.#limits.countReset(this.#now);

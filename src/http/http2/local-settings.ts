@@ -10,9 +10,9 @@ interface Announced {
 export class LocalSettings {
   readonly #sender: Sender;
   readonly #initial: Http2Settings;
-  /** SETTINGS frames that the peer has not acknowledged, in order. */
+  /** Unacknowledged SETTINGS frames, in order. */
   readonly #announced: Announced[] = [];
-  /** The window of new streams: the larger one while a change is not acknowledged. */
+  /** The window of new streams in bytes: the larger one while a change is unacknowledged. */
   #window = INITIAL_WINDOW;
   #announcedWindow: number;
   #streamLimit: number;
@@ -24,22 +24,22 @@ export class LocalSettings {
     this.#streamLimit = initial.maxConcurrentStreams ?? Number.POSITIVE_INFINITY;
   }
 
-  /** The window of a stream from which nothing was received. */
+  /** The initial receive window of a stream in bytes. */
   get window(): number {
     return this.#window;
   }
 
-  /** The window announced last. */
+  /** The most recently announced window in bytes. */
   get announcedWindow(): number {
     return this.#announcedWindow;
   }
 
-  /** Streams that the peer may have open at once. */
+  /** Maximum number of concurrent streams of the peer. */
   get streamLimit(): number {
     return this.#streamLimit;
   }
 
-  /** Changes that the peer has not acknowledged. */
+  /** Number of unacknowledged changes. */
   get pending(): number {
     return this.#announced.length;
   }
@@ -62,7 +62,7 @@ export class LocalSettings {
     this.#sender.settings(encodeSettings(settings));
   }
 
-  /** The peer has acknowledged the oldest change. Returns false when there is none. */
+  /** Called when the peer has acknowledged the oldest change. Returns false if there is none. */
   acknowledged(): boolean {
     const next = this.#announced.shift();
     if (!next) return false;

@@ -5,12 +5,12 @@ import type { Sender } from './sender.ts';
 import { afterEndReceived, afterEndSent, afterReset } from './stream-state.ts';
 import type { Http2Stream, StreamEnd } from './stream.ts';
 
-/** The largest stream id (RFC 9113 §5.1.1); a connection that has used it up takes no more requests. */
+/** Maximum stream id (RFC 9113 §5.1.1); a connection that has used it accepts no more requests. */
 const LAST_STREAM_ID = 2 ** 31 - 1;
 
 /**
- * A window is opened again once this share of it was read. That takes few more WINDOW_UPDATE frames
- * than half of it would, and the sender does not stall while the reader waits for its turn.
+ * The fraction of a window that must be read before the window is replenished. A quarter causes few more WINDOW_UPDATE
+ * frames than a half, and the sender does not stall while the reader waits for its turn.
  */
 const GRANTED_SHARE = 1 / 4;
 
@@ -18,7 +18,7 @@ const GRANTED_SHARE = 1 / 4;
 export class OpenStreams {
   readonly #sender: Sender;
   readonly #local: LocalSettings;
-  /** Ids of streams opened by this side, modulo 2. */
+  /** Parity of the stream ids of this side. */
   readonly #ownParity: number;
   readonly #onEnd: () => void;
   readonly #streams = new Map<number, Http2Stream>();
@@ -30,7 +30,7 @@ export class OpenStreams {
   /** Streams of this side that were open at the peer's first GOAWAY, by ascending id. */
   #leftBehind: Http2Stream[] | undefined;
 
-  /** @param onEnd is called whenever a stream has ended. */
+  /** @param onEnd called whenever a stream has ended. */
   constructor(role: 'client' | 'server', sender: Sender, local: LocalSettings, onEnd: () => void) {
     this.#ownParity = role === 'client' ? 1 : 0;
     this.#nextId = role === 'client' ? 1 : 2;
@@ -39,12 +39,12 @@ export class OpenStreams {
     this.#onEnd = onEnd;
   }
 
-  /** The highest id of a stream that the peer has opened. */
+  /** The highest id of a stream opened by the peer. */
   get lastPeerId(): number {
     return this.#lastPeerId;
   }
 
-  /** The peer opens a stream with a higher id than before. */
+  /** Called when the peer opens a stream, with a higher id than before. */
   takePeerId(id: number): void {
     this.#closed.skip(this.#lastPeerId, id);
     this.#lastPeerId = id;
@@ -75,12 +75,12 @@ export class OpenStreams {
     return this.isOwn(id) ? id >= this.#nextId : id > this.#lastPeerId;
   }
 
-  /** The peer has reset a stream that is closed, so nothing of it is in flight any more. */
+  /** Called when the peer has reset a closed stream, so that no more frames of it are in flight. */
   resetClosed(id: number): void {
     this.#closed.add(id, 'RST_STREAM');
   }
 
-  /** The error of HEADERS or DATA on a closed stream; `undefined` if they may have been in flight. */
+  /** Returns the error of HEADERS or DATA on a closed stream; `undefined` if they may have been in flight. */
   errorOfClosed(id: number): Http2Error | undefined {
     return this.#closed.errorOf(id);
   }
@@ -96,14 +96,14 @@ export class OpenStreams {
     return id;
   }
 
-  /** END_STREAM was sent. */
+  /** Called when END_STREAM was sent. */
   endLocal(stream: Http2Stream): void {
     stream.state = afterEndSent(stream.state);
     if (stream.isClosed) this.#close(stream);
     stream.handler?.onEndSent();
   }
 
-  /** END_STREAM was received. */
+  /** Called when END_STREAM was received. */
   endRemote(stream: Http2Stream): void {
     if (stream.isClosed || stream.remoteEnded) return;
     stream.state = afterEndReceived(stream.state);
@@ -111,7 +111,7 @@ export class OpenStreams {
     this.touch(stream);
   }
 
-  /** Closes a stream at once. `isReported` is false when its user has reset it, and needs no `onAbort`. */
+  /** Closes a stream at once. `isReported` is false if its user has reset it and needs no `onAbort`. */
   abort(stream: Http2Stream, end: StreamEnd, isReported: boolean): void {
     stream.state = afterReset(stream.state);
     this.#close(stream);
@@ -124,8 +124,8 @@ export class OpenStreams {
   }
 
   /**
-   * After GOAWAY: streams of this side above `lastId` were not processed, and end as refused. Another
-   * GOAWAY only costs the streams that it refuses, however many are open.
+   * Ends streams of this side above `lastId` as refused, since after GOAWAY they were not processed. A further GOAWAY
+   * costs only the streams that it refuses, however many are open.
    */
   leaveBehind(lastId: number): void {
     this.#leftBehind ??= [...this.#streams.values()].filter(({ id }) => this.isOwn(id));
@@ -137,14 +137,14 @@ export class OpenStreams {
     }
   }
 
-  /** Adds a stream to those whose readers are called at the end of this receive. */
+  /** Adds a stream to those whose readers are called at the end of the current receive call. */
   touch(stream: Http2Stream): void {
     if (stream.isTouched) return;
     stream.isTouched = true;
     this.#touched.push(stream);
   }
 
-  /** Calls the readers, and copies what they have not taken. */
+  /** Calls the readers, and copies the data that they have not taken. */
   callReaders(): void {
     const touched = this.#touched;
     if (touched.length === 0) return;
@@ -156,16 +156,16 @@ export class OpenStreams {
     }
   }
 
-  /** Counts a DATA frame of `length` bytes against the window of its stream; false when it exceeds it. */
+  /** Counts a DATA frame of `length` bytes against the window of its stream; returns false if it exceeds the window. */
   receive(stream: Http2Stream, length: number): boolean {
-    // An empty frame is allowed whatever the window, which a smaller INITIAL_WINDOW_SIZE may have made
-    // negative (RFC 9113 §6.9.1, §6.9.2).
+    // An empty frame is always allowed, since a smaller INITIAL_WINDOW_SIZE may have made the window negative (RFC 9113
+    // §6.9.1, §6.9.2).
     const allowed = length === 0 || length <= this.#local.window + stream.receiveCredit;
     stream.receiveCredit -= length;
     return allowed;
   }
 
-  /** Opens the window of a stream by what was read, once that is GRANTED_SHARE of it. */
+  /** Replenishes the window of a stream by the bytes read, once they are GRANTED_SHARE of the window. */
   grant(stream: Http2Stream): boolean {
     if (stream.isClosed || stream.remoteEnded) return false;
     const { window, announcedWindow } = this.#local;

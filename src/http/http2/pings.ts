@@ -3,7 +3,7 @@ import { PING_BYTES } from './frames.ts';
 import { UNACKNOWLEDGED_LIMIT } from './limits.ts';
 import type { Sender } from './sender.ts';
 
-/** PING frames of this side that the peer has not acknowledged, in the order sent (RFC 9113 §6.7). */
+/** Unacknowledged PING frames of this side, in the order sent (RFC 9113 §6.7). */
 export class Pings {
   readonly #sender: Sender;
   readonly #pending: { readonly number: number; readonly onAck: () => void }[] = [];
@@ -13,7 +13,7 @@ export class Pings {
     this.#sender = sender;
   }
 
-  /** False when too many are not acknowledged. */
+  /** Sends a PING; returns false if too many are unacknowledged. */
   send(onAck: () => void): boolean {
     if (this.#pending.length >= UNACKNOWLEDGED_LIMIT) return false;
     const data = new Uint8Array(PING_BYTES);
@@ -23,7 +23,7 @@ export class Pings {
     return true;
   }
 
-  /** Calls `onAck` of the oldest PING when its data has come back; other data is ignored. */
+  /** Calls `onAck` of the oldest PING if its data was returned; other data is ignored. */
   acknowledged(data: Uint8Array): void {
     if (this.#pending[0]?.number === readUint32(data, 0)) this.#pending.shift()?.onAck();
   }

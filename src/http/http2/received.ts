@@ -1,20 +1,20 @@
-/** Sizes of the first and the largest buffer for small pieces; each is twice the one before. */
+/** Sizes in bytes of the first and the largest buffer for small pieces; each is twice as large as the previous one. */
 const SMALLEST_TAIL = 256;
 const LARGEST_TAIL = 16 << 10;
 
 const EMPTY = new Uint8Array(0);
 
 /**
- * Received data of a stream that its reader has not taken. Pieces are views of the chunk read from the
- * link below until `settle` copies those that remain. Small ones share a buffer, so that a peer that
- * sends single bytes makes this side hold little more than it has sent.
+ * Received data of a stream that its reader has not taken. Pieces are views of the received chunk until `settle` copies
+ * the remaining ones. Small pieces share a buffer, so that single bytes from a peer use little more memory than their
+ * number.
  */
 export class Received {
   #pieces: Uint8Array[] = [];
-  /** How many pieces, from the first, were copied. */
+  /** Number of copied pieces, from the first on. */
   #settled = 0;
   #length = 0;
-  /** The buffer of the last settled piece, and how much of it is used. */
+  /** The buffer of the last copied piece, and the number of bytes used in it. */
   #tail: Uint8Array = EMPTY;
   #tailUsed = 0;
 
@@ -27,7 +27,7 @@ export class Received {
     this.#length += view.length;
   }
 
-  /** Copies the pieces that are views; afterwards nothing refers to the chunk that was read. */
+  /** Copies the pieces that are views; afterwards nothing refers to the received chunk. */
   settle(): void {
     const pieces = this.#pieces;
     const fresh = pieces.length - this.#settled;
@@ -37,7 +37,7 @@ export class Received {
     this.#settled = pieces.length;
   }
 
-  /** Takes pieces of up to `limit` bytes, to be used or copied before the next call. */
+  /** Takes pieces of up to `limit` bytes, which must be used or copied before the next call. */
   take(limit: number): readonly Uint8Array[] {
     const pieces = this.#pieces;
     if (this.#length <= limit) {
@@ -65,7 +65,7 @@ export class Received {
     return taken;
   }
 
-  /** Drops everything. */
+  /** Discards all data. */
   clear(): void {
     this.take(this.#length);
   }

@@ -21,15 +21,15 @@ import {
   IDLE_FRAME_RATE,
 } from './limits.ts';
 
-/** Handles frames whose form is valid. An error that is returned ends the connection. */
+/** Handles frames of valid form. An error returned by a method ends the connection. */
 export interface ReceiverHost {
-  /** A DATA frame begins; `length` counts against both windows. */
+  /** Called when a DATA frame begins; `length` counts against both windows. */
   onDataHeader(streamId: number, length: number): Http2Error | undefined;
   onData(piece: Uint8Array): void;
   onDataEnd(endsStream: boolean): Http2Error | undefined;
-  /** The DATA frame had padding, which counts as read at once (RFC 9113 §6.1). */
+  /** Called when the DATA frame had padding, which counts as read at once (RFC 9113 §6.1). */
   onPadding(): void;
-  /** A header list, or the error of its stream when it exceeds the limits. */
+  /** Called with a header list, or the error of its stream if the list exceeds the limits. */
   onHeaders(
     streamId: number,
     fields: readonly HttpField[] | Http2Error,
@@ -41,11 +41,11 @@ export interface ReceiverHost {
   onPing(data: Uint8Array, isAck: boolean): void;
   onGoAway(lastStreamId: number, code: number, debug: Uint8Array): void;
   onWindowUpdate(streamId: number, increment: number): Http2Error | undefined;
-  /** Whether the frames of this turn have caused as much work as one turn may. */
+  /** Whether the frames of the current turn have caused as much work as a turn allows. */
   readonly isTurnSpent: boolean;
 }
 
-/** HEADERS whose block continues. */
+/** A HEADERS frame whose block continues. */
 interface OpenBlock {
   readonly streamId: number;
   readonly endsStream: boolean;
@@ -60,7 +60,7 @@ const misplaced = (what: string): Http2Error =>
 
 /**
  * The receiving side of a connection: checks the form of each frame (RFC 9113 §6), joins and decodes
- * header blocks, and limits frames that carry nothing. The host acts on the frames.
+ * header blocks, and limits frames without data. The host acts on the frames.
  */
 export class Receiver implements FrameSink {
   readonly decoder = new HpackDecoder();
@@ -71,7 +71,7 @@ export class Receiver implements FrameSink {
   #now = 0;
   #hasSettings = false;
   #block: OpenBlock | undefined;
-  /** Bytes of the current DATA frame: its length, and what was payload so far. */
+  /** Byte counts of the current DATA frame: its length, and the payload received so far. */
   #expected = 0;
   #delivered = 0;
 
@@ -84,17 +84,21 @@ export class Receiver implements FrameSink {
     return this.#host.isTurnSpent;
   }
 
-  /** Bytes of the last chunk that were read: fewer than it has when the turn is spent. */
+  /** Number of bytes of the last chunk that were read: less than its length if the turn is used up. */
   get taken(): number {
     return this.#reader.taken;
   }
 
-  /** Counts a frame that carries nothing; returns an error when there are too many. */
+  /** Counts a frame without data; returns an error if there are too many. */
   countIdle(): Http2Error | undefined {
     return this.#idle.take(this.#now) ? undefined : flooded();
   }
 
-  /** @returns the error that ends the connection, if any. */
+  /**
+   * Processes received bytes; `now` is in milliseconds.
+   *
+   * @returns the error that ends the connection, if any.
+   */
   receive(chunk: Uint8Array, now: number): Http2Error | undefined {
     this.#now = now;
     return this.#reader.receive(chunk);
@@ -171,7 +175,9 @@ export class Receiver implements FrameSink {
     }
   }
 
-  /** SETTINGS comes first (RFC 9113 §3.4), and no frame may interrupt a header block (§4.3). */
+  /**
+   * Checks the order of frames: SETTINGS comes first (RFC 9113 §3.4), and no frame may interrupt a header block (§4.3).
+   */
   #inOrder(type: number, streamId: number, flags = 0): Http2Error | undefined {
     if (!this.#hasSettings) {
       if (type !== FrameType.SETTINGS || (flags & Flag.ACK) !== 0) {
@@ -245,6 +251,6 @@ export class Receiver implements FrameSink {
 const flooded = (): Http2Error =>
   connectionError('ENHANCE_YOUR_CALM', 'too many frames that carry nothing');
 
-/** The error of a frame on a stream that its peer has ended (RFC 9113 §5.1). */
+/** Returns the error of a frame on a stream that its peer has ended (RFC 9113 §5.1). */
 export const afterEnd = (): Http2Error =>
   streamError('STREAM_CLOSED', 'a frame follows the end of its stream');

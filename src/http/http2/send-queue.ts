@@ -3,14 +3,14 @@ import type { HttpField } from '../fields/field.ts';
 
 interface Piece {
   readonly bytes: Uint8Array;
-  /** Whether its memory may be freed once it is copied. */
+  /** Whether the memory of the piece may be freed once it is copied. */
   readonly isOwned: boolean;
 }
 
-/** The send side of a stream: data that waits for windows or the link below, trailers, END_STREAM. */
+/** The send side of a stream: data that waits for windows or the underlying link, trailers, END_STREAM. */
 export class SendQueue {
   #pieces: Piece[] = [];
-  /** Bytes of the first piece that were copied. */
+  /** Number of copied bytes of the first piece. */
   #offset = 0;
   #length = 0;
   #isEnded = false;
@@ -20,12 +20,12 @@ export class SendQueue {
     return this.#length;
   }
 
-  /** Whether END_STREAM follows what is queued. */
+  /** Whether END_STREAM follows the queued data. */
   get isEnded(): boolean {
     return this.#isEnded;
   }
 
-  /** Trailers to be sent after the data, if any. */
+  /** Trailers to send after the data, if any. */
   get trailers(): readonly HttpField[] | undefined {
     return this.#trailers;
   }
@@ -41,7 +41,7 @@ export class SendQueue {
     this.#length += bytes.length;
   }
 
-  /** Moves the first `length` bytes to `out`; the queue has at least that many. */
+  /** Moves the first `length` bytes to `out`; the queue must have at least that many. */
   copyTo(out: Uint8Array, offset: number, length: number): void {
     let done = 0;
     let at = offset;
@@ -66,7 +66,7 @@ export class SendQueue {
     this.#length -= length - left;
   }
 
-  /** Drops the data. */
+  /** Discards the data. */
   clear(): void {
     for (const { bytes, isOwned } of this.#pieces) if (isOwned) freeChunk(bytes);
     this.#pieces = [];

@@ -17,7 +17,7 @@ import { FULL_BATCH_BYTES, FrameBatch } from './frame-batch.ts';
 import { INITIAL_WINDOW, type PeerSettings } from './settings.ts';
 import type { Http2Stream } from './stream.ts';
 
-/** A DATA frame is not made smaller than this to fit into the batch. */
+/** Minimum size in bytes to which a DATA frame is reduced to fit into the batch. */
 const SMALLEST_FRAME = 1024;
 
 /** The open streams of a connection. */
@@ -26,35 +26,35 @@ export interface StreamList extends Iterable<Http2Stream> {
 }
 
 export interface SenderHost {
-  /** A batch is large enough to be sent at once, which may block the sender. */
+  /** Called when a batch is large enough to be sent at once, which may block the sender. */
   onFull(): void;
-  /** END_STREAM of a stream was written. */
+  /** Called when END_STREAM of a stream was written. */
   onEndSent(stream: Http2Stream): void;
 }
 
-/** The sending side of a connection: batches of frames, flow control, streams in turn. */
+/** The sending side of a connection: batches of frames, flow control, and round-robin scheduling of streams. */
 export class Sender {
   readonly encoder = new HpackEncoder();
   readonly output = new FrameBatch();
   readonly #peer: PeerSettings;
   readonly #host: SenderHost;
-  /** Whether the link below is still writing the last batch: DATA waits. */
+  /** Whether the underlying link is still writing the last batch: DATA then waits. */
   isBlocked = false;
-  /** The peer's window of the connection. */
+  /** The send window of the connection in bytes. */
   #window = INITIAL_WINDOW;
   /**
-   * Streams that have something to send, in turn. The peer may have made the window of some smaller
-   * since; that is noticed when it is their turn.
+   * Streams with data to send, in round-robin order. The peer may have reduced the window of some, which is detected
+   * when it is their turn.
    */
   readonly #ready = new Set<Http2Stream>();
-  /** Streams that have data to send and whose window is used up. */
+  /** Streams with data to send whose window is used up. */
   readonly #starved = new Set<Http2Stream>();
   /** Whether INITIAL_WINDOW_SIZE has grown since the starved streams were last examined. */
   #hasGrown = false;
   /** An upper bound of the credit of all streams. */
   #mostCredit = 0;
   #pumping = false;
-  /** Bytes of responses to the peer's frames in the batch. */
+  /** Number of bytes of responses to the peer's frames in the batch. */
   #replies = 0;
 
   constructor(peer: PeerSettings, host: SenderHost) {
@@ -62,12 +62,12 @@ export class Sender {
     this.#host = host;
   }
 
-  /** Whether more responses to the peer's frames are queued than REPLY_LIMIT. */
+  /** Whether queued responses to the peer's frames exceed REPLY_LIMIT. */
   get isOverrun(): boolean {
     return this.#replies > REPLY_LIMIT;
   }
 
-  /** The batch, which is now the caller's. */
+  /** Returns the batch, which then belongs to the caller. */
   take(): Uint8Array<ArrayBuffer> {
     this.#replies = 0;
     return this.output.take();
@@ -87,7 +87,11 @@ export class Sender {
     this.#begin(FrameType.SETTINGS, Flag.ACK, 0, 0);
   }
 
-  /** @param data eight octets. */
+  /**
+   * Sends a PING.
+   *
+   * @param data eight octets.
+   */
   ping(data: Uint8Array, isAck: boolean): void {
     if (isAck) this.#replies += FRAME_HEADER_BYTES + PING_BYTES;
     this.#frame(FrameType.PING, isAck ? Flag.ACK : 0, 0, data);
@@ -112,7 +116,7 @@ export class Sender {
     writeUint32(this.output.bytes, at, increment);
   }
 
-  /** A header list: HEADERS, and CONTINUATION as needed. */
+  /** Sends a header list as HEADERS, with CONTINUATION frames if needed. */
   headers(streamId: number, fields: readonly HttpField[], endsStream: boolean): void {
     const block = this.encoder.encode(fields);
     let type: number = FrameType.HEADERS;
@@ -127,7 +131,7 @@ export class Sender {
     } while (at < block.length);
   }
 
-  /** Data or the end of a stream was queued. */
+  /** Called when data or the end of a stream was queued. */
   offer(stream: Http2Stream): void {
     this.#schedule(stream);
     this.pump();
@@ -141,14 +145,14 @@ export class Sender {
     stream.queue.clear();
   }
 
-  /** Adds to the window of the connection; false when it would exceed `limit`. */
+  /** Adds to the window of the connection; returns false if it would exceed `limit`. */
   widen(increment: number, limit: number): boolean {
     if (this.#window + increment > limit) return false;
     this.#window += increment;
     return true;
   }
 
-  /** Adds to the window of a stream; false when it would exceed `limit`. */
+  /** Adds to the window of a stream; returns false if it would exceed `limit`. */
   widenStream(stream: Http2Stream, increment: number, limit: number): boolean {
     stream.sendCredit += increment;
     if (stream.sendCredit > this.#mostCredit) this.#mostCredit = stream.sendCredit;
@@ -158,12 +162,12 @@ export class Sender {
   }
 
   /**
-   * The peer has changed INITIAL_WINDOW_SIZE, which changes the window of every stream (RFC 9113
-   * §6.9.2). The credit of a stream is relative to it, so that most streams need no update: only those
-   * that wait for a window are examined, once before the next frames are sent, however often it changes.
+   * Called when the peer has changed INITIAL_WINDOW_SIZE, which changes the window of every stream (RFC 9113 §6.9.2).
+   * The credit of a stream is relative to INITIAL_WINDOW_SIZE, so most streams need no update: only streams that wait
+   * for a window are examined, once before the next frames are sent, however often the setting changes.
    *
-   * @param open examined only when the window of a stream may exceed `limit`.
-   * @returns how many streams are examined, or `undefined` when a window is too large.
+   * @param open the open streams, examined only if the window of a stream may exceed `limit`.
+   * @returns the number of examined streams, or `undefined` if a window is too large.
    */
   resize(before: number, open: StreamList, limit: number): number | undefined {
     const size = this.#peer.initialWindowSize;
@@ -171,14 +175,14 @@ export class Sender {
     this.#hasGrown = true;
     const looks = this.#starved.size;
     if (size + this.#mostCredit <= limit) return looks;
-    // The bound may come from a stream that has ended, or has sent since.
+    // The bound may come from a stream that has ended, or has sent data since.
     let most = 0;
     for (const { sendCredit } of open) most = Math.max(most, sendCredit);
     this.#mostCredit = most;
     return size + most > limit ? undefined : looks + open.size;
   }
 
-  /** Moves what may be sent to the batch, one DATA frame of each stream in turn. */
+  /** Moves data that may be sent to the batch, one DATA frame per stream in turn. */
   pump(): void {
     if (this.#pumping) return;
     this.#pumping = true;
@@ -205,7 +209,7 @@ export class Sender {
     }
   }
 
-  /** Schedules the starved streams that have a window now. */
+  /** Schedules starved streams whose window has become available. */
   #wake(): void {
     this.#hasGrown = false;
     for (const stream of this.#starved) {
@@ -258,7 +262,7 @@ export class Sender {
     this.output.bytes.set(payload, at);
   }
 
-  /** Writes a frame's header. Returns the offset of its payload. */
+  /** Writes the header of a frame. Returns the offset of its payload. */
   #begin(type: number, flags: number, streamId: number, length: number): number {
     const at = this.output.reserve(FRAME_HEADER_BYTES + length);
     return writeFrameHeader(this.output.bytes, at, length, type, flags, streamId);

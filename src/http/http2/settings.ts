@@ -3,7 +3,7 @@ import { readUint32, writeUint32 } from '../../collections/network-order.ts';
 import { SETTING_BYTES } from './frames.ts';
 import { FRAME_LIMIT, SETTINGS_LIMIT, WINDOW_LIMIT } from './limits.ts';
 
-/** Parameters of SETTINGS (RFC 9113 §6.5.2); those left out keep their values. */
+/** Parameters of SETTINGS (RFC 9113 §6.5.2); omitted ones keep their values. */
 export interface Http2Settings {
   readonly headerTableSize?: number;
   readonly enablePush?: boolean;
@@ -25,7 +25,7 @@ const Id = {
 const LARGEST_FRAME = 2 ** 24 - 1;
 export const INITIAL_WINDOW = 65_535;
 
-/** The payload of a SETTINGS frame. */
+/** Encodes the payload of a SETTINGS frame. */
 export function encodeSettings(settings: Http2Settings): Uint8Array {
   const pairs: [id: number, value: number | undefined][] = [
     [Id.HEADER_TABLE_SIZE, settings.headerTableSize],
@@ -55,9 +55,9 @@ export class PeerSettings {
   maxHeaderListSize = Number.POSITIVE_INFINITY;
 
   /**
-   * Applies the parameters of a SETTINGS frame in their order; unknown ones are ignored.
+   * Applies the parameters of a SETTINGS frame in order; unknown ones are ignored.
    *
-   * @param fromServer whether the peer is a server, which cannot enable pushes (§6.5.2).
+   * @param fromServer whether the peer is a server, which cannot enable server push (§6.5.2).
    */
   apply(payload: Uint8Array, fromServer: boolean): Http2Error | undefined {
     if (payload.length % SETTING_BYTES !== 0) {

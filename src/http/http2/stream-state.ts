@@ -19,7 +19,7 @@ export type StreamState =
   | { readonly kind: 'half-closed (remote)'; readonly received: 'all' }
   | { readonly kind: 'closed'; readonly received: 'nothing' | 'head' | 'all' };
 
-// One object a state, so that a transition allocates nothing.
+// One object per state, so that a transition does not allocate.
 const OPEN: StreamState = { kind: 'open', received: 'nothing' };
 const OPEN_WITH_HEAD: StreamState = { kind: 'open', received: 'head' };
 const LOCAL: StreamState = { kind: 'half-closed (local)', received: 'nothing' };
@@ -29,10 +29,10 @@ const CLOSED: StreamState = { kind: 'closed', received: 'all' };
 const CLOSED_WITH_HEAD: StreamState = { kind: 'closed', received: 'head' };
 const CLOSED_WITHOUT_HEAD: StreamState = { kind: 'closed', received: 'nothing' };
 
-/** The first state, of a stream of either side. */
+/** The initial state of a stream of either side. */
 export const INITIAL_STATE: StreamState = OPEN;
 
-/** The head of the peer's message was received; interim responses are none. */
+/** Transition when the head of the peer's message was received; interim responses do not count. */
 export function afterHead(state: StreamState): StreamState {
   if (state.received !== 'nothing') return state;
   switch (state.kind) {
@@ -47,7 +47,7 @@ export function afterHead(state: StreamState): StreamState {
   }
 }
 
-/** END_STREAM was received. */
+/** Transition when END_STREAM was received. */
 export function afterEndReceived(state: StreamState): StreamState {
   switch (state.kind) {
     case 'open':
@@ -62,7 +62,7 @@ export function afterEndReceived(state: StreamState): StreamState {
   }
 }
 
-/** END_STREAM was sent. */
+/** Transition when END_STREAM was sent. */
 export function afterEndSent(state: StreamState): StreamState {
   switch (state.kind) {
     case 'open':
@@ -77,7 +77,7 @@ export function afterEndSent(state: StreamState): StreamState {
   }
 }
 
-/** RST_STREAM was sent or received, or the connection is over. */
+/** Transition when RST_STREAM was sent or received, or the connection has ended. */
 export function afterReset(state: StreamState): StreamState {
   switch (state.received) {
     case 'nothing':

@@ -5,66 +5,68 @@ import { Received } from './received.ts';
 import { SendQueue } from './send-queue.ts';
 import { INITIAL_STATE, type StreamState } from './stream-state.ts';
 
-/** How a stream ended without both sides having ended it. */
+/** The abnormal end of a stream. */
 export interface StreamEnd {
-  /** The peer reset the stream or did not process it, this side reset it, or the connection is over. */
+  /**
+   * The originator: the peer reset the stream or did not process it, this side reset it, or the connection has ended.
+   */
   readonly by: 'peer' | 'self' | 'connection';
-  /** An error code of HTTP/2. */
+  /** The error code of HTTP/2. */
   readonly code: number;
-  /** The rule that the peer broke, or why the connection is over. */
+  /** The violation by the peer, or the reason why the connection has ended. */
   readonly cause?: Http2Error | Error | undefined;
 }
 
 /**
- * The user of a stream. Called within calls of the connection; a handler may call the stream again, and
- * must not throw.
+ * The user of a stream. Its methods are called synchronously by the connection; they may call the stream, and must not
+ * throw.
  */
 export interface StreamHandler {
-  /** The final response of a request. */
+  /** Called with the final response of a request. */
   onResponse(status: number, fields: readonly HttpField[]): void;
   onTrailers(fields: readonly HttpField[]): void;
-  /** Bytes can be taken, or END_STREAM was received. */
+  /** Called when bytes can be taken, or END_STREAM was received. */
   onReadable(): void;
-  /** The queue has room again. */
+  /** Called when the queue has room again. */
   onWritable(): void;
-  /** END_STREAM was sent, after everything before it. */
+  /** Called when END_STREAM was sent, after all data. */
   onEndSent(): void;
-  /** The stream was ended by a reset, or with its connection; nothing follows. */
+  /** Called when the stream was reset, or has ended with its connection; no other call follows. */
   onAbort(end: StreamEnd): void;
 }
 
 /** The connection of a stream. */
 export interface Http2StreamHost {
-  /** Data or the end of this side was queued. */
+  /** Called when data or the end of this side was queued. */
   write(stream: Http2Stream): void;
   respond(stream: Http2Stream, fields: readonly HttpField[], isLast: boolean): void;
   reset(stream: Http2Stream, code: number): void;
-  /** Received bytes were taken: the window may be opened. */
+  /** Called when received bytes were taken: the window may be replenished. */
   consumed(stream: Http2Stream): void;
-  /** `serve` was called. */
+  /** Called when the user has called `serve`. */
   served(): void;
 }
 
 const NO_PIECES: readonly Uint8Array[] = [];
 
-/** One request and its response: the state that its connection keeps, and the calls of its user. */
+/** One request and its response: the state that the connection maintains, and the methods for its user. */
 export class Http2Stream {
   readonly id: number;
   handler: StreamHandler | undefined;
-  /** @internal of the connection, as are all fields below. */
+  /** @internal for the connection, as are all fields below. */
   state: StreamState = INITIAL_STATE;
   readonly received = new Received();
   readonly queue = new SendQueue();
-  /** Windows, relative to INITIAL_WINDOW_SIZE of the side that receives. */
+  /** Windows in bytes, relative to INITIAL_WINDOW_SIZE of the receiving side. */
   receiveCredit = 0;
   sendCredit = 0;
-  /** Interim responses received. */
+  /** Number of interim responses received. */
   interim = 0;
   /** Whether a writer was told to wait for `onWritable`. */
   isWriterWaiting = false;
-  /** Whether the user serves it, see `serve`. */
+  /** Whether the user serves the stream; see `serve`. */
   isServed = false;
-  /** Whether it is among the streams whose readers are called at the end of this receive. */
+  /** Whether the stream's reader is called at the end of the current receive call. */
   isTouched = false;
   readonly #host: Http2StreamHost;
 
@@ -73,7 +75,7 @@ export class Http2Stream {
     this.id = id;
   }
 
-  /** Whether it has ended, cleanly or not. */
+  /** Whether the stream has ended, normally or not. */
   get isClosed(): boolean {
     return this.state.kind === 'closed';
   }
@@ -84,30 +86,29 @@ export class Http2Stream {
     return kind === 'half-closed (local)' || kind === 'closed';
   }
 
-  /** Whether END_STREAM of the peer was received; false for a stream that was reset before that. */
+  /** Whether the peer's END_STREAM was received; false for a stream that was reset before. */
   get remoteEnded(): boolean {
     return this.state.received === 'all';
   }
 
-  /** Received bytes that were not taken yet. */
+  /** Number of received bytes that were not taken yet. */
   get readable(): number {
     return this.received.length;
   }
 
-  /** Bytes waiting to be sent. */
+  /** Number of bytes waiting to be sent. */
   get queued(): number {
     return this.queue.length;
   }
 
-  /** Whether more can be queued. */
+  /** Whether the stream accepts more data. */
   get isWritable(): boolean {
     return !this.localEnded && !this.queue.isEnded;
   }
 
   /**
-   * The request of a client was found to be legitimate: its client has authenticated. From then on a
-   * reset does not count against the client, and its connection may have more streams that are reset
-   * before that.
+   * Marks the request as legitimate, when its client has authenticated. A reset of the stream then does not count
+   * against the client, and its connection may have more streams that are reset before they are served.
    */
   serve(): void {
     if (this.isServed) return;
@@ -115,14 +116,14 @@ export class Http2Stream {
     this.#host.served();
   }
 
-  /** Sends the headers of a response; `isLast` also ends it. */
+  /** Sends the headers of a response; `isLast` also ends the response. */
   respond(fields: readonly HttpField[], isLast: boolean): void {
     if (!this.localEnded) this.#host.respond(this, fields, isLast);
   }
 
   /**
-   * Queues a chunk, which must not be changed any more; drops it unless `isWritable`.
-   * @param isOwned whether its memory may be freed once it is sent.
+   * Queues a chunk, which must not be modified any more; discards it unless `isWritable`.
+   * @param isOwned whether the memory of the chunk may be freed once it is sent.
    */
   push(chunk: Uint8Array, isOwned: boolean): void {
     if (this.isWritable) this.queue.push(chunk, isOwned);
@@ -130,8 +131,8 @@ export class Http2Stream {
   }
 
   /**
-   * Sends what was queued as far as windows allow. Returns false when the writer must wait for
-   * `onWritable`, and `undefined` when the stream accepts no more data.
+   * Sends queued data as far as windows allow. Returns false if the writer must wait for `onWritable`, and `undefined`
+   * if the stream accepts no more data.
    */
   flush(): boolean | undefined {
     if (!this.isWritable) return undefined;
@@ -139,20 +140,20 @@ export class Http2Stream {
     return !this.isWriterWaiting;
   }
 
-  /** Ends this side after what is queued, with trailers if there are any. */
+  /** Ends this side after the queued data, with trailers if there are any. */
   end(trailers?: readonly HttpField[]): void {
     if (!this.isWritable) return;
     this.queue.end(trailers);
     this.#host.write(this);
   }
 
-  /** Resets the stream, unless it is closed; what is queued is dropped. */
+  /** Resets the stream, unless it is closed; queued data is discarded. */
   reset(code: number): void {
     this.received.clear();
     if (!this.isClosed) this.#host.reset(this, code);
   }
 
-  /** Takes up to `limit` received bytes, to be used or copied before the caller returns. */
+  /** Takes up to `limit` received bytes, which must be used or copied before the caller returns. */
   take(limit: number): readonly Uint8Array[] {
     if (this.received.length === 0) return NO_PIECES;
     const pieces = this.received.take(limit);

@@ -11,15 +11,15 @@ import {
   WORK_A_TURN,
 } from './limits.ts';
 
-/** How much work a peer may cause: over time, with an error beyond it, and in one turn. */
+/** Limits the work that a peer may cause: over time, with an error beyond the limit, and per turn. */
 export class WorkLimits {
   #resets: RateLimit;
   readonly #windowLooks = new RateLimit(WINDOW_LOOK_RATE, WINDOW_LOOK_BURST);
   #isProven: boolean;
-  /** Work caused by the frames of this turn. */
+  /** Work caused by the frames of the current turn. */
   #work = 0;
 
-  /** @param isProven whether this side has chosen the peer, as a client has its server. */
+  /** @param isProven whether this side has chosen the peer, as a client has chosen its server. */
   constructor(isProven: boolean) {
     this.#isProven = isProven;
     this.#resets = isProven
@@ -27,12 +27,12 @@ export class WorkLimits {
       : new RateLimit(0, UNPROVEN_RESETS);
   }
 
-  /** Whether the peer has the larger limits. */
+  /** Whether the larger limits apply to the peer. */
   get isProven(): boolean {
     return this.#isProven;
   }
 
-  /** A stream of the peer is served: from now on the peer has the larger limits. */
+  /** Called when a stream of the peer is served: the larger limits then apply. */
   prove(): void {
     if (this.#isProven) return;
     this.#isProven = true;
@@ -43,23 +43,30 @@ export class WorkLimits {
     this.#work = 0;
   }
 
-  /** A stream is opened, refused or reset in this turn. */
+  /** Counts a stream that is opened, refused or reset in this turn. */
   addStream(): void {
     this.#work += STREAM_WORK;
   }
 
-  /** @param touched number of streams whose readers will be called in this turn. */
+  /**
+   * Whether the work of the turn is used up.
+   *
+   * @param touched number of streams whose readers will be called in this turn.
+   */
   isTurnSpent(touched: number): boolean {
     return this.#work + touched >= (this.#isProven ? WORK_A_TURN : UNPROVEN_WORK_A_TURN);
   }
 
-  /** Counts the reset of a stream that was not served. */
+  /** Counts the reset of a stream that was not served; returns an error if there are too many. */
   countReset(now: number): Http2Error | undefined {
     if (this.#resets.take(now)) return undefined;
     return connectionError('ENHANCE_YOUR_CALM', 'too many streams are reset');
   }
 
-  /** Counts streams that a change of INITIAL_WINDOW_SIZE makes this side examine. */
+  /**
+   * Counts streams that are examined because of a change of INITIAL_WINDOW_SIZE; returns an error if there are too
+   * many.
+   */
   countWindowLooks(looks: number, now: number): Http2Error | undefined {
     if (this.#windowLooks.take(now, looks)) return undefined;
     return connectionError('ENHANCE_YOUR_CALM', 'windows are changed too often');

@@ -9,8 +9,8 @@ import { encodeHeaderBlock } from './qpack/header-block.ts';
 import { Http3ResponseReader } from './request-stream.ts';
 
 /**
- * The client side of HTTP/3 (RFC 9114) on one QUIC connection, for requests without a body whose
- * response bodies are dropped. Opens its control stream at once.
+ * An HTTP/3 client (RFC 9114) on one QUIC connection, for requests without a body whose response bodies are discarded.
+ * Opens its control stream at once.
  */
 export class Http3Client {
   readonly #connection: QuicConnection;
@@ -21,15 +21,15 @@ export class Http3Client {
     this.#shared = new Http3Connection(connection, 'client');
   }
 
-  /** Another protocol uses the connection from now on: see `Http3Connection`. */
+  /** Called when another protocol uses the connection from now on: see `Http3Connection.release`. */
   release(): void {
     this.#shared.release();
   }
 
-  /** Takes a stream that the server opened (`QuicHandlers.onStream`). Never throws. */
+  /** Accepts a stream that the server opened (`QuicHandlers.onStream`). Never throws. */
   accept(stream: QuicStream): void {
     if (stream.bidirectional) {
-      // No extension that allows it was agreed on (§6.1).
+      // No extension that allows bidirectional streams of the server was negotiated (§6.1).
       this.#shared.fail(
         connectionError('H3_STREAM_CREATION_ERROR', 'a request stream from a server'),
       );
@@ -39,10 +39,9 @@ export class Http3Client {
   }
 
   /**
-   * Sends a request without a body and resolves with the head of the final response, whose body is
-   * dropped.
-   * @throws {ProtocolError} when the response is invalid or missing, the cause when the connection or
-   *   the stream fails, the reason of `signal`.
+   * Sends a request without a body and resolves to the head of the final response, whose body is discarded.
+   * @throws {ProtocolError} if the response is invalid or missing, the cause if the connection or the stream fails, the
+   * reason of `signal`.
    */
   async request(request: Http3Request, signal?: AbortSignal): Promise<Http3ResponseHead> {
     const stream = await this.#connection.openStream('bidirectional', signal);
@@ -74,7 +73,7 @@ export class Http3Client {
     }
   }
 
-  /** Reads the rest of a response, up to BODY_LIMIT, and returns its share of the budget. */
+  /** Reads the rest of a response, up to BODY_LIMIT, and releases its share of the budget. */
   async #drop(stream: QuicStream, reader: Http3ResponseReader): Promise<void> {
     try {
       while (!reader.isBodyTooLong) {

@@ -16,7 +16,7 @@ interface StreamReader {
 
 /**
  * The parts of an HTTP/3 connection (RFC 9114) that clients and servers share: the critical streams in
- * both directions, and the end of the connection when the peer breaks a rule.
+ * both directions, and the end of the connection after a violation by the peer.
  */
 export class Http3Connection {
   readonly budget = new FieldBudget(BUFFERED_FIELDS_LIMIT);
@@ -24,7 +24,7 @@ export class Http3Connection {
   readonly #role: 'client' | 'server';
   readonly #peerStreams = new Set<number>();
   #control: QuicStream | undefined;
-  /** Frames to be sent once the control stream is open. */
+  /** Frames to send once the control stream is open. */
   readonly #waiting: Uint8Array[] = [];
   #mayEndCritical = false;
 
@@ -40,8 +40,8 @@ export class Http3Connection {
   }
 
   /**
-   * The connection carries another protocol from now on: the peer may drop HTTP/3, which ends and stops critical
-   * streams (a client on the Rust crate h3 does).
+   * Called when the connection carries another protocol from now on: the peer may then abandon HTTP/3, which ends and
+   * stops critical streams (as a client on the Rust crate h3 does).
    */
   release(): void {
     this.#mayEndCritical = true;
@@ -65,7 +65,7 @@ export class Http3Connection {
     else void send(this.#control, frame);
   }
 
-  /** Reads a unidirectional stream that the peer opened. */
+  /** Reads a unidirectional stream opened by the peer. */
   acceptUnidirectional(stream: QuicStream): void {
     // A stream that fails before its type is known is ignored (§6.2).
     this.#read(stream).catch(() => undefined);
@@ -98,12 +98,12 @@ export class Http3Connection {
             : connectionError('H3_ID_ERROR', 'a push was not allowed'),
         );
       default:
-        // Unknown types, reserved ones among them, may be refused at any time (§6.2).
+        // Unknown types, including reserved ones, may be refused at any time (§6.2).
         stream.stopSending(Http3ErrorCode.H3_STREAM_CREATION_ERROR);
     }
   }
 
-  /** Reads a critical stream: there is one of each type, and it must not end (§6.2.1, RFC 9204 §4.2). */
+  /** Reads a critical stream: only one of each type is allowed, and it must not end (§6.2.1, RFC 9204 §4.2). */
   async #readCritical(
     stream: QuicStream,
     type: number,
@@ -124,7 +124,7 @@ export class Http3Connection {
         if (error !== undefined) return this.fail(error);
       }
     } catch {
-      // Reset, which is the same as ended; after the end of the connection nothing changes.
+      // A reset counts as an end; after the end of the connection nothing changes.
     }
     this.#failCritical(`the ${name} stream was closed`);
   }
@@ -145,7 +145,7 @@ export class Http3Connection {
     for (const frame of this.#waiting) void send(control, frame);
   }
 
-  /** Opens one of the own critical streams; `undefined` when the connection ends before. */
+  /** Opens a critical stream of this side; `undefined` if the connection ends before. */
   async #openCritical(
     type: number,
     content: Uint8Array = new Uint8Array(0),
@@ -155,7 +155,7 @@ export class Http3Connection {
     try {
       const stream = await this.#connection.openStream('unidirectional');
       void send(stream, Buffer.concat([head, content]));
-      // It ends before the connection only when the peer asks to stop it, which it must not.
+      // The stream ends before the connection only if the peer sends STOP_SENDING, which is forbidden.
       void stream.closed.then(() => this.#failCritical('a critical stream was stopped'));
       return stream;
     } catch {
@@ -164,7 +164,7 @@ export class Http3Connection {
   }
 }
 
-/** Writes to a stream whose failure is seen elsewhere. Never rejects. */
+/** Writes to a stream whose failure is detected elsewhere. Never rejects. */
 async function send(stream: QuicStream, bytes: Uint8Array): Promise<void> {
   try {
     await stream.write(bytes);
@@ -173,7 +173,7 @@ async function send(stream: QuicStream, bytes: Uint8Array): Promise<void> {
   }
 }
 
-/** Ends both directions of a request stream with one code. */
+/** Ends both directions of a request stream with the same error code. */
 export function abandon(stream: QuicStream, code: number): void {
   stream.reset(code);
   stream.stopSending(code);

@@ -4,7 +4,7 @@ import { FrameReader, FrameType, isHttp2Frame, type FrameSink, type Payload } fr
 import { CONTROL_FRAME_LIMIT } from './limits.ts';
 import { decodeSettings } from './settings.ts';
 
-/** Reads the peer's control stream (RFC 9114 §6.2.1, §7.2), of which `role` is the own side. */
+/** Reads the peer's control stream (RFC 9114 §6.2.1, §7.2); `role` is that of this side. */
 export class ControlReader implements FrameSink {
   readonly #role: 'client' | 'server';
   readonly #frames = new FrameReader(this);
@@ -67,14 +67,14 @@ export class ControlReader implements FrameSink {
         this.#maxPushId = id;
         return undefined;
       default:
-        // CANCEL_PUSH (§7.2.3): no push was promised, and no client allowed one.
+        // CANCEL_PUSH (§7.2.3): no push was promised, and clients do not allow any.
         return idError('CANCEL_PUSH of a push that was not promised');
     }
   }
 
-  /** A server names a request stream, a client a push; the number may only fall (§5.2). */
+  /** Processes GOAWAY, in which a server names a request stream, a client a push; the id must not increase (§5.2). */
   #onGoAway(id: number, payload: Uint8Array): Http3Error | undefined {
-    // The type of a stream is in its low bits, also of 2^62 - 4, which a server may send first.
+    // The type of a stream is in its low bits, also in 2^62 - 4, which a server may send first.
     const type = (payload.at(-1) ?? 0) & 0x03;
     if (this.#role === 'client' && type !== 0) return idError('GOAWAY names no request stream');
     if (id > this.#goAway) return idError('GOAWAY was raised');
@@ -88,6 +88,6 @@ const idError = (reason: string): Http3Error => connectionError('H3_ID_ERROR', r
 const notOneVarint = (): Http3Error =>
   connectionError('H3_FRAME_ERROR', 'the payload is not one integer');
 
-/** Checked before anything is collected. */
+/** Accepts a payload whose length is valid for a varint, which is checked before it is buffered. */
 const wholeVarint = (length: number): Payload | Http3Error =>
   length < 1 || length > 8 ? notOneVarint() : 'whole';

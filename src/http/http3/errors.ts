@@ -26,15 +26,15 @@ export const Http3ErrorCode = {
 
 export type Http3ErrorName = keyof typeof Http3ErrorCode;
 
-/** The name of an error code, for logs. */
+/** Returns the name of an error code, for logs. */
 export const http3ErrorName = codeNames(Http3ErrorCode);
 
 export class Http3Error extends PeerError<Http3ErrorName> {}
 
-/** An error that ends the connection. */
+/** Creates an error that ends the connection. */
 export const connectionError = (name: Http3ErrorName, reason: string): Http3Error =>
   new Http3Error('connection', name, Http3ErrorCode[name], reason);
 
-/** An error that ends one request. */
+/** Creates an error that ends one request. */
 export const streamError = (name: Http3ErrorName, reason: string): Http3Error =>
   new Http3Error('stream', name, Http3ErrorCode[name], reason);

@@ -14,7 +14,7 @@ import type { Http3Request, Http3ResponseHead } from './message.ts';
 const SCHEME = /^[A-Za-z][A-Za-z0-9+\-.]*$/;
 const DIGITS = /^[0-9]+$/;
 
-/** A head with the length that its `content-length` declares. */
+/** A message head with the length that its `content-length` declares. */
 export interface Parsed<Head> {
   readonly head: Head;
   readonly contentLength: number | undefined;
@@ -22,7 +22,7 @@ export interface Parsed<Head> {
 
 const malformed = (reason: string): Http3Error => streamError('H3_MESSAGE_ERROR', reason);
 
-/** Checks the header section of a request (RFC 9114 §4.2, §4.3.1); H3_MESSAGE_ERROR when malformed. */
+/** Checks the header section of a request (RFC 9114 §4.2, §4.3.1); returns H3_MESSAGE_ERROR if it is malformed. */
 export function parseRequest(section: readonly HttpField[]): Parsed<Http3Request> | Http3Error {
   const split = splitPseudo(section, REQUEST_PSEUDO);
   if (typeof split === 'string') return malformed(split);
@@ -39,7 +39,7 @@ export function parseRequest(section: readonly HttpField[]): Parsed<Http3Request
   return { head, contentLength };
 }
 
-/** Checks the header section of a response (§4.3.2); H3_MESSAGE_ERROR when malformed. */
+/** Checks the header section of a response (§4.3.2); returns H3_MESSAGE_ERROR if it is malformed. */
 export function parseResponse(
   section: readonly HttpField[],
 ): Parsed<Http3ResponseHead> | Http3Error {
@@ -67,7 +67,7 @@ interface Split {
   readonly contentLength: number | undefined;
 }
 
-/** Separates pseudo-header fields from the others; the reason when either are invalid. */
+/** Separates pseudo-header fields from the others; returns the reason if either are invalid. */
 function splitPseudo(section: readonly HttpField[], allowed: ReadonlySet<string>): Split | string {
   const pseudo = new Map<string, string>();
   const fields: HttpField[] = [];
@@ -122,7 +122,7 @@ function requestProblem(
   return authorityProblem(authority, fields);
 }
 
-/** RFC 9114 §4.3.1: one of `:authority` and `host`, or both with the same value. */
+/** Checks that there is one of `:authority` and `host`, or both with the same value (RFC 9114 §4.3.1). */
 function authorityProblem(
   authority: string | undefined,
   fields: readonly HttpField[],

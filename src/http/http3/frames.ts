@@ -19,40 +19,40 @@ export const FrameType = {
   MAX_PUSH_ID: 0x0d,
 } as const;
 
-/** Types of HTTP/2 that have no counterpart: their receipt is an error (RFC 9114 §7.2.8). */
+/** Frame types of HTTP/2 that have no counterpart in HTTP/3: their receipt is an error (RFC 9114 §7.2.8). */
 const HTTP2_TYPES: ReadonlySet<number> = new Set([0x02, 0x06, 0x08, 0x09]);
 
-/** Whether a type is reserved because HTTP/2 used it. */
+/** Whether a frame type is reserved because HTTP/2 used it. */
 export const isHttp2Frame = (type: number): boolean => HTTP2_TYPES.has(type);
 
-/** How the payload of a frame is handled: collected, passed on as it arrives, or dropped. */
+/** How the payload of a frame is handled: buffered until complete, delivered as it arrives, or discarded. */
 export type Payload = 'whole' | 'pieces' | 'dropped';
 
 /** Receives the frames of a stream. */
 export interface FrameSink {
   /**
-   * The head of a frame has arrived. A sink that returns 'whole' must have checked the length. Type and
+   * Called when the header of a frame has arrived. A sink that returns 'whole' must have checked the length. Type and
    * length are Infinity above 2^53 - 1.
    */
   onFrame(type: number, length: number): Payload | Http3Error;
-  /** The payload, or a piece of it, valid during the call. A piece is never empty. */
+  /** Called with the payload or a piece of it, valid during the call. A piece is never empty. */
   onPayload(type: number, payload: Uint8Array): Http3Error | undefined;
 }
 
-/** Type and length: two varints. */
+/** Maximum length of a frame header in bytes: two varints, type and length. */
 const HEAD_LIMIT = 16;
 
-/** Splits a stream into frames (RFC 9114 §7.1), however it is split into chunks. */
+/** Splits a stream into frames (RFC 9114 §7.1), whatever the boundaries of its chunks. */
 export class FrameReader {
   readonly #sink: FrameSink;
-  /** The head of a frame, as far as it has arrived. */
+  /** The received part of a frame header. */
   readonly #head = new Uint8Array(HEAD_LIMIT);
   #headLength = 0;
   #type = 0;
-  /** Bytes left of the payload; 0 between frames. */
+  /** Number of bytes left of the payload; 0 between frames. */
   #missing = 0;
   #payload: Payload = 'dropped';
-  /** Collects a payload that did not arrive in one piece. */
+  /** Buffers a payload that did not arrive in one piece. */
   #whole: GrowingBytes | undefined;
 
   constructor(sink: FrameSink) {
@@ -77,14 +77,14 @@ export class FrameReader {
     return undefined;
   }
 
-  /** The stream has ended: H3_FRAME_ERROR within a frame (§7.1). */
+  /** Called when the stream has ended; returns H3_FRAME_ERROR within a frame (§7.1). */
   end(): Http3Error | undefined {
     return this.#missing > 0 || this.#headLength > 0
       ? connectionError('H3_FRAME_ERROR', 'the stream ended within a frame')
       : undefined;
   }
 
-  /** Drops what has been collected. */
+  /** Discards the buffered payload. */
   release(): void {
     this.#whole = undefined;
     this.#payload = 'dropped';
@@ -114,7 +114,7 @@ export class FrameReader {
       : this.#collect(bytes);
   }
 
-  /** Collects a piece of a payload. Allocates for what has arrived, not for the announced length. */
+  /** Buffers a piece of a payload. Allocates memory for received data, not for the announced length. */
   #collect(bytes: Uint8Array): Http3Error | undefined {
     const whole = (this.#whole ??= new GrowingBytes());
     whole.append(bytes);
@@ -124,14 +124,14 @@ export class FrameReader {
   }
 }
 
-/** The head of a frame with a payload of that length. */
+/** Encodes the header of a frame with a payload of that length. */
 export function frameHead(type: number, length: number): Uint8Array {
   const head = new Uint8Array(varintSize(type) + varintSize(length));
   writeVarint(head, writeVarint(head, 0, type), length);
   return head;
 }
 
-/** A frame whose payload is one varint: GOAWAY, MAX_PUSH_ID, CANCEL_PUSH. */
+/** Encodes a frame whose payload is one varint: GOAWAY, MAX_PUSH_ID, CANCEL_PUSH. */
 export function varintFrame(type: number, value: number): Uint8Array {
   const size = varintSize(value);
   const frame = new Uint8Array(varintSize(type) + 1 + size);

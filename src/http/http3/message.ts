@@ -3,13 +3,13 @@ import type { HttpField } from '../fields/field.ts';
 /** The header section of a request that passed every check of RFC 9114 §4.2 and §4.3.1. */
 export interface Http3Request {
   readonly method: string;
-  /** Empty for CONNECT, as is `path`. */
+  /** The scheme; empty for CONNECT, as is `path`. */
   readonly scheme: string;
-  /** `:authority`, or else `host`. */
+  /** The value of `:authority`, or else of `host`. */
   readonly authority: string;
-  /** With its query. */
+  /** The path with its query. */
   readonly path: string;
-  /** Without the pseudo-header fields, in the order they arrived; text is latin1. */
+  /** Fields other than pseudo-header fields, in order of arrival; text is latin1. */
   readonly fields: readonly HttpField[];
 }
 
@@ -21,8 +21,8 @@ export interface Http3ResponseHead {
 
 /** A response to send. */
 export interface Http3Response extends Http3ResponseHead {
-  /** Status of an interim response before it: 100 to 199, but not 101, which HTTP/3 does not have. */
+  /** The status of an interim response before the final one: 100 to 199, except 101, which HTTP/3 does not have. */
   readonly interim?: number | undefined;
-  /** Not sent with a response to HEAD, nor with 204 and 304. */
+  /** The body; not sent with a response to HEAD, nor with 204 and 304. */
   readonly body: Uint8Array;
 }

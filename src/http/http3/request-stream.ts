@@ -7,7 +7,7 @@ import { INTERIM_LIMIT } from '../limits.ts';
 import type { Http3Request, Http3ResponseHead } from './message.ts';
 import { decodeHeaderBlock } from './qpack/header-block.ts';
 
-/** Bytes for the header blocks of unfinished requests, shared by all requests of a connection. */
+/** Memory budget for the header blocks of unfinished requests, shared by all requests of a connection. */
 export class FieldBudget {
   #left: number;
 
@@ -15,7 +15,7 @@ export class FieldBudget {
     this.#left = bytes;
   }
 
-  /** Takes that many bytes; false when fewer are left. */
+  /** Takes bytes from the budget; returns false if fewer are left. */
   take(bytes: number): boolean {
     if (bytes > this.#left) return false;
     this.#left -= bytes;
@@ -28,9 +28,9 @@ export class FieldBudget {
 }
 
 /**
- * How far a message has arrived on a request stream (RFC 9114 §4.1):
+ * The progress of a message on a request stream (RFC 9114 §4.1), by what was received:
  *
- * - `header`: no header section, except those of interim responses;
+ * - `header`: no header section, except of interim responses;
  * - `body`: the header section; DATA and trailers may follow;
  * - `trailers`: the trailer section; nothing may follow;
  * - `ended`: the end of the stream, or an error.
@@ -38,8 +38,8 @@ export class FieldBudget {
 export type MessageState = 'header' | 'body' | 'trailers' | 'ended';
 
 /**
- * The receiving side of a request stream: reads one message, whose body is counted and dropped. Must not
- * be used after an error.
+ * The receiving side of a request stream: reads one message, whose body is counted and discarded. Must not be used
+ * after an error.
  */
 export abstract class MessageReader<Head> implements FrameSink {
   readonly #frames = new FrameReader(this);
@@ -67,7 +67,7 @@ export abstract class MessageReader<Head> implements FrameSink {
     return this.#bodyBytes > BODY_LIMIT;
   }
 
-  /** Whether the header section and the body that it declares, if any, have arrived. */
+  /** Whether the header section and the declared body, if any, have arrived. */
   get hasDeclaredBody(): boolean {
     return this.#message !== undefined && this.#bodyBytes >= (this.#message.contentLength ?? 0);
   }
@@ -76,12 +76,12 @@ export abstract class MessageReader<Head> implements FrameSink {
     return this.#checked(this.#frames.feed(bytes));
   }
 
-  /** The peer has ended the stream. */
+  /** Called when the peer has ended the stream. */
   end(): Http3Error | undefined {
     return this.#checked(this.#frames.end() ?? this.#endProblem());
   }
 
-  /** Returns the bytes that the message has taken from the budget. Idempotent. */
+  /** Returns the message's bytes to the budget. Idempotent. */
   release(): void {
     this.#state = 'ended';
     this.#message = undefined;
@@ -118,9 +118,9 @@ export abstract class MessageReader<Head> implements FrameSink {
     return section instanceof Http3Error ? section : this.#onSection(section);
   }
 
-  /** Reads a header section; `interim` for one that another follows. */
+  /** Parses a header section; returns `interim` for one that is followed by another. */
   protected abstract parse(section: readonly HttpField[]): Parsed<Head> | 'interim' | Http3Error;
-  /** The error of PUSH_PROMISE, by role. */
+  /** Returns the error of PUSH_PROMISE, which depends on the role. */
   protected abstract pushError(): Http3Error;
 
   #onSection(section: readonly HttpField[]): Http3Error | undefined {
@@ -139,7 +139,7 @@ export abstract class MessageReader<Head> implements FrameSink {
     return undefined;
   }
 
-  /** Bytes of a header block are reserved before any is kept, until the message has ended. */
+  /** Reserves memory for a header block before any of it is buffered, until the message has ended. */
   #reserve(length: number): Payload | Http3Error {
     if (length > FIELD_SECTION_LIMIT) {
       return streamError('H3_EXCESSIVE_LOAD', 'the header block is too large');
@@ -156,7 +156,7 @@ export abstract class MessageReader<Head> implements FrameSink {
     this.#reserved = 0;
   }
 
-  /** Refuses a DATA frame that would exceed the declared length before its payload arrives. */
+  /** Rejects a DATA frame that would exceed the declared length before its payload arrives. */
   #count(length: number): Payload | Http3Error {
     const declared = this.#message?.contentLength;
     return declared !== undefined && this.#bodyBytes + length > declared ? wrongLength() : 'pieces';
@@ -169,7 +169,7 @@ export abstract class MessageReader<Head> implements FrameSink {
     return this.#lengthProblem();
   }
 
-  /** RFC 9114 §4.1.2. */
+  /** Checks the length of the body against `content-length` (RFC 9114 §4.1.2). */
   #lengthProblem(): Http3Error | undefined {
     const declared = this.#message?.contentLength;
     return declared === undefined || declared === this.#bodyBytes ? undefined : wrongLength();
@@ -181,7 +181,7 @@ export abstract class MessageReader<Head> implements FrameSink {
   }
 }
 
-/** Reads a request. */
+/** Reads a request message. */
 export class Http3RequestReader extends MessageReader<Http3Request> {
   protected parse(section: readonly HttpField[]): Parsed<Http3Request> | Http3Error {
     return parseRequest(section);
@@ -192,7 +192,7 @@ export class Http3RequestReader extends MessageReader<Http3Request> {
   }
 }
 
-/** Reads a response. */
+/** Reads a response message. */
 export class Http3ResponseReader extends MessageReader<Http3ResponseHead> {
   #interim = 0;
 
@@ -201,14 +201,14 @@ export class Http3ResponseReader extends MessageReader<Http3ResponseHead> {
   ): Parsed<Http3ResponseHead> | 'interim' | Http3Error {
     const parsed = parseResponse(section);
     if (parsed instanceof Http3Error) return parsed;
-    // The length of a body that is dropped does not matter, and 204 and 304 may declare one.
+    // The length of a discarded body does not matter, and 204 and 304 may declare one.
     if (parsed.head.status >= 200) return { head: parsed.head, contentLength: undefined };
     return ++this.#interim > INTERIM_LIMIT
       ? connectionError('H3_EXCESSIVE_LOAD', 'too many interim responses')
       : 'interim';
   }
 
-  /** No MAX_PUSH_ID is ever sent, so that every push id is beyond it (§7.2.5). */
+  /** MAX_PUSH_ID is never sent, so every push id exceeds the limit (§7.2.5). */
   protected pushError(): Http3Error {
     return connectionError('H3_ID_ERROR', 'a push was not allowed');
   }

@@ -17,22 +17,21 @@ export interface Http3ServerHandlers {
    */
   readonly respond: (request: Http3Request) => Http3Response | Promise<Http3Response>;
   /**
-   * Offers a bidirectional stream whose first varint, a frame type in HTTP/3, is `type`. The handler
-   * that returns true owns the stream, which continues after that varint. With false, and without this
-   * function, it is a request stream.
+   * Called with a bidirectional stream whose first varint, a frame type in HTTP/3, is `type`. If the function returns
+   * true, it owns the stream, which continues after that varint; otherwise the stream is a request stream.
    */
   readonly takeStream?: ((type: number, stream: QuicStream) => boolean) | undefined;
   /**
-   * A stream was opened; maybe nothing has arrived on it yet. `giveUp` may be called while it is read: a
-   * request whose header section is complete then gets its response and is not read further, and any other
-   * is rejected. The function returned is called when the request is no longer waited for, maybe twice.
+   * Called when a stream was opened, possibly before any data has arrived. `giveUp` may be called while the stream is
+   * read: a request whose header section is complete then gets its response and is not read further, and any other is
+   * rejected. The returned function is called when the server no longer waits for the request, possibly twice.
    */
   readonly onWaiting?: ((giveUp: () => void) => () => void) | undefined;
 }
 
 /**
- * The server side of HTTP/3 (RFC 9114) on one QUIC connection. Opens its control and QPACK streams at
- * once; a violation closes the connection with the code of the RFC.
+ * An HTTP/3 server (RFC 9114) on one QUIC connection. Opens its control and QPACK streams at once; a violation closes
+ * the connection with the code of the RFC.
  */
 export class Http3Server {
   readonly #shared: Http3Connection;
@@ -46,22 +45,22 @@ export class Http3Server {
     this.#shared = new Http3Connection(connection, 'server');
   }
 
-  /** Another protocol uses the connection from now on: see `Http3Connection`. */
+  /** Called when another protocol uses the connection from now on: see `Http3Connection.release`. */
   release(): void {
     this.#shared.release();
   }
 
-  /** Takes a stream that the client opened (`QuicHandlers.onStream`). Never throws. */
+  /** Accepts a stream that the client opened (`QuicHandlers.onStream`). Never throws. */
   accept(stream: QuicStream): void {
     if (!stream.bidirectional) {
       this.#shared.acceptUnidirectional(stream);
       return;
     }
-    // It fails when the client resets the stream or the connection ends, which ends the request.
+    // Fails if the client resets the stream or the connection ends, which ends the request.
     this.#serve(stream).catch(() => abandon(stream, Http3ErrorCode.H3_REQUEST_CANCELLED));
   }
 
-  /** Announces that no further request is served (RFC 9114 §5.2); streams taken over continue. */
+  /** Announces that no further request is served (RFC 9114 §5.2); streams owned by `takeStream` continue. */
   goAway(): void {
     if (this.#goingAway) return;
     this.#goingAway = true;
@@ -89,7 +88,7 @@ export class Http3Server {
     }
   }
 
-  /** Reads a request to its end, and responds as soon as possible. */
+  /** Reads a request to its end, and responds as early as possible. */
   async #serveRequest(
     stream: QuicStream,
     reader: Http3RequestReader,
@@ -126,7 +125,7 @@ export class Http3Server {
     await response;
   }
 
-  /** Never rejects: a stream that cannot be written is abandoned. */
+  /** Sends the response. Never rejects: a stream that cannot be written is abandoned. */
   async #respond(stream: QuicStream, request: Http3Request): Promise<void> {
     try {
       const response = await this.#handlers.respond(request);
@@ -138,21 +137,21 @@ export class Http3Server {
   }
 }
 
-/** The state of a request that is waited for. */
+/** The state of a request that the server waits for. */
 interface Wait {
   reader: Http3RequestReader | undefined;
   wasGivenUp: boolean;
   end: (() => void) | undefined;
 }
 
-/** Ends the wait for a request. One that can be responded to is not read further (§4.1). */
+/** Stops waiting for a request. A request that can be responded to is not read further (§4.1). */
 function giveUp(stream: QuicStream, wait: Wait): void {
   wait.wasGivenUp = true;
   if (wait.reader?.head === undefined) abandon(stream, Http3ErrorCode.H3_REQUEST_REJECTED);
   else stream.stopSending(Http3ErrorCode.H3_NO_ERROR);
 }
 
-/** The next chunk; `undefined` at the end, and when the rest of the request is no longer waited for. */
+/** Reads the next chunk; `undefined` at the end, and if the server no longer waits for the request. */
 async function readUnlessGivenUp(stream: QuicStream, wait: Wait): Promise<Uint8Array | undefined> {
   try {
     return await stream.read();
@@ -162,7 +161,7 @@ async function readUnlessGivenUp(stream: QuicStream, wait: Wait): Promise<Uint8A
   }
 }
 
-/** The frames of a response: without a body to HEAD, and for statuses that have none. */
+/** Encodes the frames of a response: without a body to HEAD, and for statuses that have none. */
 function encodeResponse(method: string, response: Http3Response): Uint8Array[] {
   const { status, interim, fields, body } = response;
   const frames = interim === undefined ? [] : headersFrame(interim, []);
@@ -172,7 +171,7 @@ function encodeResponse(method: string, response: Http3Response): Uint8Array[] {
   return frames;
 }
 
-/** A header section: the head of its frame, and its content. */
+/** Encodes a HEADERS frame: its frame header and its field section. */
 function headersFrame(status: number, fields: readonly HttpField[]): Uint8Array[] {
   const block = encodeHeaderBlock([{ name: ':status', value: String(status) }, ...fields]);
   return [frameHead(FrameType.HEADERS, block.length), block];

@@ -11,13 +11,16 @@ export const Setting = {
   H3_DATAGRAM: 0x33,
 } as const;
 
-/** Settings of HTTP/2 without a counterpart: their receipt is an error (RFC 9114 §7.2.4.1). */
+/** Settings of HTTP/2 without a counterpart in HTTP/3: their receipt is an error (RFC 9114 §7.2.4.1). */
 const HTTP2_SETTINGS: ReadonlySet<number> = new Set([0x00, 0x02, 0x03, 0x04, 0x05]);
 
-/** Settings that are either 0 or 1. */
+/** Settings whose value must be 0 or 1. */
 const FLAGS: ReadonlySet<number> = new Set([Setting.ENABLE_CONNECT_PROTOCOL, Setting.H3_DATAGRAM]);
 
-/** The settings of either side: the limit of header sections and, for servers as in the reference, extended CONNECT. */
+/**
+ * Returns the settings of this side: the limit of header sections and, for servers as in the reference implementation,
+ * extended CONNECT.
+ */
 export const ownSettings = (role: 'client' | 'server'): ReadonlyMap<number, number> =>
   new Map([
     [Setting.QPACK_MAX_TABLE_CAPACITY, 0],
@@ -26,7 +29,7 @@ export const ownSettings = (role: 'client' | 'server'): ReadonlyMap<number, numb
     ...(role === 'server' ? ([[Setting.ENABLE_CONNECT_PROTOCOL, 1]] as const) : []),
   ]);
 
-/** The payload of a SETTINGS frame. */
+/** Encodes the payload of a SETTINGS frame. */
 export function encodeSettings(settings: ReadonlyMap<number, number>): Uint8Array {
   const payload = new Uint8Array(settings.size * 16);
   let at = 0;
@@ -36,8 +39,8 @@ export function encodeSettings(settings: ReadonlyMap<number, number>): Uint8Arra
 }
 
 /**
- * Reads the payload of a SETTINGS frame (RFC 9114 §7.2.4). Values above 2^53 - 1 are Infinity.
- * @returns the settings, H3_SETTINGS_ERROR, or H3_FRAME_ERROR for a payload that ends within one.
+ * Decodes the payload of a SETTINGS frame (RFC 9114 §7.2.4). Values above 2^53 - 1 are Infinity.
+ * @returns the settings, H3_SETTINGS_ERROR, or H3_FRAME_ERROR for a payload that ends within a setting.
  */
 export function decodeSettings(payload: Uint8Array): ReadonlyMap<number, number> | Http3Error {
   const settings = new Map<number, number>();

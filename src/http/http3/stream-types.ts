@@ -9,11 +9,11 @@ export const StreamType = {
   QPACK_DECODER: 0x03,
 } as const;
 
-/** The integer that a stream begins with. */
+/** The integer at the beginning of a stream. */
 export interface FirstVarint {
-  /** TRUNCATED when the stream ended within it, or before it. */
+  /** The integer; TRUNCATED if the stream ended before it was complete. */
   readonly value: number;
-  /** Everything that was read; the integer is its first `size` bytes. */
+  /** All bytes that were read; the integer is the first `size` bytes. */
   readonly bytes: Uint8Array;
   readonly size: number;
 }

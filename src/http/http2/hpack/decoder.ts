@@ -6,19 +6,19 @@ import { DECODER_TABLE_BYTES, FIELD_LIMIT, HEADER_LIST_LIMIT } from '../limits.t
 import { DynamicTable } from './dynamic-table.ts';
 import { HPACK_STATIC_TABLE } from './static-table.ts';
 
-/** Representations by the first octet (RFC 7541 §6). */
+/** Representations, by the first octet (RFC 7541 §6). */
 const INDEXED = 0x80;
 const INCREMENTAL = 0x40;
 const SIZE_UPDATE = 0x20;
 
-/** Blocks up to this length are compared with the last one. */
+/** Maximum length in bytes of blocks that are compared with the last one. */
 const REMEMBERED_BYTES = 64;
 
 /**
  * Decodes header blocks with a dynamic table (RFC 7541 §3). Text is latin1.
  *
- * Most header blocks of a connection are equal: a block that equals the last one, with the table
- * unchanged, returns the same list again, which callers must not change.
+ * Most header blocks of a connection are equal: for a block that equals the last one, with the table unchanged, the
+ * same list is returned, which callers must not change.
  */
 export class HpackDecoder {
   readonly #table = new DynamicTable(DECODER_TABLE_BYTES);
@@ -29,14 +29,16 @@ export class HpackDecoder {
   #lastFields: readonly HttpField[] = [];
   #lastGeneration = 0;
 
-  /** Bytes of the dynamic table by the count of §4.1. */
+  /** Size of the dynamic table in bytes, as defined in §4.1. */
   get tableSize(): number {
     return this.#table.size;
   }
 
   /**
-   * @returns the fields in their order; COMPRESSION_ERROR, which ends the connection; or a stream error
-   *   ENHANCE_YOUR_CALM for a list beyond the limits, after which the table is still in sync.
+   * Decodes a header block.
+   *
+   * @returns the fields in their order; COMPRESSION_ERROR, which ends the connection; or the stream error
+   * ENHANCE_YOUR_CALM for a list beyond the limits, after which the table is still in sync.
    */
   decode(block: Uint8Array): readonly HttpField[] | Http2Error {
     const last = this.#lastBlock;
@@ -58,7 +60,7 @@ export class HpackDecoder {
     return fields;
   }
 
-  /** The fields, a stream error, or the reason of a COMPRESSION_ERROR. */
+  /** Returns the fields, a stream error, or the reason of a COMPRESSION_ERROR. */
   #read(): HttpField[] | Http2Error | string {
     const fields: HttpField[] = [];
     let size = 0;
@@ -84,7 +86,7 @@ export class HpackDecoder {
     return fields;
   }
 
-  /** A table size update (§6.3), which must not exceed what SETTINGS allows. */
+  /** Reads a dynamic table size update (§6.3), which must not exceed the value in SETTINGS. */
   #resize(): string | undefined {
     const capacity = this.#number(5);
     if (capacity === undefined || capacity > DECODER_TABLE_BYTES) {
@@ -114,14 +116,14 @@ export class HpackDecoder {
     return field;
   }
 
-  /** The entry of an index: the static table first, then the dynamic one (§2.3.3); 0 is no entry. */
+  /** Returns the entry of an index: the static table comes first, then the dynamic one (§2.3.3); index 0 is invalid. */
   #entry(index: number | undefined): HttpField | undefined {
     if (index === undefined) return undefined;
     if (index <= HPACK_STATIC_TABLE.length) return HPACK_STATIC_TABLE[index - 1];
     return this.#table.at(index - HPACK_STATIC_TABLE.length - 1);
   }
 
-  /** A string literal (§5.2). */
+  /** Reads a string literal (§5.2). */
   #text(): string | undefined {
     const isHuffman = ((this.#bytes[this.#at] ?? 0) & 0x80) !== 0;
     const length = this.#number(7);

@@ -1,13 +1,13 @@
 import { fieldSize, type HttpField } from '../../fields/field.ts';
 
-/** The dynamic table of one direction (RFC 7541 §2.3.2, §4), bounded in bytes. */
+/** The dynamic table of one direction (RFC 7541 §2.3.2, §4), limited in bytes. */
 export class DynamicTable {
-  /** Entries as they were inserted; those before `#evicted` are gone. */
+  /** Entries in order of insertion; those before `#evicted` are evicted. */
   #entries: HttpField[] = [];
   #evicted = 0;
   #size = 0;
   #capacity: number;
-  /** Changes with every insertion and eviction. */
+  /** A counter that changes with every insertion and eviction. */
   generation = 0;
 
   constructor(capacity: number) {
@@ -18,7 +18,7 @@ export class DynamicTable {
     return this.#entries.length - this.#evicted;
   }
 
-  /** Bytes of the entries, by the count of §4.1. */
+  /** Size of the entries in bytes, as defined in §4.1. */
   get size(): number {
     return this.#size;
   }
@@ -27,18 +27,18 @@ export class DynamicTable {
     return this.#capacity;
   }
 
-  /** Changes the capacity, which evicts what no longer fits (§4.3). */
+  /** Changes the capacity, and evicts entries that no longer fit (§4.3). */
   resize(capacity: number): void {
     this.#capacity = capacity;
     this.#evictTo(capacity);
   }
 
-  /** The entry at a place; places are counted from the newest entry, which is at 0. */
+  /** Returns the entry at a relative index; the newest entry is at 0. */
   at(place: number): HttpField | undefined {
     return place < this.count ? this.#entries[this.#entries.length - 1 - place] : undefined;
   }
 
-  /** Inserts an entry; one that is larger than the table empties it (§4.4). */
+  /** Inserts an entry; an entry larger than the table empties it (§4.4). */
   insert(field: HttpField): void {
     const size = fieldSize(field.name, field.value);
     this.#evictTo(Math.max(0, this.#capacity - size));
@@ -48,7 +48,7 @@ export class DynamicTable {
     this.#size += size;
   }
 
-  /** The place of an entry with that name and value, or of the newest with that name. */
+  /** Finds an entry with a name and value, or else the newest with the name. */
   find(
     name: string,
     value: string,

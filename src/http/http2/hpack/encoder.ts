@@ -11,10 +11,10 @@ const INCREMENTAL = 0x40;
 const SIZE_UPDATE = 0x20;
 const UNINDEXED = 0x00;
 
-/** Most octets that a length or an index takes. */
+/** Maximum number of octets of an encoded length or index. */
 const INTEGER_BYTES = 9;
 
-/** Header lists whose blocks are kept. */
+/** Number of header lists whose blocks are cached. */
 const REMEMBERED_LISTS = 8;
 
 interface Remembered {
@@ -23,22 +23,21 @@ interface Remembered {
 }
 
 /**
- * Encodes header lists with a dynamic table (RFC 7541 §3). Every field that fits is indexed, so that it
- * takes one or two octets in the next list. A list passed again (the same array) is not encoded again
- * as long as the table does not change.
+ * Encodes header lists with a dynamic table (RFC 7541 §3). Every field that fits is indexed, so that it takes one or
+ * two octets in the next list. The block of a list (the same array) is reused as long as the table does not change.
  */
 export class HpackEncoder {
   readonly #table = new DynamicTable(ENCODER_TABLE_BYTES);
   readonly #remembered = new Map<readonly HttpField[], Remembered>();
-  /** The smallest capacity since the last block, to be announced before the current one (§4.2). */
+  /** The minimum capacity since the last block, announced before the current capacity (§4.2). */
   #smallest: number | undefined;
 
-  /** Bytes of the dynamic table by the count of §4.1. */
+  /** Size of the dynamic table in bytes, as defined in §4.1. */
   get tableSize(): number {
     return this.#table.size;
   }
 
-  /** The peer has set HEADER_TABLE_SIZE. */
+  /** Called when the peer has set HEADER_TABLE_SIZE. */
   limit(peerCapacity: number): void {
     const capacity = Math.min(peerCapacity, ENCODER_TABLE_BYTES);
     if (capacity === this.#table.capacity) return;
@@ -46,7 +45,7 @@ export class HpackEncoder {
     this.#table.resize(capacity);
   }
 
-  /** The header block of `fields`, whose texts are latin1. Neither may be changed afterwards. */
+  /** Returns the header block of `fields`, whose texts are latin1. Neither may be modified afterwards. */
   encode(fields: readonly HttpField[]): Uint8Array {
     const known = this.#remembered.get(fields);
     if (known && known.generation === this.#table.generation && this.#smallest === undefined) {

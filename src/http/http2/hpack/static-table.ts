@@ -71,14 +71,14 @@ export const HPACK_STATIC_TABLE: readonly HttpField[] = ENTRIES.map(([name, valu
   value,
 }));
 
-/** An entry of the static table that has the name of a field, or the whole field. */
+/** A static table entry that matches the name of a field, or the whole field. */
 export interface StaticMatch {
   readonly index: number;
-  /** Whether the value is that of the entry, and not only the name. */
+  /** Whether the value matches as well as the name. */
   readonly isWhole: boolean;
 }
 
-/** By name, then by value: the first entry of a name is that of the name alone. */
+/** Indexes by name, then by value; the first entry of a name also serves for the name alone. */
 const BY_NAME = new Map<string, Map<string, number>>();
 for (const [at, [name, value]] of ENTRIES.entries()) {
   const values = BY_NAME.get(name) ?? new Map<string, number>();
@@ -86,7 +86,7 @@ for (const [at, [name, value]] of ENTRIES.entries()) {
   BY_NAME.set(name, values);
 }
 
-/** The entry of a field, or the first one of its name. */
+/** Finds the entry of a field, or else the first entry with its name. */
 export function findStatic(name: string, value: string): StaticMatch | undefined {
   const values = BY_NAME.get(name);
   if (!values) return undefined;

@@ -7,8 +7,8 @@ import { writeText } from '../../fields/string-literal.ts';
 import { QPACK_STATIC_TABLE, staticIndexOf, staticIndexOfName } from './static-table.ts';
 
 /**
- * Representations by the first octet (RFC 9204 §4.5). Those that refer to the dynamic table are
- * errors here: it has no entries, because SETTINGS gave it no capacity.
+ * Representations by the first octet (RFC 9204 §4.5). Those that refer to the dynamic table are errors here: it has no
+ * entries, because SETTINGS allow no capacity.
  */
 const INDEXED = 0x80;
 const INDEXED_STATIC = 0x40;
@@ -55,7 +55,7 @@ class HeaderBlockReader {
     return fields;
   }
 
-  /** The prefix of the section (§4.5.1): no entries are required, and the base is not below them. */
+  /** Reads the prefix of the section (§4.5.1): it must require no entries, and the base must not be below them. */
   #prefix(): string | undefined {
     const required = this.#number(8);
     if (required === undefined) return 'the prefix of the header block is incomplete';
@@ -65,7 +65,7 @@ class HeaderBlockReader {
     return negative ? 'the base of the header block is negative' : undefined;
   }
 
-  /** The next field line, or the reason why it is invalid. */
+  /** Reads the next field line, or returns the reason why it is invalid. */
   #field(first: number): HttpField | string {
     if (first & INDEXED) {
       if (!(first & INDEXED_STATIC)) return 'a field refers to the dynamic table';
@@ -90,7 +90,7 @@ class HeaderBlockReader {
     return index === undefined ? undefined : QPACK_STATIC_TABLE[index];
   }
 
-  /** A string literal with its Huffman flag above the prefix of its length (§4.1.2). */
+  /** Reads a string literal with its Huffman flag above the prefix of its length (§4.1.2). */
   #text(prefix: number): string | undefined {
     const huffman = ((this.#bytes[this.#at] ?? 0) & (1 << prefix)) !== 0;
     const length = this.#number(prefix);
@@ -112,15 +112,15 @@ class HeaderBlockReader {
 }
 
 /**
- * Encodes a field section with the static table only, so that it does not depend on other streams. Texts
- * are latin1, in Huffman code where that is shorter.
+ * Encodes a field section with the static table only, so that it does not depend on other streams. Texts are latin1,
+ * encoded in Huffman code if that is shorter.
  */
 export function encodeHeaderBlock(fields: readonly HttpField[]): Uint8Array {
-  // Huffman code is chosen only where it is shorter than the text; a length has at most nine octets.
+  // Huffman code is chosen only if it is shorter than the text; a length has at most nine octets.
   let bound = 2;
   for (const { name, value } of fields) bound += name.length + value.length + 18;
   const out = new Uint8Array(bound);
-  // Neither required entries nor a base.
+  // No required entries and no base.
   let at = 2;
   for (const { name, value } of fields) at = writeField(out, at, name, value);
   return out.subarray(0, at);

@@ -1,17 +1,17 @@
 import { connectionError, type Http3Error } from '../errors.ts';
 import { PrefixInteger, TRUNCATED } from '../../fields/prefix-integer.ts';
 
-/** Octets of the longest instruction that is acceptable: a prefix and the rest of a stream id. */
+/** Maximum length in octets of an acceptable instruction: a prefix and the rest of a stream id. */
 const INSTRUCTION_LIMIT = 9;
 
 /**
- * Reads a peer's QPACK stream (RFC 9204 §4.3, §4.4) where neither dynamic table has any capacity, so
- * that few instructions are valid. Accepts chunks of any size.
+ * Reads a peer's QPACK stream (RFC 9204 §4.3, §4.4) if neither dynamic table has any capacity, so that few instructions
+ * are valid. Accepts chunks of any size.
  */
 export class InstructionReader {
   readonly #kind: 'encoder' | 'decoder';
   readonly #integer = new PrefixInteger();
-  /** An instruction, as far as it has arrived. */
+  /** The received part of an instruction. */
   readonly #held = new Uint8Array(INSTRUCTION_LIMIT);
   #heldLength = 0;
 
@@ -19,7 +19,7 @@ export class InstructionReader {
     this.#kind = kind;
   }
 
-  /** Returns the error of the first invalid instruction. */
+  /** Reads a chunk; returns the error of the first invalid instruction. */
   feed(bytes: Uint8Array): Http3Error | undefined {
     for (const byte of bytes) {
       this.#held[this.#heldLength++] = byte;
@@ -30,7 +30,10 @@ export class InstructionReader {
     return undefined;
   }
 
-  /** Only Set Dynamic Table Capacity to 0 is valid: every insertion exceeds the capacity. */
+  /**
+   * Checks an encoder instruction: only Set Dynamic Table Capacity to 0 is valid, since every insertion exceeds the
+   * capacity.
+   */
   #encoder(end: number): Http3Error | undefined {
     const first = this.#held[0] as number; // written above
     if (first >> 5 !== 0b001) {
@@ -45,7 +48,9 @@ export class InstructionReader {
     return undefined;
   }
 
-  /** Only Stream Cancellation is valid: the sections sent need no acknowledgement. */
+  /**
+   * Checks a decoder instruction: only Stream Cancellation is valid, since the sections sent need no acknowledgement.
+   */
   #decoder(end: number): Http3Error | undefined {
     const first = this.#held[0] as number; // written above
     if (first >> 6 !== 0b01) {

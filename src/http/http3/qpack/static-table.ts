@@ -109,16 +109,16 @@ export const QPACK_STATIC_TABLE: readonly HttpField[] = ENTRIES.map(([name, valu
   value,
 }));
 
-/** A separator that no name contains. */
+/** Returns a key of a field, with a separator that no name contains. */
 const keyOf = (name: string, value: string): string => `${name}\n${value}`;
 
 const FIELDS = new Map(ENTRIES.map(([name, value], index) => [keyOf(name, value), index]));
-/** The first entry of each name. */
+/** Index of the first entry of each name. */
 const NAMES = new Map(ENTRIES.map(([name], index) => [name, index] as const).toReversed());
 
-/** The index of an entry with that name and value. */
+/** Returns the index of an entry with that name and value. */
 export const staticIndexOf = (name: string, value: string): number | undefined =>
   FIELDS.get(keyOf(name, value));
 
-/** The index of the first entry with that name. */
+/** Returns the index of the first entry with that name. */
 export const staticIndexOfName = (name: string): number | undefined => NAMES.get(name);
