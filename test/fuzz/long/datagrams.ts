@@ -48,7 +48,7 @@ import {
 import { BareStack } from '../../support/netstack/bare-stack.ts';
 import { Hostile } from '../../support/quic/hostile.ts';
 import { SeededRandom } from '../../support/simnet/seeded-random.ts';
-import { KnownRandom } from '../../support/protocols/vmess/harness.ts';
+import { KnownRandom } from '../../support/known-random.ts';
 import { hex, type FuzzTarget } from './target.ts';
 
 const QUIC_CODES = new Set<number>(Object.values(TransportErrorCode));

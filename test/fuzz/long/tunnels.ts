@@ -78,7 +78,8 @@ import {
   fnv1a,
   type RequestHeader,
 } from '../../../src/protocols/vmess/wire.ts';
-import { ID, KnownRandom } from '../../support/protocols/vmess/harness.ts';
+import { KnownRandom } from '../../support/known-random.ts';
+import { ID } from '../../support/protocols/vmess/harness.ts';
 import { readFromLink, sameHoweverSplit, shown } from './stream-outcome.ts';
 import { hex, textSamples, type FuzzTarget } from './target.ts';
 

@@ -17,9 +17,9 @@ import { carrierOf, EchoDispatcher, type InboundFixture } from './socks/harness.
 export function serverOf(
   create: (context: InboundContext) => InboundHandler,
   tag = 'in',
+  clock = new ManualClock(),
 ): InboundFixture {
   const dispatcher = new EchoDispatcher();
-  const clock = new ManualClock();
   const context = inboundContext(tag, { dispatcher, clock });
   const session = {
     id: 1,
@@ -43,8 +43,8 @@ export interface ClientFixture {
 export function clientOf(
   create: (context: OutboundContext) => Outbound,
   dial?: OutboundContext['dial'],
+  clock = new ManualClock(),
 ): ClientFixture {
-  const clock = new ManualClock();
   const dialled: ByteLink[] = [];
   const outbound = create({
     tag: 'out',

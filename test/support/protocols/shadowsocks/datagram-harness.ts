@@ -12,7 +12,8 @@ import { METHODS, type MethodName } from '../../../../src/protocols/shadowsocks/
 import type { DatagramCodec } from '../../../../src/protocols/shadowsocks/packets.ts';
 import type { ShadowsocksInboundSettings } from '../../../../src/protocols/shadowsocks/settings.ts';
 import { ManualClock } from '../../manual-clock.ts';
-import { clientAt, keyFor, KnownRandom, server, sessionOf } from './harness.ts';
+import { clientAt, keyFor, server, sessionOf } from './harness.ts';
+import { KnownRandom } from '../../known-random.ts';
 
 export const ELSEWHERE: Endpoint = { host: '198.51.100.4', port: 1234 };
 

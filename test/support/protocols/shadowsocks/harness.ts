@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
-import { hash } from 'node:crypto';
 import { atOnce } from '../../../../src/net/time/turns.ts';
-import type { RandomSource } from '../../../../src/crypto/random-source.ts';
 import { asError } from '../../../../src/errors.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
 import type { Endpoint } from '../../../../src/net/addresses/address.ts';
@@ -11,12 +9,9 @@ import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { KeptObjects } from '../../../../src/collections/kept-objects.ts';
 import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
 import type {
-  Dispatcher,
   InboundHandler,
   Outbound,
   OutboundContext,
-  PacketRequest,
-  StreamRequest,
 } from '../../../../src/protocols/contract.ts';
 import { createShadowsocksInbound } from '../../../../src/protocols/shadowsocks/inbound.ts';
 import { METHODS, type MethodName } from '../../../../src/protocols/shadowsocks/methods.ts';
@@ -24,6 +19,8 @@ import { ShadowsocksOutbound } from '../../../../src/protocols/shadowsocks/outbo
 import type { ShadowsocksInboundSettings } from '../../../../src/protocols/shadowsocks/settings.ts';
 import type { Session } from '../../../../src/tracker/session.ts';
 import { ManualClock } from '../../manual-clock.ts';
+import { KnownRandom } from '../../known-random.ts';
+import { EchoDispatcher } from '../socks/harness.ts';
 import { inboundContext } from '../inbound-context.ts';
 
 export const METHOD_NAMES = Object.keys(METHODS) as MethodName[];
@@ -34,67 +31,6 @@ export const WITH_IDENTITIES = METHOD_NAMES.filter((name) => METHODS[name].ident
 /** A key of the method's length, in base64. */
 export const keyFor = (method: MethodName, byte: number): string =>
   Buffer.alloc(METHODS[method].keyLength, byte).toString('base64');
-
-/** Predictable bytes, the same in every run. */
-export class KnownRandom implements RandomSource {
-  readonly #seed: string;
-  #count = 0;
-
-  constructor(seed: string) {
-    this.#seed = seed;
-  }
-
-  bytes(length: number): Buffer {
-    const bytes = Buffer.alloc(length);
-    this.fill(bytes);
-    return bytes;
-  }
-
-  fill(target: Uint8Array): void {
-    for (let at = 0; at < target.length; at += 32) {
-      const block = hash('sha256', `${this.#seed} ${this.#count++}`, 'buffer');
-      target.set(block.subarray(0, target.length - at), at);
-    }
-  }
-
-  below(limit: number): number {
-    return this.bytes(4).readUInt32BE() % limit;
-  }
-}
-
-/** Echoes streams and packets, and records the requests. */
-export class EchoDispatcher implements Dispatcher {
-  readonly streams: StreamRequest[] = [];
-  readonly associations: PacketRequest[] = [];
-  /** Sent first on every stream. */
-  banner = '';
-
-  async stream(request: StreamRequest): Promise<void> {
-    this.streams.push(request);
-    const link = await request.accept();
-    if (this.banner !== '') await link.write(Buffer.from(this.banner));
-    for (;;) {
-      const chunk = await link.read();
-      if (!chunk) break;
-      await link.write(chunk);
-    }
-    await link.closeWrite();
-  }
-
-  async packets(request: PacketRequest): Promise<void> {
-    this.associations.push(request);
-    const { client } = request;
-    try {
-      for (;;) {
-        const packet = await client.receive();
-        if (!packet) return;
-        client.send(packet);
-      }
-    } catch {
-      // The contract: an association that fails has ended.
-    }
-  }
-}
 
 export const clientAt: Endpoint = { host: '192.0.2.7', port: 50_000 };
 export const SITE: Endpoint = { host: 'example.com', port: 443 };

@@ -168,15 +168,7 @@ export const carrierOf = (
   remote: Endpoint | undefined = { host: '127.0.0.1', port: 1080 },
 ): Carrier => ({ link, wire: noWire, remote, local: { host: '127.0.0.1', port: 40_000 } });
 
-/** Bytes from hexadecimal text with blanks, and from text in quotes: `05 01 03 'a.example' 0050`. */
-export function bytes(notation: string): Buffer {
-  const parts = notation.match(/'[^']*'|[0-9a-fA-F]+/g) ?? [];
-  return Buffer.concat(
-    parts.map((part) =>
-      part.startsWith("'") ? Buffer.from(part.slice(1, -1)) : Buffer.from(part, 'hex'),
-    ),
-  );
-}
+export { bytes } from '../inbounds/bytes.ts';
 
 export const neverAborted = (): { signal: AbortSignal } => ({
   signal: new AbortController().signal,

@@ -14,7 +14,7 @@ import {
 import { BodyLink } from '../../../../src/protocols/vmess/body/body.ts';
 import { BodyOpener, BodySealer } from '../../../../src/protocols/vmess/body/body-chunks.ts';
 import { requestKeys, responseKeys } from '../../../../src/protocols/vmess/body/body-keys.ts';
-import { KnownRandom } from '../../../support/protocols/vmess/harness.ts';
+import { KnownRandom } from '../../../support/known-random.ts';
 import { readAll } from '../../../support/read-link.ts';
 
 const CHUNKS = 1_500;

@@ -12,10 +12,10 @@ import {
   FakeSessions,
   FakeSocket,
 } from '../../../support/protocols/shadowsocks/datagram-harness.ts';
+import { KnownRandom } from '../../../support/known-random.ts';
 import {
   clientAt,
   keyFor,
-  KnownRandom,
   METHOD_NAMES,
   server,
   settle,

@@ -16,7 +16,7 @@ import {
   BodySealer,
   LONGEST_DATAGRAM,
 } from '../../../../src/protocols/vmess/body/body-chunks.ts';
-import { KnownRandom } from '../../../support/protocols/vmess/harness.ts';
+import { KnownRandom } from '../../../support/known-random.ts';
 
 const IV = Buffer.from('0123456789abcdef');
 const KEY = Buffer.from('74f98a1a68a6eef54f359bfc5d5a2547', 'hex');

@@ -26,7 +26,8 @@ import {
 } from '../../../../src/protocols/vmess/wire.ts';
 import { userKey } from '../../../../src/protocols/vmess/header/auth-id.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { ID, KnownRandom } from '../../../support/protocols/vmess/harness.ts';
+import { KnownRandom } from '../../../support/known-random.ts';
+import { ID } from '../../../support/protocols/vmess/harness.ts';
 
 const KEY = userKey(ID);
 const HEADER: RequestHeader = {

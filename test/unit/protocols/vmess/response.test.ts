@@ -14,7 +14,7 @@ import {
   sealLength,
 } from '../../../../src/protocols/vmess/header/header-seal.ts';
 import { ResponseDecoder, sealResponse } from '../../../../src/protocols/vmess/header/response.ts';
-import { KnownRandom } from '../../../support/protocols/vmess/harness.ts';
+import { KnownRandom } from '../../../support/known-random.ts';
 
 const TERMS: BodyTerms & { readonly answer: number } = {
   iv: Buffer.alloc(16, 1),

@@ -2,12 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import {
-  connectTo,
-  inbound,
-  neverAborted,
-  outbound,
-} from '../../../support/protocols/vmess/harness.ts';
+import { connectTo, neverAborted } from '../../../support/protocols/socks/harness.ts';
+import { inbound, outbound } from '../../../support/protocols/vmess/harness.ts';
 import { readAll, readExactly } from '../../../support/read-link.ts';
 import { ACCEPTED_BY_V2RAY, SENT_BY_OTHERS } from '../../../support/protocols/vmess/transcripts.ts';
 
@@ -16,7 +12,7 @@ describe('what v2ray accepted', () => {
     test(`is what an outbound sends, and what v2ray answered is read: ${security}`, async () => {
       const [near, far] = linkPair();
       const clock = new ManualClock(0, seconds * 1000);
-      const { outbound: out } = outbound(() => near, { security, clock, seed: security });
+      const { outbound: out } = outbound(near, { security, clock, seed: security });
       const link = await out.connect({ host: '127.0.0.1', port }, neverAborted());
       await link.write(Buffer.from('hello'));
       await link.closeWrite();
@@ -26,7 +22,7 @@ describe('what v2ray accepted', () => {
     });
 
     test(`is accepted by an inbound: ${security}`, async () => {
-      const fixture = inbound(undefined, new ManualClock(0, seconds * 1000));
+      const fixture = inbound(new ManualClock(0, seconds * 1000));
       const { client, served } = connectTo(fixture);
       for (const part of request) await client.write(Buffer.from(part, 'hex'));
       await readAll(client);
@@ -42,7 +38,7 @@ describe('what other clients send', () => {
     const said = Buffer.from(bytes, 'hex');
 
     test(`is accepted once: ${peer}, ${security}`, async () => {
-      const fixture = inbound(undefined, new ManualClock(0, seconds * 1000));
+      const fixture = inbound(new ManualClock(0, seconds * 1000));
       const first = connectTo(fixture);
       await first.client.write(said);
       // The header of the answer, the echo in a chunk of at least 2 + 16 bytes.
@@ -60,7 +56,7 @@ describe('what other clients send', () => {
 
     for (const skew of [-121, 122]) {
       test(`is refused when clocks are ${skew} s apart: ${peer}, ${security}`, async () => {
-        const fixture = inbound(undefined, new ManualClock(0, (seconds + skew) * 1000));
+        const fixture = inbound(new ManualClock(0, (seconds + skew) * 1000));
         const { client, served } = connectTo(fixture);
         await client.write(said);
         await client.closeWrite();

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { AssociationTable } from '../../../../../src/protocols/shadowsocks/associations/association-table.ts';
 import type { DatagramCodec } from '../../../../../src/protocols/shadowsocks/packets.ts';
 import type { KeyedUser } from '../../../../../src/protocols/shadowsocks/shadowsocks-users.ts';
+import { EchoDispatcher } from '../../../../support/protocols/socks/harness.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
 import { inboundContext } from '../../../../support/protocols/inbound-context.ts';
 import {
@@ -13,7 +14,6 @@ import {
 } from '../../../../support/protocols/shadowsocks/datagram-harness.ts';
 import {
   clientAt,
-  EchoDispatcher,
   keyFor,
   settle,
   SITE,
