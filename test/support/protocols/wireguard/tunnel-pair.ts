@@ -26,6 +26,19 @@ export interface SentDatagram {
 }
 
 const ROOM = 65_536;
+/** Other bytes before and after a datagram, which stay as they are. */
+const AROUND = 100;
+const OTHER_BYTE = 0xa5;
+
+/** A copy of the datagram of `length` bytes in memory, of which it may use `room`. */
+function takenOut(buffer: Uint8Array, length: number, room = length): Uint8Array {
+  const end = AROUND + room;
+  for (const around of [buffer.subarray(0, AROUND), buffer.subarray(end, end + AROUND)]) {
+    assert.ok(around.every((byte) => byte === OTHER_BYTE));
+  }
+  return Uint8Array.from(buffer.subarray(AROUND, AROUND + length));
+}
+
 /** Of all tunnels here, or more: padding needs no more room. */
 const MTU = 65_000;
 
@@ -38,6 +51,7 @@ export class TunnelEnd implements TunnelOutput {
   readonly trace: TraceEvent[] = [];
   address: IpEndpoint;
   isFull = false;
+  #reserved = 0;
 
   constructor(tunnel: (end: TunnelEnd) => Tunnel, address: IpEndpoint) {
     this.address = address;
@@ -45,11 +59,15 @@ export class TunnelEnd implements TunnelOutput {
   }
 
   reserve(bytes: number): number {
-    return this.isFull || bytes > ROOM ? -1 : 0;
+    if (this.isFull || bytes > ROOM - 2 * AROUND) return -1;
+    this.buffer.fill(OTHER_BYTE, 0, AROUND + bytes + AROUND);
+    this.#reserved = bytes;
+    return AROUND;
   }
 
   commit(length: number, destination: IpEndpoint): void {
-    const bytes = this.buffer.slice(0, length);
+    assert.ok(length <= this.#reserved);
+    const bytes = takenOut(this.buffer, length, this.#reserved);
     this.sent.push({ bytes, from: this.address, to: copyEndpoint(destination) });
   }
 
@@ -109,12 +127,13 @@ export class TunnelPair {
   send(end: TunnelEnd, packet: number | Uint8Array): void {
     const bytes = typeof packet === 'number' ? new Uint8Array(packet).fill(0x45) : packet;
     // A Buffer, as sockets have: its `slice` does not copy.
-    const buffer = Buffer.alloc(datagramSize(bytes.length, MTU));
-    buffer.set(bytes, DataOffset.packet);
-    const length = end.tunnel.send(buffer, 0, bytes.length, this.now);
+    const room = datagramSize(bytes.length, MTU);
+    const buffer = Buffer.alloc(AROUND + room + AROUND, OTHER_BYTE);
+    buffer.set(bytes, AROUND + DataOffset.packet);
+    const length = end.tunnel.send(buffer, AROUND, bytes.length, this.now);
     if (length > 0) {
       end.sent.push({
-        bytes: Uint8Array.from(buffer.subarray(0, length)),
+        bytes: takenOut(buffer, length, room),
         from: end.address,
         to: copyEndpoint(end.tunnel.endpoint),
       });
