@@ -102,7 +102,7 @@ export interface InboundContext {
  * The protocol of an inbound: reads requests from accepted carriers.
  *
  * The engine owns listeners and sessions: a handler owns no socket, so that it can be replaced while live carriers
- * continue with the handler that they started with.
+ * continue with the handler that they started with. Checked by `test/conformance/inbound.ts`.
  */
 export interface InboundHandler {
   /** The accounts of the inbound's clients; left out where clients have none. */
@@ -278,7 +278,7 @@ export interface OutboundContext {
   dial(options: DialOptions): Promise<Carrier>;
 }
 
-/** Connects to destinations. Checked by `test/conformance/outbound.ts`. */
+/** Connects to destinations. Checked by `test/conformance/outbound.ts` and `outbound-pair.ts`. */
 export interface Outbound {
   /**
    * Connects to a destination.

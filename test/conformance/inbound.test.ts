@@ -1,3 +1,6 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { protocolNames } from '../../src/protocols/registry.ts';
 import { METHODS, type MethodName } from '../../src/protocols/shadowsocks/methods.ts';
 import { httpConnect } from '../support/protocols/inbounds/http.ts';
 import { shadowsocks } from '../support/protocols/inbounds/shadowsocks.ts';
@@ -31,3 +34,11 @@ for (const method of [
 ] as const) {
   inboundConformance(`Shadowsocks ${method} with users`, shadowsocks(method, { hasUsers: true }));
 }
+
+/** Those whose listener owns its sessions, and which take no carriers: `session-listener.ts` is their contract. */
+const WITH_SESSIONS = ['hysteria2', 'hysteria', 'hy2', 'tun'];
+
+test('every protocol that serves carriers is among them', () => {
+  const tested = ['http', 'shadowsocks', 'socks', 'trojan', 'vless', 'vmess'];
+  assert.deepEqual(protocolNames('inbound').toSorted(), [...tested, ...WITH_SESSIONS].toSorted());
+});

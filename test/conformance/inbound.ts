@@ -749,7 +749,9 @@ export function inboundConformance(name: string, harness: InboundHarness, only?:
         const once = rig.connect();
         once.write(first.slice());
         await settle();
-        rig.engine.origins[0]?.write(text('x'.repeat(500)));
+        // What would be an address of SOCKS in a request.
+        rig.engine.origins[0]?.write(Buffer.of(1, 192, 0, 2, 7, 0, 80));
+        rig.engine.origins[0]?.write(Buffer.alloc(500));
         await settle();
         const response = once.received;
         once.link.destroy();
