@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { keepCompiled } from '../support/process/keep-compiled.ts';
 import { chooseCells, isForTable } from '../support/matrix/chosen.ts';
+import { globalSetup as startWeirOnce } from '../support/process/around.ts';
 import { RESULTS, resultsIn } from '../support/matrix/result.ts';
 import { circumstances, tables } from '../support/matrix/table.ts';
 
@@ -21,7 +21,7 @@ const END = '<!-- end of the table -->';
 const own = mkdtempSync(join(tmpdir(), 'weir-interop-'));
 
 export async function globalSetup(): Promise<void> {
-  await keepCompiled(join(own, 'compiled'));
+  await startWeirOnce();
   const results = join(own, 'results');
   mkdirSync(results);
   process.env[RESULTS] ??= results;

@@ -186,6 +186,21 @@ test('a test that starts no process fails at its first attempt', async () => {
   assert.equal(result.code, 1);
 });
 
+test('an uncaught error fails its file where promises are not followed to their tests', async () => {
+  const late =
+    'await new Promise((end) => setTimeout(() => { setImmediate(end); throw new Error("late"); }));';
+  const files = {
+    'a.test.mjs': `describe('all', () => { test('one', async () => { await null; ${late} }); test('two', () => {}); });`,
+  };
+  const result = await runSuite(files, { kind: 'strict' });
+  assert.match(
+    result.stdout,
+    /^▶ all\n {2}✔ one .*\n {2}✔ two .*\n✔ all .*\nℹ Error: .*"Error: late"/m,
+  );
+  assert.equal(countsOf(result), '3 tests, 2 pass, 1 fail, 0 cancelled, 0 skipped, 0 flaky');
+  assert.equal(result.code, 1);
+});
+
 test('files that share a process are counted together, and named when it crashes', async () => {
   const passing = "test('one', () => {});";
   const failing = "test('two', () => { throw new Error(); });";

@@ -49,7 +49,12 @@ const TOGETHER = join(import.meta.dirname, 'together.ts');
  */
 export async function runFiles(
   files: readonly string[],
-  { testSeconds, fileSeconds, env = {} }: Pick<Suite, 'testSeconds' | 'fileSeconds' | 'env'>,
+  {
+    testSeconds,
+    fileSeconds,
+    env = {},
+    nodeArgs = [],
+  }: Pick<Suite, 'testSeconds' | 'fileSeconds' | 'env' | 'nodeArgs'>,
   interrupted?: AbortSignal,
 ): Promise<FileRun> {
   const began = performance.now();
@@ -60,6 +65,7 @@ export async function runFiles(
     timeout: testSeconds * 1000,
     signal: interrupted ? AbortSignal.any([limit, interrupted]) : limit,
     env: { ...process.env, ...env },
+    execArgv: [...nodeArgs],
   });
   for await (const event of stream) collector.add(event as TestEvent);
   const name = files.join(' ');

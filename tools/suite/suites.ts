@@ -1,5 +1,6 @@
 import { globSync } from 'node:fs';
-import { matchesGlob } from 'node:path';
+import { join, matchesGlob } from 'node:path';
+import { pathToFileURL } from 'node:url';
 
 /** How the test files of one suite are run. */
 export interface Suite {
@@ -18,12 +19,32 @@ export interface Suite {
   readonly around?: string;
   /** Variables of the processes of its files. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Options of node for them. */
+  readonly nodeArgs?: readonly string[];
 }
 
+/** Node's compile cache of all runs: modules are neither stripped of types nor compiled again. */
+const COMPILED = { NODE_COMPILE_CACHE: join(import.meta.dirname, '../../out/compiled') };
 /** Every use of a descriptor is checked, and a lost event fails the test that met it: test/checked.env. */
-const CHECKED = { WEIR_IO_CHECK: '1' };
-const COMPILED = 'support/process/around.ts';
+const CHECKED = { ...COMPILED, WEIR_IO_CHECK: '1' };
+/** Starts one Weir, whose modules the others then have from the cache: a process that is killed adds none. */
+const STARTED = 'support/process/around.ts';
+/** The tests are the work of the process: to collect garbage often, or in threads, takes a tenth more of it. */
+const SELDOM_COLLECTED = [
+  '--single-threaded-gc',
+  '--min-semi-space-size=16',
+  '--max-semi-space-size=64',
+] as const;
+const IN_PROCESS = {
+  startsProcesses: false,
+  env: CHECKED,
+  nodeArgs: [
+    `--import=${pathToFileURL(join(import.meta.dirname, 'untracked.ts')).href}`,
+    ...SELDOM_COLLECTED,
+  ],
+} as const;
 const INTEROP = {
+  env: COMPILED,
   around: 'interop/around.ts',
   width: 2,
   startsProcesses: true,
@@ -37,26 +58,23 @@ export const SUITES = {
     together: 80,
     testSeconds: 120,
     fileSeconds: 240,
-    startsProcesses: false,
-    env: CHECKED,
+    ...IN_PROCESS,
+    // Files are loaded while tests run: which they belong to is seen by their promises.
+    nodeArgs: SELDOM_COLLECTED,
   },
   'unit-slow': {
     files: ['unit/**/*.slow.test.ts'],
     width: 2,
     testSeconds: 120,
     fileSeconds: 240,
-    startsProcesses: false,
-    around: COMPILED,
-    env: CHECKED,
+    ...IN_PROCESS,
   },
   conformance: {
     files: ['conformance/*.test.ts'],
     width: 2,
     testSeconds: 120,
     fileSeconds: 180,
-    startsProcesses: false,
-    around: COMPILED,
-    env: CHECKED,
+    ...IN_PROCESS,
   },
   scenarios: {
     files: ['scenarios/**/*.test.ts'],
@@ -64,7 +82,7 @@ export const SUITES = {
     testSeconds: 120,
     fileSeconds: 240,
     startsProcesses: true,
-    around: COMPILED,
+    around: STARTED,
     env: CHECKED,
   },
   /** The same flows on the sockets of Node.js alone, as on systems other than Linux. */
@@ -74,6 +92,7 @@ export const SUITES = {
     testSeconds: 60,
     fileSeconds: 120,
     startsProcesses: true,
+    around: STARTED,
     env: { ...CHECKED, WEIR_IO: 'node' },
   },
   browser: {
@@ -82,6 +101,8 @@ export const SUITES = {
     testSeconds: 120,
     fileSeconds: 240,
     startsProcesses: true,
+    around: STARTED,
+    env: COMPILED,
   },
   interop: {
     ...INTEROP,

@@ -1,13 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { SUITES } from '../../../tools/suite/suites.ts';
 import { keepCompiled } from './keep-compiled.ts';
 
-/** Before and after all test files of `npm test`, which are processes of their own. */
-
-/** What lasts as long as the run. */
-const own = mkdtempSync(join(tmpdir(), 'weir-compiled-'));
-
-export const globalSetup = (): Promise<void> => keepCompiled(own);
-
-export const globalTeardown = (): void => rmSync(own, { recursive: true, force: true });
+/** Before the files of a suite, which are processes of their own and start Weir. */
+export const globalSetup = (): Promise<void> =>
+  keepCompiled(SUITES.scenarios.env.NODE_COMPILE_CACHE);

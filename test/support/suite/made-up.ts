@@ -1,4 +1,5 @@
 import { hasPassed, runSuite } from '../../../tools/suite/run-suite.ts';
+import { SUITES } from '../../../tools/suite/suites.ts';
 
 /**
  * Runs the test files named as a suite that starts processes (`process`), one that does not (`strict`),
@@ -12,5 +13,6 @@ const suite = {
   // Only files that never end need it.
   fileSeconds: Number(process.env['WEIR_FILE_SECONDS'] ?? 60),
   startsProcesses: kind === 'process',
+  nodeArgs: kind === 'strict' ? SUITES.conformance.nodeArgs : [],
 };
 if (!hasPassed(await runSuite(suite, files, process.stdout))) process.exitCode = 1;
