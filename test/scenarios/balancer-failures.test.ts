@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { API, Control } from '../support/process/control.ts';
 import { freedom, proxyOut, socksIn } from '../support/process/config.ts';
 import { Weir } from '../support/process/weir.ts';
@@ -50,15 +50,22 @@ const BROKEN: Readonly<Record<string, () => Promise<Origin>>> = {
 };
 
 describe('a failover group whose first member', () => {
+  /** The second member's server, by each way. */
+  let live: Weir;
+  before(async () => {
+    live = await Weir.start(
+      WAYS.map((way) => weirIn(way, { tag: wayTitle(way) })).join('') + freedom(),
+    );
+  });
+  after(() => live[Symbol.asyncDispose]());
+  const second = (way: Way): string => weirOut(way, live.address(wayTitle(way)), { tag: 'second' });
+
   for (const way of WAYS) {
     test(`refuses, by ${wayTitle(way)}, serves every flow by the second`, async () => {
       await using echo = await echoServer();
       await using datagrams = await udpEcho();
-      await using live = await Weir.start(weirIn(way, { tag: 'in' }) + freedom());
       const dying = await tcpServer((socket) => void socket.resume());
-      const control = await startGroup(
-        weirOut(way, dying, { tag: 'first' }) + weirOut(way, live.address('in'), { tag: 'second' }),
-      );
+      const control = await startGroup(weirOut(way, dying, { tag: 'first' }) + second(way));
       await using _weir = control.weir;
       await dying[Symbol.asyncDispose]();
 
@@ -95,12 +102,8 @@ describe('a failover group whose first member', () => {
     for (const way of WAYS.filter(({ carrier, login }) => carrier ?? login)) {
       test(`is one ${what}, by ${wayTitle(way)}, serves every flow by the second`, async () => {
         await using echo = await echoServer();
-        await using live = await Weir.start(weirIn(way, { tag: 'in' }) + freedom());
         await using broken = await start();
-        const control = await startGroup(
-          weirOut(way, broken, { tag: 'first' }) +
-            weirOut(way, live.address('in'), { tag: 'second' }),
-        );
+        const control = await startGroup(weirOut(way, broken, { tag: 'first' }) + second(way));
         await using _weir = control.weir;
         for (let i = 0; i < 3; i++) {
           const socket = await socksConnect(control.weir.address('socks'), echo.target);
@@ -116,12 +119,11 @@ describe('a failover group whose first member', () => {
   for (const way of [WAYS[0], WAYS[1]] as readonly Way[]) {
     test(`rejects the password, by ${wayTitle(way)}, serves every flow by the second`, async () => {
       await using echo = await echoServer();
-      await using live = await Weir.start(weirIn(way, { tag: 'in' }) + freedom());
-      const server = live.address('in');
-      const control = await startGroup(
-        weirOut(way, server, { tag: 'first', settings: 'user = "mia"\npass = "wrong"' }) +
-          weirOut(way, server, { tag: 'second' }),
-      );
+      const first = weirOut(way, live.address(wayTitle(way)), {
+        tag: 'first',
+        settings: 'user = "mia"\npass = "wrong"',
+      });
+      const control = await startGroup(first + second(way));
       await using _weir = control.weir;
       await roundTrip(await socksConnect(control.weir.address('socks'), echo.target), 'hello');
       assert.match(control.lines.join('\n'), /outbound first was not reached: .*reject/);

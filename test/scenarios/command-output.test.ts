@@ -131,12 +131,22 @@ function invocation(name: string): readonly string[] {
   return words();
 }
 
-/** Runs a command in a shell that replaces some of its streams, to its end. */
-async function redirected(words: readonly string[], redirections: string, input = '', first = ':') {
+/**
+ * Runs a command in a shell that replaces some of its streams, to its end.
+ *
+ * @param first a command of the shell before it, such as a limit
+ */
+async function redirected(
+  words: readonly string[],
+  redirections: string,
+  input = '',
+  first?: string,
+) {
   const source = await sourceOf(input);
   await using child = weirCommand(words, {
-    wrap: ['sh', '-c', `${first}; exec "$@" < ${source} ${redirections}`, 'sh'],
-    env: { NODE_DISABLE_COMPILE_CACHE: '1' },
+    wrap: ['sh', '-c', `${first ?? ':'}; exec "$@" < ${source} ${redirections}`, 'sh'],
+    // The files of Node's cache would be cut by a limit as well.
+    ...(first !== undefined && { env: { NODE_DISABLE_COMPILE_CACHE: '1' } }),
   });
   const { code, signal } = await within(child.exited, `the end of ${child.name}`);
   return { code, signal, stdout: child.stdout, stderr: child.stderr };

@@ -60,7 +60,11 @@ async function run(words: readonly string[], cwd: string, room: number | 'unlimi
   await using child = weirCommand(words, {
     cwd,
     wrap: ['sh', '-c', `ulimit -f ${room}; exec "$@"`, 'sh'],
-    env: { NODE_DISABLE_COMPILE_CACHE: '1', XDG_RUNTIME_DIR: folder.path },
+    env: {
+      XDG_RUNTIME_DIR: folder.path,
+      // The limit would cut the files of Node's cache as well.
+      ...(room !== 'unlimited' && { NODE_DISABLE_COMPILE_CACHE: '1' }),
+    },
   });
   child.stdin.end();
   const { code } = await within(child.exited, `the end of ${child.name}`);
