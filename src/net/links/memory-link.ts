@@ -1,6 +1,6 @@
 import { LinkClosedError } from '../errors.ts';
 import { CHUNK_COST } from '../bounds/limits.ts';
-import { systemClock } from '../time/clock.ts';
+import { systemClock, type Clock } from '../time/clock.ts';
 import { DelayedReset } from './delayed-reset.ts';
 import type { ByteLink } from './link.ts';
 import { ReadQueue } from './read-queue.ts';
@@ -13,10 +13,12 @@ const HIGH_WATER_MARK = 64 * 1024;
  *
  * An inbound that is itself an endpoint (the HTTP proxy as the client of an origin) passes one end to
  * the dispatcher and keeps the other; tests use pairs instead of sockets.
+ *
+ * @param clock of resets that wait for a reader.
  */
-export function linkPair(): [ByteLink, ByteLink] {
-  const left = new MemoryLink();
-  const right = new MemoryLink();
+export function linkPair(clock: Clock = systemClock): [ByteLink, ByteLink] {
+  const left = new MemoryLink(clock);
+  const right = new MemoryLink(clock);
   left.join(right);
   right.join(left);
   return [left, right];
@@ -26,6 +28,7 @@ class MemoryLink implements ByteLink {
   readonly closed: Promise<Error | undefined>;
   readonly #queue = new ReadQueue<Uint8Array>();
   readonly #resolveClosed: (cause: Error | undefined) => void;
+  readonly #clock: Clock;
   #peer!: MemoryLink; // set by linkPair before either end is handed out
   #queuedCost = 0;
   #drain: PromiseWithResolvers<void> | undefined;
@@ -36,7 +39,8 @@ class MemoryLink implements ByteLink {
   #failure: Error | undefined;
   #reset: DelayedReset | undefined;
 
-  constructor() {
+  constructor(clock: Clock) {
+    this.#clock = clock;
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
     this.closed = promise;
     this.#resolveClosed = resolve;
@@ -96,7 +100,7 @@ class MemoryLink implements ByteLink {
     const peer = this.#peer;
     peer.#fail(cause);
     peer.#reset = new DelayedReset(
-      systemClock,
+      this.#clock,
       () => (peer.#destroyed ? 0 : peer.#queuedCost),
       () => peer.#end(cause, true),
     );

@@ -183,6 +183,7 @@ export interface Proxy {
 export function startProxy(
   settings: Partial<HttpInboundSettings> = {},
   context: Partial<InboundContext> = {},
+  linkClock?: ManualClock,
 ): Proxy {
   const dispatcher = new ScriptedDispatcher();
   const inbound = atOnce(
@@ -191,7 +192,7 @@ export function startProxy(
       inboundContext('http-in', { dispatcher, clock: dispatcher.clock }, context),
     ),
   );
-  const [client, server] = linkPair();
+  const [client, server] = linkPair(linkClock);
   const served = inbound.serve(carrierOf(server), session).then(
     () => undefined,
     (error: unknown) => (error instanceof Error ? error : new Error(String(error))),

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { DialError, LinkClosedError } from '../../../../src/net/errors.ts';
-import { HANDSHAKE_MS } from '../../../../src/net/time/time-limits.ts';
+import { HANDSHAKE_MS, RESET_DELAY_MS } from '../../../../src/net/time/time-limits.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
 import {
   EMPTY,
   exchange,
@@ -327,8 +328,8 @@ describe('a client connection', () => {
 
 describe('a client that does not read', () => {
   /** A response that fills what lies between, and of which more is to come. */
-  async function stalled() {
-    const proxy = startProxy();
+  async function stalled(linkClock?: ManualClock) {
+    const proxy = startProxy({}, {}, linkClock);
     const { client, dispatcher } = proxy;
     await client.send(GET);
     const origin = await dispatcher.origin();
@@ -350,9 +351,11 @@ describe('a client that does not read', () => {
   });
 
   test('is reset when the origin is', async () => {
-    const { client, dispatcher, served, origin } = await stalled();
+    const clock = new ManualClock();
+    const { client, dispatcher, served, origin } = await stalled(clock);
     origin.link.destroy(new Error('reset by the origin'));
     assert.match(String(await served), /reset by the origin/);
+    clock.advance(RESET_DELAY_MS);
     assert.match(String(await client.link.closed), /reset by the origin/);
     assert.equal(dispatcher.live, 0);
   });
