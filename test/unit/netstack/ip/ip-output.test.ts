@@ -188,15 +188,6 @@ describe('a packet beyond its MTU', () => {
     }
   });
 
-  test('may be the largest', () => {
-    for (const [local, remote] of ENDS) {
-      const device = new Device();
-      const size = largestTransport(remote) - 8;
-      send(outputTo(device), local, remote, pattern(size), { mtu: 1400 });
-      assert.deepEqual(received(device, 1400), pattern(size));
-    }
-  });
-
   test('has an identification of its own', () => {
     const device = new Device();
     const output = outputTo(device);
