@@ -1,10 +1,10 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { hostPort, portOf, type Address } from '../support/data/address.ts';
-import { webServer } from '../support/peers/servers.ts';
+import { webServer, type Origin } from '../support/peers/servers.ts';
 import { freePort } from '../support/ports.ts';
 import { runWeir, Weir } from '../support/process/weir.ts';
 import { bothWays } from '../support/programs/exchange.ts';
@@ -146,18 +146,25 @@ const titleOf = ({ way, server }: (typeof NODES)[number]): string =>
   `${wayTitle(way)} to ${server}`.replaceAll(',', '');
 
 describe('a page loads through a server imported from Clash', () => {
+  const servers = new AsyncDisposableStack();
+  const nodes: RunningNode[] = [];
+  let web: Origin;
+  before(async () => {
+    web = servers.use(await webServer());
+    for (const node of NODES) {
+      const { server: end, needs } = PROGRAMS[node.server];
+      if (without(...needs.server)) continue;
+      const server = servers.use(await end(node.way));
+      nodes.push({ name: titleOf(node), way: node.way, server, port: await freePort() });
+    }
+  });
+  after(() => servers.disposeAsync());
+
   for (const form of ['one file', 'two files'] as const) {
     test(`as ${form}`, { timeout: 170_000 }, async (t) => {
       await using stack = new AsyncDisposableStack();
       const folder = mkdtempSync(join(tmpdir(), 'weir-imported-'));
       stack.defer(() => rmSync(folder, { recursive: true }));
-      const web = stack.use(await webServer());
-      const present = NODES.filter(({ server }) => !without(...PROGRAMS[server].needs.server));
-      const nodes: RunningNode[] = [];
-      for (const node of present) {
-        const server = stack.use(await PROGRAMS[node.server].server(node.way));
-        nodes.push({ name: titleOf(node), way: node.way, server, port: await freePort() });
-      }
       const file = join(folder, 'clash.yaml');
       writeFileSync(file, documentOf(nodes));
       const output = form === 'one file' ? [] : ['--output', folder];

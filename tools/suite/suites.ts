@@ -46,7 +46,8 @@ const IN_PROCESS = {
 const INTEROP = {
   env: COMPILED,
   around: 'interop/around.ts',
-  width: 2,
+  // Its files wait for half of their time.
+  width: 4,
   startsProcesses: true,
 } as const;
 
