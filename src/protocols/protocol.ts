@@ -17,7 +17,8 @@ import type {
  */
 export interface SettingsFiles {
   /**
-   * The content of a file. Callers must not catch its errors: one of them reports that the file is still to be read.
+   * Returns the content of a file. Callers must not catch its errors: one of them reports that the file is still to be
+   * read.
    *
    * @param path relative to the same directory as all paths of the configuration
    * @param failure beginning of the message when the file cannot be read, before the path and the reason: `cannot read
@@ -74,7 +75,7 @@ interface InboundSide<Settings> {
    */
   settings(table: TableNode, context: InboundSettingsContext): Settings;
   /**
-   * The accounts in the settings, as plain data: reloads report changes of them separately. `undefined` without
+   * Returns the accounts in the settings, as plain data: reloads report changes of them separately. `undefined` without
    * authentication.
    */
   users(settings: Settings): readonly unknown[] | undefined;
@@ -100,8 +101,8 @@ export interface SessionProtocol<Settings> extends InboundSide<Settings> {
   /** The kind of resource that is listened on; a device has neither `listen` nor `port`. */
   readonly listens: 'udp' | 'device';
   /**
-   * The reason why `after` cannot replace `before` while sessions are live, as words before "which would end its live
-   * connections"; `undefined` when it can.
+   * Returns the reason why `after` cannot replace `before` while sessions are live, as words before "which would end
+   * its live connections"; `undefined` when it can.
    */
   restartReason(before: Settings, after: Settings): string | undefined;
   /**

@@ -79,10 +79,10 @@ const NAMES: ReadonlyMap<string, string> = new Map(
   ENTRIES.flatMap(([name, { aliases = [] }]) => [name, ...aliases].map((each) => [each, name])),
 );
 
-/** The canonical name of the protocol with this name or alias, which a Spec carries; case-sensitive. */
+/** Returns the canonical name of the protocol with this name or alias, which a Spec carries; case-sensitive. */
 export const protocolName = (name: string): string | undefined => NAMES.get(name);
 
-/** The names and aliases of the protocols that have a side. */
+/** Returns the names and aliases of the protocols that have a side. */
 export const protocolNames = (side: 'inbound' | 'outbound'): readonly string[] =>
   ENTRIES.filter(([, listing]) => listing[side]).flatMap(([name, { aliases = [] }]) => [
     name,
@@ -102,7 +102,7 @@ export const loadProtocols = (names: Iterable<string> = NAMES.values()): Promise
 export const allProtocolsLoaded = (): boolean => PROTOCOLS.isLoaded(NAMES.values());
 
 /**
- * The protocol with this name or alias; case-sensitive.
+ * Returns the protocol with this name or alias; case-sensitive.
  * @throws {RangeError} when it has not been loaded
  */
 export function findProtocol(name: string): Protocol | undefined {
@@ -110,14 +110,14 @@ export function findProtocol(name: string): Protocol | undefined {
   return canonical === undefined ? undefined : PROTOCOLS.get(canonical);
 }
 
-/** The server side of the protocol of a Spec; see `findProtocol`. */
+/** Returns the server side of the protocol of a Spec; see `findProtocol`. */
 export function inboundProtocol(name: string): InboundProtocol<unknown> {
   const side = findProtocol(name)?.inbound;
   if (!side) throw new RangeError(`there is no inbound protocol ${name}`);
   return side;
 }
 
-/** The client side of the protocol of a Spec; see `findProtocol`. */
+/** Returns the client side of the protocol of a Spec; see `findProtocol`. */
 export function outboundProtocol(name: string): OutboundProtocol<unknown> {
   const side = findProtocol(name)?.outbound;
   if (!side) throw new RangeError(`there is no outbound protocol ${name}`);

@@ -2,11 +2,11 @@ import type { Account, AccountTable } from '../users/account-table.ts';
 import type { AuthenticatedUser } from '../users/standing.ts';
 import { valuesOf, type FieldLines } from '../../http/http1/fields.ts';
 
-/** The value of `Proxy-Authorization` for an account (RFC 7617 §2). */
+/** Returns the value of `Proxy-Authorization` for an account (RFC 7617 §2). */
 export const basicCredentials = ({ user, pass }: Account): string =>
   `Basic ${Buffer.from(`${user}:${pass}`).toString('base64')}`;
 
-/** The account that a request authenticates; `undefined` without valid `Proxy-Authorization`. */
+/** Returns the account that a request authenticates; `undefined` without valid `Proxy-Authorization`. */
 export function accountOf(
   fields: FieldLines,
   accounts: AccountTable,
@@ -21,7 +21,7 @@ export function accountOf(
 export const hasCredentials = (fields: FieldLines): boolean =>
   valuesOf(fields, 'proxy-authorization').length > 0;
 
-/** A repeated header is invalid: the next recipient might choose another of its values. */
+/** Decodes the header value. A repeated header is invalid: the next recipient might choose another of its values. */
 function decode(fields: FieldLines): Buffer | undefined {
   const [value = '', second] = valuesOf(fields, 'proxy-authorization');
   const token = /^basic +([A-Za-z0-9+/]+={0,2})$/i.exec(value)?.[1];

@@ -14,7 +14,7 @@ class Pseudonym {
   readonly text = randomBytes(8).toString('hex');
 }
 
-/** An HTTP/1.1 proxy: CONNECT, absolute-form requests and, where allowed, origin-form ones. */
+/** Creates an HTTP/1.1 proxy: CONNECT, absolute-form requests and, where allowed, origin-form ones. */
 export function* createHttpInbound(
   settings: HttpInboundSettings,
   context: InboundContext,

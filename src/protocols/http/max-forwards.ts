@@ -24,8 +24,8 @@ const SENSITIVE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The number of times that a request may still be forwarded; `undefined` without the field, or when it does not apply
- * to the method.
+ * Returns the number of times that a request may still be forwarded; `undefined` without the field, or when it does not
+ * apply to the method.
  *
  * @throws {MessageError} 400 for an invalid or repeated field: the next recipient could choose another of its values.
  */
@@ -39,7 +39,7 @@ export function hopsLeft({ method, fields }: RequestHead): number | undefined {
   return Number(value);
 }
 
-/** The head to forward for a request with `hops` left, at least 1. */
+/** Returns the head to forward for a request with `hops` left, at least 1. */
 export function withOneHopLess(head: RequestHead, hops: number): RequestHead {
   const left = String(Math.min(hops - 1, MOST));
   const fields = head.fields.map((entry) => (entry.key === KEY ? field(entry.name, left) : entry));
@@ -47,7 +47,7 @@ export function withOneHopLess(head: RequestHead, hops: number): RequestHead {
 }
 
 /**
- * The response to a TRACE or OPTIONS that must not be forwarded, as the final recipient (RFC 9110
+ * Returns the response to a TRACE or OPTIONS that must not be forwarded, as the final recipient (RFC 9110
  * §7.6.2): for TRACE the request itself (§9.3.8), for OPTIONS the supported methods (§9.3.7).
  */
 export function finalResponse(head: RequestHead, keep: boolean): Buffer {

@@ -111,7 +111,7 @@ export class OriginFlows {
     });
   }
 
-  /** The idle flow, if it has that key and is still usable; any other is retired. */
+  /** Returns the idle flow, if it has that key and is still usable; any other is retired. */
   async take(key: string): Promise<OriginFlow | undefined> {
     const idle = this.#idle;
     if (!idle) return undefined;

@@ -83,7 +83,7 @@ const isServers = (error: unknown): boolean =>
 
 class CredentialsError extends DialError {}
 
-/** The error for a proxy's response other than 2xx. */
+/** Returns the error for a proxy's response other than 2xx. */
 function rejection({ status, reason }: ResponseHead): DialError {
   const response = `${status} ${shownForeign(reason)}`.trim();
   if (status === 407) {

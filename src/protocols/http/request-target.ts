@@ -57,7 +57,7 @@ export function parseHost(value: string): TargetAuthority {
   return parseAuthority(value, DEFAULT_PORTS['http']);
 }
 
-/** A target for display: without user information. */
+/** Returns a target for display: without user information. */
 export const shownTarget = (target: string): string =>
   target.replace(/^([A-Za-z][A-Za-z0-9+.-]*:\/\/)[^/?#@]*@/, '$1');
 

@@ -33,7 +33,7 @@ export interface ClientStatement {
 export const isAuthentication = ({ method, authority, path }: Http3Request): boolean =>
   method === 'POST' && authority === AUTHORITY && path.split('?', 1)[0] === PATH;
 
-/** The request of a client that states no rate; the fields are in the order of the reference. */
+/** Returns the request of a client that states no rate; the fields are in the order of the reference. */
 export const authenticationRequest = (auth: string, random: RandomSource): Http3Request => ({
   method: 'POST',
   scheme: 'https',
@@ -53,7 +53,7 @@ export const readAuthentication = ({ fields }: Http3Request): ClientStatement =>
   receiveRate: rateOf(fields),
 });
 
-/** The response to a successful authentication, which has no body. */
+/** Returns the response to a successful authentication, which has no body. */
 export const authenticationResponse = (
   { udp, receiveRate }: ServerTerms,
   random: RandomSource,
@@ -148,7 +148,7 @@ export class Authenticator implements AcceptedAccounts {
     return matches ? secret.label : undefined;
   }
 
-  /** The server's record of an authenticated client's credential: a digest, then `:` and the user. */
+  /** Returns the server's record of an authenticated client's credential: a digest, then `:` and the user. */
   credentialOf(auth: string): string {
     const colon = this.#password === undefined ? auth.indexOf(':') : -1;
     const digest = digestOf(auth.slice(colon + 1)).toString('latin1');

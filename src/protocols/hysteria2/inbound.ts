@@ -109,8 +109,8 @@ class Hysteria2Server implements SessionServer {
 }
 
 /**
- * The tokens of stateless resets, derived from the server's private key, so that the next listener at the same address,
- * even in another process, can reset the connections of a former one.
+ * Returns the tokens of stateless resets, derived from the server's private key, so that the next listener at the same
+ * address, even in another process, can reset the connections of a former one.
  */
 const resetTokens = (privateKey: string, where: Endpoint): ResetTokens =>
   ResetTokens.withKey(

@@ -105,7 +105,7 @@ export class Hysteria2Outbound implements Outbound {
     }
   }
 
-  /** The connection of that lineage. The signal ends the wait for it, not the connection. */
+  /** Returns the connection of that lineage. The signal ends the wait for it, not the connection. */
   async #connection({ signal, origin, observe }: DialOptions): Promise<ClientConnection> {
     const group = origin ? lineageGroup(origin) : '';
     const known = this.#connections.get(group);

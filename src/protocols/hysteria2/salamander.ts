@@ -45,7 +45,7 @@ export class Salamander {
   }
 
   /**
-   * The payload, decoded in place in the memory of the argument; `undefined` when nothing follows
+   * Returns the payload, decoded in place in the memory of the argument; `undefined` when nothing follows
    * the salt.
    */
   open(datagram: Uint8Array): Uint8Array | undefined {
@@ -78,7 +78,7 @@ export class Salamander {
     }
   }
 
-  /** The key from its byte `offset` (0 to 3) on. */
+  /** Returns the key from its byte `offset` (0 to 3) on. */
   #turn(offset: number): Int32Array {
     if (offset === 0) return this.#digest;
     // All supported machines are little-endian.
@@ -91,7 +91,7 @@ export class Salamander {
     return this.#key;
   }
 
-  /** The memory as words; the datagrams of a batch share it. */
+  /** Returns the memory as words; the datagrams of a batch share it. */
   #wordsOf({ buffer }: Uint8Array): Int32Array {
     if (buffer !== this.#memory) {
       this.#memory = buffer;

@@ -63,7 +63,7 @@ const secretText = optional(located(secret));
 
 const PRINTABLE = /^[ -~]+$/;
 
-/** Non-empty text that a header field can carry unchanged. */
+/** Decodes non-empty text that a header field can carry unchanged. */
 const printable = (key: string): Decoder<string> =>
   converted(secret, (value, reject) => {
     if (value === '') throw reject(`${key} must not be empty`);
@@ -117,7 +117,7 @@ const idleTimeout: Decoder<number> = converted(u64, (seconds, reject) => {
   throw reject(`udp_idle_timeout must be ${SHORTEST_IDLE} to ${LONGEST_IDLE} seconds`);
 });
 
-/** A limit of at least 1. */
+/** Decodes a limit of at least 1. */
 const atLeastOne = (key: string): Decoder<number> =>
   converted(u64, (count, reject) => {
     if (count === 0n) throw reject(`${key} must be at least 1`);
@@ -203,8 +203,8 @@ function credentialsOf({ password, users }: InboundTable, span: Span): Hysteria2
 }
 
 /**
- * The reason why settings cannot be swapped in while clients are live: all datagrams of the port have one obfuscation,
- * and live clients would continue with the old one.
+ * Returns the reason why settings cannot be swapped in while clients are live: all datagrams of the port have one
+ * obfuscation, and live clients would continue with the old one.
  */
 export function restartReason(
   before: Hysteria2InboundSettings,

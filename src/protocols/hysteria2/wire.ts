@@ -24,7 +24,7 @@ export const PADDING_RANGES = {
 
 const CHARACTERS = Buffer.from('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789');
 
-/** Padding of letters and digits, as in the reference. */
+/** Creates padding of letters and digits, as the reference implementation does. */
 export function padding({ min, limit }: PaddingRange, random: RandomSource): Buffer {
   const bytes = random.bytes(min + random.below(limit - min));
   for (let at = 0; at < bytes.length; at++) {
@@ -123,7 +123,7 @@ export async function readTcpResponse(reader: BoundedReader): Promise<TcpRespons
 /** Bytes of the session id, packet id, fragment id and fragment count. */
 const UDP_FIXED = 8;
 
-/** The length of the header of a UDP message with an address of `addressBytes`. */
+/** Returns the length of the header of a UDP message with an address of `addressBytes`. */
 export const udpHeaderSize = (addressBytes: number): number => UDP_FIXED + sizeOfText(addressBytes);
 
 /** Encodes a UDP message, whole or a fragment. `address` is given as bytes, so that the caller encodes it only once. */
@@ -153,7 +153,7 @@ export class LastAddress {
   #bytes = Buffer.alloc(0);
   #text = '';
 
-  /** The text of the bytes from `start` to `end`. */
+  /** Returns the text of the bytes from `start` to `end`. */
   textOf(bytes: Uint8Array, start: number, end: number): string {
     const known = this.#bytes;
     let at = end - start === known.length ? 0 : -1;
@@ -190,7 +190,7 @@ export function decodeUdpMessage(
   };
 }
 
-/** The size in bytes of a text of `length` bytes with its length field. */
+/** Returns the size in bytes of a text of `length` bytes with its length field. */
 const sizeOfText = (length: number): number => varintSize(length) + length;
 
 function writeText(out: Uint8Array, offset: number, text: Uint8Array): number {

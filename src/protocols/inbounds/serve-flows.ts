@@ -8,7 +8,7 @@ import type { InboundContext, Origin } from '../contract.ts';
 import { accountsOf, type AuthenticatedUser } from '../users/standing.ts';
 
 /**
- * The origin of the flows of an authenticated client.
+ * Returns the origin of the flows of an authenticated client.
  *
  * @param source the client's IP address; `undefined` for a unix socket.
  */
@@ -25,7 +25,7 @@ export const originOf = (
   standing: accountsOf(memory).standing(credential),
 });
 
-/** The owner that a client's units count for, on all its connections: its user, or its address without one. */
+/** Returns the owner that a client's units count for, on all its connections: its user, or its address without one. */
 export const holderOf = ({ inbound, source, user }: Origin): string =>
   user === undefined ? sourceGroup(source) : `${inbound}\n${user}`;
 

@@ -79,7 +79,7 @@ export class DestinationLinks extends QueuedPackets implements PacketLink {
     this.#link(packet.peer).send(packet);
   }
 
-  /** The stream to a peer, created if there is none. */
+  /** Returns the stream to a peer, created if there is none. */
   #link(peer: Endpoint): DestinationLink {
     const key = formatEndpoint(peer);
     let stream = this.#links.get(key);

@@ -36,7 +36,7 @@ export class ChunkSealer implements Disposable {
     return end;
   }
 
-  /** The length in bytes of `payload` bytes when sealed as chunks. */
+  /** Returns the length in bytes of `payload` bytes when sealed as chunks. */
   sealedLength(payload: number): number {
     return payload + Math.ceil(payload / this.#maxChunk) * (LENGTH_CHUNK + TAG_LENGTH);
   }
@@ -108,7 +108,7 @@ export class ChunkOpener implements Disposable {
   }
 
   /**
-   * The payload that these bytes complete; empty when they complete no chunk.
+   * Returns the payload that these bytes complete; empty when they complete no chunk.
    *
    * @throws {ProtocolError} when a chunk is not authentic, or longer than the method allows.
    */

@@ -4,7 +4,7 @@ import { hkdfSha1 } from '../../crypto/hash/hkdf-sha1.ts';
 import type { Method } from './methods.ts';
 
 /**
- * The master key of a legacy password: OpenSSL's `EVP_BytesToKey` with MD5, one round and no salt,
+ * Returns the master key of a legacy password: OpenSSL's `EVP_BytesToKey` with MD5, one round and no salt,
  * as in every edition before 2022.
  *
  * @param length the length of the key in bytes.
@@ -43,7 +43,7 @@ const LEGACY_INFO = Buffer.from('ss-subkey');
 /** Subkeys of SIP022 §2.2, as long as their key. */
 const sessionKeys = new Blake3KeyDerivation('shadowsocks 2022 session subkey');
 
-/** The key of one stream, datagram or session: SIP004 §2.1 (HKDF-SHA1), SIP022 §2.2 (BLAKE3). */
+/** Returns the key of one stream, datagram or session: SIP004 §2.1 (HKDF-SHA1), SIP022 §2.2 (BLAKE3). */
 export function subkeyOf(
   { edition, keyLength }: Method,
   key: Uint8Array,
@@ -54,6 +54,6 @@ export function subkeyOf(
     : sessionKeys.derive(key, salt, keyLength);
 }
 
-/** Bytes as text of one character each, for keys of maps. */
+/** Returns bytes as text of one character each, for keys of maps. */
 export const latin1Of = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');

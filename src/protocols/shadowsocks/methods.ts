@@ -67,7 +67,7 @@ const LEGACY_NAMES: Readonly<Record<string, MethodName>> = {
 /** Whether a name is one of the 2022 edition, whose names have only one spelling. */
 export const claims2022 = (text: string): boolean => text.startsWith('2022-');
 
-/** The method with a name of the configuration; `undefined` for an unknown one. */
+/** Returns the method with a name of the configuration; `undefined` for an unknown one. */
 export function findMethod(text: string): MethodName | undefined {
   if (claims2022(text)) return Object.hasOwn(METHODS, text) ? (text as MethodName) : undefined;
   const name = text.toLowerCase();

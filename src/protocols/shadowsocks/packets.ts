@@ -17,7 +17,7 @@ export class AddressMemo {
   #peer: Endpoint = NO_PEER;
   #field: Buffer | undefined;
 
-  /** The address field of `peer`; `undefined` when its host does not fit. */
+  /** Returns the address field of `peer`; `undefined` when its host does not fit. */
   encode(peer: Endpoint): Buffer | undefined {
     const { host, port } = this.#peer;
     if (peer !== this.#peer && (peer.host !== host || peer.port !== port)) {

@@ -73,6 +73,6 @@ export class SaltFilter {
   }
 }
 
-/** The filter for the salts of `what` in a legacy inbound, shared by its successive handlers. */
+/** Returns the filter for the salts of `what` in a legacy inbound, shared by its successive handlers. */
 export const saltsOf = (memory: InboundMemory, what: string): SaltFilter =>
   memory.recall(`Shadowsocks salts of ${what}`, SaltFilter, () => new SaltFilter());

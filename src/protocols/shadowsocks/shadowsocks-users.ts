@@ -14,7 +14,7 @@ export interface KeyedUser {
   readonly label: string | undefined;
 }
 
-/** The identities of users (SIP023), as texts, by their keys in Base64. */
+/** Returns the identities of users (SIP023), as texts, by their keys in Base64. */
 const identitiesOf = (memory: InboundMemory): DerivedUsers<string> =>
   memory.recall('Shadowsocks identities', DerivedUsers<string>, () => new DerivedUsers(identify));
 
@@ -76,12 +76,12 @@ export class ShadowsocksUsers {
     return table;
   }
 
-  /** The user with a decrypted identity. */
+  /** Returns the user with a decrypted identity. */
   identified(identity: Uint8Array): KeyedUser | undefined {
     return this.#byIdentity.get(latin1Of(identity));
   }
 
-  /** The user that the identity header of a stream names. */
+  /** Returns the user that the identity header of a stream names. */
   identifiedBy(header: Uint8Array, salt: Uint8Array): KeyedUser | undefined {
     if (!this.identityKey) return undefined;
     return this.identified(identityIn(header, this.identityKey, salt));
@@ -89,11 +89,11 @@ export class ShadowsocksUsers {
 }
 
 /**
- * The part that all credentials of an inbound share, besides the users' own keys: the
+ * Returns the part that all credentials of an inbound share, besides the users' own keys: the
  * method, and the key of identity headers. A reload may change it.
  */
 export const scopeOf = ({ method, identityKey }: ShadowsocksUsers): string =>
   `${method.name} ${identityKey ? latin1Of(identityKey) : ''} `;
 
-/** A text that identifies a user among those of a method, also after a reload. */
+/** Returns a text that identifies a user among those of a method, also after a reload. */
 export const userIdOf = ({ key }: KeyedUser): string => latin1Of(key);

@@ -37,7 +37,7 @@ export class StampedEntries<Value> {
     return this.#forgotten;
   }
 
-  /** The value of a remembered entry. */
+  /** Returns the value of a remembered entry. */
   get(key: string): Value | undefined {
     return this.#entries.get(key)?.value;
   }

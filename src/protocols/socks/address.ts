@@ -9,7 +9,7 @@ import type { BoundedReader } from '../../net/links/bounded-reader.ts';
 /** The address in a request or reply where none is known. */
 export const UNSPECIFIED: Endpoint = { host: '0.0.0.0', port: 0 };
 
-/** A message of `prefix` and an address field; `undefined` when the host or port does not fit. */
+/** Encodes a message of `prefix` and an address field; `undefined` when the host or port does not fit. */
 export const encodeAddressed = (
   prefix: readonly number[],
   endpoint: Endpoint,

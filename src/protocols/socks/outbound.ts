@@ -71,7 +71,7 @@ export class SocksOutbound implements Outbound {
     }
   }
 
-  /** The relay's address. An unspecified address in the reply means the server's own. */
+  /** Returns the relay's address. An unspecified address in the reply means the server's own. */
   async #relayAddress(
     bound: Endpoint | undefined,
     { remote }: Carrier,
@@ -104,7 +104,7 @@ export class SocksOutbound implements Outbound {
 }
 
 /**
- * The error for a close without a reply: `ssh -D` closes so when a destination refuses; others reset.
+ * Returns the error for a close without a reply: `ssh -D` closes so when a destination refuses; others reset.
  * @param asked the request, if it was sent to the server
  */
 function withoutReply(error: unknown, asked: ClientRequest | undefined): unknown {

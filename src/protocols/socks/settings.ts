@@ -84,7 +84,7 @@ export function outboundSettings(table: TableNode): SocksOutboundSettings {
 /** The lengths of user and password are one octet each (RFC 1929 §2). */
 const FIELD_BYTES = 255;
 
-/** The longest prefix of a text, in whole characters, that fits into a field. */
+/** Returns the longest prefix of a text, in whole characters, that fits into a field. */
 function truncateToField(text: string): string {
   const fits = new TextEncoder().encodeInto(text, new Uint8Array(FIELD_BYTES)).read;
   return text.slice(0, fits);

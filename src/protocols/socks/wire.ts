@@ -43,10 +43,10 @@ export type Reply = (typeof Reply)[keyof typeof Reply];
 const GRANTED = 0x5a;
 const REJECTED = 0x5b;
 
-/** The server's choice of a method (RFC 1928 §3). */
+/** Encodes the server's choice of a method (RFC 1928 §3). */
 export const encodeMethodChoice = (method: Method): Uint8Array => Uint8Array.of(SOCKS5, method);
 
-/** The server's response to a user name and password (RFC 1929 §2). */
+/** Encodes the server's response to a user name and password (RFC 1929 §2). */
 export const encodeAuthStatus = (status: AuthStatus): Uint8Array =>
   Uint8Array.of(AUTH_VERSION, status);
 
@@ -64,10 +64,10 @@ export function encodeReply(
   return message;
 }
 
-/** A client's offer of exactly one method (RFC 1928 §3). */
+/** Encodes a client's offer of exactly one method (RFC 1928 §3). */
 export const encodeOffer = (method: Method): Uint8Array => Uint8Array.of(SOCKS5, 1, method);
 
-/** A client's user name and password, each truncated to 255 bytes (RFC 1929 §2). */
+/** Encodes a client's user name and password, each truncated to 255 bytes (RFC 1929 §2). */
 export function encodeCredentials(user: string, pass: string): Uint8Array {
   const name = Buffer.from(user, 'utf8').subarray(0, 255);
   const word = Buffer.from(pass, 'utf8').subarray(0, 255);
@@ -98,7 +98,7 @@ const REPLY_OF: Readonly<Record<DialErrorCode, Reply>> = {
   failed: Reply.failure,
 };
 
-/** The reply to a request that failed. */
+/** Returns the reply to a request that failed. */
 export const replyOf = (error: unknown): Reply =>
   error instanceof DialError ? REPLY_OF[error.code] : Reply.failure;
 
@@ -119,7 +119,7 @@ const MEANINGS: ReadonlyMap<number, Meaning> = new Map<number, Meaning>([
   [Reply.addressUnsupported, { code: 'upstream', text: 'address type not supported' }],
 ]);
 
-/** The meaning of any reply but success. */
+/** Returns the meaning of any reply but success. */
 export const meaningOf = (reply: number): Meaning =>
   MEANINGS.get(reply) ?? {
     code: 'upstream',

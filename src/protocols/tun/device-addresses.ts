@@ -25,7 +25,7 @@ export class ResolverAddresses {
 /** The longest prefix with a broadcast address (RFC 3021). */
 const LONGEST_BROADCAST_PREFIX = 30;
 
-/** The directed broadcast addresses of these networks (RFC 922 §7); IPv6 has none. */
+/** Returns the directed broadcast addresses of these networks (RFC 922 §7); IPv6 has none. */
 export function broadcastAddresses(networks: readonly Cidr[]): IpEndpoint[] {
   return networks.flatMap(({ address, prefix }) => {
     const host = toEndpoint(address, 0);

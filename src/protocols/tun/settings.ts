@@ -111,7 +111,9 @@ const distinct = (networks: readonly Cidr[]): Cidr[] => [
 const isSubnetOf = ({ address, prefix }: Cidr, route: Cidr): boolean =>
   prefix > 0 && prefix === route.prefix && addressInNetwork(address, route);
 
-/** The reason why new settings need a new device. All other settings are swapped in, and apply to later flows. */
+/**
+ * Returns the reason why new settings need a new device. All other settings are swapped in, and apply to later flows.
+ */
 export function restartReason(before: TunSettings, after: TunSettings): string | undefined {
   if (before.name !== after.name) return 'name changed';
   if (before.mtu !== after.mtu) return 'mtu changed';

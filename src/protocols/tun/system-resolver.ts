@@ -29,7 +29,7 @@ const BYPASSES: Readonly<Record<ProgramRoute, string | undefined>> = {
 };
 
 /**
- * The text of a warning when programs of this host use DNS servers other than `[dns]`; `undefined`
+ * Returns the text of a warning when programs of this host use DNS servers other than `[dns]`; `undefined`
  * when they do not, or when the device does not replace the default route.
  */
 export function resolverWarning(
@@ -60,8 +60,8 @@ function hint(server: string | undefined, viaResolved: boolean): string {
 }
 
 /**
- * The address to configure as the DNS server: one next to the device's own address, on which another program may have
- * bound port 53. `undefined` for a device without addresses.
+ * Returns the address to configure as the DNS server: one next to the device's own address, on which another program
+ * may have bound port 53. `undefined` for a device without addresses.
  */
 export function nameServer(addresses: readonly Cidr[]): string | undefined {
   const own = addresses[0];

@@ -13,7 +13,7 @@ export const loginTable = struct(
   },
 );
 
-/** A warning for a password without a user name, which is not sent. */
+/** Yields a warning for a password without a user name, which is not sent. */
 export function* loginWarnings(table: TableNode): Generator<SettingsWarning> {
   const pass = valueAt(table, 'pass');
   if (!pass || valueAt(table, 'user')) return;
@@ -34,7 +34,7 @@ export const repeatedAccounts = (table: TableNode): Iterable<SettingsWarning> =>
   );
 
 /**
- * A warning for each entry that repeats the identity of an earlier one.
+ * Yields a warning for each entry that repeats the identity of an earlier one.
  *
  * @param list the key of the list.
  * @param identityOf returns `undefined` for an entry without one. An identity may be a secret, so no

@@ -55,7 +55,7 @@ export class KnownUsers<User> {
     return this.#byId.has(id);
   }
 
-  /** The known user of `source` that `fits` accepts, after at most MOST_OF_SOURCE trials. */
+  /** Returns the known user of `source` that `fits` accepts, after at most MOST_OF_SOURCE trials. */
   from(source: string | undefined, fits: (user: User) => boolean): User | undefined {
     for (const id of this.#table.sources.get(sourceGroup(source)) ?? []) {
       const user = this.#byId.get(id);

@@ -36,7 +36,7 @@ export class SearchBudget {
     }
   }
 
-  /** Milliseconds after the last search until the budget allows one of this length. */
+  /** Returns the milliseconds after the last search until the budget allows one of this length. */
   waitFor(milliseconds: number): number {
     return Math.max(0, (milliseconds - this.#left) / SHARE);
   }

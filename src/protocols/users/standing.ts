@@ -65,7 +65,7 @@ export class Accounts {
     this.#accepted = accepted;
   }
 
-  /** The standing of a session that was authenticated with this credential. */
+  /** Returns the standing of a session that was authenticated with this credential. */
   standing(credential: string): Standing {
     return new Standing(this, credential);
   }
@@ -148,6 +148,6 @@ export class Standing {
   }
 }
 
-/** The accounts of the inbound with this memory. */
+/** Returns the accounts of the inbound with this memory. */
 export const accountsOf = (memory: InboundMemory): Accounts =>
   memory.recall('accounts', Accounts, () => new Accounts());

@@ -81,8 +81,8 @@ export class UserSearch<User> {
   }
 
   /**
-   * The user that `fits` accepts, among those that can be tried at once: the known users of the source, or the only
-   * user.
+   * Returns the user that `fits` accepts, among those that can be tried at once: the known users of the source, or the
+   * only user.
    */
   immediately(source: string | undefined, fits: (user: User) => boolean): User | undefined {
     const { all } = this.#known;

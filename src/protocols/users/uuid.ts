@@ -9,7 +9,7 @@ const HYPHENATED = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const DECORATED = /^(?:\{([^{}]*)\}|urn:uuid:(.*))$/s;
 
 /**
- * The 32 lower-case hex digits of a UUID in any allowed form: hyphenated, without hyphens,
+ * Returns the 32 lower-case hex digits of a UUID in any allowed form: hyphenated, without hyphens,
  * hyphenated in braces, or hyphenated after a lower-case `urn:uuid:`. `undefined` for anything
  * else.
  */
@@ -20,7 +20,7 @@ export function parseUuid(text: string): string | undefined {
   return bare.replaceAll('-', '').toLowerCase();
 }
 
-/** The 16 bytes of a UUID that `parseUuid` returned. */
+/** Returns the 16 bytes of a UUID that `parseUuid` returned. */
 export const uuidBytes = (digits: string): Buffer => Buffer.from(digits, 'hex');
 
 export const UUID_HINT =

@@ -25,7 +25,7 @@ export const MAX_VLESS_REQUEST = 1024;
 /** The header of a response: version, no addons. */
 export const RESPONSE_HEADER: Uint8Array = Uint8Array.of(VLESS_VERSION, 0);
 
-/** The prefix of a request without addons, up to the address. */
+/** Returns the prefix of a request without addons, up to the address. */
 export const requestPrefix = (
   id: Uint8Array,
   command: typeof Command.tcp | typeof Command.udp,

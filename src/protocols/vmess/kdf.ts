@@ -98,7 +98,7 @@ export class Kdf {
     return this.#take(length);
   }
 
-  /** The first `length` bytes of the SHA-256 of at most 55 bytes. */
+  /** Returns the first `length` bytes of the SHA-256 of at most 55 bytes. */
   hash(message: Uint8Array, length: number): Uint8Array {
     this.#chain.block.set(message);
     this.#chain.finish(START, message.length);
@@ -143,5 +143,5 @@ const START = newSha256State();
 
 let shared: Kdf | undefined;
 
-/** The instance shared by this process. */
+/** Returns the instance shared by this process. */
 export const kdf = (): Kdf => (shared ??= new Kdf(sha256Compression()));

@@ -22,8 +22,8 @@ const REFUSALS = {
 } as const;
 
 /**
- * The replay filter of auth ids. It remembers each a second longer than it is valid: none is both forgotten and valid,
- * unless the clock is set back.
+ * Returns the replay filter of auth ids. It remembers each a second longer than it is valid: none is both forgotten and
+ * valid, unless the clock is set back.
  */
 const authIdFilter = (clock: Clock): ReplayFilter =>
   new ReplayFilter(clock, (2 * CLOCK_SKEW + 1) * 1000);
@@ -35,7 +35,7 @@ export interface UserKeys {
   readonly reader: AuthIdReader;
 }
 
-/** The users by their ids, which are UUIDs as `parseUuid` returns them. */
+/** Returns the users by their ids, which are UUIDs as `parseUuid` returns them. */
 const vmessUsers = (memory: InboundMemory): DerivedUsers<UserKeys> =>
   memory.recall('VMess users', DerivedUsers<UserKeys>, () => new DerivedUsers(deriveUser));
 

@@ -169,7 +169,7 @@ function requestOf(bytes: Buffer): {
   }
 }
 
-/** 32-bit FNV-1a (RFC 9923). */
+/** Computes 32-bit FNV-1a (RFC 9923). */
 export function fnv1a(bytes: Uint8Array): number {
   let hash = 0x811c9dc5;
   for (const byte of bytes) hash = Math.imul(hash ^ byte, 0x01000193);

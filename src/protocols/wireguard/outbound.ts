@@ -160,7 +160,7 @@ export class WireGuardOutbound implements Outbound {
     return clock.after(RETRY_DELAY, () => device.retryHandshake(since));
   }
 
-  /** The error of a dial for which the peer was silent, whatever the destination. */
+  /** Returns the error of a dial for which the peer was silent, whatever the destination. */
   #silence(tunnel: RunningTunnel | undefined): DialError {
     const peer = shownEndpoint(this.#settings.endpoint);
     const what = tunnel
@@ -170,7 +170,7 @@ export class WireGuardOutbound implements Outbound {
   }
 }
 
-/** `policy` limited to the families of `addresses`; `undefined` where no family is left. */
+/** Returns `policy` limited to the families of `addresses`; `undefined` where no family is left. */
 function limitedPolicy(
   policy: FamilyPolicy,
   addresses: readonly string[],

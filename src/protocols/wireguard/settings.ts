@@ -54,7 +54,7 @@ const HEX_KEY = /^[0-9a-f]{64}$/i;
 const PORT = /^\+?[0-9]+$/;
 const LAST_PORT = 65_535;
 
-/** A key as 64 hex digits, or as 32 bytes in padded standard base64. */
+/** Decodes a key as 64 hex digits, or as 32 bytes in padded standard base64. */
 const key = (name: string): Decoder<string> =>
   converted(secret, (text, reject) => {
     if (HEX_KEY.test(text)) return text.toLowerCase();

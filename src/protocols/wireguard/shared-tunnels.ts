@@ -78,7 +78,7 @@ export class SharedTunnels {
     this.#means = means;
   }
 
-  /** A number for each outbound: a newer one has a greater number. */
+  /** Returns a number for each outbound: a newer one has a greater number. */
   nextGeneration(): number {
     return this.#generations++;
   }
@@ -297,7 +297,7 @@ class SharedTunnel {
     }
   }
 
-  /** The current address of the peer, resolved by the system. @param family either when left out */
+  /** Returns the current address of the peer, resolved by the system. @param family either when left out */
   async #resolve(family?: 4 | 6): Promise<IpEndpoint> {
     const { host, port } = this.#settings.endpoint;
     const address = ipVersion(host) === 0 ? await this.#means.resolve(host, family) : host;
@@ -309,7 +309,7 @@ class SharedTunnel {
 }
 
 /**
- * The static keys of settings.
+ * Returns the static keys of settings.
  * @throws {DialError} for a public key of low order.
  */
 function staticKeysOf(settings: WireGuardSettings) {
@@ -331,7 +331,7 @@ const tunnelSettings = ({ mtu, keepalive, reserved }: WireGuardSettings): Tunnel
   reserved,
 });
 
-/** The own addresses from which the stack connects. */
+/** Returns the own addresses from which the stack connects. */
 function firstOfEachFamily(addresses: readonly string[]): readonly IpEndpoint[] {
   return ([4, 6] as const).flatMap((family) => {
     const first = addresses.find((address) => ipVersion(address) === family);

@@ -20,7 +20,7 @@ export class TransportSessions {
     return this.#next;
   }
 
-  /** The session with an index of this side. */
+  /** Returns the session with an index of this side. */
   find(index: number): TransportSession | undefined {
     if (this.#current?.index === index) return this.#current;
     if (this.#next?.index === index) return this.#next;

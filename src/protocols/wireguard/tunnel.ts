@@ -145,7 +145,7 @@ export class Tunnel {
     if (this.#sendWaiting(now, out)) this.#initiate(now, out);
   }
 
-  /** When `onTimeout`, and then `transmit`, must be called; Infinity for never. */
+  /** Returns the time at which `onTimeout`, and then `transmit`, must be called; Infinity for never. */
   nextTimeout(): number {
     return this.#deadlines.next;
   }
@@ -272,7 +272,7 @@ export class Tunnel {
 
   // Sending.
 
-  /** The session to send with; `undefined` when there is none, or it is too old or worn out. */
+  /** Returns the session to send with; `undefined` when there is none, or it is too old or worn out. */
   #usable(now: number): TransportSession | undefined {
     const { current } = this.#sessions;
     if (current === undefined || current.isSpent) return undefined;

@@ -52,16 +52,16 @@ export const DATA_OVERHEAD = DataOffset.packet + TAG_SIZE;
 /** Plaintext is padded with zeros to a multiple of this many bytes. */
 const PADDING = 16;
 
-/** Bytes of a packet with its padding (whitepaper §5.4.6), which does not exceed the MTU. */
+/** Returns the size in bytes of a packet with its padding (whitepaper §5.4.6), which does not exceed the MTU. */
 export const paddedLength = (length: number, mtu: number): number =>
   Math.max(length, Math.min(Math.ceil(length / PADDING) * PADDING, mtu));
 
-/** Bytes of the datagram that carries a packet of `length` bytes. */
+/** Returns the size in bytes of the datagram that carries a packet of `length` bytes. */
 export const datagramSize = (length: number, mtu: number): number =>
   paddedLength(length, mtu) + DATA_OVERHEAD;
 
 /**
- * The type of the message at `start` to `end` of `bytes`, by its first four bytes and its length; `undefined`
+ * Returns the type of the message at `start` to `end` of `bytes`, by its first four bytes and its length; `undefined`
  * when it is not a message.
  */
 export function messageType(
@@ -85,7 +85,7 @@ export function messageType(
   }
 }
 
-/** An index, or the type with the reserved bytes: an unsigned number of 32 bits. */
+/** Reads an index, or the type with the reserved bytes: an unsigned number of 32 bits. */
 export const readIndex = (bytes: Uint8Array, at: number): number =>
   ((bytes[at] ?? 0) |
     ((bytes[at + 1] ?? 0) << 8) |
@@ -122,7 +122,7 @@ const TAI64_EPOCH = 2n ** 62n + 10n;
 const TIMESTAMP_GRAIN = 2n ** 24n;
 
 /**
- * The time as TAI64N, later than `last`.
+ * Returns the time as TAI64N, later than `last`.
  *
  * @param wall milliseconds of Unix time.
  * @param last an earlier result. Timestamps are ordered as bytes.

@@ -304,7 +304,7 @@ const encoderFor = (framing: Framing): BodyEncoder =>
   framing.kind === 'chunked' ? chunkedEncoder(mayTrail) : plainEncoder;
 
 /**
- * The framing of a response to a client: chunks keep the connection usable, but HTTP/1.0 lacks them.
+ * Returns the framing of a response to a client: chunks keep the connection usable, but HTTP/1.0 lacks them.
  */
 function framingFor(version: Version, body: Framing): Framing {
   if (body.kind !== 'chunked' && body.kind !== 'until-close') return body;

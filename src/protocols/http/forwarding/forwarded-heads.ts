@@ -56,7 +56,7 @@ export const expectsContinue = ({ version, fields }: RequestHead): boolean =>
   version === '1.1' && listOf(fields, 'expect').includes('100-continue');
 
 /**
- * The protocols that the client offers to switch to; `undefined` for none.
+ * Returns the protocols that the client offers to switch to; `undefined` for none.
  *
  * `h2c` is omitted: its settings are hop-by-hop, and the proxy could not see later requests.
  */
@@ -86,7 +86,7 @@ export interface OriginRequest {
 export const hasPassed = (fields: FieldLines, pseudonym: string): boolean =>
   valuesOf(fields, 'via').some((value) => value.includes(pseudonym));
 
-/** The head of a client's request as it is sent to an origin. */
+/** Returns the head of a client's request as it is sent to an origin. */
 export function originHead(request: OriginRequest): Buffer {
   const { head, authority, path, framing, upgrade, keep, pseudonym } = request;
   const isNamed = namedBy(head.fields);
@@ -125,7 +125,7 @@ export interface ClientResponse {
   readonly keep: boolean;
 }
 
-/** The head of an origin's response, interim or final, as it is sent to a client. */
+/** Returns the head of an origin's response, interim or final, as it is sent to a client. */
 export function clientHead({ head, framing, keep }: ClientResponse): Buffer {
   const isNamed = namedBy(head.fields);
   const fields: FieldLine[] = [];

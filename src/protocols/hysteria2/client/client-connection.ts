@@ -288,7 +288,7 @@ export class ClientConnection {
   }
 }
 
-/** The error when no stream was opened in time: the server's limit of streams was reached. */
+/** Returns the error when no stream was opened in time: the server's limit of streams was reached. */
 function noStream(signal: AbortSignal, target: Endpoint): DialError {
   const aborted = abortedDial(signal, target);
   if (aborted.code !== 'timed_out') return aborted;
@@ -298,13 +298,13 @@ function noStream(signal: AbortSignal, target: Endpoint): DialError {
 
 const LONGEST_MESSAGE = 256;
 
-/** The server's message, prefixed with its name unless the message has it already. */
+/** Returns the server's message, prefixed with its name unless the message has it already. */
 function reasonOf(message: string, target: Endpoint): string {
   const server = `${shownEndpoint(target)}: `;
   const reason = shownForeign(inOneLine(message));
   return reason.startsWith(server) ? reason : server + reason;
 }
 
-/** The server's message on one line, for logs. */
+/** Returns the server's message on one line, for logs. */
 const inOneLine = (message: string): string =>
   message.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').slice(0, LONGEST_MESSAGE);

@@ -14,8 +14,9 @@ export interface OutgoingPacket {
 const PACKET_IDS = 0xffff;
 
 /**
- * The datagrams that carry a packet, each of at most `maxSize` bytes: one, or fragments under a random packet id. Empty
- * when the packet cannot be sent: without data, with more than UDP_PAYLOAD_LIMIT, or when `maxSize` leaves no room.
+ * Returns the datagrams that carry a packet, each of at most `maxSize` bytes: one, or fragments under a random packet
+ * id. Empty when the packet cannot be sent: without data, with more than UDP_PAYLOAD_LIMIT, or when `maxSize` leaves no
+ * room.
  */
 export function datagramsOf(
   { sessionId, address, data }: OutgoingPacket,

@@ -56,7 +56,7 @@ export class AssociationTable<State> {
     });
   }
 
-  /** The association of a key, which becomes the most recently used one. */
+  /** Returns the association of a key, which becomes the most recently used one. */
   find(key: string): AssociationEntry<State> | undefined {
     return this.#entries.get(key);
   }
@@ -106,7 +106,7 @@ export class AssociationTable<State> {
     return entry;
   }
 
-  /** The live associations of a user; closes one when there is no room for another. */
+  /** Returns the live associations of a user; closes one when there is no room for another. */
   #makeRoom(user: KeyedUser): Set<ClientAssociation> {
     const before = this.#byUser.get(user);
     if (before && before.size >= this.#limitOfUser) longestIdle(before)?.close();

@@ -72,7 +72,7 @@ export class UpstreamAssociation implements PacketLink {
 }
 
 /**
- * The address of a server to which datagrams are sent; `undefined` without addresses.
+ * Returns the address of a server to which datagrams are sent; `undefined` without addresses.
  *
  * A loss of datagrams is not reported, but connections to all addresses have raced: the address of the last connection
  * works, or at least its family if the name has other addresses by now.

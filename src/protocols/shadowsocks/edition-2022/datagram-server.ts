@@ -106,7 +106,7 @@ export class DatagramServer2022 implements DatagramServer {
     });
   }
 
-  /** The key of an ended session, the same in successive handlers. */
+  /** Returns the key of an ended session, the same in successive handlers. */
   #endedKey(user: KeyedUser, header: Buffer): string {
     return `${this.#deps.credentialOf(user)} ${header.toString('latin1', 0, SESSION_ID)}`;
   }

@@ -32,7 +32,7 @@ class SendingSession {
     this.id = random.bytes(SESSION_ID);
   }
 
-  /** The header of the next packet. */
+  /** Returns the header of the next packet. */
   header(): Buffer {
     const header = Buffer.allocUnsafe(SESSION_HEADER);
     header.set(this.id);
@@ -57,7 +57,7 @@ export interface MessageContext {
 const paddingLength = (port: number, random: RandomSource): number =>
   port === DNS_PORT ? 1 + random.below(MAX_PADDING) : 0;
 
-/** The length in bytes of a message that `writeMessage` writes. */
+/** Returns the length in bytes of a message that `writeMessage` writes. */
 const messageLength = (
   { clientSession }: MessageContext,
   padding: number,

@@ -37,7 +37,7 @@ export class EndedSessions {
     this.#kept.forgetOld(this.#most);
   }
 
-  /** The session of a key, unless it has been forgotten. The session stays until `resume`. */
+  /** Returns the session of a key, unless it has been forgotten. The session stays until `resume`. */
   find(key: string): EndedSession | undefined {
     this.#kept.forgetOld(this.#most);
     return this.#kept.get(key);

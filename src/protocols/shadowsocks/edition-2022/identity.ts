@@ -31,11 +31,11 @@ export class BlockCipher {
   }
 }
 
-/** The identity of a key, as the previous key's header contains it. */
+/** Returns the identity of a key, as the previous key's header contains it. */
 export const identityOf = (key: Uint8Array): Buffer =>
   Buffer.from(blake3(key)).subarray(0, IDENTITY_LENGTH);
 
-/** The identity headers of a stream under a chain of keys: one for each key but the last. */
+/** Returns the identity headers of a stream under a chain of keys: one for each key but the last. */
 export function identityHeaders(keys: readonly Uint8Array[], salt: Uint8Array): Buffer[] {
   return keys.slice(1).map((next, index) => {
     const key = keys[index] ?? new Uint8Array(0); // each has a previous key

@@ -41,7 +41,7 @@ function openBody(opener: Opener, nonce: Uint8Array, sealed: Uint8Array): Buffer
   return opener.open(nonce, sealed, plain) ? plain : undefined;
 }
 
-/** The id of a packet; `undefined` beyond the safe integers, which no session reaches. */
+/** Returns the id of a packet; `undefined` beyond the safe integers, which no session reaches. */
 function packetIdOf(header: Buffer): number | undefined {
   const high = header.readUInt32BE(SESSION_ID);
   return high > 0x1f_ffff ? undefined : high * 2 ** 32 + header.readUInt32BE(SESSION_ID + 4);
@@ -87,7 +87,7 @@ export class ReceivingSession implements Disposable {
   }
 
   /**
-   * The packet of a datagram with a separate header; `undefined` when it is not authentic, invalid or a replay.
+   * Returns the packet of a datagram with a separate header; `undefined` when it is not authentic, invalid or a replay.
    *
    * @param header session id and packet id, decrypted.
    */
@@ -98,13 +98,13 @@ export class ReceivingSession implements Disposable {
     return body && this.#accept(id, body, 0, context);
   }
 
-  /** The packet of a datagram that `openMerged` has opened; `undefined` when it is invalid or a replay. */
+  /** Returns the packet of a datagram that `openMerged` has opened; `undefined` when it is invalid or a replay. */
   readMerged(plain: Buffer, context: MessageContext): Packet | undefined {
     const id = this.#newPacketId(plain);
     return id === undefined ? undefined : this.#accept(id, plain, SESSION_HEADER, context);
   }
 
-  /** The id of a packet that was not received before; otherwise `undefined`. */
+  /** Returns the id of a packet that was not received before; otherwise `undefined`. */
   #newPacketId(header: Buffer): number | undefined {
     const id = packetIdOf(header);
     return id !== undefined && this.#window.isNew(id) ? id : undefined;

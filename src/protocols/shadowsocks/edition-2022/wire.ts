@@ -13,7 +13,7 @@ const MAX_SKEW_S = 30;
 
 /** The length of a request's fixed header: type, timestamp, length. */
 export const REQUEST_FIXED = 1 + 8 + 2;
-/** The length of a response's fixed header, which also has the salt of the request. */
+/** Returns the length of a response's fixed header, which also has the salt of the request. */
 export const responseFixed = (saltLength: number): number => 1 + 8 + saltLength + 2;
 
 const TIMESTAMP_AT = 1;
@@ -24,7 +24,7 @@ export function writeStamp(out: Buffer, type: number, wallMs: number, offset = 0
   out.writeBigUInt64BE(BigInt(Math.floor(wallMs / 1000)), offset + TIMESTAMP_AT);
 }
 
-/** The timestamp of a header, in Unix seconds. */
+/** Returns the timestamp of a header, in Unix seconds. */
 export const stampOf = (header: Buffer, offset: number): number =>
   header.readUInt32BE(offset + TIMESTAMP_AT) * 2 ** 32 +
   header.readUInt32BE(offset + TIMESTAMP_AT + 4);
@@ -44,7 +44,7 @@ export function checkStamp(header: Buffer, type: number, wallMs: number, offset 
   return stamp;
 }
 
-/** The fixed header of a request whose variable header has `length` bytes. */
+/** Encodes the fixed header of a request whose variable header has `length` bytes. */
 export function encodeRequestFixed(wallMs: number, length: number): Buffer {
   const header = Buffer.allocUnsafe(REQUEST_FIXED);
   writeStamp(header, HeaderType.client, wallMs);
@@ -61,7 +61,7 @@ export function decodeRequestFixed(
   return { stamp, length: header.readUInt16BE(REQUEST_FIXED - 2) };
 }
 
-/** The fixed header of a response whose first payload has `length` bytes. */
+/** Encodes the fixed header of a response whose first payload has `length` bytes. */
 export function encodeResponseFixed(
   wallMs: number,
   requestSalt: Uint8Array,
@@ -90,7 +90,7 @@ export function decodeResponseFixed(
   return { stamp, length: header.readUInt16BE(9 + requestSalt.length) };
 }
 
-/** The variable header of a request: address, padding and the first payload. */
+/** Encodes the variable header of a request: address, padding and the first payload. */
 export function encodeRequestVariable(
   address: Uint8Array,
   padding: Uint8Array,

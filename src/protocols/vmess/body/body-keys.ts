@@ -24,7 +24,7 @@ export interface BodyTerms {
   readonly security: Security;
 }
 
-/** The keys of the client's direction. */
+/** Returns the keys of the client's direction. */
 export function requestKeys({ iv, key, options, security }: BodyTerms): BodyKeys {
   const has = (option: number): boolean => (options & option) !== 0;
   // Both directions seal their lengths under the client's key and IV, as in Xray; that exposes
@@ -54,7 +54,7 @@ export const responseSecrets = ({ iv, key }: Pick<BodyTerms, 'iv' | 'key'>): Res
   iv: kdf().hash(iv, KEY_LENGTH),
 });
 
-/** The keys of the server's direction. */
+/** Returns the keys of the server's direction. */
 export function responseKeys(terms: BodyTerms, { key, iv } = responseSecrets(terms)): BodyKeys {
   return { ...requestKeys(terms), key: cipherKey(terms.security, key), iv };
 }
@@ -82,7 +82,7 @@ export class ChunkNonce {
     this.#bytes = new Uint8Array(iv.subarray(0, 12));
   }
 
-  /** The next nonce, valid until the next call. */
+  /** Returns the next nonce, valid until the next call. */
   next(): Uint8Array {
     this.#bytes[0] = this.#count >> 8;
     this.#bytes[1] = this.#count & 0xff;

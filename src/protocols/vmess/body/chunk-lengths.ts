@@ -60,7 +60,7 @@ class ChunkShapes {
 
 const PLAIN_SHAPE: ChunkShape = { padding: 0, mask: 0 };
 
-/** The size in bytes of the length field of a chunk. */
+/** Returns the size in bytes of the length field of a chunk. */
 const lengthFieldOf = ({ lengths }: BodyKeys): number => (lengths ? 2 + TAG_LENGTH : 2);
 
 /** Writes the lengths of chunks, one after the other. */
@@ -80,7 +80,7 @@ export class LengthWriter implements Disposable {
     }
   }
 
-  /** The shape of the next chunk. */
+  /** Returns the shape of the next chunk. */
   shape(): ChunkShape {
     return this.#shapes.next();
   }

@@ -6,7 +6,7 @@ import { AUTH_ID_LENGTH, KEY_LENGTH } from '../wire.ts';
 
 const SALT = 'c48619fe-8f02-49e0-b9e9-edf763e17e21';
 
-/** The 16-byte key that is derived from an account's UUID, as `parseUuid` returns it. */
+/** Returns the 16-byte key that is derived from an account's UUID, as `parseUuid` returns it. */
 export const userKey = (uuid: string): Buffer =>
   createHash('md5').update(uuidBytes(uuid)).update(SALT).digest();
 
@@ -55,7 +55,7 @@ export class AuthIdReader {
     this.#decipher.setAutoPadding(false);
   }
 
-  /** The Unix seconds in an auth id; `undefined` for one of another user. */
+  /** Returns the Unix seconds in an auth id; `undefined` for one of another user. */
   read(authId: Uint8Array): bigint | undefined {
     const plain = this.#decipher.update(authId);
     if (crc32(plain.subarray(0, SUM_AT)) !== plain.readUInt32BE(SUM_AT)) return undefined;

@@ -24,7 +24,7 @@ interface HeaderLock {
   readonly associated: Uint8Array | undefined;
 }
 
-/** The keys for the header of a request, derived from the user's key. */
+/** Returns the keys for the header of a request, derived from the user's key. */
 export function requestBox(
   userKey: Uint8Array,
   authId: Uint8Array,
@@ -47,7 +47,7 @@ export function requestBox(
   };
 }
 
-/** The keys for the header of a response, derived from those of the response's body. */
+/** Returns the keys for the header of a response, derived from those of the response's body. */
 export function responseBox(key: Uint8Array, iv: Uint8Array): HeaderBox {
   return {
     length: {

@@ -23,7 +23,7 @@ import {
 const MAC1_LABEL = Buffer.from('mac1----');
 const COOKIE_LABEL = Buffer.from('cookie--');
 
-/** The offset of `mac1` in a handshake message: only `mac2` follows. */
+/** Returns the offset of `mac1` in a handshake message: only `mac2` follows. */
 const mac1At = (message: Uint8Array): number => message.length - 2 * MAC_SIZE;
 
 /** The sender's side: MACs for messages to one peer, and the cookies of that peer's replies. */
@@ -82,7 +82,7 @@ export type MacVerdict =
   | 'invalid'
   /** Only `mac1` is valid. */
   | 'known key'
-  /** Both are valid. */
+  /** Both MACs are valid. */
   | 'known address';
 
 /** The receiver's side: checks MACs and creates cookie replies. */
@@ -111,7 +111,7 @@ export class MacReader {
     return equalInConstantTime(mac2, sent) ? 'known address' : 'known key';
   }
 
-  /** The cookie reply to a message whose sender has to validate its address first. */
+  /** Returns the cookie reply to a message whose sender has to validate its address first. */
   reply(message: Uint8Array, from: IpEndpoint, now: number): Uint8Array {
     if (now - this.#secretAt >= COOKIE_SECRET_TIME) {
       this.#random.fill(this.#secret);
@@ -133,7 +133,7 @@ export class MacReader {
     return reply;
   }
 
-  /** The cookie of an address and port under the current secret. */
+  /** Returns the cookie of an address and port under the current secret. */
   #cookieFor(from: IpEndpoint): Uint8Array {
     const port = Uint8Array.of(from.port >> 8, from.port);
     return blake2sMac(this.#secret, Buffer.concat([addressBytes(from), port]));

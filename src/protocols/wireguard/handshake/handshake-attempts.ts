@@ -39,7 +39,7 @@ export class HandshakeAttempts {
     this.#deadlines.set('initiation', now + REKEY_TIMEOUT + jitter);
   }
 
-  /** Time for which initiations have been repeated, in milliseconds. */
+  /** Returns the milliseconds for which initiations have been repeated. */
   ageAt(now: number): number {
     return now - this.#since;
   }

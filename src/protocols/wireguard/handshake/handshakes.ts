@@ -52,7 +52,7 @@ export class Handshakes {
     this.#limiter = new HandshakeLimiter(staticKeys.privateKey.publicKey, random);
   }
 
-  /** The next message to send, unchanged until `shift`. */
+  /** Returns the next message to send, unchanged until `shift`. */
   peek(): PendingMessage | undefined {
     return this.#pending.peek();
   }
@@ -160,7 +160,7 @@ export class Handshakes {
     this.#pending.push({ message, destination: copyEndpoint(to), what });
   }
 
-  /** An unused index, random so that it discloses nothing about this side. */
+  /** Returns an unused index, random so that it discloses nothing about this side. */
   #newIndex(): number {
     for (;;) {
       const index = readIndex(this.#random.bytes(4), 0);

@@ -75,7 +75,7 @@ class Transcript {
     this.#hash = blake2s256(FIRST_HASH, responderStatic);
   }
 
-  /** A second transcript with the same contents. */
+  /** Returns a second transcript with the same contents. */
   copy(): Transcript {
     const copy = new Transcript(EMPTY);
     copy.#chainingKey = Uint8Array.from(this.#chainingKey);
