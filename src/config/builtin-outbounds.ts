@@ -20,7 +20,7 @@ const BUILTIN_OUTBOUNDS: readonly OutboundSpec[] = [
 export const isBuiltinTag = (tag: string): boolean =>
   BUILTIN_OUTBOUNDS.some((outbound) => outbound.tag === tag);
 
-/** The built-in outbounds among the tags that a route names, without tags that the file defines. */
+/** Returns the built-in outbounds among the tags that a route names, without tags that the file defines. */
 export function builtinOutbounds(
   named: ReadonlySet<string>,
   carried: ReadonlySet<string>,

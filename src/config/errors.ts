@@ -53,7 +53,7 @@ export class ConfigError extends WeirError {
  */
 export class DocumentReadError extends ConfigError {}
 
-/** The text of an error: the message and, if it is shown, the place on a second line. */
+/** Returns the text of an error: the message and, if it is shown, the place on a second line. */
 export function renderConfigError(error: ConfigError): string {
   const place = error.showsPlace ? placeOf(error) : undefined;
   return place === undefined ? error.message : `${error.message}\n  at ${place}`;

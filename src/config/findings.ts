@@ -25,7 +25,7 @@ export const namesakeAt = (which: 'first' | 'other', name: string, span: Span): 
   hint: (line) => `the ${which} ${JSON.stringify(name)} is at ${line}`,
 });
 
-/** The hint for a missing key that was written below the header of `settings`; none if it is not there. */
+/** Returns the hint for a missing key that was written below the header of `settings`; none if it is not there. */
 export function strayInSettings(
   settings: TableNode | undefined,
   key: string,
@@ -61,14 +61,14 @@ export class SettingsFinding extends Finding {}
 export class Findings {
   #first: { readonly finding: Finding; readonly subject: string } | undefined;
 
-  /** A collector for one part of the document: `inbound socks`. */
+  /** Returns a collector for one part of the document: `inbound socks`. */
   about(subject: string): PartFindings {
     return new PartFindings((finding) => {
       if (!this.#first || before(finding, this.#first.finding)) this.#first = { finding, subject };
     });
   }
 
-  /** The error to report: the first finding. */
+  /** Returns the error to report: the first finding. */
   toError(places: Places): ConfigError | undefined {
     if (!this.#first) return undefined;
     const { finding, subject } = this.#first;

@@ -11,7 +11,7 @@ export interface JsonSchema extends Shape {
 }
 
 /**
- * The JSON Schema of a configuration file, derived from its decoders, for completion and checks in
+ * Returns the JSON Schema of a configuration file, derived from its decoders, for completion and checks in
  * editors.
  *
  * The keys of `settings` depend on `protocol`: the schema lists the keys of all protocols, for
@@ -71,7 +71,7 @@ function withSettings(list: Shape, side: 'inbound' | 'outbound'): Shape {
 /** Keywords of a condition (JSON Schema 2020-12, core §10.2.2), which draft 7 has as well. */
 const [IF = '', THEN = ''] = 'if then'.split(' ');
 
-/** A condition. Not an object literal, because an object with a key `then` looks like a promise. */
+/** Returns a condition. Not an object literal, because an object with a key `then` looks like a promise. */
 function conditional(condition: Shape, consequence: Shape): Shape {
   return { [IF]: condition, [THEN]: consequence };
 }

@@ -93,7 +93,7 @@ export async function loadConfig(
   return { spec, geo, api: lowered.api, apiIgnored: !serveApi && file.api !== undefined, warnings };
 }
 
-/** The names of protocols as written. */
+/** Returns the names of protocols as written. */
 const protocolsIn = (
   { inbound, outbound }: ConfigFile,
   subscribe: SubscribeFile | undefined,

@@ -70,7 +70,7 @@ export function mergeSubscribe(
   };
 }
 
-/** The groups that have a target; invalid names and groups without a target become findings. */
+/** Returns the groups that have a target; invalid names and groups without a target become findings. */
 function resolveGroups(
   config: ConfigFile,
   subscribe: SubscribeFile,

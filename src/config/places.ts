@@ -7,7 +7,7 @@ export const shiftSpan = ({ start, end }: Span, by: number): Span => ({
   end: end + by,
 });
 
-/** A copy of a node whose spans are shifted by `by` characters. */
+/** Returns a copy of a node whose spans are shifted by `by` characters. */
 export function shiftNode(node: Node, by: number): Node {
   const span = shiftSpan(node.span, by);
   switch (node.kind) {
@@ -64,5 +64,5 @@ export class JoinedPlaces implements Places {
   }
 }
 
-/** The offset at which a file that follows `source` begins; the end of `source` still belongs to `source`. */
+/** Returns the offset at which a file that follows `source` begins; the end of `source` still belongs to `source`. */
 export const baseAfter = ({ text }: SourceText): number => text.length + 1;

@@ -21,15 +21,15 @@ export const DEFAULT_GROUP = 'default';
 
 const NO_PICKS: ReadonlyMap<string, RouteTarget> = new Map();
 
-/** The picks of the route groups and of the default route. */
+/** Returns the picks of the route groups and of the default route. */
 export const picksOf = (config: ConfigFile): ReadonlyMap<string, RouteTarget> =>
   config.subscribe?.value.routes ?? NO_PICKS;
 
-/** The default route named in the files; a pick in `[subscribe.routes]` takes precedence. */
+/** Returns the default route named in the files; a pick in `[subscribe.routes]` takes precedence. */
 export const defaultPick = (config: ConfigFile): RouteTarget | undefined =>
   picksOf(config).get(DEFAULT_GROUP) ?? config.route?.default;
 
-/** The target of flows that no rule and no group matches; `undefined` without any outbound. */
+/** Returns the target of flows that no rule and no group matches; `undefined` without any outbound. */
 export const defaultTarget = (
   config: ConfigFile,
   subscribe: SubscribeFile | undefined,
@@ -37,7 +37,7 @@ export const defaultTarget = (
   defaultPick(config) ?? config.outbound[0]?.value.tag ?? subscribe?.proxyServer[0]?.value.name;
 
 /**
- * The target of each route group, in file order: its pick, otherwise the one that it inherits,
+ * Returns the target of each route group, in file order: its pick, otherwise the one that it inherits,
  * directly or through other groups, and finally the default target. If several groups have one
  * name, the first is inherited from. Takes time linear in the number of groups.
  */
@@ -51,7 +51,7 @@ export function groupTargets(
   for (const group of subscribe.routeGroup.toReversed()) byName.set(group.name.value, group);
   const known = new Map<RouteGroup, RouteTarget | DeadEnd>();
 
-  /** One step of inheritance: a target, a dead end, or another group. */
+  /** Returns the result of one step of inheritance: a target, a dead end, or another group. */
   const step = (group: RouteGroup): RouteTarget | DeadEnd | RouteGroup => {
     const pick = picks.get(group.name.value);
     if (pick) return pick;

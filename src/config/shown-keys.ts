@@ -7,7 +7,7 @@ import { configFile } from './sources/config-file.ts';
 import { subscribeFile } from './sources/subscribe-file.ts';
 
 /**
- * The shapes of all tables: both files and the settings of each protocol.
+ * Returns the shapes of all tables: both files and the settings of each protocol.
  * @throws {KeysUnknownError}
  */
 export function tableShapes(): readonly Shape[] {
@@ -68,7 +68,7 @@ const OTHERS_PASSWORD = 'auth';
 
 let keys: ShownKeys | undefined;
 
-/** The keys of all tables. @throws {KeysUnknownError} */
+/** Returns the keys of all tables. @throws {KeysUnknownError} */
 export const shownKeys = (): ShownKeys => (keys ??= collectKeys());
 
 function collectKeys(): ShownKeys {
@@ -110,14 +110,15 @@ const PUBLIC_ELSEWHERE: ReadonlySet<string> = new Set([
 /** The properties of a key, which may be misspelt or another program's. */
 export interface KeyView {
   readonly disclosure: KeyDisclosure;
-  /** Whether it is a known key, or close to one. */
+  /** Whether the key is known, or similar to a known key. */
   readonly isRecognised: boolean;
-  /** Whether it is, or is meant to be, the name of a secret. */
+  /** Whether the key is, or is meant to be, the name of a secret. */
   readonly isSecret: boolean;
 }
 
 /**
- * The properties of a key. An unknown key that differs from the name of a secret by a typing error counts as that name.
+ * Returns the properties of a key. An unknown key that differs from the name of a secret by a typing error counts as
+ * that name.
  * @throws {KeysUnknownError}
  */
 export function viewKey(key: string): KeyView {
@@ -136,14 +137,14 @@ export function viewKey(key: string): KeyView {
   return { disclosure, isRecognised: meant !== undefined, isSecret: false };
 }
 
-/** The canonical form of a key: `Listen-Port` and `listenPort` are `listen_port`. */
+/** Returns the canonical form of a key: `Listen-Port` and `listenPort` are `listen_port`. */
 const canonical = (key: string): string =>
   key
     .replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => `_${letter}`)
     .toLowerCase()
     .replaceAll('-', '_');
 
-/** The disclosure of a known key, or of one with another name here; `undefined` for any other. */
+/** Returns the disclosure of a known key, or of one with another name here; `undefined` for any other. */
 function disclosureOf(name: string): KeyDisclosure | undefined {
   const { disclosed, confidential, tables } = shownKeys();
   if (confidential.has(name)) return 'starred';

@@ -48,9 +48,9 @@ interface Bracket {
 }
 
 /**
- * A line of a document as errors show it: each character of a possible secret is replaced by a star. Whether a value
- * may be one depends on its key, which may be on an earlier line: see `keyDisclosure`. A value in the form of a secret
- * is starred at any key, and so are comments, which may hold a secret that was commented out.
+ * Returns a line of a document as errors show it: each character of a possible secret is replaced by a star. Whether a
+ * value may be one depends on its key, which may be on an earlier line: see `keyDisclosure`. A value in the form of a
+ * secret is starred at any key, and so are comments, which may hold a secret that was commented out.
  *
  * The line need not be valid TOML: at a key whose values are shown, an invalid value is shown as well, and the text
  * after it is starred unless it is another key. A line is starred as a whole if the text before it is not valid. Tabs
@@ -248,7 +248,8 @@ class LineReader {
   }
 
   /**
-   * The disclosure of a scope, determined from the outermost key on: each scope is examined once, whatever the depth.
+   * Returns the disclosure of a scope, determined from the outermost key on: each scope is examined once, whatever the
+   * depth.
    */
   #disclosureOf(scope: Scope | undefined): KeyDisclosure {
     const unknown: Scope[] = [];
@@ -297,7 +298,10 @@ class LineReader {
     return names.join('.') === PICKS ? 'shown' : 'table';
   }
 
-  /** A dotted key at `from`: its names, none if there is no key, and the offset after it and the spaces that follow. */
+  /**
+   * Returns a dotted key at `from`: its names, none if there is no key, and the offset after it and the spaces that
+   * follow.
+   */
   #namesAt(from: number): { readonly names: readonly string[]; readonly end: number } {
     const names: string[] = [];
     let end = from + this.#lengthOf(BLANKS, from);
@@ -319,7 +323,7 @@ class LineReader {
     return pattern.test(this.#text) ? pattern.lastIndex - at : 0;
   }
 
-  /** The length of a closed string at `at`; 0 without one. */
+  /** Returns the length of a closed string at `at`; 0 without one. */
   #stringAt(at = this.#at): number {
     const char = this.#text[at];
     if (char !== '"' && char !== "'") return 0;

@@ -1,4 +1,4 @@
-/** A star for every character except tabs, whose width depends on their column. */
+/** Returns a star for every character except tabs, whose width depends on their column. */
 export const starred = (text: string): string => text.replaceAll(/[^\t]/gsu, '*');
 
 /** The longest value in characters that is examined; longer ones are starred as a whole, to bound the work. */
@@ -13,9 +13,9 @@ const HOST_PORT = /^[\w-]+\.[\w.-]+:\d{1,5}$/;
 const SIGN = /:\/\/|=/;
 
 /**
- * A value, whose key does not name a secret, as errors show it. Parts in the form of a secret are starred all the same:
- * a value with `@`, before which share links have credentials, with a UUID, a random token or the name of a secret and
- * a sign, and the text after the scheme of a URL or an equals sign.
+ * Returns a value, whose key does not name a secret, as errors show it. Parts in the form of a secret are starred all
+ * the same: a value with `@`, before which share links have credentials, with a UUID, a random token or the name of a
+ * secret and a sign, and the text after the scheme of a URL or an equals sign.
  * @param isSecret whether a word may be the name of a secret, or of a table with some
  */
 export function shownText(text: string, isSecret: (word: string) => boolean): string {
@@ -28,7 +28,7 @@ export function shownText(text: string, isSecret: (word: string) => boolean): st
   return text.slice(0, end) + starred(text.slice(end));
 }
 
-/** The words of the last part of a text between spaces: of the dotted or quoted key before a sign. */
+/** Returns the words of the last part of a text between spaces: of the dotted or quoted key before a sign. */
 const wordsOfKey = (text: string): readonly string[] =>
   (text.trim().split(/\s/).at(-1) ?? '').split(/[^\w-]/).filter((word) => word !== '');
 

@@ -19,7 +19,7 @@ const PROTOCOLS_ELSEWHERE: Readonly<Record<string, string>> = {
 /** Outbound types of other programs that are tables of their own here. */
 const GROUPS = new Set(['selector', 'select', 'urltest', 'url-test', 'fallback', 'load-balance']);
 
-/** The hint for an unknown `protocol`: its value, the choices, and the likely intention. */
+/** Returns the hint for an unknown `protocol`: its value, the choices, and the likely intention. */
 export function protocolHint(name: string, side: 'inbound' | 'outbound'): string {
   const other = side === 'inbound' ? 'outbound' : 'inbound';
   const written = `protocol${valueShown(name)}`;
@@ -66,7 +66,7 @@ const NETWORKS_NOT_HERE = new Set([
   'quic',
 ]);
 
-/** The hint for an unknown `network` of a stream: its value, the choices, and the likely intention. */
+/** Returns the hint for an unknown `network` of a stream: its value, the choices, and the likely intention. */
 export function networkHint(name: string): string {
   if (NETWORKS_NOT_HERE.has(name.trim().toLowerCase())) {
     return `network${valueShown(name)} is not supported, so that the other end needs another one too; a stream has ${NETWORKS.join(', ')}`;
@@ -85,7 +85,7 @@ const TAGS_ELSEWHERE: Readonly<Record<string, string>> = {
   bypass: 'direct',
 };
 
-/** The hint for an unknown outbound tag: a built-in, or the most similar tag of the file. */
+/** Returns the hint for an unknown outbound tag: a built-in, or the most similar tag of the file. */
 export function outboundHint(tag: string, known: Iterable<string>): string | undefined {
   const builtin = TAGS_ELSEWHERE[tag.toLowerCase()];
   if (builtin === undefined) {
@@ -95,7 +95,9 @@ export function outboundHint(tag: string, known: Iterable<string>): string | und
   return `the built-in outbound that ${what} is ${JSON.stringify(builtin)}`;
 }
 
-/** The hint for an unknown member of a balancer, which cannot be a built-in: the most similar tag of the file. */
+/**
+ * Returns the hint for an unknown member of a balancer, which cannot be a built-in: the most similar tag of the file.
+ */
 export function memberHint(tag: string, known: Iterable<string>): string | undefined {
   const tags = [...known];
   const meant = suggestion(tag, tags);
@@ -116,7 +118,7 @@ const MOST_LISTED = 8;
 const LONGEST_VALUE = 40;
 
 /**
- * The value as shown in hints. A long one is not a mistyped word, and one with an `@` or a
+ * Returns the value as shown in hints. A long one is not a mistyped word, and one with an `@` or a
  * scheme may be a share link with credentials: both are left out.
  */
 const valueShown = (text: string): string =>

@@ -135,7 +135,7 @@ const isDottedInto = (entry: KeyEntry, path: KeyPath): boolean =>
   entry.path.length > path.length &&
   startsWith(entry.path, path);
 
-/** The dotted key of `entry` up to `depth` names from the root, quoted as in the document. */
+/** Returns the dotted key of `entry` up to `depth` names from the root, quoted as in the document. */
 function writtenPrefix(text: string, entry: KeyEntry, depth: number): string {
   const { key, nameSpans } = entry.node;
   const last = nameSpans[depth - entry.owner - 1] ?? key;
@@ -168,7 +168,7 @@ function newTable(
 }
 
 /**
- * The offset for a new table before `section`: above the comment lines that directly precede it.
+ * Returns the offset for a new table before `section`: above the comment lines that directly precede it.
  */
 function startOfSection({ text, sections }: Outline, section: Span): number {
   const previous = sections.findLast(({ start }) => start < section.start);
@@ -182,7 +182,7 @@ function startOfSection({ text, sections }: Outline, section: Span): number {
   return start;
 }
 
-/** The offset for a new table after `section`: before the next one, or at the end. */
+/** Returns the offset for a new table after `section`: before the next one, or at the end. */
 function endOfSection(outline: Outline, section: Span): number {
   const next = outline.sections.find(({ start }) => start > section.start);
   return next ? startOfSection(outline, next) : outline.text.length;
@@ -198,7 +198,7 @@ function intoInlineTable(
   return intoBraces(text, { span: table.span, items: table.body.map(({ span }) => span) }, item);
 }
 
-/** The item for a key: missing parents become inline tables, unless dotted keys already create them. */
+/** Returns the item for a key: missing parents become inline tables, unless dotted keys already create them. */
 function inlineItem(table: InlineTable, rest: KeyPath, literal: string): string {
   const [first = '', ...deeper] = rest;
   const isDotted = table.body.some(({ names }) => names[0] === first);

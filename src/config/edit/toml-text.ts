@@ -14,7 +14,7 @@ const SHORT_ESCAPES: Readonly<Record<string, string>> = {
 // oxlint-disable-next-line no-control-regex -- it searches for control characters
 const ESCAPED = /["\\\u0000-\u001f\u007f]/g;
 
-/** `value` as a basic string in double quotes; only characters that need it are escaped. */
+/** Formats `value` as a basic string in double quotes; only characters that need it are escaped. */
 export function basicString(value: string): string {
   const body = value.replace(ESCAPED, (char) => SHORT_ESCAPES[char] ?? unicodeEscape(char));
   return `"${body}"`;
@@ -31,43 +31,43 @@ export const terminalSafe = (text: string): string =>
       : String.raw`\u${codePoint.toString(16).padStart(4, '0')}`,
   );
 
-/** `key` as a bare key if TOML allows it, otherwise as a basic string. */
+/** Formats `key` as a bare key if TOML allows it, otherwise as a basic string. */
 export const keyText = (key: string): string =>
   /^[A-Za-z0-9_-]+$/.test(key) ? key : basicString(key);
 
-/** A dotted key, or the text between the brackets of a header. */
+/** Returns a dotted key, or the text between the brackets of a header. */
 export const dottedKey = (path: readonly string[]): string => path.map(keyText).join('.');
 
-/** The start of the line that contains `offset`. */
+/** Returns the start of the line that contains `offset`. */
 export const lineStart = (text: string, offset: number): number =>
   offset === 0 ? 0 : text.lastIndexOf('\n', offset - 1) + 1;
 
-/** The offset of the line break (`\n` or `\r\n`) after `offset`, or of the end. */
+/** Returns the offset of the line break (`\n` or `\r\n`) after `offset`, or of the end. */
 export function lineBreak(text: string, offset: number): number {
   const at = text.indexOf('\n', offset);
   if (at < 0) return text.length;
   return at > offset && text[at - 1] === '\r' ? at - 1 : at;
 }
 
-/** The start of the next line after `offset`, or the end. */
+/** Returns the start of the next line after `offset`, or the end. */
 export function nextLine(text: string, offset: number): number {
   const at = text.indexOf('\n', offset);
   return at < 0 ? text.length : at + 1;
 }
 
-/** The spaces and tabs at the start of the line that contains `offset`. */
+/** Returns the spaces and tabs at the start of the line that contains `offset`. */
 export function indentAt(text: string, offset: number): string {
   return /^[ \t]*/.exec(text.slice(lineStart(text, offset), offset))?.[0] ?? '';
 }
 
-/** The form of the nearest line break: the one before `offset`, otherwise the one after it. */
+/** Returns the form of the nearest line break: the one before `offset`, otherwise the one after it. */
 export function eolNear(text: string, offset: number): string {
   let at = offset === 0 ? -1 : text.lastIndexOf('\n', offset - 1);
   if (at < 0) at = text.indexOf('\n', offset);
   return at > 0 && text[at - 1] === '\r' ? '\r\n' : '\n';
 }
 
-/** The line break directly before `at`, the start of a line. */
+/** Returns the line break directly before `at`, the start of a line. */
 export const breakBefore = (text: string, at: number): string =>
   text.endsWith('\r\n', at) ? '\r\n' : '\n';
 

@@ -30,8 +30,8 @@ const DEFAULT = 'default';
 const ALWAYS = ['log', 'dns', 'route'] as const;
 
 /**
- * The effective configuration: nodes and rules of the subscribe file are merged, picks are targets, and keys that the
- * file omits have their defaults. Secrets are replaced by stars. All tables have been checked before.
+ * Returns the effective configuration: nodes and rules of the subscribe file are merged, picks are targets, and keys
+ * that the file omits have their defaults. Secrets are replaced by stars. All tables have been checked before.
  */
 export function effectiveConfig(input: EffectiveInput): ShownTable {
   return new EffectiveConfig(input).table();
@@ -194,7 +194,7 @@ class EffectiveConfig {
   }
 }
 
-/** The shape of the value of a key; empty for an unknown key. */
+/** Returns the shape of the value of a key; empty for an unknown key. */
 function shapeAt(shape: Shape, key: string): Shape {
   const own = shape.properties?.[key];
   if (own) return own;
@@ -209,7 +209,7 @@ function shapeAt(shape: Shape, key: string): Shape {
 const isSecret = (shape: Shape): boolean =>
   shape[DISCLOSURE] === 'secret' || Object.keys(shape).length === 0;
 
-/** The defaults of a table's keys. @param present the present keys; aliases count as the same key */
+/** Returns the defaults of a table's keys. @param present the present keys; aliases count as the same key */
 function defaultsOf(shape: Shape, present: ReadonlySet<string>): Map<string, ShownValue> {
   const entries = new Map<string, ShownValue>();
   const properties = Object.entries(shape.properties ?? {});

@@ -5,7 +5,7 @@ import type { ShownTable, ShownValue } from './shown-value.ts';
 /** The width in characters beyond which an array of values is broken. */
 const WIDTH = 100;
 
-/** The tables as TOML, with the place of each value in a comment after it. */
+/** Returns the tables as TOML, with the place of each value in a comment after it. */
 export function shownToml(table: ShownTable): string {
   return Array.from(linesOf(table, []), terminalSafe).join('\n').trimStart().concat('\n');
 }
@@ -65,7 +65,7 @@ function inlineText(value: ShownValue): string {
   }
 }
 
-/** The values as plain data, and the place of each by its path: `inbound[0].settings.users[1].email`. */
+/** Returns the values as plain data, and the place of each by its path: `inbound[0].settings.users[1].email`. */
 export function shownJson(table: ShownTable): {
   readonly config: unknown;
   readonly places: Readonly<Record<string, string>>;

@@ -16,7 +16,7 @@ export function formatToml(text: string): string {
   return lines.map((line) => line.text + eol).join('');
 }
 
-/** The form of the first line break outside strings. */
+/** Returns the form of the first line break outside strings. */
 function eolOf(text: string): string {
   for (const { kind, text: eol } of tokensOf(text)) if (kind === 'break') return eol;
   return '\n';
@@ -82,7 +82,7 @@ const PUNCTUATION: ReadonlyMap<string, 'open' | 'close' | 'comma' | 'equals'> = 
 /** The characters that end a bare word. */
 const ENDS_WORD = new Set([...PUNCTUATION.keys(), ' ', '\t', '\r', '\n', '#', '"', "'"]);
 
-/** The tokens of a valid document. */
+/** Yields the tokens of a valid document. */
 function* tokensOf(text: string): Generator<Token> {
   let last = 0;
   for (let at = 0; at < text.length;) {

@@ -36,7 +36,7 @@ export const configFile = struct(
 /** The contents of a file with their places, which `lowerConfig` interprets. */
 export type ConfigFile = Decoded<typeof configFile>;
 
-/** The tags of the balancers of a file, in file order. */
+/** Returns the tags of the balancers of a file, in file order. */
 export function balancerTags({ balancer }: ConfigFile): readonly string[] {
   return balancer.map(({ tag }) => tag.value);
 }

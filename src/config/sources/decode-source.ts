@@ -25,7 +25,7 @@ export function decodeSource(bytes: Uint8Array, file: string | undefined): Sourc
   throw documentError(source, 'invalid UTF-8', { start, end: start + 1 });
 }
 
-/** The offset of the first character of `text` that replaces invalid UTF-8. */
+/** Returns the offset of the first character of `text` that replaces invalid UTF-8. */
 function firstReplaced(text: string, bytes: Uint8Array): number {
   const encoded = Buffer.from(text);
   let wrong = 0;

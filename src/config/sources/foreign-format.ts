@@ -17,7 +17,7 @@ const WIREGUARD = /^\[(?:Interface|Peer)\]$/;
 const YAML_KEY = /^(?:- )?[\w-]+:(?: |$)/;
 
 /**
- * The likely format of a text that is not valid TOML; `undefined` if unknown, above all for TOML
+ * Returns the likely format of a text that is not valid TOML; `undefined` if unknown, above all for TOML
  * with a mistake.
  */
 export function foreignFormat(text: string): ForeignFormat | undefined {
@@ -45,7 +45,7 @@ function isToml(line: string): boolean {
 }
 
 /**
- * A hint that names the likely format of a file.
+ * Returns a hint that names the likely format of a file.
  * @param importable the formats that `weir import` reads; none if there is no such command.
  */
 export function foreignFormatHint(

@@ -17,7 +17,7 @@ export interface FileReader {
    */
   read(path: string): Promise<Uint8Array>;
   /**
-   * The SHA-256 of a file in hex, for files that are not kept in memory as a whole.
+   * Returns the SHA-256 of a file in hex, for files that are not kept in memory as a whole.
    * @throws {FileReadError}
    */
   sha256(path: string): Promise<string>;
@@ -38,7 +38,7 @@ export class InputFiles {
   readonly #digests = new FilesAsked((reader, path) => reader.sha256(path));
 
   /**
-   * The content of a file.
+   * Returns the content of a file.
    * @param failure the beginning of the message, before the path and the reason: `dns: cannot read ca_file`.
    * @throws {Finding} of kind `io` when it cannot be read, of any kind when it was not yet read.
    */
@@ -46,7 +46,7 @@ export class InputFiles {
     return this.#contents.get(path, failure);
   }
 
-  /** The SHA-256 of a file, in hex. @throws {Finding} as `content` does. */
+  /** Returns the SHA-256 of a file, in hex. @throws {Finding} as `content` does. */
   sha256(path: Located<string>, failure: string): string {
     return this.#digests.get(path, failure);
   }

@@ -74,7 +74,9 @@ async function loadKind(
 /** A system error such as `EIO` or `ENOENT`; Node's own errors are `ERR_…`. */
 const SYSTEM_ERROR = /^E[A-Z0-9]+$/;
 
-/** The kind of an error: a file that has disappeared since its digest was computed is an I/O error, not invalid. */
+/**
+ * Returns the kind of an error: a file that has disappeared since its digest was computed is an I/O error, not invalid.
+ */
 const errorKind = ({ cause }: GeoFileError): 'io' | 'invalid' =>
   SYSTEM_ERROR.test(codeOf(cause) ?? '') ? 'io' : 'invalid';
 
@@ -107,7 +109,7 @@ interface Use {
   readonly subject: string;
 }
 
-/** The first use of a list of that kind that satisfies `wanted`. */
+/** Returns the first use of a list of that kind that satisfies `wanted`. */
 function useOf(kind: GeoKind, file: ConfigFile, wanted: (use: Use) => boolean): Use | undefined {
   const parse = kind === 'geoip' ? parseGeoipRef : parseGeositeRef;
   const rules = file.route?.rule ?? [];

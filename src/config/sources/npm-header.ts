@@ -4,8 +4,8 @@
  */
 const HEADER = /^\n> weir-proxy@[^\n]*\n> [^\n]*\n\n/;
 
-/** The lines of npm at the start of a text; empty if there are none. */
+/** Returns the lines of npm at the start of a text; empty if there are none. */
 export const npmHeader = (text: string): string => HEADER.exec(text)?.[0] ?? '';
 
-/** The lines of npm as TOML comments of the same length, so that all places are unchanged. */
+/** Returns the lines of npm as TOML comments of the same length, so that all places are unchanged. */
 export const asComments = (header: string): string => header.replaceAll(/^>/gm, '#');

@@ -57,5 +57,5 @@ function lineStarts(text: string): readonly number[] {
   return starts;
 }
 
-/** The length of a text in characters, not UTF-16 units. */
+/** Returns the length of a text in characters, not UTF-16 units. */
 export const characters = (text: string): number => Array.from(text).length;

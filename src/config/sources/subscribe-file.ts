@@ -49,8 +49,8 @@ export const subscribeFile = struct({
 export type SubscribeFile = Decoded<typeof subscribeFile>;
 export type RouteGroup = Decoded<typeof groupTable>;
 
-/** The target that a group inherits; by default the default route. */
+/** Returns the target that a group inherits; by default the default route. */
 export const inheritOf = ({ inherit }: RouteGroup): Inherit => inherit?.value ?? 'default';
 
-/** The place of `inherit`, or of the group's name without it. */
+/** Returns the place of `inherit`, or of the group's name without it. */
 export const placeOfInherit = ({ inherit, name }: RouteGroup): Span => (inherit ?? name).span;

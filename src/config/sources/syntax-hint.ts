@@ -6,7 +6,8 @@ const TRUTH = /^(?:true|false|yes|no|on|off)\b/i;
 const PAIR = /^[\w."'-]+\s*([:=]?)(.*)/s;
 
 /**
- * A hint for the commonest mistakes of syntax, from the line of the error; no hint quotes its text, which may be a secret.
+ * Returns a hint for the commonest mistakes of syntax, from the line of the error; no hint quotes its text, which may
+ * be a secret.
  * @param error of the parser, with the place at which it failed
  */
 export function syntaxHint(
@@ -40,7 +41,7 @@ export function syntaxHint(
 }
 
 /**
- * The hint for a value with wrong quotes.
+ * Returns the hint for a value with wrong quotes.
  * @param value begins with a quote
  */
 function quoteHint(value: string): string | undefined {

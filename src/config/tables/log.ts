@@ -22,7 +22,7 @@ export const lowerLog = (table: LogTable | undefined): LogSpec => ({
 });
 
 /**
- * The level that a document sets, even if the rest is invalid; `undefined` for an invalid `[log]`.
+ * Returns the level that a document sets, even if the rest is invalid; `undefined` for an invalid `[log]`.
  */
 export function readLogLevel(document: Node): string | undefined {
   const log = document.kind === 'table' ? document.entries.get('log') : undefined;

@@ -6,7 +6,7 @@ import { Finding, SettingsFinding } from '../findings.ts';
 import { protocolHint } from '../word-hints.ts';
 
 /**
- * The client or server side of the protocol that a table names, with its canonical name.
+ * Returns the client or server side of the protocol that a table names, with its canonical name.
  * @throws {Finding} if there is no such protocol, or it lacks that side.
  */
 export function protocolSide<Side extends 'inbound' | 'outbound'>(

@@ -32,7 +32,7 @@ export interface Reference {
   readonly subject: string;
 }
 
-/** Every outbound tag that a route names. */
+/** Returns every outbound tag that a route names. */
 export function routeReferences(route: RouteTable | undefined): readonly Reference[] {
   const rules = route?.rule ?? [];
   return [
@@ -54,7 +54,7 @@ export function lowerRules(
     .filter((rule) => rule !== undefined);
 }
 
-/** The file from which rules take lists; `undefined` if no rule does, or on an error. */
+/** Returns the file from which rules take lists; `undefined` if no rule does, or on an error. */
 export function lowerGeoFile(
   route: RouteTable | undefined,
   kind: GeoKind,

@@ -47,7 +47,7 @@ export const matcherShape = {
 export const ruleTable = spanned(struct({ outbound: located(disclosed(str)), ...matcherShape }));
 export type RuleTable = Decoded<typeof ruleTable>;
 
-/** A rule's name in errors, with its index as the API shows it. */
+/** Returns a rule's name in errors, with its index as the API shows it. */
 export const ruleSubject = (index: number): string => `route.rule[${index}]`;
 
 /** Lowers the rule at `index` in the file; `undefined` when it is invalid. */

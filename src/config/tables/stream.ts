@@ -213,7 +213,7 @@ function hasTlsLayer(security: Located<string> | undefined): boolean {
   throw new Finding(message, security.span, { hint });
 }
 
-/** The reason why the owner supports plain TCP only. */
+/** Returns the reason why the owner supports plain TCP only. */
 function streamRefusal({
   protocol,
   takesStream,
@@ -292,9 +292,9 @@ function parsed<T>(file: Located<string>, key: string | undefined, parse: () => 
   }
 }
 
-/** The text of a key; an empty text counts as absent. */
+/** Returns the text of a key; an empty text counts as absent. */
 const written = (part: Located<string> | undefined): string | undefined =>
   part && part.value !== '' ? part.value : undefined;
 
-/** A host in the form of `Host` and `:authority`. */
+/** Returns a host in the form of `Host` and `:authority`. */
 const inAuthority = (host: string): string => (ipVersion(host) === 6 ? `[${host}]` : host);

@@ -30,7 +30,7 @@ const ADD_URL =
   '`weir subscribe add NAME URL` fetches the nodes of a URL and writes them into the file that path names';
 
 /**
- * The path of a configuration's subscribe file; `undefined` without one. A relative path is
+ * Returns the path of a configuration's subscribe file; `undefined` without one. A relative path is
  * relative to the folder of the configuration file.
  *
  * @throws {DocumentReadError} if the path is missing, or is a URL

@@ -24,7 +24,7 @@ const MULTILINE_BASIC = /"""|\\/g;
 const MULTILINE_LITERAL = /'''/g;
 
 /**
- * The strings of a document that are too long for the parser. Invalid syntax is left for the parser
+ * Returns the strings of a document that are too long for the parser. Invalid syntax is left for the parser
  * to report.
  */
 export function longStrings(text: string): LongString[] {
@@ -45,7 +45,7 @@ export function longStrings(text: string): LongString[] {
   return found;
 }
 
-/** The document with short strings in place of the long ones, and all other text unchanged in place. */
+/** Returns the document with short strings in place of the long ones, and all other text unchanged in place. */
 export function withoutLongStrings(text: string, long: readonly LongString[]): string {
   const parts: string[] = [];
   let from = 0;
@@ -57,10 +57,10 @@ export function withoutLongStrings(text: string, long: readonly LongString[]): s
   return parts.join('');
 }
 
-/** A unique string, so that different keys stay different; a real key has no control character. */
+/** Returns a unique string, so that different keys stay different; a real key has no control character. */
 const placeholder = (index: number): string => `"\\u0001${index}"`;
 
-/** The end of the placeholder of a long string. */
+/** Returns the end of the placeholder of a long string. */
 export const placeholderEnd = ({ start }: LongString, index: number): number =>
   start + placeholder(index).length;
 
@@ -89,7 +89,7 @@ export function* piecesOf(text: string, { start, end, delimiter }: LongString): 
   }
 }
 
-/** The end of the unit at `at`: a character, an escape, a pair of quotes, or a line end. */
+/** Returns the end of the unit at `at`: a character, an escape, a pair of quotes, or a line end. */
 function unitEnd(text: string, at: number, delimiter: Delimiter): number {
   const code = text.codePointAt(at) ?? 0;
   if (code > 0xffff || text.startsWith('\r\n', at)) return at + 2;
@@ -110,7 +110,7 @@ function escapeEnd(text: string, at: number): number {
   return Math.max(end, at + 2);
 }
 
-/** The offset after the string that starts at `at`; -1 if it is not closed. */
+/** Returns the offset after the string that starts at `at`; -1 if it is not closed. */
 export function endOfClosed(text: string, at: number): number {
   const delimiter = delimiterAt(text, at);
   return endOf(text, at + delimiter.length, delimiter);
@@ -122,7 +122,7 @@ function delimiterAt(text: string, at: number): Delimiter {
   return text[at] === '"' ? '"' : "'";
 }
 
-/** The offset after the closing delimiter of the string whose content starts at `from`; -1 if there is none. */
+/** Returns the offset after the closing delimiter of the string whose content starts at `from`; -1 if there is none. */
 function endOf(text: string, from: number, delimiter: Delimiter): number {
   switch (delimiter) {
     case '"':

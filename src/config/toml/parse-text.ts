@@ -52,7 +52,7 @@ function parseWithout(text: string, long: readonly LongString[]): AST.TOMLProgra
 }
 
 /**
- * The content of a long string.
+ * Returns the content of a long string.
  * @throws {PartParseError} when it is invalid.
  */
 function contentOf(text: string, string: LongString): string {

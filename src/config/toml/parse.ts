@@ -83,7 +83,7 @@ function parseSlice(text: string, slice: Slice, length?: number): SyntaxSlice {
   return new SyntaxSlice(text, slice, parseText(whole), []);
 }
 
-/** A slice with the elements of its long arrays replaced by white space. */
+/** Returns a slice with the elements of its long arrays replaced by white space. */
 function withoutElements(whole: string, { start }: Slice, arrays: readonly LongArray[]): string {
   const parts: string[] = [];
   let from = 0;
@@ -169,7 +169,7 @@ export class SyntaxSlice {
 /** Turns a piece of an array into a document; a comment at its end needs a line end. */
 const PIECE_START = 'x=[';
 
-/** The parser accepts a bare carriage return as a line end; TOML never allows it. */
+/** Throws for a bare carriage return, which the parser accepts as a line end but TOML does not allow. */
 function refuseBareCarriageReturn(text: string): void {
   const start = text.search(/\r(?!\n)/);
   if (start < 0) return;
@@ -270,7 +270,7 @@ function toScalar(content: AST.TOMLValue, span: Span): ScalarNode {
   }
 }
 
-/** The end of a document without trailing white space. */
+/** Returns the end of a document without trailing white space. */
 function contentEnd(text: string): number {
   let end = text.length;
   while (end > 0 && ' \t\r\n'.includes(text.charAt(end - 1))) end--;

@@ -79,7 +79,7 @@ class SliceHeaders {
 const DEEPEST_HEADER = 8;
 const LONGEST_NAME = 256;
 
-/** The header at the start of the line at `at`; `undefined` for an unusual one. */
+/** Returns the header at the start of the line at `at`; `undefined` for an unusual one. */
 function headerAt(text: string, at: number): HeaderPath | undefined {
   let next = afterSpace(text, at) + 1;
   const isArray = text.charCodeAt(next) === LEFT_BRACKET;
@@ -101,7 +101,7 @@ function headerAt(text: string, at: number): HeaderPath | undefined {
   return undefined;
 }
 
-/** The end of the bare or quoted name at `at`; `at` itself if there is none. */
+/** Returns the end of the bare or quoted name at `at`; `at` itself if there is none. */
 function endOfName(text: string, at: number): number {
   const char = text.charCodeAt(at);
   if (char === QUOTE || char === APOSTROPHE) return endOfString(text, at);
@@ -121,7 +121,7 @@ export interface LongArray {
 }
 
 /**
- * The outermost arrays of a slice that are long enough to be parsed in pieces. An array is valid if
+ * Returns the outermost arrays of a slice that are long enough to be parsed in pieces. An array is valid if
  * and only if each piece is the valid content of an array. Takes linear time.
  */
 export function longArraysOf(text: string, { start, end }: Slice, length = SLICE): LongArray[] {
@@ -161,13 +161,13 @@ const RIGHT_BRACKET = 0x5d;
 const LEFT_BRACE = 0x7b;
 const RIGHT_BRACE = 0x7d;
 
-/** The change of the nesting depth at a bracket or brace. */
+/** Returns the change of the nesting depth at a bracket or brace. */
 function nestingOf(char: number): -1 | 0 | 1 {
   if (char === LEFT_BRACKET || char === LEFT_BRACE) return 1;
   return char === RIGHT_BRACKET || char === RIGHT_BRACE ? -1 : 0;
 }
 
-/** The end of the comment or string that begins with `char` at `at`; for other characters, the next one. */
+/** Returns the end of the comment or string that begins with `char` at `at`; for other characters, the next one. */
 function endOfToken(text: string, at: number, char: number): number {
   if (char === HASH) return endOfLine(text, at);
   return char === QUOTE || char === APOSTROPHE ? endOfString(text, at) : at + 1;
@@ -177,20 +177,23 @@ function endOfToken(text: string, at: number, char: number): number {
 const isHeader = (text: string, at: number): boolean =>
   text.charCodeAt(afterSpace(text, at)) === LEFT_BRACKET;
 
-/** The offset of the first character from `at` on that is neither a space nor a tab. */
+/** Returns the offset of the first character from `at` on that is neither a space nor a tab. */
 function afterSpace(text: string, at: number): number {
   let first = at;
   while (text.charCodeAt(first) === SPACE || text.charCodeAt(first) === TAB) first++;
   return first;
 }
 
-/** The offset of the next line feed, or of the end of the document. */
+/** Returns the offset of the next line feed, or of the end of the document. */
 export function endOfLine(text: string, at: number): number {
   const end = text.indexOf('\n', at);
   return end < 0 ? text.length : end;
 }
 
-/** The offset after the string that starts at `at`. A single-line string ends at the end of its line at the latest. */
+/**
+ * Returns the offset after the string that starts at `at`. A single-line string ends at the end of its line at the
+ * latest.
+ */
 export function endOfString(text: string, at: number): number {
   const quote = text.charCodeAt(at);
   const isLong = text.charCodeAt(at + 1) === quote && text.charCodeAt(at + 2) === quote;

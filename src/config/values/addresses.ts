@@ -6,7 +6,7 @@ import type { FamilyPolicy } from '../../net/addresses/resolver.ts';
  */
 const NOT_IN_NAMES = /[\s/\\:@[\]?#%\p{Cc}]/u;
 
-/** The problem of a host whose port has a separate key; `undefined` for a valid host. */
+/** Returns the problem of a host whose port has a separate key; `undefined` for a valid host. */
 export function hostProblem(text: string): string | undefined {
   if (text === '') return 'is empty';
   if (ipVersion(text) !== 0) return undefined;
@@ -17,7 +17,7 @@ export function hostProblem(text: string): string | undefined {
 }
 
 /**
- * A host as messages quote it, after a space; empty for a URL or a share link, which may hold a secret
+ * Returns a host as messages quote it, after a space; empty for a URL or a share link, which may hold a secret
  * before an `@` or, in base64, after the scheme.
  */
 export const hostShown = (text: string): string =>

@@ -49,7 +49,7 @@ function placeOf(settings: Parameters<typeof valueAt>[0], key: string): WrittenP
   return value === undefined || span === undefined ? undefined : { value, span };
 }
 
-/** The reason why clients reject a certificate, or when they will; `undefined` otherwise. */
+/** Returns the reason why clients reject a certificate, or when they will; `undefined` otherwise. */
 function problemWith(certificates: string, now: number): string | undefined {
   const { validFrom, validTo, hasName } = leafFacts(certificates);
   if (validTo <= now) return `the certificate has expired on ${day(validTo)}: clients refuse it`;

@@ -111,7 +111,7 @@ function overlap(
   return undefined;
 }
 
-/** The canonical form of an address. */
+/** Returns the canonical form of an address. */
 function canonical(host: string): string {
   const bytes = parseIP(host);
   return bytes ? unmapIPv4(formatIP(bytes)) : host;

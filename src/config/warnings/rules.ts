@@ -96,7 +96,7 @@ function warnOfDomains(rule: RuleTable, subject: string, list: WarningList): voi
   }
 }
 
-/** The reason why an entry cannot be a host name; `undefined` if it can. */
+/** Returns the reason why an entry cannot be a host name; `undefined` if it can. */
 function noName(text: string, wildcard: string): string | undefined {
   if (normalizeName(text) === '') return 'matches nothing: it is empty';
   if (text.startsWith('.')) return `matches nothing: write it without the dot; ${wildcard}`;
@@ -134,7 +134,7 @@ function endOf(pattern: string, char: string, from: number): number {
   return end < 0 ? pattern.length : end;
 }
 
-/** The full names of a rule, if none of them is under one of its suffixes. */
+/** Returns the full names of a rule, if none of them is under one of its suffixes. */
 function noneUnderSuffixes({ domainFull, domainSuffix }: RuleTable): MatcherList | undefined {
   if (!domainFull?.value.length || !domainSuffix?.value.length) return undefined;
   const suffixes = new Set(domainSuffix.value.map(({ value }) => normalizeName(value)));

@@ -84,7 +84,7 @@ function conditionsOf(rule: RuleTable): readonly RuleCondition[] {
   return conditions;
 }
 
-/** The canonical form of an entry. */
+/** Returns the canonical form of an entry. */
 function comparable(key: Key, text: string): string {
   switch (key) {
     case 'domainSuffix':
@@ -130,7 +130,7 @@ class TakenFlows {
     }
   }
 
-  /** The last of the earlier rules that together match all flows with these conditions. */
+  /** Returns the last of the earlier rules that together match all flows with these conditions. */
   coverOf(conditions: readonly RuleCondition[]): number | undefined {
     const same = conditions.length > 1 ? this.#whole.get(textOf(conditions)) : undefined;
     if (same !== undefined) return same;

@@ -68,7 +68,7 @@ export class TakenNetworks {
   }
 }
 
-/** The network of an address, as a key. */
+/** Returns the network of an address, as a key. */
 function keyOf(address: Uint8Array, prefix: number): string {
   const network = address.map((byte, index) => {
     const bits = Math.min(8, Math.max(0, prefix - index * 8));
@@ -92,12 +92,12 @@ export class TakenPorts {
     }
   }
 
-  /** The rule of the first port, if rules match all ports of the range. */
+  /** Returns the rule of the first port, if rules match all ports of the range. */
   coverOf({ low, high }: PortRangeSpec): number | undefined {
     return this.#free(low) > high ? this.#rules.get(low) : undefined;
   }
 
-  /** The first free port from `port` on; compresses the path for the next search. */
+  /** Returns the first free port from `port` on; compresses the path for the next search. */
   #free(port: number): number {
     let end = port;
     for (let next = this.#next[end] ?? end; next !== end; next = this.#next[end] ?? end) end = next;

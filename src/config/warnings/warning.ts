@@ -73,7 +73,7 @@ export class WarningList {
     }
   }
 
-  /** The shown warnings in document order; the last one counts those beyond the limit. */
+  /** Returns the shown warnings in document order; the last one counts those beyond the limit. */
   shown(places: Places): readonly Warning[] {
     const lineOf: LineOf = ({ start }) => places.locate(start).line;
     const shown = this.#noted
@@ -91,7 +91,7 @@ export class WarningList {
   }
 }
 
-/** A warning in the form of compilers: `weir.toml:12:3: rule …`. */
+/** Returns a warning in the form of compilers: `weir.toml:12:3: rule …`. */
 export function renderWarning({ message, location }: Warning): string {
   if (!location) return message;
   const { file, line, column } = location;
@@ -101,7 +101,7 @@ export function renderWarning({ message, location }: Warning): string {
 
 const LONGEST_QUOTE = 100;
 
-/** A text of the document in quotes, shortened for a message. */
+/** Returns a text of the document in quotes, shortened for a message. */
 export function quotedShort(text: string): string {
   const shown = text.length > LONGEST_QUOTE ? `${text.slice(0, LONGEST_QUOTE)}…` : text;
   return quoted(shown);

@@ -22,11 +22,11 @@ const STEP = '  ';
 const noteOf = (label: string | undefined): string =>
   label === undefined ? '' : ` ${labelComment(label)}`;
 
-/** The offset after the element before that of an index, or after the opening bracket. */
+/** Returns the offset after the element before that of an index, or after the opening bracket. */
 const endBefore = ({ span, items }: ArrayPlaces, index: number): number =>
   items[index - 1]?.end ?? span.start + 1;
 
-/** The gap before an element, or before the closing bracket. */
+/** Returns the gap before an element, or before the closing bracket. */
 const gapBefore = (text: string, places: ArrayPlaces, index: number): Gap =>
   gapIn(text, {
     start: endBefore(places, index),
@@ -37,7 +37,7 @@ const gapBefore = (text: string, places: ArrayPlaces, index: number): Gap =>
 const isOnOneLine = (text: string, places: ArrayPlaces, count: number): boolean =>
   places.items.slice(0, count).every((_, index) => !gapBefore(text, places, index).isBroken);
 
-/** The label of an element: after the element on its line, or directly above it. */
+/** Returns the label of an element: after the element on its line, or directly above it. */
 export function labelInArray(text: string, places: ArrayPlaces, index: number): string | undefined {
   return (
     labelIn(text, gapBefore(text, places, index + 1).first.comment) ??
@@ -144,7 +144,7 @@ export function removeFromArray(
   ].toSorted((a, b) => a.at - b.at);
 }
 
-/** The element, and the text on its line that is removed with it. */
+/** Returns the element, and the text on its line that is removed with it. */
 function cutOf(text: string, places: ArrayPlaces, index: number, place: Place): Span {
   const { element, before, after, previousEnd, next } = place;
   const { comma, comment, end } = after.first;

@@ -49,12 +49,12 @@ export function gapIn(text: string, { start, end }: Span): Gap {
 export const isEmptyLine = ({ comma, comment }: GapLine): boolean =>
   comma === undefined && comment === undefined;
 
-/** The lines of comments and commas directly above the next element, if that element begins its line. */
+/** Returns the lines of comments and commas directly above the next element, if that element begins its line. */
 export function linesAbove({ lines }: Gap): readonly GapLine[] {
   const above = lines.slice(1, -1);
   return above.slice(above.findLastIndex(isEmptyLine) + 1);
 }
 
-/** The offset of the comma of a gap. */
+/** Returns the offset of the comma of a gap. */
 export const commaOf = ({ lines }: Gap): number | undefined =>
   lines.find(({ comma }) => comma !== undefined)?.comma;

@@ -68,7 +68,7 @@ function blockAfter(
   return [insertion(at, endsLine(text, at) ? gap + block + eol : eol + gap + block)];
 }
 
-/** The label of a block: on one of its lines, or directly above its header. */
+/** Returns the label of a block: on one of its lines, or directly above its header. */
 export function labelOfBlock(text: string, block: OpenTable, above: Gap): string | undefined {
   const pairs = [...block.entries.values()]
     .map(({ key, value }) => pairSpan(key, value))

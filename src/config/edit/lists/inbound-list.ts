@@ -196,7 +196,7 @@ export class InboundList {
     return this.#with([{ at: start, remove: end - start, insert: basicString(value) }]);
   }
 
-  /** The text between the header of an element and the content before it. */
+  /** Returns the text between the header of an element and the content before it. */
   #gapAbove({ span: { start } }: OpenTable): Gap {
     return gapIn(this.#text, { start: this.#ends.before(start), end: start });
   }
@@ -240,7 +240,7 @@ function inlineItem(pairs: NewElement['pairs'], tight = false): string {
   return tight ? `{${body.join(',')}}` : `{ ${body.join(', ')} }`;
 }
 
-/** The style in which the file writes other lists of that name; `undefined` if it has none. */
+/** Returns the style in which the file writes other lists of that name; `undefined` if it has none. */
 function styleIn(inbounds: readonly OpenTable[], keys: readonly string[]): ListStyle {
   for (const inbound of inbounds.toReversed()) {
     const settings = inbound.entries.get('settings')?.value;

@@ -1,7 +1,7 @@
 import type { Span } from '../../../schema/node.ts';
 import type { OpenNode, OpenTable } from '../../toml/tree.ts';
 
-/** The end of the last character of a value, with the subtables and dotted keys that belong to it. */
+/** Returns the end of the last character of a value, with the subtables and dotted keys that belong to it. */
 export function contentEnd(node: OpenNode): number {
   let { end } = node.span;
   if (node.kind === 'table') {
@@ -12,7 +12,7 @@ export function contentEnd(node: OpenNode): number {
   return end;
 }
 
-/** The place of a `key = value` by its parts. */
+/** Returns the place of a `key = value` by its parts. */
 export const pairSpan = (key: Span, value: OpenNode): Span => ({
   start: key.start,
   end: contentEnd(value),
@@ -34,7 +34,7 @@ export class ContentEnds {
     this.#ends = ends.toSorted((a, b) => a - b);
   }
 
-  /** The end of the content before `offset`; 0 if there is none. */
+  /** Returns the end of the content before `offset`; 0 if there is none. */
   before(offset: number): number {
     let [low, high] = [0, this.#ends.length];
     while (low < high) {

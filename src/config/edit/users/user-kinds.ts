@@ -25,7 +25,7 @@ const KINDS: ReadonlyMap<string, UserKind> = new Map([
 ]);
 
 /**
- * The kind of users of a protocol.
+ * Returns the kind of users of a protocol.
  * @param protocol as written. `undefined` for a protocol without users, such as `tun`.
  */
 export const userKind = (protocol: string): UserKind | undefined => KINDS.get(protocol);
