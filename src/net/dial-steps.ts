@@ -21,7 +21,7 @@ export type DialTimes = Readonly<Partial<Record<TimedStep, number>>>;
 const TIMED_STEPS = ['resolved', 'connected', 'secured', 'carried', 'reused', 'opened'] as const;
 type TimedStep = (typeof TIMED_STEPS)[number];
 
-/** The times in parsed JSON; other properties are ignored. */
+/** Returns the times in parsed JSON; other properties are ignored. */
 export function toDialTimes(parsed: unknown): DialTimes {
   if (typeof parsed !== 'object' || parsed === null) return {};
   const values = parsed as Partial<Record<TimedStep, unknown>>;

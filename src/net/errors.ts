@@ -58,7 +58,9 @@ const REASONS: Readonly<Partial<Record<DialErrorCode, string>>> = {
   timed_out: 'the connection timed out',
 };
 
-/** The text of an error for a message. Texts of Node and of the system may name addresses, so they are masked. */
+/**
+ * Returns the text of an error for a message. Texts of Node and of the system may name addresses, so they are masked.
+ */
 const textOf = (error: unknown): string =>
   error instanceof WeirError ? error.message : shownForeign(messageOf(error), codeOf(error));
 
@@ -85,7 +87,7 @@ export function isOfThisHost(error: unknown): boolean {
   return false;
 }
 
-/** The error of a failed dial of `target`; a DialError is returned unchanged. */
+/** Returns the error of a failed dial of `target`; a DialError is returned unchanged. */
 export function toDialError(error: unknown, target: Endpoint): DialError {
   if (error instanceof DialError) return error;
   if (error instanceof DeadlineError) {
@@ -100,7 +102,7 @@ export function toDialError(error: unknown, target: Endpoint): DialError {
 }
 
 /**
- * The error of an aborted dial, from the reason of its signal: a DialError is returned unchanged, a
+ * Returns the error of an aborted dial, from the reason of its signal: a DialError is returned unchanged, a
  * DeadlineError becomes `timed_out`, anything else `aborted`. The message names `target`.
  */
 export function abortedDial(signal: AbortSignal, target?: Endpoint): DialError {

@@ -58,8 +58,8 @@ export function decodeAddressField(
 }
 
 /**
- * The peer and the data of a datagram whose address field is at `offset`; `undefined` when the field is truncated or
- * invalid. The data is a view of `bytes`.
+ * Returns the peer and the data of a datagram whose address field is at `offset`; `undefined` when the field is
+ * truncated or invalid. The data is a view of `bytes`.
  */
 export function decodeAddressed(
   bytes: Uint8Array,
@@ -122,7 +122,7 @@ export function encodeAddressField(
   return field;
 }
 
-/** Length in bytes of an address of that type; `undefined` for a name, which is preceded by its length. */
+/** Returns the length in bytes of an address of that type; `undefined` for a name, which is preceded by its length. */
 function fixedLength(type: number, format: AddressFormat): number | undefined {
   switch (type) {
     case format.ipv4:
@@ -137,7 +137,7 @@ function fixedLength(type: number, format: AddressFormat): number | undefined {
 }
 
 /**
- * The host in the bytes of an address of a known type, a name without its length octet; `undefined` for an
+ * Returns the host in the bytes of an address of a known type, a name without its length octet; `undefined` for an
  * invalid name. IPv4-mapped addresses become IPv4, so that rules on IPv4 addresses cannot be bypassed.
  */
 export const decodeHost = (

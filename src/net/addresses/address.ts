@@ -16,13 +16,13 @@ export interface Destination extends Endpoint {
   readonly network: Network;
 }
 
-/** An endpoint as `host:port`, with brackets around IPv6. */
+/** Returns an endpoint as `host:port`, with brackets around IPv6. */
 export function formatEndpoint({ host, port }: Endpoint): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 /**
- * The canonical text of an IP address, as the kernel reports it: IPv6 in the form of RFC 5952, an
+ * Returns the canonical text of an IP address, as the kernel reports it: IPv6 in the form of RFC 5952, an
  * IPv4-mapped address as the IPv4 one. A name or an address with a zone is returned unchanged.
  */
 export function canonicalHost(host: string): string {

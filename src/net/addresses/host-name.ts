@@ -13,7 +13,7 @@ const NUMERIC_END = /(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)$/;
 const MAX_NAME_LENGTH = 253;
 
 /**
- * The canonical form of a host: rules match it, and it is resolved, dialled and sent to other proxies.
+ * Returns the canonical form of a host: rules match it, and it is resolved, dialled and sent to other proxies.
  *
  * A name becomes lower case, ASCII (UTS 46) and loses its final dot; text that resolvers parse as an address (`127.1`,
  * `0x7f.1`, fullwidth digits) becomes that address; an address gets its canonical form, with a zone only where it is
@@ -38,7 +38,7 @@ const isName = (name: string): boolean =>
 const withoutFinalDot = (name: string): string => (name.endsWith('.') ? name.slice(0, -1) : name);
 
 /**
- * The canonical form of an IPv6 address; an IPv4 address has only one.
+ * Returns the canonical form of an IPv6 address; an IPv4 address has only one.
  *
  * `::ffff:192.0.2.1%1` reaches 192.0.2.1, so only link-local and multicast addresses keep their zone
  * (RFC 4007 §6).
@@ -54,8 +54,8 @@ function normalizeAddress(host: string): string | undefined {
 }
 
 /**
- * The canonical form of a domain name, as `normalizeHost` returns it. `undefined` for other text, including text that
- * resolvers read as an address (`127.1`).
+ * Returns the canonical form of a domain name, as `normalizeHost` returns it. `undefined` for other text, including
+ * text that resolvers read as an address (`127.1`).
  */
 export function normalizeDomain(host: string): string | undefined {
   const name = normalizeHost(host);
@@ -66,7 +66,7 @@ export function normalizeDomain(host: string): string | undefined {
 export const isLocalhost = (name: string): boolean =>
   name === 'localhost' || name.endsWith('.localhost');
 
-/** The Unicode form of a name in ASCII (UTS 46); empty when it cannot be decoded. */
+/** Returns the Unicode form of a name in ASCII (UTS 46); empty when it cannot be decoded. */
 export const unicodeName = (name: string): string => domainToUnicode(name);
 
 // Characters that would be unsafe in a log line or in the request line of an HTTP proxy.

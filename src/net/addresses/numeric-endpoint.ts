@@ -3,7 +3,7 @@ import { splitZone } from '../../ip/ip-text.ts';
 import { toEndpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
 
 /**
- * An IP address in text, with its zone, if any, and a port as numbers. `undefined` for a name,
+ * Returns an IP address in text, with its zone, if any, and a port as numbers. `undefined` for a name,
  * and for a zone that names no interface with a link-local address.
  */
 export function numericEndpoint(host: string, port: number): IpEndpoint | undefined {

@@ -4,7 +4,7 @@ export type FamilyPolicy = 'auto' | 'ipv4_only' | 'ipv6_only' | 'prefer_ipv4' | 
 /** Resolves names. Never uses the proxy's outbounds. */
 export interface Resolver {
   /**
-   * The addresses of a host in the order in which they should be tried, at least one. An IP address
+   * Returns the addresses of a host in the order in which they should be tried, at least one. An IP address
    * in text is returned itself when the policy allows its family.
    *
    * @param client the IP address of the requesting client, so that one client cannot use all capacity;

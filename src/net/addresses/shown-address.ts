@@ -23,24 +23,24 @@ export function showAddresses(how: ShownAddresses): void {
 }
 
 /**
- * The host of a client, of a destination or of an outbound's server, for a log line or an error. Errors end up in log
- * lines, so both are masked here: finished text is never searched for addresses.
+ * Returns the host of a client, of a destination or of an outbound's server, for a log line or an error. Errors end up
+ * in log lines, so both are masked here: finished text is never searched for addresses.
  *
  * `net` keeps the network of an address and the last two labels of a name, as in `*.example.com`.
  */
 export const shownHost = (host: string): string => (shown === 'full' ? host : maskedHost(host));
 
-/** The host of a client as `shownHost` masks it; `undefined` where there is none. */
+/** Returns the host of a client as `shownHost` masks it; `undefined` where there is none. */
 export const shownSource = (host: string | undefined): string | undefined =>
   host === undefined ? undefined : shownHost(host);
 
-/** An endpoint with its host as `shownHost` masks it; the port is always shown. */
+/** Returns an endpoint with its host as `shownHost` masks it; the port is always shown. */
 export const shownEndpoint = (endpoint: Endpoint): string =>
   formatEndpoint(shown === 'full' ? endpoint : { ...endpoint, host: maskedHost(endpoint.host) });
 
 /**
- * A text that a peer or the system has written, for a log line or an error: it may name addresses in any form, so it
- * is shown as a whole or not at all.
+ * Returns a text that a peer or the system has written, for a log line or an error: it may name addresses in any form,
+ * so it is shown as a whole or not at all.
  */
 export const shownForeign = (text: string, instead = TEXT): string =>
   shown === 'full' || text === '' ? text : instead;

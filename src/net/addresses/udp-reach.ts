@@ -8,7 +8,7 @@ export interface UdpReach {
 }
 
 /**
- * The IP address of a peer that a socket reaches, an IPv4-mapped one as the IPv4 address;
+ * Returns the IP address of a peer that a socket reaches, an IPv4-mapped one as the IPv4 address;
  * `undefined` for a name, for port 0 and for a family that the socket cannot reach.
  */
 export function reachable({ family, dualStack }: UdpReach, peer: Endpoint): string | undefined {

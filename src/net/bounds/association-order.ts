@@ -70,8 +70,8 @@ export class AssociationOrder<Item extends Ordered, Client> {
   }
 
   /**
-   * The association to replace with a new one; the caller ends it. `undefined` when all others have precedence over the
-   * new one, which has a single datagram so far.
+   * Returns the association to replace with a new one; the caller ends it. `undefined` when all others have precedence
+   * over the new one, which has a single datagram so far.
    *
    * @param client the client of the new association. A client that has far more than others replaces only its own.
    */

@@ -8,11 +8,11 @@ import {
 import { LEAST_UNSENT_BYTES, MAX_ALL_UNSENT_BYTES } from '../sockets/socket-limits.ts';
 import type { Packet } from '../links/link.ts';
 
-/** Memory of a queued datagram of `length` bytes, in bytes. */
+/** Returns the memory of a queued datagram of `length` bytes, in bytes. */
 export const costOfDatagram = (length: number): number => length + DATAGRAM_COST;
 
 /**
- * The data of a datagram that is to be queued: copied when it is a small part of the chunk in which it
+ * Returns the data of a datagram that is to be queued: copied when it is a small part of the chunk in which it
  * was received, which would otherwise be kept as a whole and is not counted.
  */
 export function keptData(data: Uint8Array): Uint8Array {
@@ -108,7 +108,7 @@ export class KeptDatagrams {
     return data === packet.data ? packet : { data, peer: packet.peer };
   }
 
-  /** Returns the room of packets that `keep` has returned. */
+  /** Releases the room of packets that `keep` has returned. */
   release(packets: readonly Packet[]): void {
     for (const { data } of packets) {
       const cost = costOfDatagram(data.length);

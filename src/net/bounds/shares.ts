@@ -48,7 +48,7 @@ export class Shares<Item, Holder> {
     return this.#entries.has(item);
   }
 
-  /** Number of items of one holder. */
+  /** Returns the number of items of one holder. */
   countOf(holder: Holder): number {
     return this.#shares.get(holder)?.size ?? 0;
   }
@@ -67,7 +67,7 @@ export class Shares<Item, Holder> {
     return { holder: share.holder, oldest: share.oldest.item, newest: share.newest.item };
   }
 
-  /** The oldest item of a holder. */
+  /** Returns the oldest item of a holder. */
   oldestOf(holder: Holder): Item | undefined {
     return this.#shares.get(holder)?.oldest?.item;
   }

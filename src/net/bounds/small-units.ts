@@ -35,7 +35,7 @@ export class SmallUnits {
     return this.#pieces.next(link, signal);
   }
 
-  /** The part of a read that is decoded now; the rest is returned by `next`. */
+  /** Returns the part of a read that is decoded now; the rest is returned by `next`. */
   cut<Bytes extends Uint8Array | undefined>(bytes: Bytes): Bytes | Uint8Array {
     if (!bytes || !this.#areSmall || bytes.length <= SMALL_PIECE) return bytes;
     if (!this.#pieces.mayKeep) return bytes;

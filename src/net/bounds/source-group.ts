@@ -4,7 +4,7 @@ import { ipVersion, parseIPv6, unmapIPv4 } from '../addresses/address.ts';
 const PREFIX = 8;
 
 /**
- * The key of one source of clients: an IPv4 address, or an IPv6 network of 64 bits, since one
+ * Returns the key of one source of clients: an IPv4 address, or an IPv6 network of 64 bits, since one
  * client can use any address in it. All clients of a unix socket are one source.
  *
  * @param source an IP address; `undefined` for a unix socket.

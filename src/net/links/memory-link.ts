@@ -9,7 +9,7 @@ import { ReadQueue } from './read-queue.ts';
 const HIGH_WATER_MARK = 64 * 1024;
 
 /**
- * Two ByteLinks connected in memory: each reads what the other writes.
+ * Creates two ByteLinks connected in memory: each reads what the other writes.
  *
  * An inbound that is itself an endpoint (the HTTP proxy as the client of an origin) passes one end to
  * the dispatcher and keeps the other; tests use pairs instead of sockets.
@@ -157,5 +157,5 @@ class MemoryLink implements ByteLink {
   }
 }
 
-/** Memory in bytes of a queued chunk. */
+/** Returns the memory of a queued chunk, in bytes. */
 const costOf = (chunk: Uint8Array): number => chunk.length + CHUNK_COST;

@@ -277,7 +277,7 @@ export abstract class PulledLink {
     });
   }
 
-  /** Bytes that were put back, or those of the core. */
+  /** Returns bytes that were put back, or those of the core. */
   #take(): Uint8Array | undefined {
     const back = this.#unread?.pop();
     if (back !== undefined) return back;

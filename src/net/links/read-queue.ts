@@ -60,7 +60,7 @@ export class ReadQueue<T> {
     this.#pending.reject(error);
   }
 
-  /** The next item; `undefined` at the end. An aborted take loses no item. */
+  /** Returns the next item; `undefined` at the end. An aborted take loses no item. */
   take(signal?: AbortSignal): Promise<T | undefined> {
     if (this.wanted) return Promise.reject(new LinkClosedError('a read is already pending'));
     if (this.#error) return Promise.reject(this.#error);

@@ -31,11 +31,11 @@ export function freeChunk(chunk: Uint8Array): void {
   if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
-/** Unshared, uninitialized memory for a chunk that `freeChunk` will free. */
+/** Allocates unshared, uninitialized memory for a chunk that `freeChunk` will free. */
 export const ownChunk = (length: number): Buffer<ArrayBuffer> =>
   length < FREED_AT_ONCE ? Buffer.allocUnsafe(length) : Buffer.allocUnsafeSlow(length);
 
-/** A copy in its own memory, which `freeChunk` can free. */
+/** Returns a copy in its own memory, which `freeChunk` can free. */
 export function copyOf(bytes: Uint8Array): Uint8Array {
   // Not from Node's pool: a chunk for a stalled peer would keep the whole pool alive.
   if (bytes.length < FREED_AT_ONCE) return Uint8Array.from(bytes);
@@ -63,7 +63,7 @@ export function strip(chunk: Uint8Array, parts: readonly Uint8Array[]): readonly
   return [whole];
 }
 
-/** A copy of all parts as one chunk that `freeChunk` can free. */
+/** Returns a copy of all parts as one chunk that `freeChunk` can free. */
 export function joined(parts: readonly Uint8Array[]): Uint8Array {
   const whole = ownChunk(parts.reduce((length, part) => length + part.length, 0));
   let at = 0;

@@ -165,8 +165,8 @@ export class OwnListeners {
   }
 
   /**
-   * The lineage of an accepted connection, or of a client's first datagram; `undefined` when it comes from another
-   * process.
+   * Returns the lineage of an accepted connection, or of a client's first datagram; `undefined` when it comes from
+   * another process.
    *
    * @param local the address that the client connected to. With UDP it may be unknown, or a wildcard.
    */
@@ -232,15 +232,15 @@ export class OwnListeners {
 }
 
 /**
- * The group of requests that may share a connection: requests accepted from it inherit the lineage of the request that
- * it was opened for, which therefore has to be the lineage of all.
+ * Returns the group of requests that may share a connection: requests accepted from it inherit the lineage of the
+ * request that it was opened for, which therefore has to be the lineage of all.
  */
 export function lineageGroup(origin: DialOrigin): string {
   const { hops, foreign } = lineageBefore(origin);
   return `${foreign ? 'foreign' : 'local'} ${hops}`;
 }
 
-/** The lineage of the connection that carried a request. */
+/** Returns the lineage of the connection that carried a request. */
 const lineageBefore = ({ session, source }: DialOrigin): Lineage =>
   session?.lineage ?? { hops: 0, foreign: !isLocalClient(source) };
 
@@ -256,10 +256,10 @@ const isLocalClient = (source: string | undefined): boolean =>
 
 const isLoopback = (host: string): boolean => host === '::1' || host.startsWith('127.');
 
-/** The canonical text of an address, without a zone. */
+/** Returns the canonical text of an address, without a zone. */
 const bareHost = (host: string): string => canonicalHost(host.split('%', 1)[0] ?? host);
 
-/** The address that a connection reaches: an unspecified address means loopback. */
+/** Returns the address that a connection reaches: an unspecified address means loopback. */
 function reachedHost(host: string): string {
   const bare = bareHost(host);
   if (bare === '0.0.0.0') return '127.0.0.1';

@@ -6,7 +6,7 @@ import type { DialledSocket, UdpSocket } from '../sockets/sockets.ts';
 /** Results cached for peers whose port is that of an own listener; the cache is cleared when it is full. */
 const KEPT_RESULTS = 256;
 
-/** A UDP socket as OwnListeners observes it. */
+/** Returns a UDP socket as OwnListeners observes it. */
 export const dialledUdp = ({
   local,
   closed,

@@ -18,7 +18,7 @@ export abstract class ReceivingPackets {
   /** Removes and returns the oldest queued datagram. */
   protected abstract shift(): Packet | undefined;
 
-  /** The next datagram, `undefined` after the end; rejects when it ended with a cause. */
+  /** Returns the next datagram, `undefined` after the end; rejects when it ended with a cause. */
   receive(): Promise<Packet | undefined> {
     if (this.#isPending()) return Promise.reject(alreadyPending());
     if (this.#cause) return Promise.reject(this.#cause);

@@ -146,8 +146,8 @@ class Race<T> {
 }
 
 /**
- * The most specific failure. On a host without IPv6 every IPv6 attempt fails as `unreachable_network`: the failure of
- * the IPv4 attempt says more. `loop` and `forbidden`, for addresses of the proxy itself, come first.
+ * Returns the most specific failure. On a host without IPv6 every IPv6 attempt fails as `unreachable_network`: the
+ * failure of the IPv4 attempt says more. `loop` and `forbidden`, for addresses of the proxy itself, come first.
  */
 function mostSpecific(errors: readonly unknown[]): DialError {
   const codeOf = (error: unknown): DialErrorCode =>

@@ -20,7 +20,7 @@ export type HasRoute = (host: string) => Promise<boolean> | boolean;
 const PORT = 9;
 
 /**
- * The address that datagrams are sent to; `undefined` for an empty list.
+ * Returns the address that datagrams are sent to; `undefined` for an empty list.
  *
  * Datagrams cannot race as connections do. Without a configured preference IPv4 comes first, which most
  * networks carry; of a name with addresses of both families, the first one to which this host has a route

@@ -74,7 +74,7 @@ export class RepeatedDial<Made> {
     return true;
   }
 
-  /** Adds a flow that waits for the connection: the limit starts anew. */
+  /** Adds a flow that waits for the connection, which restarts the time limit. */
   join(): void {
     this.#limit.touch();
   }

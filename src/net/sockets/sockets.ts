@@ -69,7 +69,7 @@ export interface Sockets {
   openTun(plan: TunPlan, events?: TunEvents): PacketDevice;
   /** Whether an IP address in text, without a zone, belongs to this host: to an interface, or to loopback. */
   isOwnAddress(host: string): boolean;
-  /** The path of packets from a program on this host to an IP address in text, which may have a zone. */
+  /** Returns the path of packets from a program on this host to an IP address in text, which may have a zone. */
   programRoute(host: string): ProgramRoute;
 }
 

@@ -8,7 +8,7 @@ import type { Sockets } from './sockets.ts';
 let chosen: Sockets | undefined;
 
 /**
- * The sockets of this thread; like `systemClock`, they belong to the process and not to a part of it: one epoll
+ * Returns the sockets of this thread; like `systemClock`, they belong to the process and not to a part of it: one epoll
  * instance serves a thread's event loop. Chosen on first use, since the probe loads native code.
  */
 export const systemSockets = (): Sockets => (chosen ??= choose());

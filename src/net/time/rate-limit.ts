@@ -22,7 +22,7 @@ export class RateLimit {
     return true;
   }
 
-  /** Returns one event to the bucket. */
+  /** Gives one event back to the bucket. */
   giveBack(): void {
     this.#left = Math.min(this.#burst, this.#left + 1);
   }

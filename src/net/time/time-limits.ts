@@ -45,6 +45,6 @@ export const REJECTED_CLIENT_MS = 2_000;
 
 const DNS_PORT = 53;
 
-/** The idle limit of datagrams to `port`. */
+/** Returns the idle limit of datagrams to `port`. */
 export const udpIdleMs = (port: number): number =>
   port === DNS_PORT ? UDP_DNS_IDLE_MS : UDP_IDLE_MS;

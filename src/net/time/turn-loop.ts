@@ -19,7 +19,7 @@ export interface TurnHandlers {
   turn(): void;
   /** Whether the last turn left work for another one. */
   hasMore(): boolean;
-  /** The earliest deadline in milliseconds of the clock, or a time before it; Infinity for none. */
+  /** Returns the earliest deadline in milliseconds of the clock, or a time before it; Infinity for none. */
   nextTimeout(): number;
   /** Handles deadlines that have passed. A turn follows. */
   onTimeout(now: number): void;
@@ -90,7 +90,7 @@ export class TurnLoop {
     this.#timer = at === Infinity ? undefined : this.#clock.after(delay, this.#onTimer);
   }
 
-  /** Stops: no turn runs any more. Idempotent. */
+  /** Stops the loop: no further turn runs. Idempotent. */
   stop(): void {
     this.#isStopped = true;
     this.#timer?.cancel();

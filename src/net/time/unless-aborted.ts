@@ -1,6 +1,6 @@
 import { asError } from '../../errors.ts';
 
-/** The reason of an aborted signal, as an Error. */
+/** Returns the reason of an aborted signal, as an Error. */
 export const abortReason = (signal: AbortSignal): Error => asError(signal.reason);
 
 /**

@@ -40,7 +40,7 @@ export class AssociationSockets {
     return this.#order.size;
   }
 
-  /** The monotonic clock, in milliseconds. */
+  /** Returns the time of the monotonic clock, in milliseconds. */
   now(): number {
     return this.#clock.now();
   }

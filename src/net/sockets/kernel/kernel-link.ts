@@ -26,7 +26,7 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
   #reset: DelayedReset | undefined;
   #closed: PromiseWithResolvers<Error | undefined> | undefined;
 
-  /** Takes over a connected socket. */
+  /** Takes ownership of a connected socket. */
   constructor(socket: StreamSocket, watchdog?: LinkWatchdog) {
     this.#socket = socket;
     this.#watchdog = watchdog;

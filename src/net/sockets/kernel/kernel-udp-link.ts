@@ -254,7 +254,7 @@ export class KernelUdpLink extends ReceivedUdp implements UdpSocket, Ordered {
     return true;
   }
 
-  /** The numbers of an IP address in text; `undefined` for a zone that does not exist. */
+  /** Returns the numbers of an IP address in text; `undefined` for a zone that does not exist. */
   #endpointOf({ host, port }: Endpoint): IpEndpoint | undefined {
     const { address, zone } = splitZone(host);
     const scope = zone === '' ? 0 : this.#io.addresses.zoneIndex(zone);
@@ -290,7 +290,7 @@ export class KernelUdpLink extends ReceivedUdp implements UdpSocket, Ordered {
   }
 }
 
-/** A copy of a datagram, which its reader owns. */
+/** Returns a copy of a datagram, which its reader owns. */
 function copyOf(buffer: Uint8Array, start: number, length: number): Uint8Array {
   const data = Buffer.allocUnsafe(length);
   data.set(buffer.subarray(start, start + length));

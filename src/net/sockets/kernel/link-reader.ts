@@ -108,7 +108,7 @@ export class LinkReader implements Resumable {
     if (chunk.length > 0) this.#front.unshift(chunk);
   }
 
-  /** The next chunk that was put back. */
+  /** Returns the next chunk that was put back. */
   takeFront(): Uint8Array | undefined {
     return this.#front.shift();
   }
@@ -175,7 +175,7 @@ export class LinkReader implements Resumable {
     this.socket.io.poller.later(this, this.#readAtOnce);
   }
 
-  /** The next chunk, `undefined` at the end. After FAILED the link is closed. */
+  /** Returns the next chunk, `undefined` at the end. After FAILED the link is closed. */
   #receive(): Uint8Array | undefined | typeof NOTHING_YET | typeof FAILED {
     const { io } = this.socket;
     const count = this.socket.receive();

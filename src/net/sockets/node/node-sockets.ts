@@ -21,7 +21,7 @@ import { UdpLink } from './udp-link.ts';
 /** Connections that the kernel may queue: a burst of clients must not be refused. */
 const BACKLOG = 4096;
 
-/** Node's sockets. @param reason why Node's sockets are in use. */
+/** Creates the sockets of Node. @param reason why Node's sockets are in use. */
 export const nodeSockets = (reason: string): Sockets => ({
   kind: 'node',
   reason,

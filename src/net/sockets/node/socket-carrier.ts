@@ -9,13 +9,13 @@ export interface SocketEnds {
   readonly local: Endpoint | undefined;
 }
 
-/** The addresses of an open socket: the kernel forgets them with the connection. */
+/** Returns the addresses of an open socket: the kernel forgets them with the connection. */
 export const endsOf = (socket: Socket): SocketEnds => ({
   remote: endpointOf(socket.remoteAddress, socket.remotePort),
   local: endpointOf(socket.localAddress, socket.localPort),
 });
 
-/** A socket as a carrier; `raw` is the kernel socket below TLS. */
+/** Returns a socket as a carrier; `raw` is the kernel socket below TLS. */
 export function socketCarrier(socket: Socket, raw: Socket, ends: SocketEnds): Carrier {
   const link = new SocketLink(socket, raw);
   return carrierOf(link, link, ends);

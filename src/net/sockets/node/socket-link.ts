@@ -265,7 +265,7 @@ export class SocketLink implements ByteLink, WireCounter {
   };
 }
 
-/** One view of two adjacent chunks; `undefined` when they are not adjacent. */
+/** Returns one view of two adjacent chunks; `undefined` when they are not adjacent. */
 function joinedRecords(first: Uint8Array, second: Uint8Array): Uint8Array | undefined {
   const adjacent =
     first.buffer === second.buffer && first.byteOffset + first.length === second.byteOffset;

@@ -42,7 +42,7 @@ const TRANSIENT_ERRORS: ReadonlySet<string | undefined> = new Set([
 
 export const isTransient = (error: Error): boolean => TRANSIENT_ERRORS.has(codeOf(error));
 
-/** The wildcard address of a family. */
+/** Returns the wildcard address of a family. */
 const wildcardOf = (family: 4 | 6): string => (family === 4 ? '0.0.0.0' : '::');
 
 /**
