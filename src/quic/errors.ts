@@ -26,14 +26,14 @@ const NAMES: ReadonlyMap<number, string> = new Map(
   Object.entries(TransportErrorCode).map(([name, code]) => [code, name]),
 );
 
-/** The transport error code for a TLS alert. */
+/** Returns the transport error code for a TLS alert. */
 export const cryptoErrorCode = (alert: number): number => CRYPTO_ERROR + (alert & 0xff);
 
-/** The TLS alert in a transport error code, when it carries one. */
+/** Returns the TLS alert in a transport error code, when it carries one. */
 const alertOf = (code: number): number | undefined =>
   code >= CRYPTO_ERROR && code <= CRYPTO_ERROR + 0xff ? code - CRYPTO_ERROR : undefined;
 
-/** The name of a transport error code, for logs: `CRYPTO_ERROR(42)` for TLS alerts, otherwise hexadecimal. */
+/** Returns the name of a transport error code, for logs: `CRYPTO_ERROR(42)` for TLS alerts, otherwise hexadecimal. */
 export function transportErrorName(code: number): string {
   const alert = alertOf(code);
   if (alert !== undefined) return `CRYPTO_ERROR(${alert})`;

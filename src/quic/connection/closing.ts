@@ -18,7 +18,7 @@ const { APPLICATION_ERROR } = TransportErrorCode;
 
 const NOTHING = new Uint8Array(0);
 
-/** A reason phrase for messages: characters that are not printable are escaped, invalid UTF-8 is replaced. */
+/** Returns a reason phrase for messages: characters that are not printable are escaped, invalid UTF-8 is replaced. */
 const textOf = (bytes: Uint8Array): string =>
   shownForeign(printable(Buffer.from(bytes.subarray(0, MAX_REASON_BYTES)).toString()));
 

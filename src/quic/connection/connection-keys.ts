@@ -49,12 +49,12 @@ export class ConnectionKeys implements Disposable {
     return this.#discarded[space] === true;
   }
 
-  /** The sealer of Initial or Handshake packets. */
+  /** Returns the sealer of Initial or Handshake packets. */
   sealer(space: Space): PacketSealer | undefined {
     return this.#sealers[space];
   }
 
-  /** The opener of Initial or Handshake packets. */
+  /** Returns the opener of Initial or Handshake packets. */
   opener(space: Space): PacketOpener | undefined {
     return this.#openers[space];
   }

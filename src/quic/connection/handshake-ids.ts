@@ -31,7 +31,7 @@ export interface ConnectionIdentity {
   readonly isValidated: boolean;
 }
 
-/** The ids of a connection to a server. */
+/** Returns the ids of a connection to a server. */
 export function clientIdentity({ random, ids }: ClientOptions): ConnectionIdentity {
   const originalId = random.bytes(ORIGINAL_ID_SIZE);
   return {
@@ -46,7 +46,7 @@ export function clientIdentity({ random, ids }: ClientOptions): ConnectionIdenti
   };
 }
 
-/** The ids of a connection to the client whose first Initial packet has arrived. */
+/** Returns the ids of a connection to the client whose first Initial packet has arrived. */
 export function serverIdentity(options: ServerOptions): ConnectionIdentity {
   const { ids, originalId, retrySourceId, clientId, isValidated } = options;
   return {
@@ -61,7 +61,7 @@ export function serverIdentity(options: ServerOptions): ConnectionIdentity {
   };
 }
 
-/** The transport parameters that this side sends (RFC 9000 §18.2). */
+/** Returns the transport parameters that this side sends (RFC 9000 §18.2). */
 export function ownParameters(
   settings: ConnectionSettings,
   identity: ConnectionIdentity,

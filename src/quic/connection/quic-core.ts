@@ -141,8 +141,8 @@ export class QuicCore {
   }
 
   /**
-   * When `onTimeout`, and `transmit` after it, must be called; Infinity for never. It may be in the past after
-   * `receiveBatch`, when a smaller RTT was measured: the call is then due at once.
+   * Returns the time at which `onTimeout`, and `transmit` after it, must be called; Infinity for never. It may be in
+   * the past after `receiveBatch`, when a smaller RTT was measured: the call is then due at once.
    */
   nextTimeout(): number {
     const { lifecycle, deadlines, loss, paths, keys, acks } = this.#parts;
@@ -193,14 +193,14 @@ export class QuicCore {
   }
 
   /**
-   * The next received DATAGRAM frame, which is otherwise reported as an event; `undefined` when there is none.
+   * Returns the next received DATAGRAM frame, which is otherwise reported as an event; `undefined` when there is none.
    * Drivers call it after each `receiveBatch`, so that the queue holds the frames of one batch at most.
    */
   nextDatagram(): Uint8Array | undefined {
     return this.#parts.datagrams.next();
   }
 
-  /** The next event; `undefined` when there is none. */
+  /** Returns the next event; `undefined` when there is none. */
   nextEvent(): ConnectionEvent | undefined {
     return this.#parts.events.next();
   }
@@ -241,12 +241,12 @@ export class QuicCore {
     return this.#parts.lifecycle.isOpen ? this.#parts.streams.write(id, chunk, isOwned) : undefined;
   }
 
-  /** Number of bytes of a stream that were written and never sent. */
+  /** Returns the number of bytes of a stream that were written and never sent. */
   queued(id: number): number {
     return this.#parts.streams.queued(id);
   }
 
-  /** Number of bytes that the peer has not acknowledged; see `Streams.undelivered`. */
+  /** Returns the number of bytes that the peer has not acknowledged; see `Streams.undelivered`. */
   undelivered(id: number): number {
     return this.#parts.streams.undelivered(id);
   }

@@ -52,7 +52,7 @@ export interface TlsEvents {
 /** TLS 1.3 for one connection. Bytes in, events out: no clock, no socket, nothing asynchronous. */
 export interface TlsHandshake extends Disposable {
   /**
-   * The transport parameters of this side. Called once: by a client before `start`, by a server before the
+   * Sets the transport parameters of this side. Called once: by a client before `start`, by a server before the
    * first `receive`.
    */
   setTransportParameters(bytes: Uint8Array): void;

@@ -48,7 +48,7 @@ export class ConnectionTable<Owner> {
     if (this.#issued.get(key)?.rest === wordAt(id, 4)) this.#issued.delete(key);
   }
 
-  /** The owner of the issued id at `offset`, which has `LOCAL_ID_SIZE` bytes. */
+  /** Returns the owner of the issued id at `offset`, which has `LOCAL_ID_SIZE` bytes. */
   find(bytes: Uint8Array, offset: number): Owner | undefined {
     const entry = this.#issued.get(wordAt(bytes, offset));
     return entry !== undefined && entry.rest === wordAt(bytes, offset + 4)
@@ -78,7 +78,7 @@ const wordAt = (bytes: Uint8Array, at: number): number =>
   ((bytes[at + 2] as number) << 8) |
   (bytes[at + 3] as number);
 
-/** A key of at most 20 characters, one per byte. */
+/** Returns a key of at most 20 characters, one per byte. */
 function textOf(bytes: Uint8Array, offset: number, size: number): string {
   let text = '';
   for (let at = offset; at < offset + size; at++) text += String.fromCharCode(bytes[at] as number);

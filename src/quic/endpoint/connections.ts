@@ -82,7 +82,7 @@ export class Connections implements ConnectionHost {
     return this.#table.size;
   }
 
-  /** The occupancy as seen by a new client from this address. */
+  /** Returns the occupancy as seen by a new client from this address. */
   occupancyFor(peer: IpEndpoint, now: number): Occupancy {
     return {
       connections: this.#clients,
@@ -145,17 +145,17 @@ export class Connections implements ConnectionHost {
     if (entry) entry.chosenKey = this.#table.addChosen(bytes, at, size, connection);
   }
 
-  /** The connection of the issued id at `offset`, which has `LOCAL_ID_SIZE` bytes. */
+  /** Returns the connection of the issued id at `offset`, which has `LOCAL_ID_SIZE` bytes. */
   find(bytes: Uint8Array, offset: number): ConnectionDriver | undefined {
     return this.#table.find(bytes, offset);
   }
 
-  /** The connection of an id that its client has chosen. */
+  /** Returns the connection of an id that its client has chosen. */
   findChosen(bytes: Uint8Array, offset: number, size: number): ConnectionDriver | undefined {
     return this.#table.findChosen(bytes, offset, size);
   }
 
-  /** The connection for which this datagram is a stateless reset by the peer (RFC 9000 §10.3.1). */
+  /** Returns the connection for which this datagram is a stateless reset by the peer (RFC 9000 §10.3.1). */
   findByReset(
     bytes: Uint8Array,
     offset: number,

@@ -32,7 +32,7 @@ export class OutgoingBatches {
     return this.#queue.isBlocked;
   }
 
-  /** The batch to fill next; `push` sends it. Not while the socket is blocked. */
+  /** Returns the batch to fill next; `push` sends it. Not while the socket is blocked. */
   next(): TransmitBatch {
     return this.#plain ?? this.#queue.current;
   }

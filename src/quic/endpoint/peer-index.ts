@@ -30,7 +30,7 @@ export class PeerIndex<Item extends HasPeer> {
     else known.splice(at, 1);
   }
 
-  /** The items with this peer, and possibly some of another one. */
+  /** Returns the items with this peer, and possibly some of another one. */
   candidates(peer: IpEndpoint): readonly Item[] {
     return this.#byKey.get(keyOf(peer)) ?? NONE;
   }
@@ -38,6 +38,6 @@ export class PeerIndex<Item extends HasPeer> {
 
 const NONE: readonly never[] = [];
 
-/** A 32-bit hash of an address and a port. */
+/** Returns a 32-bit hash of an address and a port. */
 const keyOf = ({ a, b, c, d, port }: IpEndpoint): number =>
   Math.imul(a ^ Math.imul(b, 0x85eb_ca6b) ^ c, 0xc2b2_ae35) ^ d ^ Math.imul(port, 0x9e37_79b1);

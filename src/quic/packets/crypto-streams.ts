@@ -7,7 +7,7 @@ import { FrameType } from '../wire/frame-types.ts';
 import { varintSize } from '../wire/varint.ts';
 import { RangeSet } from '../../collections/range-set.ts';
 
-/** The TLS level whose CRYPTO data the packets of a space carry (RFC 9001 §4.1.3). */
+/** Returns the TLS level whose CRYPTO data the packets of a space carry (RFC 9001 §4.1.3). */
 export const levelOf = (space: Space): TlsLevel =>
   space === Space.APPLICATION ? 'application' : space === Space.HANDSHAKE ? 'handshake' : 'initial';
 
@@ -66,7 +66,7 @@ export class CryptoStreams {
   }
 
   /**
-   * The next bytes to send, lost ones first, that fit into a frame of at most `room` bytes, header included.
+   * Returns the next bytes to send, lost ones first, that fit into a frame of at most `room` bytes, header included.
    * They are recorded in `log` as sent. `undefined` when there are none, or no room.
    */
   next(level: TlsLevel, room: number, log: FrameLog): CryptoRange | undefined {
@@ -93,7 +93,7 @@ export class CryptoStreams {
     return this.#levels[level].receiving.receive(offset, bytes, at, size);
   }
 
-  /** The next bytes in order, for TLS, valid until the next `receive`; `undefined` for none. */
+  /** Returns the next bytes in order, for TLS, valid until the next `receive`; `undefined` for none. */
   read(level: TlsLevel): Uint8Array | undefined {
     return this.#levels[level].receiving.read();
   }

@@ -147,7 +147,7 @@ export class DatagramFrames {
     return undefined;
   }
 
-  /** The next received payload, which the caller then owns. */
+  /** Returns the next received payload, which the caller then owns. */
   next(): Uint8Array | undefined {
     return this.#incoming.shift();
   }

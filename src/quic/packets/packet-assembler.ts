@@ -105,7 +105,7 @@ export class PacketAssembler {
     return this.#paths.active.amplificationBudget >= this.#leastDatagram();
   }
 
-  /** The smallest permitted datagram: 1,200 bytes with Initial packets (§14.1). */
+  /** Returns the smallest permitted datagram: 1,200 bytes with Initial packets (§14.1). */
   #leastDatagram(): number {
     return this.#keys.canSeal(Space.INITIAL) ? MIN_DATAGRAM : LEAST_DATAGRAM;
   }

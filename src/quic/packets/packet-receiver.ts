@@ -345,7 +345,7 @@ export class PacketReceiver {
     }
   }
 
-  /** The path of a datagram from an address other than that in use. */
+  /** Returns the path of a datagram from an address other than that in use. */
   #otherPath(): Path<IpEndpoint> | undefined {
     const arrival = this.#arrival;
     const path = this.#paths.of(arrival.peer, arrival.own, this.#lifecycle.isConfirmed);

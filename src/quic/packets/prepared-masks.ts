@@ -32,7 +32,7 @@ export class PreparedMasks {
     this.#buffer = undefined;
   }
 
-  /** The index of the mask of the packet at `start`; -1 when there is none. */
+  /** Returns the index of the mask of the packet at `start`; -1 when there is none. */
   indexOf(buffer: Uint8Array, start: number): number {
     if (buffer !== this.#buffer) return -1;
     const index = (start - this.#offset) / this.#stride;

@@ -218,7 +218,7 @@ export class PeerConnectionIds implements DeliveryListener {
   }
 
   /**
-   * The id for packets on an inactive path: one that was used on no other path (§9.5). If the peer has
+   * Returns the id for packets on an inactive path: one that was used on no other path (§9.5). If the peer has
    * issued no other, it is the current one: this side opens no paths itself, and sends only to addresses from which
    * packets of the peer arrived. This way the connection survives a NAT rebinding, and a migration of a peer that has
    * issued no other id.

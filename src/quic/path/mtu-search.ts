@@ -77,7 +77,7 @@ export class MtuSearch {
   }
 
   /**
-   * The size of a probe to send now; 0 for none. Call only after the handshake is confirmed, when the
+   * Returns the size of a probe to send now; 0 for none. Call only after the handshake is confirmed, when the
    * congestion window has room.
    */
   probeSize(now: number): number {
@@ -179,7 +179,7 @@ export class MtuSearch {
     return true;
   }
 
-  /** The next size to probe; 0 if none is left. */
+  /** Returns the next size to probe; 0 if none is left. */
   #next(): number {
     const tried = this.#trying;
     if (tried > this.#current && tried < this.#tooLarge && tried <= this.#most) return tried;

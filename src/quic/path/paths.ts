@@ -6,7 +6,7 @@ export interface AddressRules<Address> {
   isSame(one: Address, other: Address): boolean;
   /** Whether two addresses are equal except for the port. */
   isSameHost(one: Address, other: Address): boolean;
-  /** A copy that does not change. */
+  /** Returns a copy that does not change. */
   copy(address: Address): Address;
 }
 
@@ -60,14 +60,14 @@ export class Paths<Address> {
     return earliest;
   }
 
-  /** The path between these addresses, if any. */
+  /** Returns the path between these addresses, if any. */
   find(remote: Address, local: Address | undefined): Path<Address> | undefined {
     for (const path of this.#paths) if (this.#joins(path, remote, local)) return path;
     return undefined;
   }
 
   /**
-   * The path on which an authenticated packet arrived; creates it if there is none.
+   * Returns the path on which an authenticated packet arrived; creates it if there is none.
    *
    * @param mayMigrate whether the handshake is confirmed (§9).
    * @returns `undefined` if the packet must be dropped: only clients migrate, and only after the handshake is

@@ -13,7 +13,7 @@ export interface LevelKeys {
 }
 
 /**
- * The keys of Initial packets (RFC 9001 §5.2).
+ * Returns the keys of Initial packets (RFC 9001 §5.2).
  *
  * @param destinationId the destination id of the client's first Initial packet, or of the one after a Retry.
  * @param side the side that uses the keys.

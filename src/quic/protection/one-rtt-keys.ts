@@ -246,7 +246,7 @@ export class OneRttKeys implements Disposable {
     return new QuicError(AEAD_LIMIT_REACHED, 'the keys have sealed as many packets as they may');
   }
 
-  /** When to discard the previous keys, in the time of `now`; `undefined` if there are none. */
+  /** Returns the time at which to discard the previous keys, in the time of `now`; `undefined` if there are none. */
   nextTimeout(): number | undefined {
     return this.#discardAt;
   }

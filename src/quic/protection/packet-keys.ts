@@ -170,7 +170,7 @@ abstract class PacketKeys<Cipher extends PacketSealing | PacketOpening> implemen
     this.protection = protection ?? new HeaderProtection(parts, secret);
   }
 
-  /** The secret after a key update (§6.1). */
+  /** Returns the secret after a key update (§6.1). */
   protected nextSecret(): Uint8Array {
     return hkdfExpandLabel(SUITES[this.suite].hash, this.#secret, 'quic ku', this.#secret.length);
   }
@@ -267,7 +267,7 @@ export class PacketSealer extends PacketKeys<PacketSealing> {
     this.#pendingBytes = undefined;
   }
 
-  /** The keys after a key update, with the same header protection (§6.1). */
+  /** Returns the keys after a key update, with the same header protection (§6.1). */
   next(): PacketSealer {
     return new PacketSealer(this.suite, this.nextSecret(), this.protection.share());
   }
@@ -381,7 +381,7 @@ export class PacketOpener extends PacketKeys<PacketOpening> {
     return false;
   }
 
-  /** The keys after a key update, with the same header protection (§6.1). */
+  /** Returns the keys after a key update, with the same header protection (§6.1). */
   next(): PacketOpener {
     return new PacketOpener(this.suite, this.nextSecret(), this.protection.share());
   }

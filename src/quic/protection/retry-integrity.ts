@@ -35,7 +35,7 @@ export function isRetryAuthentic(
   return equalInConstantTime(bytes.subarray(tagAt, end), expected);
 }
 
-/** The tag of an empty plaintext, with the Retry Pseudo-Packet as associated data. */
+/** Returns the tag of an empty plaintext, with the Retry Pseudo-Packet as associated data. */
 function retryTag(packet: Uint8Array, originalId: Uint8Array): Uint8Array {
   const pseudoPacket = Buffer.concat([Uint8Array.of(originalId.length), originalId, packet]);
   const tag = new Uint8Array(TAG_LENGTH);

@@ -58,7 +58,7 @@ export class AddressTokens implements Disposable {
   }
 
   /**
-   * A token for a Retry packet, of about 100 bytes.
+   * Returns a token for a Retry packet, of about 100 bytes.
    *
    * @param address 4 or 16 bytes.
    * @param now milliseconds.
@@ -74,7 +74,7 @@ export class AddressTokens implements Disposable {
     return this.#seal(Buffer.concat([claimOf(RETRY, address, port, now), ...ids]));
   }
 
-  /** A token for a NEW_TOKEN frame; each is unique. */
+  /** Returns a token for a NEW_TOKEN frame; each is unique. */
   newToken(address: Uint8Array, now: number): Uint8Array {
     return this.#seal(claimOf(NEW_TOKEN, address, 0, now));
   }

@@ -25,12 +25,12 @@ export class AckRanges implements AckRangeSource {
     return this.#largestReceived;
   }
 
-  /** The smallest number of a range. Index 0 is the newest range. */
+  /** Returns the smallest number of a range. Index 0 is the newest range. */
   smallest(index: number): number {
     return this.#smallest[this.#length - 1 - index] as number; // below `length`
   }
 
-  /** The largest number of a range. Index 0 is the newest range. */
+  /** Returns the largest number of a range. Index 0 is the newest range. */
   largest(index: number): number {
     return this.#largest[this.#length - 1 - index] as number; // below `length`
   }

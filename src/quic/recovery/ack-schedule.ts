@@ -65,7 +65,7 @@ export class AckSchedule implements DeliveryListener {
     this.#deadline = Math.min(this.#deadline, isUrgent ? now : now + this.#maxAckDelay);
   }
 
-  /** The ACK Delay field: the time since the largest packet was received (§13.2.5, §19.3). */
+  /** Returns the ACK Delay field: the time since the largest packet was received (§13.2.5, §19.3). */
   delayField(exponent: number, now: number): number {
     return Math.floor((Math.max(0, now - this.#largestAt) * 1000) / 2 ** exponent);
   }
@@ -104,7 +104,7 @@ export class AckSchedules {
     (space) => new AckSchedule(space, MAX_ACK_DELAY),
   );
 
-  /** The schedule of a space; `undefined` once the space was discarded. */
+  /** Returns the schedule of a space; `undefined` once the space was discarded. */
   of(space: Space): AckSchedule | undefined {
     return this.#schedules[space];
   }

@@ -76,7 +76,7 @@ export class EcnValidation {
     return moreCe > 0;
   }
 
-  /** Tests the path anew after it has changed (§13.4.2). The counts continue. */
+  /** Restarts validation after the path has changed (§13.4.2). The counts continue. */
   restart(): void {
     if (this.#state === 'failed') return;
     this.#state = 'testing';

@@ -102,26 +102,26 @@ export class LossDetection {
     return this.#spaces.reduce((sum, { lostPackets }) => sum + lostPackets, 0);
   }
 
-  /** Allocated capacity for packets of this space and for their frames; for tests. */
+  /** Returns the allocated capacity for packets of this space and for their frames; for tests. */
   capacity(space: Space): { readonly packets: number; readonly frames: number } {
     const { packets, frames } = this.#spaces[space];
     return { packets: packets.capacity, frames: frames.capacity };
   }
 
-  /** The frames of the packet of this space that is being assembled. */
+  /** Returns the frames of the packet of this space that is being assembled. */
   frames(space: Space): SentFrames {
     return this.#spaces[space].frames;
   }
 
   /**
-   * The number of the next packet, unchanged until `onSent`. Some numbers are skipped, which exposes a peer
+   * Returns the number of the next packet, unchanged until `onSent`. Some numbers are skipped, which exposes a peer
    * that acknowledges packets it has not received (RFC 9000 §21.4).
    */
   nextNumber(space: Space): number {
     return this.#spaces[space].nextNumber();
   }
 
-  /** largest_acked_packet, on which the encoded size of packet numbers depends; -1 for none. */
+  /** Returns largest_acked_packet, on which the encoded size of packet numbers depends; -1 for none. */
   largestAckedPacket(space: Space): number {
     return this.#spaces[space].largestAckedPacket;
   }
@@ -141,7 +141,7 @@ export class LossDetection {
     if (packet.inFlight) this.#sentAt = now;
   }
 
-  /** Number of ack-eliciting packets to send now, even if the congestion window is full (§6.2.4, §7.5). */
+  /** Returns the number of ack-eliciting packets to send now, even if the congestion window is full (§6.2.4, §7.5). */
   probesDue(space: Space): number {
     return this.#spaces[space].probes;
   }
@@ -277,12 +277,12 @@ export class LossDetection {
     this.#setLossDetectionTimer(now);
   }
 
-  /** The PTO without backoff, with the peer's max_ack_delay, in milliseconds (§6.2.1). */
+  /** Returns the PTO without backoff, with the peer's max_ack_delay, in milliseconds (§6.2.1). */
   probeTimeout(): number {
     return probeInterval(this.control.rtt) + this.#maxAckDelay;
   }
 
-  /** The part of the peer's ack_delay that is subtracted from the RTT sample (§5.3). */
+  /** Returns the part of the peer's ack_delay that is subtracted from the RTT sample (§5.3). */
   #countedDelay(space: Space): number {
     if (space === Space.INITIAL) return 0;
     return this.#isConfirmed ? Math.min(this.#ackDelay, this.#maxAckDelay) : this.#ackDelay;

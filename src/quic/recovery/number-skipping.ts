@@ -31,7 +31,7 @@ export class NumberSkipping {
     return true;
   }
 
-  /** Number of remembered numbers between two numbers, both included. */
+  /** Returns the number of remembered numbers between two numbers, both included. */
   countBetween(smallest: number, largest: number): number {
     let count = 0;
     for (const skipped of this.#skipped) if (skipped >= smallest && skipped <= largest) count++;

@@ -89,7 +89,7 @@ export class PacketSpace implements ProbedSpace {
     this.#skipping = space === Space.APPLICATION ? new NumberSkipping(random) : undefined;
   }
 
-  /** The number of the next packet. Some numbers are skipped (`NumberSkipping`). */
+  /** Returns the number of the next packet. Some numbers are skipped (`NumberSkipping`). */
   nextNumber(): number {
     const { packets } = this;
     if (this.#skipping?.skips(packets.next) === true) {
@@ -288,7 +288,7 @@ export class PacketSpace implements ProbedSpace {
     return number >= this.#pathStart;
   }
 
-  /** Number of packets sent after this one, up to `largestAckedPacket`. */
+  /** Returns the number of packets sent after this one, up to `largestAckedPacket`. */
   #distance(number: number): number {
     const newest = this.largestAckedPacket;
     return newest - number - (this.#skipping?.countBetween(number, newest) ?? 0);

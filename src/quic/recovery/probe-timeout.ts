@@ -6,7 +6,7 @@ export const GRANULARITY = 1;
 /** Number of doublings: the timeout is then about a day, far beyond every idle timeout. */
 const MOST_DOUBLINGS = 16;
 
-/** The PTO without backoff and without the peer's max_ack_delay, in milliseconds (RFC 9002 §6.2.1). */
+/** Returns the PTO without backoff and without the peer's max_ack_delay, in milliseconds (RFC 9002 §6.2.1). */
 export const probeInterval = (rtt: RttEstimator): number =>
   rtt.smoothed + Math.max(4 * rtt.variation, GRANULARITY);
 

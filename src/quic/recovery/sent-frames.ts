@@ -115,7 +115,7 @@ export class SentFrames implements FrameLog {
     if (capacity < this.#capacity) this.#resize(capacity);
   }
 
-  /** Frees the memory, once every frame was released; the next frame allocates it anew. */
+  /** Frees the memory once every frame was released; the next frame allocates it again. */
   free(): void {
     if (this.size === 0) this.#resize(0);
   }

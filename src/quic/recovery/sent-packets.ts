@@ -74,7 +74,7 @@ export class SentPackets {
     return this.#next - this.#base >= MAX_PACKETS;
   }
 
-  /** The slot of a packet between `base` and `next`. */
+  /** Returns the slot of a packet between `base` and `next`. */
   slot(number: number): number {
     return number % this.#capacity;
   }
@@ -129,7 +129,7 @@ export class SentPackets {
     this.#skipTo[slot] = number + 1;
   }
 
-  /** The first packet from `number` on that is not done; `next` when there is none. */
+  /** Returns the first packet from `number` on that is not done; `next` when there is none. */
   find(number: number): number {
     let at = Math.max(number, this.#base);
     let found = at;
@@ -163,7 +163,7 @@ export class SentPackets {
     if (capacity < this.#capacity) this.#resize(capacity);
   }
 
-  /** Frees the memory, once no packet is of interest; the next packet allocates it anew. */
+  /** Frees the memory once no packet is tracked; the next packet allocates it again. */
   free(): void {
     if (this.#base === this.#next) this.#resize(0);
   }

@@ -191,7 +191,9 @@ export class ConnectionReceiveWindow {
     return this.#growth;
   }
 
-  /** The number of bytes by which a stream's window may exceed its initial size. @param own its present excess. */
+  /**
+   * Returns the number of bytes by which a stream's window may exceed its initial size. @param own its present excess.
+   */
   growthRoom(own: number): number {
     const { growth } = this.#memory;
     const others = own > 0 ? this.#grownStreams - 1 : this.#grownStreams;

@@ -75,7 +75,7 @@ export class OpenStreams implements StreamOwner {
     this.#peerGrants = grants;
   }
 
-  /** The stream of an id; `undefined` for one that is closed or was never opened. */
+  /** Returns the stream of an id; `undefined` for one that is closed or was never opened. */
   get(id: number): Stream | undefined {
     return this.#streams.get(id);
   }
@@ -90,7 +90,7 @@ export class OpenStreams implements StreamOwner {
   }
 
   /**
-   * The stream of a frame for the receiving part, which the frame may open; `undefined` for a closed one.
+   * Returns the stream of a frame for the receiving part, which the frame may open; `undefined` for a closed one.
    * STREAM_STATE_ERROR for a stream that only this side sends on (§19.8).
    */
   receiving(id: number, frameType: number): Stream | QuicError | undefined {
@@ -101,8 +101,8 @@ export class OpenStreams implements StreamOwner {
   }
 
   /**
-   * The stream of a frame for the sending part (§19.5, §19.10), which the frame may open; `undefined` for a closed one.
-   * STREAM_STATE_ERROR for a stream that only the peer sends on.
+   * Returns the stream of a frame for the sending part (§19.5, §19.10), which the frame may open; `undefined` for a
+   * closed one. STREAM_STATE_ERROR for a stream that only the peer sends on.
    */
   sending(id: number, frameType: number): Stream | QuicError | undefined {
     if (kindOf(id) === 1 && !isOpenedBy(this.#parts.side, id)) {
@@ -122,7 +122,7 @@ export class OpenStreams implements StreamOwner {
     if (!isOpenedBy(side, stream.id)) this.#counts[kindOf(stream.id)].closedPeers();
   }
 
-  /** The stream that a frame with an unknown id opens. */
+  /** Returns the stream that a frame with an unknown id opens. */
   #openedBy(id: number, frameType: number): Stream | QuicError | undefined {
     const kind = kindOf(id);
     const counts = this.#counts[kind];
@@ -157,7 +157,7 @@ export class OpenStreams implements StreamOwner {
     this.#streams.set(id, stream);
   }
 
-  /** The peer's limit for a new stream. Its "local" streams are those that it opens (§18.2). */
+  /** Returns the peer's limit for a new stream. Its "local" streams are those that it opens (§18.2). */
   #initialLimit(id: number): number {
     const grants = this.#peerGrants;
     if (!grants) return 0;

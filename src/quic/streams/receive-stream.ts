@@ -135,7 +135,7 @@ export class ReceiveStream {
     }
   }
 
-  /** The next bytes in order, `END_OF_STREAM` after the last, `undefined` when there are none now. */
+  /** Returns the next bytes in order, `END_OF_STREAM` after the last, `undefined` when there are none now. */
   read(): Uint8Array | typeof END_OF_STREAM | undefined {
     if (this.#state === 'data-read') return END_OF_STREAM;
     if (this.#stopCode !== undefined) return undefined;

@@ -44,7 +44,7 @@ export class ReceivedParts {
     ranges.clear();
   }
 
-  /** The first offset from `start` on whose byte was not received; the size of the block when all were. */
+  /** Returns the first offset from `start` on whose byte was not received; the size of the block when all were. */
   firstMissing(start: number): number {
     if (this.#bits !== undefined) return firstZero(this.#bits, start);
     const ranges = this.#ranges;

@@ -147,7 +147,7 @@ export class SendStream implements DeliveryListener {
     return true;
   }
 
-  /** Unsent bytes at which the writer has to wait. */
+  /** Returns the number of unsent bytes from which on the writer has to wait. */
   #mostQueued(): number {
     if (this.#shared.total > SEND_SHARED) return SEND_LEAST;
     return Math.min(SEND_HIGH_WATER, Math.max(SEND_LEAST, this.#credit.available));

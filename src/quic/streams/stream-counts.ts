@@ -32,7 +32,7 @@ export class StreamCounts {
     return this.#credit.used;
   }
 
-  /** The index of a new stream of this side; -1 while the peer allows no more. */
+  /** Returns the index of a new stream of this side; -1 while the peer allows no more. */
   openOwn(): number {
     if (this.#credit.available <= 0) {
       this.#isWanted = true;

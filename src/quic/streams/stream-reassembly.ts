@@ -24,7 +24,7 @@ const WELL_FILLED = 1 / 4;
 const WORTH_A_BLOCK = 1 / 8;
 
 /**
- * The size of the block that contains an offset; blocks start at multiples of it. Short streams, of which a
+ * Returns the size of the block that contains an offset; blocks start at multiples of it. Short streams, of which a
  * peer may open many, hold little memory, and long ones give large chunks.
  */
 function blockSizeAt(offset: number): number {
@@ -107,8 +107,8 @@ export class StreamReassembly {
   }
 
   /**
-   * The next bytes in order; `undefined` when there are none. The caller owns their memory and may free it: the block
-   * itself when it is complete, well filled or the stream's first, otherwise a copy.
+   * Returns the next bytes in order; `undefined` when there are none. The caller owns their memory and may free it: the
+   * block itself when it is complete, well filled or the stream's first, otherwise a copy.
    */
   take(): Uint8Array | undefined {
     const block = this.#first;

@@ -15,7 +15,7 @@ export const kindOf = (id: number): Kind => ((id & UNIDIRECTIONAL) === 0 ? 0 : 1
 export const isOpenedBy = (side: Role, id: number): boolean =>
   (id & SERVER_INITIATED) === (side === 'server' ? SERVER_INITIATED : 0);
 
-/** The index of a stream among those of its kind and side, from 0. */
+/** Returns the index of a stream among those of its kind and side, from 0. */
 export const indexOf = (id: number): number => Math.floor(id / 4);
 
 export const streamId = (side: Role, kind: Kind, index: number): number =>

@@ -106,12 +106,12 @@ export class Streams {
     return mayContinue;
   }
 
-  /** Number of queued bytes of a stream that were never sent. */
+  /** Returns the number of queued bytes of a stream that were never sent. */
   queued(id: number): number {
     return this.#table.get(id)?.send?.queued ?? 0;
   }
 
-  /** Number of bytes of a stream that were written and that the peer has not acknowledged. */
+  /** Returns the number of bytes of a stream that were written and that the peer has not acknowledged. */
   undelivered(id: number): number {
     return this.#table.get(id)?.send?.undelivered ?? 0;
   }
@@ -131,8 +131,8 @@ export class Streams {
   }
 
   /**
-   * The next bytes, which the caller then owns; `END_OF_STREAM` after the last ones; `undefined` when there are none
-   * now (or the stream was reset, stopped or closed). Reading raises the peer's limits.
+   * Returns the next bytes, which the caller then owns; `END_OF_STREAM` after the last ones; `undefined` when there are
+   * none now (or the stream was reset, stopped or closed). Reading raises the peer's limits.
    */
   read(id: number): Uint8Array | typeof END_OF_STREAM | undefined {
     const stream = this.#table.get(id);
@@ -151,7 +151,7 @@ export class Streams {
     this.#table.settle(stream);
   }
 
-  /** The next event; `undefined` when there is none. */
+  /** Returns the next event; `undefined` when there is none. */
   nextEvent(): StreamEvent | undefined {
     for (let event = this.#events.shift(); event; event = this.#events.shift()) {
       if (event.kind === 'stream-readable' || event.kind === 'stream-reset') {

@@ -17,7 +17,7 @@ export class FieldReader {
     this.isTruncated = false;
   }
 
-  /** The next number, or `TOO_LARGE`. */
+  /** Returns the next number, or `TOO_LARGE`. */
   number(): number {
     const { bytes, at } = this;
     const value = readVarint(bytes, at, this.end);
@@ -29,7 +29,7 @@ export class FieldReader {
     return value;
   }
 
-  /** The next number, at most 2^53 - 1. */
+  /** Returns the next number, at most 2^53 - 1. */
   clamped(): number {
     return Math.min(this.number(), Number.MAX_SAFE_INTEGER);
   }

@@ -329,7 +329,7 @@ export class FrameReader {
       : visitor.applicationClose(code, fields.bytes, at, size);
   }
 
-  /** The error of a truncated frame, or of a stream id that no limit allows. */
+  /** Returns the error of a truncated frame, or of a stream id that no limit allows. */
   #truncatedOr(id: number): FrameError {
     if (this.#fields.isTruncated) return this.#truncation();
     if (id === TOO_LARGE) return this.#fault(STREAM_LIMIT_ERROR, 'a stream beyond every limit');
@@ -344,7 +344,7 @@ export class FrameReader {
     return this.#fault(FRAME_ENCODING_ERROR, 'an acknowledgement of negative packet numbers');
   }
 
-  /** The error for an unknown type, or for one that is not encoded in the fewest bytes (§12.4). */
+  /** Returns the error for an unknown type, or for one that is not encoded in the fewest bytes (§12.4). */
   #unknownType(): QuicError {
     const fields = this.#fields;
     const type = readVarint(fields.bytes, fields.at, fields.end);

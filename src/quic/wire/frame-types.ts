@@ -78,5 +78,5 @@ RULES[FrameType.DATAGRAM_WITH_LENGTH] = Z | O;
 export const isFrameAllowed = (type: number, packet: FramesPacketType): boolean =>
   ((RULES[type] ?? 0) & (1 << packet)) !== 0;
 
-/** The bits of a frame type: the packets that may contain it, and its marks; 0 for an unknown type. */
+/** Returns the bits of a frame type: the packets that may contain it, and its marks; 0 for an unknown type. */
 export const rulesOf = (type: number): number => RULES[type] ?? 0;

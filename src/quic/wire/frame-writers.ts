@@ -93,8 +93,8 @@ export function writeStopSending(out: Uint8Array, at: number, id: number, code: 
 }
 
 /**
- * The number of bytes, at most `wanted`, that fit into `room` together with a length field before them; -1 if not
- * even the length field fits.
+ * Returns the number of bytes, at most `wanted`, that fit into `room` together with a length field before them; -1 if
+ * not even the length field fits.
  */
 export function fittingSize(room: number, wanted: number): number {
   if (room < 1) return -1;
@@ -104,7 +104,7 @@ export function fittingSize(room: number, wanted: number): number {
   return Math.min(wanted, Math.max(room - 4, 0x3fff));
 }
 
-/** Size in bytes of the header of a CRYPTO frame. */
+/** Returns the size in bytes of the header of a CRYPTO frame. */
 export const cryptoHeaderSize = (offset: number, size: number): number =>
   1 + varintSize(offset) + varintSize(size);
 
@@ -129,7 +129,7 @@ const FIN = 0x01;
 const HAS_LENGTH = 0x02;
 const HAS_OFFSET = 0x04;
 
-/** Size in bytes of the header of a STREAM frame; without a length field if `size` is -1. */
+/** Returns the size in bytes of the header of a STREAM frame; without a length field if `size` is -1. */
 export const streamHeaderSize = (id: number, offset: number, size: number): number =>
   1 + varintSize(id) + (offset > 0 ? varintSize(offset) : 0) + (size >= 0 ? varintSize(size) : 0);
 
@@ -294,7 +294,7 @@ export function writeHandshakeDone(out: Uint8Array, at: number): number {
   return at + 1;
 }
 
-/** Size in bytes of the header of a DATAGRAM frame; without a length field if `size` is -1. */
+/** Returns the size in bytes of the header of a DATAGRAM frame; without a length field if `size` is -1. */
 export const datagramHeaderSize = (size: number): number => 1 + (size >= 0 ? varintSize(size) : 0);
 
 /** Writes a DATAGRAM frame (RFC 9221 §4) up to its data; a `size` of -1 omits the length field. */

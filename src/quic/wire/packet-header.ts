@@ -160,13 +160,13 @@ const readWord = (bytes: Uint8Array, at: number): number =>
 export const hasReservedBits = (firstByte: number): boolean =>
   (firstByte & (firstByte & LONG_HEADER ? 0x0c : 0x18)) !== 0;
 
-/** The key phase bit of an unprotected short header. */
+/** Returns the key phase bit of an unprotected short header. */
 export const keyPhaseOf = (firstByte: number): 0 | 1 => ((firstByte & KEY_PHASE) === 0 ? 0 : 1);
 
-/** The size of the packet number in bytes, from an unprotected first byte. */
+/** Returns the size of the packet number in bytes, from an unprotected first byte. */
 export const numberSizeOf = (firstByte: number): number => (firstByte & 0x03) + 1;
 
-/** Size in bytes of a long header up to its packet number, as written by `writeLongHeader`. */
+/** Returns the size in bytes of a long header up to its packet number, as written by `writeLongHeader`. */
 export function longHeaderSize(
   type: typeof PacketType.INITIAL | typeof PacketType.HANDSHAKE,
   destinationIdSize: number,

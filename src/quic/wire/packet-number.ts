@@ -5,7 +5,7 @@ export const MAX_PACKET_NUMBER_SIZE = 4;
 const WINDOWS: readonly number[] = [1, 2 ** 8, 2 ** 16, 2 ** 24, 2 ** 32];
 
 /**
- * The full packet number for one truncated to `size` bytes (RFC 9000 §17.1, §A.3).
+ * Returns the full packet number for one truncated to `size` bytes (RFC 9000 §17.1, §A.3).
  *
  * @param largest largest_pn: the largest number received in the space; -1 before the first.
  */
@@ -21,7 +21,7 @@ export function decodePacketNumber(largest: number, truncated: number, size: num
 }
 
 /**
- * The size in bytes from which the peer can decode a packet number (RFC 9000 §17.1, §A.2).
+ * Returns the size in bytes from which the peer can decode a packet number (RFC 9000 §17.1, §A.2).
  *
  * @param largestAcknowledged largest_acked: the largest number that the peer has acknowledged; -1 for none.
  */

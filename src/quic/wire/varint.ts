@@ -36,11 +36,11 @@ export function readVarint(bytes: Uint8Array, offset: number, end: number): numb
   return word * WORD + low;
 }
 
-/** The size of the integer at `offset`: 1, 2, 4 or 8 bytes. */
+/** Returns the size of the integer at `offset`: 1, 2, 4 or 8 bytes. */
 export const varintSizeAt = (bytes: Uint8Array, offset: number): number =>
   1 << ((bytes[offset] as number) >> 6); // the caller has read it
 
-/** The size of the shortest encoding of an integer from 0 to 2^53 - 1, in bytes. */
+/** Returns the size of the shortest encoding of an integer from 0 to 2^53 - 1, in bytes. */
 export const varintSize = (value: number): number =>
   value < 0x40 ? 1 : value < 0x4000 ? 2 : value < 0x4000_0000 ? 4 : 8;
 

@@ -46,7 +46,9 @@ export const negotiateVersion = (
     random.below(0x40),
   );
 
-/** A Retry packet (§17.2.5). @param retryId the source id of the Retry, which the client uses as destination id. */
+/**
+ * Writes a Retry packet (§17.2.5). @param retryId the source id of the Retry, which the client uses as destination id.
+ */
 export function retry(
   out: Uint8Array,
   bytes: Uint8Array,
@@ -62,7 +64,7 @@ export function retry(
 /** Bytes of the packet number in a packet that refuses a connection. */
 const NUMBER_SIZE = 4;
 
-/** An Initial packet with CONNECTION_CLOSE, instead of a connection (§5.2.2). */
+/** Writes an Initial packet with CONNECTION_CLOSE, instead of a connection (§5.2.2). */
 export function refuse(
   out: Uint8Array,
   bytes: Uint8Array,
@@ -93,7 +95,7 @@ export function refuse(
 }
 
 /**
- * A stateless reset (§10.3) in response to a packet with an unknown id; 0 when the packet is too short for
+ * Writes a stateless reset (§10.3) in response to a packet with an unknown id; 0 when the packet is too short for
  * one. The reset is smaller than the packet, so that two endpoints that have both forgotten a connection do not loop
  * (§10.3.3), and is not distinguishable from packets of a connection.
  */

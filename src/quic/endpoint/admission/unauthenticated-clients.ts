@@ -39,8 +39,8 @@ export class UnauthenticatedClients<Client> {
   }
 
   /**
-   * The client that a new one from this address replaces; `undefined` when there is none. A source with the most
-   * clients replaces its own, so that it displaces none of others.
+   * Returns the client that a new one from this address replaces; `undefined` when there is none. A source with the
+   * most clients replaces its own, so that it displaces none of others.
    */
   victimOf(peer: IpEndpoint, now: number): Client | undefined {
     const source = sourceOf(peer);
@@ -55,6 +55,8 @@ export class UnauthenticatedClients<Client> {
   }
 }
 
-/** The source of an address: the IPv4 address, or the /64 prefix of an IPv6 one, which is assigned to one host. */
+/**
+ * Returns the source of an address: the IPv4 address, or the /64 prefix of an IPv6 one, which is assigned to one host.
+ */
 const sourceOf = (peer: IpEndpoint): string =>
   isIPv4Endpoint(peer) ? `${peer.d}` : `${peer.a} ${peer.b}`;
