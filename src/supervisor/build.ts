@@ -216,7 +216,7 @@ export async function buildPlane(
   }
 }
 
-/** The exits that a route may name: outbounds and balancers. */
+/** Returns the exits that a route may name: outbounds and balancers. */
 export function* exitsOf(
   outbounds: ReadonlyMap<string, BuiltOutbound>,
   balancers: ReadonlyMap<string, BalancerGroup>,

@@ -34,7 +34,7 @@ export interface InboundListener extends ReopenableListener {
 export const shareNetwork = (a: ListenMeans, b: ListenMeans): boolean =>
   networksOf(a).some((network) => networksOf(b).includes(network));
 
-/** The networks of the ports that an inbound binds. */
+/** Returns the networks of the ports that an inbound binds. */
 function networksOf(means: ListenMeans): readonly ('tcp' | 'udp')[] {
   switch (means) {
     case 'tcp':

@@ -173,7 +173,7 @@ export class ListenerExchange {
     return false;
   }
 
-  /** The freed listeners that have to be closed before `want` is bound. */
+  /** Returns the freed listeners that have to be closed before `want` is bound. */
   #inTheWayOf({ tag, spec, means, restartReason }: WantedListener): FreedListener[] {
     return [...this.#freed].filter(({ tag: holder, listener, draining }) => {
       if (restartReason !== undefined && holder === tag && !draining) return true;
@@ -182,7 +182,7 @@ export class ListenerExchange {
     });
   }
 
-  /** The listeners of the API, which are TCP, that have to be closed before `want` is bound. */
+  /** Returns the listeners of the API, which are TCP, that have to be closed before `want` is bound. */
   #apiListenersInTheWayOf({ spec, means }: WantedListener): ReopenableListener[] {
     if (spec.kind === 'none' || !shareNetwork(means, 'tcp')) return [];
     return [...this.#apiListeners].filter((listener) => listener.standsInTheWayOf(spec));
@@ -270,7 +270,8 @@ function refuseToEndSessions(
 }
 
 /**
- * The error of a change that would end live sessions. | @param reason precedes "which would end its live connections"
+ * Returns the error of a change that would end live sessions. | @param reason precedes "which would end its live
+ * connections"
  */
 export const disruptive = (tag: string, reason: string): ApplyError =>
   new ApplyError(

@@ -103,7 +103,7 @@ export function* planReload(running: Running, wanted: Wanted, facts: InboundFact
   };
 }
 
-/** The report of applying a plan, one name per step. */
+/** Returns the report of applying a plan, one name per step. */
 export function* reportOf(plan: Plan): Steps<AppliedReport> {
   const names: Record<InboundStep['action'], string[]> = {
     build: [],
@@ -140,7 +140,7 @@ interface NamedAction {
   readonly name: string;
 }
 
-/** All resources in the order of a report. */
+/** Yields all resources in the order of a report. */
 function* namesOf(plan: Plan): Iterable<NamedAction> {
   yield { action: plan.dns, name: 'dns' };
   for (const { action, spec, version } of plan.outbounds) {
@@ -167,7 +167,7 @@ interface DigestedInbound {
   readonly digests: InboundDigests | undefined;
 }
 
-/** A value for each item, by tag; one item per step. */
+/** Returns a value for each item, by tag; one item per step. */
 function* byTag<T extends { readonly tag: string }, V>(
   items: readonly T[] = [],
   valueOf: (item: T, index: number) => V,

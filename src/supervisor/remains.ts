@@ -11,7 +11,7 @@ export interface Remains {
   readonly deviceFlows: number;
 }
 
-/** The remaining sessions and flows as text, for users. */
+/** Returns the remaining sessions and flows as text, for users. */
 export function remainsText({ flows, sessions, handshakes, deviceFlows }: Remains): string {
   const parts = [counted(flows, 'flow'), `in ${counted(sessions, 'session')}`];
   if (handshakes > 0) parts.push(`and ${counted(handshakes, 'client')} in a handshake`);
@@ -21,6 +21,6 @@ export function remainsText({ flows, sessions, handshakes, deviceFlows }: Remain
   return deviceFlows === 0 ? left : `${left}; ${device}`;
 }
 
-/** The log line of flows that a stop has ended. @param graceMs milliseconds for which they were waited for */
+/** Returns the log line of flows that a stop has ended. @param graceMs milliseconds for which they were waited for */
 export const cutLine = (flows: number, graceMs: number): string =>
   `cut ${counted(flows, 'flow')} that ${flows === 1 ? 'was' : 'were'} still open${graceMs === 0 ? '' : ` after ${age(graceMs)}`}`;

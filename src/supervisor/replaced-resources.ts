@@ -46,7 +46,7 @@ export function* endReplaced({ retired, stoppedGroups }: ResourceChanges): Steps
   }
 }
 
-/** The values of one map that another does not hold under the same key. */
+/** Returns the values of one map that another does not hold under the same key. */
 function* notIn<T>(items: ReadonlyMap<string, T>, others: ReadonlyMap<string, T>): Steps<T[]> {
   const found: T[] = [];
   for (const [tag, item] of items) {

@@ -148,8 +148,8 @@ export class Supervisor {
   }
 
   /**
-   * The outbound with this tag, or a member of the balancer with it. The plane may lack either: it has only the targets
-   * of rules, and is kept as long as these do not change.
+   * Returns the outbound with this tag, or a member of the balancer with it. The plane may lack either: it has only the
+   * targets of rules, and is kept as long as these do not change.
    */
   pick(tag: string): OutboundVersion | undefined {
     return this.#balancers.get(tag)?.pick() ?? this.#outbounds.get(tag)?.version;
@@ -215,7 +215,7 @@ export class Supervisor {
   }
 
   /**
-   * Builds all resources anew and releases them again; binds no listener and changes nothing that runs.
+   * Builds all resources and releases them again, without binding listeners or changing what runs.
    *
    * @throws {ApplyError} as `apply`, but never because of a listener or of live connections
    */
@@ -244,8 +244,8 @@ export class Supervisor {
   }
 
   /**
-   * The first part of a stop: closes the listeners, and aborts a reload that is binding some. With a grace period above
-   * LAST_GRACE_MS this first is a drain.
+   * Performs the first part of a stop: closes the listeners, and aborts a reload that is binding some. With a grace
+   * period above LAST_GRACE_MS this first is a drain.
    */
   async beginStop(graceMs: number): Promise<void> {
     if (graceMs <= LAST_GRACE_MS) return this.closeListeners();

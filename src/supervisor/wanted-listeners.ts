@@ -8,7 +8,7 @@ import { SessionInbound } from './session-inbound.ts';
 import type { RunningInbound, Staged, StagedInbound, StagedSessions } from './stage.ts';
 import { SwitchedListener, type ListenerTarget } from './switched-listener.ts';
 
-/** The listeners that a plan requires. */
+/** Returns the listeners that a plan requires. */
 export const wantedListeners = (
   plan: Plan,
   { inbounds }: Staged,
@@ -77,7 +77,7 @@ const isAtPlace = (listener: Place, { spec, means }: Place): boolean =>
   listener.means === means && isDeepStrictEqual(listener.spec, spec);
 
 /**
- * A running inbound after the commit of a reload.
+ * Returns a running inbound after the commit of a reload.
  *
  * @param staged `undefined` for an inbound that does not change
  * @param bound its listener, if the reload has bound one or taken one over

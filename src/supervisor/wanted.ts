@@ -73,5 +73,5 @@ const targetsOf = ({ default: standard, rules, groups = [] }: RouteSpec): unknow
   groups: groups.map(({ outbound }) => outbound),
 });
 
-/** SHA-256 of the JSON text: a Spec consists of strings, finite numbers, booleans, lists and tables. */
+/** Computes SHA-256 of the JSON text: a Spec consists of strings, finite numbers, booleans, lists and tables. */
 const digestOf = (part: unknown): string => hash('sha256', JSON.stringify(part));
