@@ -189,7 +189,7 @@ export class Stack {
     this.tcp.onPathRestored(now);
   }
 
-  /** The own address of the destination's family; `undefined` if there is none. */
+  /** Returns the own address of the destination's family; `undefined` if there is none. */
   sourceFor(remote: IpEndpoint): IpEndpoint | undefined {
     if (this.#addresses === 'any') return undefined;
     const isIPv4 = isIPv4Endpoint(remote);
@@ -249,7 +249,9 @@ export class Stack {
     return queues.isReady;
   }
 
-  /** The next event; `undefined` when there is none. Flows with events take turns in the order of their first. */
+  /**
+   * Returns the next event; `undefined` when there is none. Flows with events take turns in the order of their first.
+   */
   nextEvent(now: number): StackEvent | undefined {
     const queues = this.#queues;
     for (;;) {
@@ -269,7 +271,7 @@ export class Stack {
     }
   }
 
-  /** When `onTimeout` must be called, in milliseconds; Infinity for never. */
+  /** Returns the time at which `onTimeout` must be called, in milliseconds; Infinity for never. */
   nextTimeout(): number {
     return Math.min(
       this.#queues.wheel.earliest,

@@ -96,8 +96,8 @@ export class ConnectionPlaces {
   }
 
   /**
-   * The established connection to evict for the current request. The source of a request may be forged: when many are
-   * pending, none of them ends an established connection.
+   * Returns the established connection to evict for the current request. The source of a request may be forged: when
+   * many are pending, none of them ends an established connection.
    */
   #crowding(): TcpFlow | undefined {
     const mayEnd = this.#backlog.size < this.#options.connections() * PENDING_BESIDE_ESTABLISHED;

@@ -31,7 +31,7 @@ export class EstablishedConnections<Flow extends Heard, Client> {
     this.#shares.delete(flow);
   }
 
-  /** The connection to evict for a new one; the caller ends and deletes it. */
+  /** Returns the connection to evict for a new one; the caller ends and deletes it. */
   victim(client: Client): Flow | undefined {
     const shares = this.#shares;
     if (shares.most < FAR_MORE_CONNECTIONS * (shares.countOf(client) + 1)) return undefined;

@@ -84,7 +84,7 @@ export class FlowTable<Item extends Keyed> {
     }
   }
 
-  /** A snapshot of all elements. */
+  /** Returns a snapshot of all elements. */
   toArray(): Item[] {
     const items: Item[] = [];
     for (const head of this.#buckets) {
@@ -134,7 +134,7 @@ export class FlowTable<Item extends Keyed> {
 const emptyBuckets = (count: number): (Keyed | undefined)[] =>
   Array.from<Keyed | undefined>({ length: count }).fill(undefined);
 
-/** One step of MurmurHash3. */
+/** Performs one step of MurmurHash3. */
 function mixed(hash: number, word: number): number {
   let k = Math.imul(word, 0xcc9e2d51);
   k = Math.imul((k << 15) | (k >>> 17), 0x1b873593);
@@ -142,7 +142,7 @@ function mixed(hash: number, word: number): number {
   return Math.imul((h << 13) | (h >>> 19), 5) + 0xe6546b64;
 }
 
-/** The finishing steps of MurmurHash3, by which each bit affects all others. */
+/** Applies the finishing steps of MurmurHash3, by which each bit affects all others. */
 function finished(hash: number): number {
   let h = hash;
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);

@@ -17,7 +17,7 @@ export class RestoredFlows {
     this.#at = now;
   }
 
-  /** When the next connections are due, in milliseconds; Infinity when none are left. */
+  /** Returns the time at which the next connections are due, in milliseconds; Infinity if none are left. */
   nextTimeout(): number {
     return this.#at;
   }

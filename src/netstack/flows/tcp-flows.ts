@@ -239,7 +239,7 @@ export class TcpFlows {
     this.#queues.touch(flow);
   }
 
-  /** The connection between these endpoints. */
+  /** Returns the connection between these endpoints. */
   find(local: IpEndpoint, remote: IpEndpoint): TcpFlow | undefined {
     return this.#flows.find(local, remote);
   }

@@ -60,7 +60,7 @@ export class TimeWaitFlows {
     if (this.#waiting.delete(flow)) this.#table.remove(flow);
   }
 
-  /** When `onTimeout` is due, in milliseconds; Infinity for none. */
+  /** Returns the time at which `onTimeout` is due, in milliseconds; Infinity for never. */
   nextTimeout(): number {
     return this.#waiting.oldest?.timeWait.expiresAt ?? Infinity;
   }

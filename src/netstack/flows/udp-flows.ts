@@ -312,7 +312,7 @@ export class UdpFlows {
     return this.#from;
   }
 
-  /** The path MTU to an address; it matters only above the minimum MTU of IPv6. */
+  /** Returns the path MTU to an address; it matters only above the minimum MTU of IPv6. */
   #mtuFor(
     to: IpEndpoint,
     size: number,

@@ -141,7 +141,7 @@ export class FragmentReassembly {
     return 'held';
   }
 
-  /** When `onTimeout` is due, in milliseconds; Infinity if nothing is held. */
+  /** Returns the time at which `onTimeout` is due, in milliseconds; Infinity if no fragments are buffered. */
   nextTimeout(): number {
     return this.#datagrams[0]?.deadline ?? Infinity;
   }
@@ -290,7 +290,9 @@ export class FragmentReassembly {
   }
 }
 
-/** The position of a fragment that starts at `start`, searched from the end: fragments mostly arrive in order. */
+/**
+ * Returns the position of a fragment that starts at `start`, searched from the end: fragments mostly arrive in order.
+ */
 function positionOf(fragments: readonly Fragment[], start: number): number {
   let position = fragments.length;
   while (position > 0 && (fragments[position - 1] as Fragment).start >= start) position--;

@@ -49,7 +49,7 @@ export class Fragmentation {
     return false;
   }
 
-  /** Size in bytes of the fragment that `write` writes next; 0 after the last one. */
+  /** Returns the size in bytes of the fragment that `write` writes next; 0 after the last one. */
   nextSize(): number {
     const left = this.#total - this.#offset;
     return left === 0 ? 0 : this.#headerSize + Math.min(left, this.#dataSize);

@@ -56,7 +56,7 @@ export class IcmpMessages {
     );
   }
 
-  /** The path MTU to an address, in bytes. */
+  /** Returns the path MTU to an address, in bytes. */
   pathMtu(remote: IpEndpoint, now: number): number {
     return this.#paths.get(remote, now);
   }

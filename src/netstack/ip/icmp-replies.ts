@@ -92,7 +92,10 @@ export class IcmpErrorLimit {
   }
 }
 
-/** Size in bytes of the packet that `writeEchoReply` writes; it may exceed the MTU if the request was fragmented. */
+/**
+ * Returns the size in bytes of the packet that `writeEchoReply` writes; it may exceed the MTU if the request was
+ * fragmented.
+ */
 export const echoReplySize = (request: IcmpMessage): number =>
   ipHeaderSize(request.version) + request.end - request.start;
 
@@ -118,7 +121,9 @@ export function writeEchoReply(
   return size;
 }
 
-/** Size in bytes of the packet that `writeIcmpError` writes, which quotes as much of the cause as permitted. */
+/**
+ * Returns the size in bytes of the packet that `writeIcmpError` writes, which quotes as much of the cause as permitted.
+ */
 export function icmpErrorSize(cause: IpPacket): number {
   const most = cause.version === 4 ? MAX_IPV4_ERROR : MIN_IPV6_MTU;
   const headers = ipHeaderSize(cause.version) + ICMP_HEADER_SIZE;
@@ -157,7 +162,7 @@ export function writeIcmpError(
   return size;
 }
 
-/** The second word of the ICMP header. */
+/** Returns the second word of the ICMP header. */
 function parameterOf(error: IcmpError, cause: IpPacket, mtu: number): number {
   if (error === 'too big') return cause.version === 4 ? Math.min(mtu, 0xffff) : mtu;
   // The offset of the next-header field with the unknown protocol (RFC 4443 §3.4).

@@ -9,11 +9,11 @@ import { IPV6_HEADER_SIZE, MAX_IPV6_PAYLOAD, writeIPv6Header } from '../wire/ipv
 /** TTL and hop limit of sent packets: the IANA's recommendation, and the default of Linux. */
 const HOP_LIMIT = 64;
 
-/** Size in bytes of the IP header of packets to this address. */
+/** Returns the size in bytes of the IP header of packets to this address. */
 export const ipHeaderSize = (remote: IpEndpoint): number =>
   isIPv4Endpoint(remote) ? IPV4_HEADER_SIZE : IPV6_HEADER_SIZE;
 
-/** Largest transport header and payload in a packet to this address, in bytes. */
+/** Returns the maximum size of transport header and payload in a packet to this address, in bytes. */
 export const largestTransport = (remote: IpEndpoint): number =>
   isIPv4Endpoint(remote) ? MAX_IPV4_PACKET - IPV4_HEADER_SIZE : MAX_IPV6_PAYLOAD;
 
@@ -135,7 +135,7 @@ export class IpOutput {
     writeIPv4Header(buffer, at, local, remote, protocol, total, HOP_LIMIT, 0, id, dontFragment);
   }
 
-  /** A new identification, unique among packets whose fragments may be in flight (RFC 6864). */
+  /** Returns a new identification, unique among packets whose fragments may be in flight (RFC 6864). */
   #nextIdentification(): number {
     this.#identification = (this.#identification + 1) >>> 0;
     return this.#identification;

@@ -52,7 +52,7 @@ export class PathMtus {
     this.#isOurs = isOurs;
   }
 
-  /** The MTU of the path to `destination`, in bytes. @param now milliseconds. */
+  /** Returns the MTU of the path to `destination`, in bytes. @param now milliseconds. */
   get(destination: IpEndpoint, now: number): number {
     if (this.#paths.size === 0) return this.#deviceMtu;
     return this.#find(destination, now)?.mtu ?? this.#deviceMtu;
@@ -106,5 +106,5 @@ export class PathMtus {
   }
 }
 
-/** The largest common MTU below the size of the packet that was too big. */
+/** Returns the largest common MTU below the size of the packet that was too big. */
 const plateauBelow = (size: number): number => PLATEAUS.find((mtu) => mtu < size) ?? 0;

@@ -150,7 +150,7 @@ export class TcpConnection {
     return this.#transmitter.transmit(now, out, budget);
   }
 
-  /** When `onTimeout`, and `transmit` after it, must be called; Infinity for never. */
+  /** Returns the time at which `onTimeout`, and `transmit` after it, must be called; Infinity for never. */
   nextTimeout(): number {
     if (this.#parts.machine.state === 'CLOSED') return Infinity;
     return Math.min(this.#deadlines.next, this.#parts.tcb.recovery.timeout);
@@ -177,7 +177,7 @@ export class TcpConnection {
   }
 
   /**
-   * The next event; `undefined` if there is none. 'closed' is deferred until the pending RST, or the last ACK
+   * Returns the next event; `undefined` if there is none. 'closed' is deferred until the pending RST, or the last ACK
    * in TIME-WAIT, was written.
    */
   nextEvent(): TcpEvent | undefined {
@@ -301,7 +301,7 @@ export class TcpConnection {
     this.#parts.tcb.isFinQueued = true;
   }
 
-  /** The next chunk, which the caller owns; `undefined` if there is none. Opens the receive window. */
+  /** Returns the next chunk, which the caller owns; `undefined` if there is none. Opens the receive window. */
   read(now: number): Uint8Array | undefined {
     return this.#parts.tcb.receiveBuffer.take(now, this.#parts.memory.mayGrow);
   }

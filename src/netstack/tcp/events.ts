@@ -67,7 +67,7 @@ export class EventFlags {
   }
 
   /**
-   * The next event.
+   * Returns the next event.
    * @param withClosed false defers 'closed'.
    */
   next(withClosed: boolean): TcpEvent | undefined {

@@ -113,7 +113,7 @@ export class SendBuffer {
     return isShort ? LEAST_BUFFER : this.#limit;
   }
 
-  /** The index of the chunk with this offset: at the hint, after it, or by binary search. */
+  /** Returns the index of the chunk with this offset: at the hint, after it, or by binary search. */
   #find(offset: number): number {
     const chunks = this.#chunks;
     for (let index = this.#hint; index < Math.min(this.#hint + 2, chunks.size); index++) {

@@ -95,13 +95,13 @@ export class Tcb {
     this.sndWl2 = -1;
   }
 
-  /** The window field of the next segment, unless that is a SYN. Sets RCV.WND accordingly. */
+  /** Returns the window field of the next segment, unless that is a SYN. Sets RCV.WND accordingly. */
   announceWindow(): number {
     const { options, receiveBuffer } = this;
     return receiveBuffer.announce(options.announcedMss, options.receiveScale);
   }
 
-  /** The state that remains of the connection in TIME-WAIT. */
+  /** Returns the state that remains of the connection in TIME-WAIT. */
   timeWaitFacts(): TimeWaitFacts {
     const { timestamps } = this;
     return {

@@ -18,12 +18,12 @@ export class Timestamps {
     this.offset = offset >>> 0;
   }
 
-  /** TSval of a segment sent now. */
+  /** Returns the TSval of a segment sent now. */
   at(now: number): number {
     return timestampAt(now, this.offset);
   }
 
-  /** When the segment with this TSval was sent; -1 for a value that was never sent. */
+  /** Returns the time at which the segment with this TSval was sent; -1 for a value that was never sent. */
   sentAt(echo: number, now: number): number {
     const age = distance(echo, this.at(now));
     return age < 0 ? -1 : Math.floor(now) - age;

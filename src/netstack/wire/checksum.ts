@@ -30,15 +30,15 @@ export function fold(sum: number): number {
   return (once & 0xffff) + (once >>> 16);
 }
 
-/** The sum of bytes that begin at an odd offset, from the sum computed as if it were even (RFC 1071 §2 (B)). */
+/** Returns the sum of bytes that begin at an odd offset, from the sum computed as if it were even (RFC 1071 §2 (B)). */
 const swapSum = (sum: number): number => ((sum & 0xff) << 8) | (sum >>> 8);
 
-/** The checksum field for a sum. */
+/** Returns the checksum field for a sum. */
 export const complement = (sum: number): number => ~sum & 0xffff;
 
 /**
- * The sum of the bytes from `start` to `end`, at most 256 KiB, added to `initial`. An odd last byte is padded with a
- * zero.
+ * Returns the sum of the bytes from `start` to `end`, at most 256 KiB, added to `initial`. An odd last byte is padded
+ * with a zero.
  */
 export function sumOf(bytes: Uint8Array, start: number, end: number, initial = 0): number {
   if (end - start < SHORT_BYTES) return fold(sumBytes(bytes, start, end) + initial);
@@ -59,8 +59,8 @@ export function sumOf(bytes: Uint8Array, start: number, end: number, initial = 0
 }
 
 /**
- * The sum of both halves of the words from `from` to `to`, at most 2^16 words, in this machine's order. The words
- * are added modulo 2^32 and their upper halves separately; at the end the upper halves are subtracted from the
+ * Returns the sum of both halves of the words from `from` to `to`, at most 2^16 words, in this machine's order. The
+ * words are added modulo 2^32 and their upper halves separately; at the end the upper halves are subtracted from the
  * first sum. The fastest of nine measured variants (4 GB/s; bytes 1.3, 16-bit words 2.5).
  */
 function sumWords(words: Int32Array, from: number, to: number): number {
@@ -84,7 +84,7 @@ function sumBytes(bytes: Uint8Array, start: number, end: number): number {
 }
 
 /**
- * The sum of the pseudo-header of TCP, UDP and ICMPv6 (RFC 9293 §3.1, RFC 8200 §8.1).
+ * Returns the sum of the pseudo-header of TCP, UDP and ICMPv6 (RFC 9293 §3.1, RFC 8200 §8.1).
  *
  * @param addresses the offset of the source address, which the destination address follows, as in the
  *   headers of both versions.

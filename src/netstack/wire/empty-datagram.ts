@@ -7,8 +7,8 @@ import { UDP_HEADER_SIZE, writeUdpHeader } from './udp.ts';
 const HOP_LIMIT = 64;
 
 /**
- * An IP packet with an empty UDP datagram, for an ICMP error about a datagram that was not kept. The receiver of
- * the error reads only the addresses and ports (RFC 1122 §4.1.3.3).
+ * Returns an IP packet with an empty UDP datagram, for an ICMP error about a datagram that was not kept. The receiver
+ * of the error reads only the addresses and ports (RFC 1122 §4.1.3.3).
  */
 export function emptyDatagram(from: IpEndpoint, to: IpEndpoint): Uint8Array {
   const isIPv4 = isIPv4Endpoint(to);

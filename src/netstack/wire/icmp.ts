@@ -180,7 +180,7 @@ export function readQuote(message: IcmpMessage, quote: IcmpQuote): boolean {
   return true;
 }
 
-/** The offset of the transport header in a quoted IPv4 packet, or -1. */
+/** Returns the offset of the transport header in a quoted IPv4 packet, or -1. */
 function readQuotedIPv4(bytes: Uint8Array, at: number, end: number, quote: IcmpQuote): number {
   if (at + IPV4_HEADER_SIZE > end) return -1;
   const headerSize = ((bytes[at] as number) & 0x0f) << 2;
@@ -196,8 +196,8 @@ function readQuotedIPv4(bytes: Uint8Array, at: number, end: number, quote: IcmpQ
 }
 
 /**
- * The offset of the transport header in a quoted IPv6 packet, or -1. The only extension header that this stack sends is
- * that of fragments.
+ * Returns the offset of the transport header in a quoted IPv6 packet, or -1. The only extension header that this stack
+ * sends is that of fragments.
  */
 function readQuotedIPv6(bytes: Uint8Array, at: number, end: number, quote: IcmpQuote): number {
   const transport = at + IPV6_HEADER_SIZE;

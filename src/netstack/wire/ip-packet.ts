@@ -52,7 +52,7 @@ export class IpPacket {
   moreFragments = false;
 }
 
-/** The sum of the pseudo-header for `length` bytes of the packet's transport protocol. */
+/** Returns the sum of the pseudo-header for `length` bytes of the packet's transport protocol. */
 export const packetPseudoSum = (packet: IpPacket, length: number): number =>
   pseudoHeaderSum(packet.bytes, packet.addresses, packet.addressSize, packet.protocol, length);
 

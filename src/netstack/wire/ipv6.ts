@@ -181,8 +181,8 @@ function readFragmentHeader(packet: IpPacket, at: number): void {
 }
 
 /**
- * The fault of a fragment: one without data, or one before the last whose size is not a multiple of 8, is invalid (RFC
- * 8200 §4.5), and so is a datagram longer than the largest payload.
+ * Returns the fault of a fragment: one without data, or one before the last whose size is not a multiple of 8, is
+ * invalid (RFC 8200 §4.5), and so is a datagram longer than the largest payload.
  */
 function fragmentFault(packet: IpPacket): IPv6Fault | undefined {
   const size = packet.end - packet.payload;

@@ -215,17 +215,17 @@ function readSynOption(
   }
 }
 
-/** SEG.LEN (RFC 9293 §3.4) of a segment with `payload` bytes: SYN and FIN count one each. */
+/** Returns SEG.LEN (RFC 9293 §3.4) of a segment with `payload` bytes: SYN and FIN count one each. */
 export const sequenceLength = (flags: number, payload: number): number =>
   payload + ((flags & SYN) === 0 ? 0 : 1) + ((flags & FIN) === 0 ? 0 : 1);
 
-/** The number of SACK blocks that fit: four, or three beside timestamps; at least two in a SYN. */
+/** Returns the number of SACK blocks that fit: four, or three beside timestamps; at least two in a SYN. */
 function writtenSackBlocks(segment: TcpSegment, used: number): number {
   const room = MAX_TCP_HEADER_SIZE - TCP_HEADER_SIZE - used - SACK_LEAD;
   return Math.min(segment.sackCount, Math.floor(room / SACK_BLOCK_SIZE));
 }
 
-/** Size in bytes of the options without SACK blocks, a multiple of 4. */
+/** Returns the size in bytes of the options without SACK blocks, a multiple of 4. */
 function fixedOptionsSize(segment: TcpSegment): number {
   const timestamps = segment.hasTimestamps ? TIMESTAMPS_SIZE + 2 : 0;
   if ((segment.flags & SYN) === 0) return timestamps;
@@ -238,7 +238,7 @@ function fixedOptionsSize(segment: TcpSegment): number {
   );
 }
 
-/** Size in bytes of the header that `writeTcpHeader` writes for this record, options included: 20 to 60. */
+/** Returns the size in bytes of the header that `writeTcpHeader` writes for this record, options included: 20 to 60. */
 export function tcpHeaderSize(segment: TcpSegment): number {
   const fixed = fixedOptionsSize(segment);
   if (segment.sackCount === 0) return TCP_HEADER_SIZE + fixed;

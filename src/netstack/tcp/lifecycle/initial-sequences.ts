@@ -40,7 +40,7 @@ export class InitialSequences {
   }
 
   /**
-   * The offset of timestamps to the clock. It depends on the addresses only, so that timestamps increase from
+   * Returns the offset of timestamps to the clock. It depends on the addresses only, so that timestamps increase from
    * one connection to the next, and a peer in TIME-WAIT accepts the reuse of its ports (RFC 6191).
    */
   timestampOffset(local: IpEndpoint, remote: IpEndpoint): number {

@@ -63,7 +63,7 @@ export class ListenBacklog<Connection, Address, Network> {
   }
 
   /**
-   * The connection to be displaced by a new one when there is no room; the caller ends and removes it.
+   * Returns the connection to be displaced by a new one when there is no room; the caller ends and removes it.
    * `undefined` if the new one has no priority and `DISPLACED_A_SECOND` is used up: its SYN must be dropped.
    */
   victim({ address, network }: Ends<Address, Network>, now: number): Connection | undefined {
@@ -74,7 +74,7 @@ export class ListenBacklog<Connection, Address, Network> {
   }
 
   /**
-   * The connection to be displaced by a new one that has priority: its client has far more connections, or its
+   * Returns the connection to be displaced by a new one that has priority: its client has far more connections, or its
    * network far more dials of the same client. `undefined` if there is no such client or network.
    */
   heavier({ address, network }: Ends<Address, Network>): Connection | undefined {
@@ -127,7 +127,10 @@ export class ListenBacklog<Connection, Address, Network> {
     if (dials?.size === 0) this.#dials.delete(address);
   }
 
-  /** The client that loses a connection to one of this address: this client itself, if it has as many as any other. */
+  /**
+   * Returns the client that loses a connection to one of this address: this client itself, if it has as many as any
+   * other.
+   */
   #heaviestBeside(address: Address): Address | undefined {
     const count = this.#all.countOf(address);
     if (count > 0 && (count >= this.#mostPerAddress || count === this.#all.most)) return address;

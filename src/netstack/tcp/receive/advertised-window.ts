@@ -87,7 +87,7 @@ export class AdvertisedWindow {
   }
 
   /**
-   * The window field of the next segment. Moves the right edge to the announced one.
+   * Returns the window field of the next segment. Moves the right edge to the announced one.
    * @param scale Rcv.Wind.Shift (RFC 7323 §2.3); 0 without the option and in a SYN.
    */
   announce(read: number, received: number, mss: number, scale: number): number {
@@ -101,7 +101,7 @@ export class AdvertisedWindow {
     return field;
   }
 
-  /** The window field that keeps the right edge where it is: rounded up, because the window must not shrink. */
+  /** Returns the window field that keeps the right edge where it is: rounded up, because the window must not shrink. */
   #repeat(read: number, received: number, unit: number): number {
     const units = (this.#edge - received) / unit;
     // Rounding up moves the edge with each segment smaller than the unit. Beyond a limit the field is rounded down;

@@ -122,7 +122,7 @@ export class ReceiveBuffer {
     return chunk;
   }
 
-  /** The window field of the next segment; see `AdvertisedWindow.announce`. */
+  /** Returns the window field of the next segment; see `AdvertisedWindow.announce`. */
   announce(mss: number, scale: number): number {
     return this.window.announce(this.#read, this.#received, mss, scale);
   }
@@ -179,7 +179,7 @@ export class ReceiveBuffer {
     if (ahead.isEmpty) this.#ahead = undefined;
   }
 
-  /** The right edge of the window when memory is short. */
+  /** Returns the right edge of the window when memory is short. */
   #leastEdge(): number {
     return Math.min(this.window.edge, this.#read + LEAST_BUFFER);
   }

@@ -115,7 +115,7 @@ export class Outstanding implements SackOwner {
   }
 
   /**
-   * The end of a retransmission that starts at `start`, with at most `size` bytes: whole segments as they were
+   * Returns the end of a retransmission that starts at `start`, with at most `size` bytes: whole segments as they were
    * sent, or some packets of the first one.
    */
   resentEnd(start: number, end: number, size: number): number {
@@ -183,7 +183,7 @@ export class Outstanding implements SackOwner {
     }
   }
 
-  /** The round trip measured by the current acknowledgement (RFC 6298 §3, RFC 7323 §4.1); -1 for none. */
+  /** Returns the round trip measured by the current acknowledgement (RFC 6298 §3, RFC 7323 §4.1); -1 for none. */
   roundTrip(): number {
     if (this.#newest < 0) return -1;
     if (this.#newestIsOriginal) return this.#newestRoundTrip;

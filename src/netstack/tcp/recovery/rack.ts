@@ -75,8 +75,8 @@ export class Rack {
   }
 
   /**
-   * Milliseconds after its transmission at which an overtaken segment is lost: RACK.rtt + RACK.reo_wnd (steps 4
-   * and 5).
+   * Returns the milliseconds after its transmission at which an overtaken segment is lost: RACK.rtt + RACK.reo_wnd
+   * (steps 4 and 5).
    * @param sackedBytes bytes reported by SACK beyond SND.UNA.
    */
   lossDelay(recovers: boolean, sackedBytes: number, mss: number, rtt: RttEstimator): number {

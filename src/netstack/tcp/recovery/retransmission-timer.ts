@@ -20,14 +20,14 @@ export class RetransmissionTimer {
     return this.#count;
   }
 
-  /** RTO without backoff, in milliseconds. */
+  /** Returns the RTO without backoff, in milliseconds. */
   interval(rtt: RttEstimator): number {
     if (rtt.firstSampleAt === undefined) return this.#first;
     const margin = Math.max(4 * rtt.variation, LEAST_TIMEOUT_MARGIN);
     return Math.min(rtt.smoothed + margin, MAX_TIMEOUT);
   }
 
-  /** When the timer expires, in milliseconds. */
+  /** Returns the time at which the timer expires, in milliseconds. */
   deadline(rtt: RttEstimator): number {
     const backoff = 2 ** Math.min(this.#count, MOST_DOUBLINGS);
     return this.#since + Math.min(this.interval(rtt) * backoff, MAX_TIMEOUT);

@@ -233,7 +233,7 @@ export class SendPlan {
     return false;
   }
 
-  /** Number of bytes that congestion control permits now: at least a full segment, or 0. */
+  /** Returns the number of bytes that congestion control permits now: at least a full segment, or 0. */
   #room(now: number): number {
     const control = this.#control;
     const mss = this.#mss;

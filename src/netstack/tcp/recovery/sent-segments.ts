@@ -48,7 +48,7 @@ class SegmentTable {
     this.order = new Int32Array(capacity * 2);
   }
 
-  /** A table of another capacity, with the first `slots` of this one. */
+  /** Returns a table of another capacity, with the first `slots` of this one. */
   grown(capacity: number, slots: number): SegmentTable {
     const table = new SegmentTable(capacity);
     table.facts.rows.set(this.facts.rows);
@@ -99,7 +99,7 @@ export class SentSegments {
     return this.#oldest;
   }
 
-  /** The slot of a segment by its index in the order of offsets. */
+  /** Returns the slot of a segment by its index in the order of offsets. */
   at(index: number): number {
     return this.#table.order[this.#first + index] as number; // callers keep below `count`; here and below
   }
@@ -120,12 +120,12 @@ export class SentSegments {
     this.#table.flags[slot] = flags;
   }
 
-  /** The number of a segment's last transmission: transmissions are numbered in their order. */
+  /** Returns the number of a segment's last transmission: transmissions are numbered in their order. */
   transmission(slot: number): number {
     return this.#table.transmission[slot] as number;
   }
 
-  /** When the transmission was sent whose loss was last reported. */
+  /** Returns the time of the transmission whose loss was last reported. */
   lostSentAt(slot: number): number {
     return this.#table.lostSentAt[slot] as number;
   }
@@ -134,7 +134,7 @@ export class SentSegments {
     this.#table.lostSentAt[slot] = sentAt;
   }
 
-  /** The index of the first segment that ends after `offset`; `count` if there is none. */
+  /** Returns the index of the first segment that ends after `offset`; `count` if there is none. */
   find(offset: number): number {
     let low = 0;
     let high = this.#count;

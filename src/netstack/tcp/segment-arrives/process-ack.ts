@@ -11,7 +11,9 @@ const receivedAck: ReceivedAck = {
   isDuplicate: false,
 };
 
-/** The fifth step of §3.10.7.4 for an acceptable SEG.ACK: SND.UNA, the send window, and the states of closing. */
+/**
+ * Performs the fifth step of §3.10.7.4 for an acceptable SEG.ACK: SND.UNA, the send window, and the states of closing.
+ */
 export function processAck(
   parts: TcpParts,
   segment: TcpSegment,

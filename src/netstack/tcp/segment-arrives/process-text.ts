@@ -1,7 +1,7 @@
 import { TcpFlag, type TcpSegment } from '../../wire/tcp.ts';
 import type { TcpParts } from '../tcp-parts.ts';
 
-/** The seventh and eighth step of §3.10.7.4: the segment text, and FIN. */
+/** Performs the seventh and eighth step of §3.10.7.4: the segment text, and FIN. */
 export function processText(
   parts: TcpParts,
   segment: TcpSegment,
