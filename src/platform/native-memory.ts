@@ -1,17 +1,14 @@
 /** Bytes outside the heap that never move, with their address. Freed with this object. */
 export interface NativeMemory {
   readonly bytes: Buffer<ArrayBuffer>;
-  /**
-   * The same bytes as `uint32_t`, in the machine's byte order (both supported machines are
-   * little-endian).
-   */
+  /** The memory as `uint32_t`, in the machine's byte order (both supported machines are little-endian). */
   readonly words: Uint32Array<ArrayBuffer>;
   /** The address of the first byte: numbers are the cheapest arguments of a native call. */
   readonly at: number;
 }
 
 /**
- * Zeroed memory for native calls.
+ * Allocates zeroed memory for native calls.
  *
  * @param addressOf returns the address of a buffer's first byte.
  */

@@ -12,7 +12,7 @@ export class NativeError extends WeirError {
 export type NativeLibrary = ReturnType<Koffi['load']>;
 
 /**
- * The symbols that the running Node exports: OpenSSL and libuv among others.
+ * Returns the symbols that the running Node exports: OpenSSL and libuv among others.
  *
  * koffi is a platform-specific binary that takes 20 ms to load: it is loaded on first use, and may
  * be missing.
@@ -52,7 +52,7 @@ export function exportsOfSelf(): Bind {
   };
 }
 
-/** The address of memory outside the heap. Valid while `memory` is referenced and not detached. */
+/** Returns the address of memory outside the heap. Valid while `memory` is referenced and not detached. */
 export const addressOf = (memory: ArrayBufferLike): number =>
   Number(loadKoffi().address(new Uint8Array(memory)));
 
@@ -64,7 +64,7 @@ export const addressOf = (memory: ArrayBufferLike): number =>
 export const structure = (fields: Readonly<Record<string, string>>): ReturnType<Koffi['struct']> =>
   loadKoffi().struct({ ...fields });
 
-/** A view of memory that C allocated and never frees. */
+/** Returns a view of memory that C allocated and never frees. */
 export const nativeView = (address: number, length: number): Uint8Array<ArrayBuffer> =>
   new Uint8Array(loadKoffi().view(BigInt(address), length));
 
@@ -85,7 +85,7 @@ export function registerCallback(
   return Number(koffi.register(implementation, type));
 }
 
-/** `errno` of the native call directly before. */
+/** Returns the `errno` of the native call directly before. */
 export const nativeErrno = (): number => loadKoffi().errno();
 
 let loaded: Koffi | undefined;

@@ -51,7 +51,7 @@ export function openRegularFileSync(path: string): number {
 /** Flags of an open that neither waits for the writer of a pipe nor makes a terminal the controlling one. */
 export const READ_WITHOUT_WAITING = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
 
-/** The type of a special file; `undefined` for a regular file or a directory. */
+/** Returns the type of a special file; `undefined` for a regular file or a directory. */
 export function kindOfOther(stats: Stats): string | undefined {
   if (stats.isFile() || stats.isDirectory()) return undefined;
   if (stats.isFIFO()) return 'pipe';

@@ -168,7 +168,7 @@ export class KernelRoutes {
   }
 
   /**
-   * The best route of a table to a destination through an interface that may be used.
+   * Returns the best route of a table to a destination through an interface that may be used.
    *
    * @param leastPrefix shorter prefixes are ignored.
    */
@@ -256,14 +256,14 @@ export class KernelRoutes {
 
 const tableKey = (family: 4 | 6, table: number): string => `${family} ${table}`;
 
-/** The prefix of an address, as a key. */
+/** Returns the prefix of an address, as a key. */
 export function networkKey(address: IpEndpoint, prefix: number, isIPv4: boolean): string {
   if (isIPv4) return String(masked(address.d, prefix));
   const { a, b, c, d } = address;
   return `${masked(a, prefix)} ${masked(b, prefix - 32)} ${masked(c, prefix - 64)} ${masked(d, prefix - 96)}`;
 }
 
-/** The first bits of a word. A shift by 32 would be a shift by 0. */
+/** Returns the first bits of a word. A shift by 32 would be a shift by 0. */
 function masked(word: number, bits: number): number {
   if (bits <= 0) return 0;
   return bits >= 32 ? word : word & (-1 << (32 - bits));

@@ -165,7 +165,7 @@ export class LoopGuard implements DeviceChoice {
     return false;
   }
 
-  /** How the kernel routes packets of other programs of this host to an address. */
+  /** Returns how the kernel routes packets of other programs of this host to an address. */
   programRoute(destination: IpEndpoint): 'subnet' | 'device' | 'host' | 'uplink' | 'none' {
     const usual = this.#usual(destination);
     if (usual === undefined || usual === 'unknown') return 'none';
@@ -202,7 +202,7 @@ export class LoopGuard implements DeviceChoice {
     return found.device;
   }
 
-  /** The current device of a connected socket, if a route to one of `networks` would change it. */
+  /** Returns the current device of a connected socket, if a route to one of `networks` would change it. */
   #present(peer: IpEndpoint, networks: readonly Subnet[]): number {
     const covering = networks.filter((network) => isWithin(peer, network));
     if (covering.length === 0) return ANY_DEVICE;

@@ -251,6 +251,6 @@ function networkOf(
   return { address, prefix: Math.min(prefix, family === 4 ? 32 : 128) };
 }
 
-/** Text with a terminating zero. */
+/** Reads text with a terminating zero. */
 const textOf = (bytes: Buffer | undefined): string | undefined =>
   bytes?.toString('utf8').split('\0', 1)[0];

@@ -29,7 +29,7 @@ const NLM_F_ACK_TLVS = 0x200;
 /** The attribute with the kernel's description of an error. */
 const NLMSGERR_ATTR_MSG = 1;
 
-/** Messages, their bodies and attributes begin at multiples of four bytes. */
+/** Rounds a length up to a multiple of four, at which messages, their bodies and attributes begin. */
 export const aligned = (length: number): number => (length + 3) & ~3;
 
 /** One attribute of a request. */
@@ -38,7 +38,7 @@ export interface Attribute {
   readonly value: Uint8Array;
 }
 
-/** An attribute of four bytes. */
+/** Returns an attribute of four bytes. */
 export const wordAttribute = (type: number, value: number): Attribute => {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32LE(value);
@@ -94,7 +94,7 @@ export interface NetlinkMessage {
   readonly body: Buffer;
 }
 
-/** The messages of a received datagram, in order, up to a truncated one. */
+/** Yields the messages of a received datagram, in order, up to a truncated one. */
 export function* readMessages(datagram: Buffer): Generator<NetlinkMessage> {
   let at = 0;
   while (at + HEADER <= datagram.length) {
@@ -111,7 +111,7 @@ export function* readMessages(datagram: Buffer): Generator<NetlinkMessage> {
 }
 
 /**
- * The attributes after the first `skip` bytes of a body, by type; the values are views. The last
+ * Returns the attributes after the first `skip` bytes of a body, by type; the values are views. The last
  * one of a type counts.
  */
 export function readAttributes(body: Buffer, skip: number): Map<number, Buffer> {

@@ -168,7 +168,7 @@ export function word(attributes: ReadonlyMap<number, Buffer>, type: number): num
   return value === undefined || value.length < 4 ? undefined : value.readUInt32LE(0);
 }
 
-/** The address in an attribute; the unspecified address if absent, as in a default route. */
+/** Returns the address in an attribute; the unspecified address if absent, as in a default route. */
 export function addressOf(bytes: Buffer | undefined, family: 4 | 6): IpEndpoint | undefined {
   const endpoint = blankEndpoint();
   if (family === 4) endpoint.c = MAPPED;
@@ -184,7 +184,7 @@ export function addressOf(bytes: Buffer | undefined, family: 4 | 6): IpEndpoint 
   return endpoint;
 }
 
-/** The interfaces of `struct rtnexthop`s: length 0, flags 2, hops 3, index 4. */
+/** Returns the interfaces of `struct rtnexthop`s: length 0, flags 2, hops 3, index 4. */
 function devicesOf(hops: Buffer): number[] {
   const devices: number[] = [];
   let at = 0;

@@ -122,7 +122,7 @@ export class RouteMirror implements Readiness, Disposable {
     return this.#table.isComplete;
   }
 
-  /** The best route to a destination by an interface that may be used. */
+  /** Returns the best route to a destination by an interface that may be used. */
   find(destination: IpEndpoint, mayUse: (device: number) => boolean): RouteLookup {
     return this.#rules.find(this.#table, destination, mayUse);
   }

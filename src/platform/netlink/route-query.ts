@@ -13,7 +13,7 @@ export interface UsualRoute {
 }
 
 /**
- * The route that the kernel uses for a destination; `undefined` if there is none.
+ * Returns the route that the kernel uses for a destination; `undefined` if there is none.
  *
  * @throws {SystemError} if the kernel does not reply.
  */

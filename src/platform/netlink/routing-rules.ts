@@ -60,7 +60,7 @@ export class RoutingRules {
   }
 
   /**
-   * The route to a destination through an interface that may be used, for packets of this process.
+   * Returns the route to a destination through an interface that may be used, for packets of this process.
    */
   find(
     table: KernelRoutes,

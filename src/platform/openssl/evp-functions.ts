@@ -89,7 +89,7 @@ export class EvpFunctions {
     this.forgotten = new FinalizationRegistry((context) => freeContext(context));
   }
 
-  /** The description of a cipher, fetched once: a fetch for each context costs a lock. */
+  /** Returns the description of a cipher, fetched once: a fetch for each context costs a lock. */
   cipher(name: EvpCipherName): number {
     let cipher = this.#ciphers.get(name);
     if (cipher === undefined) {

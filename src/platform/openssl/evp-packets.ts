@@ -57,7 +57,7 @@ export class PacketEvp {
   }
 
   /**
-   * The address of the first byte of `bytes`. Reading `buffer` moves a small typed array off V8's
+   * Returns the address of the first byte of `bytes`. Reading `buffer` moves a small typed array off V8's
    * heap.
    */
   addressOf(bytes: Uint8Array): number {
@@ -104,7 +104,7 @@ class PacketContext implements Disposable {
     functions.freeContext(context);
   }
 
-  /** The context, which must be used synchronously. @throws {NativeError} after disposal. */
+  /** Returns the context, which must be used synchronously. @throws {NativeError} after disposal. */
   protected live(): number {
     if (this.#context === 0) throw new NativeError('a cipher was used after it was closed');
     return this.#context;

@@ -126,7 +126,7 @@ class EvpContext implements Disposable {
     this.evp.close(this.name, this.direction, context);
   }
 
-  /** The context, which must be used synchronously. @throws {NativeError} after disposal. */
+  /** Returns the context, which must be used synchronously. @throws {NativeError} after disposal. */
   protected live(): number {
     if (this.#context === 0) throw new NativeError('a cipher was used after it was closed');
     return this.#context;

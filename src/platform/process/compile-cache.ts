@@ -31,7 +31,8 @@ export const writeCompiledCode = (): void => flushCompileCache();
 const FOLDER: readonly string[] = ['node_modules', '.cache', 'weir'];
 
 /**
- * The folder for compiled code, created if necessary; `undefined` when users other than this one could write to it.
+ * Returns the folder for compiled code, created if necessary; `undefined` when users other than this one could write to
+ * it.
  * @throws the system's error when it cannot be created
  */
 export function ownFolder(root: string): string | undefined {

@@ -34,7 +34,7 @@ function mayEnter({ mode, uid: owner, gid }: Stats, uid: number, groups: Readonl
   return (mode & (groups.has(gid) ? 0o010 : 0o001)) !== 0;
 }
 
-/** The groups of a user: passwd(5), group(5). */
+/** Returns the groups of a user: passwd(5), group(5). */
 function groupsOf(uid: number, accounts: string): ReadonlySet<number> {
   const groups = new Set<number>();
   const names = new Set<string>();

@@ -38,7 +38,7 @@ export interface NodeStanding {
 }
 
 /**
- * The standing of a version.
+ * Returns the standing of a version.
  * @param version as in `process.versions.node`
  */
 export function nodeStanding(version: string, releases = NODE_RELEASES): NodeStanding {
@@ -52,13 +52,13 @@ export function nodeStanding(version: string, releases = NODE_RELEASES): NodeSta
   };
 }
 
-/** A version of Node with the date of its release, if known: `26.12.1 of 2026-10-21`. */
+/** Returns a version of Node with the date of its release, if known: `26.12.1 of 2026-10-21`. */
 export function datedNode(version: string): string {
   const { date } = nodeStanding(version);
   return date === undefined ? version : `${version} of ${date}`;
 }
 
-/** The security status of a version of Node, as half a sentence. */
+/** Returns the security status of a version of Node, as half a sentence. */
 export function securityOf(version: string, releases = NODE_RELEASES): string {
   const { missing } = nodeStanding(version, releases);
   if (missing === undefined) return `security releases of Node ${majorOf(version)} are not known`;
@@ -69,8 +69,8 @@ export function securityOf(version: string, releases = NODE_RELEASES): string {
 }
 
 /**
- * The warning at the start if a later security release is available; otherwise `undefined`. One that the registry does
- * not have causes no warning, since every start of a current Weir would show it.
+ * Returns the warning at the start if a later security release is available; otherwise `undefined`. One that the
+ * registry does not have causes no warning, since every start of a current Weir would show it.
  */
 export function nodeWarning(version: string, releases = NODE_RELEASES): string | undefined {
   const newest = nodeStanding(version, releases).missing?.find((each) => each.isPackaged);

@@ -9,7 +9,7 @@ const LINK = 'gitdir: ';
 const OBJECT = /^([0-9a-f]{40}|[0-9a-f]{64})\b/;
 
 /**
- * The commit of the checkout that contains the source. Packages replace this file by the result of their build.
+ * Returns the commit of the checkout that contains the source. Packages replace this file by the result of their build.
  *
  * @returns `undefined` outside a checkout
  */
@@ -24,7 +24,7 @@ export function ownBuild(root = ROOT): Build | undefined {
   }
 }
 
-/** The path of `.git`, which in a linked worktree is a file that names the folder. */
+/** Returns the path of `.git`, which in a linked worktree is a file that names the folder. */
 function gitFolder(root: string): string {
   const git = join(root, '.git');
   const link = readIf(git, 'EISDIR');

@@ -19,8 +19,8 @@ const WAITING: ReadonlySet<number> = new Set([TCP_STATES.established, TCP_STATES
 const NO_INODE = '0';
 
 /**
- * The users that may own the other end of an established connection to this host, as user ids of this process. The
- * kernel reports the owner once a process has accepted the connection. Until then it is in the queue of a listener,
+ * Returns the users that may own the other end of an established connection to this host, as user ids of this process.
+ * The kernel reports the owner once a process has accepted the connection. Until then it is in the queue of a listener,
  * which it would not outlive, so the listener's owner counts.
  *
  * @returns empty when no socket of this network namespace is the other end; `undefined` without tables of sockets
@@ -70,10 +70,10 @@ async function findOwners(
   return queues.map(({ uid }) => uid);
 }
 
-/** The address without its zone. */
+/** Returns the address without its zone. */
 const plain = (address = ''): string => unmapIPv4(address.split('%', 1)[0] ?? '');
 
-/** The lines of a table with this local port, and `read` for a table that exists. */
+/** Yields the lines of a table with this local port, and `read` for a table that exists. */
 async function* rowsOf(path: string, port: number): AsyncGenerator<TableSocket | 'read'> {
   let rest = '';
   try {

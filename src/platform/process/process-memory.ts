@@ -4,13 +4,13 @@ import { openSelf, structure } from '../native.ts';
 
 /** The operations on the process that a `MemoryKeeper` uses. */
 export interface ProcessMemory {
-  /** Processor time of all threads so far, in milliseconds. */
+  /** Returns the processor time of all threads so far, in milliseconds. */
   processorMs(): number;
-  /** Resident memory, in bytes; the last known value while the process has no descriptor left to read it. */
+  /** Returns the resident memory in bytes; the last known value while the process has no descriptor left to read it. */
   residentBytes(): number;
   /**
-   * All free memory of `malloc` in bytes, whether returned to the system or not; 0 if unknown. Walks the lists of free
-   * pieces: some milliseconds for a hundred thousand.
+   * Returns the free memory of `malloc` in bytes, whether returned to the system or not; 0 if unknown. Walks the lists
+   * of free pieces: some milliseconds for a hundred thousand.
    */
   freeBytes(): number;
   /** Returns free memory of `malloc` to the system; 0.14 ms per MB. */
@@ -50,7 +50,10 @@ const MALLINFO = 'arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks for
 
 let lastResident = 0;
 
-/** Resident memory, in bytes. libuv reads a file for this, which a process without free descriptors cannot open. */
+/**
+ * Returns the resident memory in bytes. libuv reads a file for this, which a process without free descriptors cannot
+ * open.
+ */
 export function residentBytes(): number {
   try {
     lastResident = process.memoryUsage.rss();
@@ -134,14 +137,14 @@ function bindFree(): () => number {
   return () => Number((mallinfo() as Readonly<Record<string, number | bigint>>)['fordblks'] ?? 0);
 }
 
-/** The text mappings of the program file, which are never written to: /proc/self/maps (proc(5)). */
+/** Returns the text mappings of the program file, which are never written to: /proc/self/maps (proc(5)). */
 const programText = (): Range[] =>
   readSelf('maps')
     .split('\n')
     .flatMap((line) => programRange(line, 'r-xp') ?? []);
 
 /**
- * The mappings of the program file that are not writable and have no page of their own, by
+ * Returns the mappings of the program file that are not writable and have no page of their own, by
  * /proc/self/smaps: their contents are in the file. Some have been written to before they were protected.
  */
 const constantProgram = (): Range[] =>
@@ -150,7 +153,7 @@ const constantProgram = (): Range[] =>
     .filter((entry) => /^Anonymous: +0 kB$/m.test(entry))
     .flatMap((entry) => programRange(entry, 'r--p') ?? programRange(entry, 'r-xp') ?? []);
 
-/** The range of the mapping whose description starts with this line. */
+/** Returns the range of the mapping whose description starts with this line. */
 function programRange(text: string, access: string): Range | undefined {
   const [, from = '', to = '', found, file] =
     /^([0-9a-f]+)-([0-9a-f]+) (\S+) \S+ \S+ \d+ +(.*)/.exec(text) ?? [];

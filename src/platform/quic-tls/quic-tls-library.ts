@@ -136,7 +136,7 @@ export class QuicTlsLibrary {
   }
 
   /**
-   * A name as a C string, valid until the next call. The last name is kept: most connections of
+   * Returns a name as a C string, valid until the next call. The last name is kept: most connections of
    * a process are to one server, and native memory for each of them costs as much as a system call.
    */
   nameText(name: string): Address {
@@ -189,7 +189,7 @@ export class QuicTlsLibrary {
     });
   }
 
-  /** A unique number for a connection. */
+  /** Returns a unique number for a connection. */
   nextNumber(): number {
     return ++this.#lastNumber;
   }

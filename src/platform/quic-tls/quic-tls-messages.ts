@@ -23,7 +23,7 @@ export class MessageHeads {
   #length = 0;
 
   /**
-   * The first fault of the messages that start in these bytes; each may have at most `most` bytes.
+   * Returns the first fault of the messages that start in these bytes; each may have at most `most` bytes.
    */
   faultIn(most: number, bytes: Uint8Array): MessageFault | undefined {
     let at = 0;

@@ -11,7 +11,7 @@ export type QuicTlsProbe =
 
 let known: QuicTlsProbe | undefined;
 
-/** The result of the probe, made once per process; never throws. Loads koffi, about 20 ms. */
+/** Returns the result of the probe, made once per process; never throws. Loads koffi, about 20 ms. */
 export const quicTls = (): QuicTlsProbe => (known ??= probeQuicTls(() => new QuicTlsLibrary()));
 
 /**
@@ -50,7 +50,9 @@ function tryClientHello(library: QuicTlsLibrary): void {
   if (!Buffer.concat(made).includes(marker)) throw new NativeError('TLS makes no ClientHello');
 }
 
-/** The reason why this Node does not support TLS for QUIC; `undefined` when it does. Takes 20 ms the first time. */
+/**
+ * Returns the reason why this Node does not support TLS for QUIC; `undefined` when it does. Takes 20 ms the first time.
+ */
 export function quicTlsUnavailable(): string | undefined {
   const probe = quicTls();
   return probe.kind === 'unavailable' ? probe.reason : undefined;

@@ -11,7 +11,7 @@ const HOSTNAME_MISMATCH = 62;
 const ADDRESS_MISMATCH = 64;
 
 /**
- * The reason why verification of a server's certificate failed, in the words of Node's TLS; `undefined` if the
+ * Returns the reason why verification of a server's certificate failed, in the words of Node's TLS; `undefined` if the
  * handshake failed for another reason.
  */
 export function verifyFailure(
@@ -33,7 +33,7 @@ export function verifyFailure(
   return functions.X509_verify_cert_error_string(reported) ?? `certificate error ${code}`;
 }
 
-/** The error text that lists the names of a certificate. */
+/** Returns the error text that lists the names of a certificate. */
 function mismatchOf(library: QuicTlsLibrary, tls: Address, name: string): string | undefined {
   const der = leafOf(library, tls);
   if (!der) return undefined;
@@ -41,7 +41,7 @@ function mismatchOf(library: QuicTlsLibrary, tls: Address, name: string): string
   return checkServerIdentity(name, certificate)?.message;
 }
 
-/** The peer's certificate as DER. */
+/** Returns the peer's certificate as DER. */
 function leafOf(library: QuicTlsLibrary, tls: Address): Uint8Array | undefined {
   const { functions } = library;
   const chain = functions.SSL_get_peer_cert_chain(tls);

@@ -150,7 +150,7 @@ export class QuicTls implements Disposable {
     this.#parameters = undefined;
   }
 
-  /** The address of the `SSL`, which must be used synchronously. */
+  /** Returns the address of the `SSL`, which must be used synchronously. */
   #live(): Address {
     if (this.#isDisposed) throw new NativeError('TLS was used after it was closed');
     if (this.#tls === 0) throw new NativeError('TLS has finished');

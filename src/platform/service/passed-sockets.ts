@@ -74,7 +74,7 @@ export class PassedSockets {
   }
 
   /**
-   * The socket at an address, for a listener; `undefined` if none was passed or it is in use. IP
+   * Returns the socket at an address, for a listener; `undefined` if none was passed or it is in use. IP
    * addresses may be in any form. Port 0 never matches.
    */
   claim(kind: PassedKind, where: SocketAddress | IpEndpoint): Claim | undefined {
@@ -123,7 +123,7 @@ export class PassedSockets {
 const describe = ({ name, kind, address }: PassedSocket): string =>
   `${name} (${kind === 'datagram' ? 'UDP ' : ''}${address})`;
 
-/** The canonical key of an address. */
+/** Returns the canonical key of an address. */
 function keyOf(where: SocketAddress | IpEndpoint): string {
   if ('path' in where) return where.path.startsWith('\0') ? where.path : resolve(where.path);
   const endpoint = 'host' in where ? toEndpoint(where.host, where.port) : where;

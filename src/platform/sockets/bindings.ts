@@ -100,9 +100,9 @@ export interface DescriptorHistory {
   adopt(fd: number): void;
   /** Unregisters a descriptor that another owner will close. */
   disown(fd: number): void;
-  /** The last calls with a descriptor's number, including earlier owners; oldest first. */
+  /** Returns the last calls with a descriptor's number, including earlier owners; oldest first. */
   historyOf(fd: number): readonly string[];
-  /** The open descriptors. */
+  /** Returns the open descriptors. */
   open(): readonly number[];
 }
 

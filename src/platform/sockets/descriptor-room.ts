@@ -66,8 +66,8 @@ export class DescriptorRoom {
   }
 
   /**
-   * Number of descriptors that can be opened for clients besides the reserved ones; a lower bound while there are
-   * plenty.
+   * Returns the number of descriptors that can be opened for clients besides the reserved ones; a lower bound while
+   * there are plenty.
    *
    * @param fd any open descriptor; on older kernels, which report no count, it is duplicated to test whether two more
    * are free.
@@ -150,7 +150,7 @@ export class DescriptorRoom {
     this.#open[origin]--;
   }
 
-  /** The soft limit of descriptors, which `prlimit` can change at any time. */
+  /** Returns the soft limit of descriptors, which `prlimit` can change at any time. */
   #limit(): number {
     if (this.#calls.getrlimit(RLIMIT_NOFILE, this.#limits.at) !== 0) return 0;
     const limit = this.#limits.bytes.readBigUInt64LE(0);

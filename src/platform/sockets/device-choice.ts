@@ -11,7 +11,7 @@ export const NO_DEVICE = -1;
  */
 export interface DeviceChoice {
   /**
-   * The device for a destination. Never throws.
+   * Returns the device for a destination. Never throws.
    *
    * @param destination its port is ignored.
    * @returns the index of an interface, ANY_DEVICE or NO_DEVICE.

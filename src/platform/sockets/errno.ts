@@ -35,11 +35,11 @@ export class SystemError extends Error {
   }
 }
 
-/** The code of an error number: `ECONNREFUSED` for 111; `Unknown system error 3999` without a name. */
+/** Returns the code of an error number: `ECONNREFUSED` for 111; `Unknown system error 3999` without a name. */
 export const errorCode = (number: number): string =>
   getSystemErrorMap().get(-number)?.[0] ?? `Unknown system error ${number}`;
 
-/** Libuv's description of an error: `address already in use` for EADDRINUSE. */
+/** Returns libuv's description of an error: `address already in use` for EADDRINUSE. */
 export const errorText = (number: number): string =>
   getSystemErrorMap().get(-number)?.[1] ?? `unknown system error ${number}`;
 

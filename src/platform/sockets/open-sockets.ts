@@ -41,7 +41,7 @@ export function bindConnected(io: OpenSocketsIo, deviceFor: (peer: IpEndpoint) =
   }
 }
 
-/** The open descriptors; without /proc, all numbers up to a bound, most of which the kernel rejects. */
+/** Returns the open descriptors; without /proc, all numbers up to a bound, most of which the kernel rejects. */
 function openDescriptors(): Iterable<number> {
   try {
     return readdirSync(DESCRIPTORS).map(Number);

@@ -5,7 +5,7 @@ const POLLOUT = 0x4;
 const POLLRDHUP = 0x2000;
 
 /**
- * The result of poll(2) for a descriptor, which consumes neither an edge of epoll nor the socket's
+ * Returns the result of poll(2) for a descriptor, which consumes neither an edge of epoll nor the socket's
  * error. 0 if it is not ready.
  */
 export function pollEvents(

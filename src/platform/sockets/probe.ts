@@ -30,7 +30,7 @@ export interface ProbeSurroundings {
   readonly open: () => SystemCalls;
 }
 
-/** The inputs of the probe in this process. */
+/** Returns the inputs of the probe in this process. */
 export const surroundings = (): ProbeSurroundings => ({
   platform: process.platform,
   arch: process.arch,

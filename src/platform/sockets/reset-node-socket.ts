@@ -26,7 +26,7 @@ export function resetNodeSocketOnClose(socket: Socket): boolean {
   return bound.setsockopt(fd, SOL_SOCKET, SO_LINGER, AT_ONCE, AT_ONCE.length) === 0;
 }
 
-/** Number of bytes that the kernel has accepted and a TCP peer has not acknowledged; 0 if unknown. */
+/** Returns the number of bytes that the kernel has accepted and a TCP peer has not acknowledged; 0 if unknown. */
 export function untakenOfNodeSocket(socket: Socket): number {
   bound ??= bind();
   const fd = bound === false ? undefined : descriptorOf(socket);
@@ -50,7 +50,7 @@ function bind(): NativeCalls | false {
   }
 }
 
-/** The descriptor of a socket, which Node exposes only on the handle; -1 once that is closed. */
+/** Returns the descriptor of a socket, which Node exposes only on the handle; -1 once that is closed. */
 function descriptorOf(socket: Socket): number | undefined {
   if (!('_handle' in socket)) return undefined;
   const handle: unknown = socket._handle;

@@ -92,7 +92,7 @@ export class SocketAddresses {
     this.#in.bytes.writeUInt32LE(SOCKADDR_LENGTH, LENGTH_AT);
   }
 
-  /** The address that the last call returned. */
+  /** Returns the address that the last call returned. */
   decode(): SocketAddress | undefined {
     const { bytes } = this.#in;
     const length = bytes.readUInt32LE(LENGTH_AT);
@@ -104,14 +104,14 @@ export class SocketAddresses {
     return getIpAddress(bytes, 0, this.zoneName);
   }
 
-  /** The local address of a socket, with the port that the kernel chose. */
+  /** Returns the local address of a socket, with the port that the kernel chose. */
   localOf(fd: number): SocketAddress | undefined {
     this.prepare();
     if (this.#calls.getsockname(fd, this.resultAt, this.resultLengthAt) !== 0) return undefined;
     return this.decode();
   }
 
-  /** The local address of an IP socket as numbers. */
+  /** Returns the local address of an IP socket as numbers. */
   localEndpointOf(fd: number): IpEndpoint | undefined {
     this.prepare();
     if (this.#calls.getsockname(fd, this.resultAt, this.resultLengthAt) !== 0) return undefined;
@@ -119,7 +119,7 @@ export class SocketAddresses {
     return getEndpoint(this.#in.words, 0, endpoint) ? endpoint : undefined;
   }
 
-  /** The peer of a connected socket. */
+  /** Returns the peer of a connected socket. */
   peerOf(fd: number): SocketAddress | undefined {
     this.prepare();
     if (this.#calls.getpeername(fd, this.resultAt, this.resultLengthAt) !== 0) return undefined;
@@ -154,7 +154,7 @@ export class SocketAddresses {
 
 const LENGTH_AT = 112;
 
-/** The address family of a socket for an address; AF_INET for an IPv4 address, otherwise AF_INET6. */
+/** Returns the address family of a socket for an address; AF_INET for an IPv4 address, otherwise AF_INET6. */
 export function familyOf(address: SocketAddress): number {
   if ('path' in address) return AF_UNIX;
   return ipVersion(address.host) === 4 ? AF_INET : AF_INET6;

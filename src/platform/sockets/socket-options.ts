@@ -49,7 +49,7 @@ export function setOption(
   return calls.setsockopt(fd, level, name, option.at, 4);
 }
 
-/** The value of an option of type `int`; `undefined` on an error. */
+/** Returns the value of an option of type `int`; `undefined` on an error. */
 export function getOption(
   { calls, option }: OptionSpace,
   fd: number,
@@ -89,11 +89,14 @@ export function setZeroLinger({ calls, option }: OptionSpace, fd: number): void 
   calls.setsockopt(fd, SOL_SOCKET, SO_LINGER, option.at, 8);
 }
 
-/** Number of bytes in the receive queue. */
+/** Returns the number of bytes in the receive queue. */
 export const unreadBytes = (space: OptionSpace, fd: number): number =>
   queuedBytes(space, fd, FIONREAD);
 
-/** Number of bytes of a TCP connection that its peer has not acknowledged; the end of the stream counts as one. */
+/**
+ * Returns the number of bytes of a TCP connection that its peer has not acknowledged; the end of the stream counts as
+ * one.
+ */
 export const unacknowledgedBytes = (space: OptionSpace, fd: number): number =>
   queuedBytes(space, fd, SIOCOUTQ);
 

@@ -78,7 +78,10 @@ export class TurnBudget {
     }
   }
 
-  /** Milliseconds that the turn took. A relay that waits for the processor is not slow: only processor time counts. */
+  /**
+   * Returns the milliseconds that the turn took. A relay that waits for the processor is not slow: only processor time
+   * counts.
+   */
   #took(): number {
     const elapsed = this.#clocks.now() - this.#startedAt;
     if (elapsed <= TURN_MS || this.#processorAt === undefined) return elapsed;

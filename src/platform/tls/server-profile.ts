@@ -11,7 +11,7 @@ import { DEFAULT_CIPHERS } from 'node:tls';
 const NGINX_CIPHERS = 'HIGH:!aNULL:!MD5';
 
 /**
- * The ciphers for TLS 1.2, in OpenSSL's syntax. The order does not matter, since the client's preference counts
+ * Returns the ciphers for TLS 1.2, in OpenSSL's syntax. The order does not matter, since the client's preference counts
  * (nginx's ssl_prefer_server_ciphers is off).
  *
  * @returns `undefined` if Node's command line or environment determines the ciphers.

@@ -180,7 +180,7 @@ export class StreamTlsContext {
   }
 }
 
-/** The suites of TLS 1.3 in a list of ciphers: Node's own list with another one first. */
+/** Returns the suites of TLS 1.3 in a list of ciphers: Node's own list with another one first. */
 function suitesOf(names: readonly string[]): readonly string[] {
   const suites = names.filter((name) => name.startsWith('TLS_'));
   const isChanged = DEFAULT_CIPHERS !== constants.defaultCoreCipherList;

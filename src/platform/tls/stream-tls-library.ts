@@ -108,7 +108,7 @@ export class StreamTlsLibrary {
     throw new NativeError('TLS has input that was not read');
   }
 
-  /** The output of the last call, which must be used or copied before the next one. */
+  /** Returns the output of the last call, which must be used or copied before the next one. */
   takeOutput(): Uint8Array | undefined {
     const { results } = this.base;
     const count = this.functions.BIO_nread(this.#own, results.at, BUFFER_BYTES);
@@ -120,7 +120,7 @@ export class StreamTlsLibrary {
     return this.#output.bytes.subarray(0, count);
   }
 
-  /** The callback argument for a choice. Choices are kept for the lifetime of the process. */
+  /** Returns the callback argument for a choice. Choices are kept for the lifetime of the process. */
   alpnArgument(choice: AlpnChoice): Address {
     const known = this.#alpnChoices.indexOf(choice);
     return known >= 0 ? known : this.#alpnChoices.push(choice) - 1;
@@ -134,7 +134,7 @@ export type StreamTlsProbe =
 
 let known: StreamTlsProbe | undefined;
 
-/** The result of the probe, made once per process; never throws. */
+/** Returns the result of the probe, made once per process; never throws. */
 export const streamTls = (): StreamTlsProbe => (known ??= probe());
 
 function probe(): StreamTlsProbe {

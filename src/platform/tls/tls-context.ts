@@ -54,6 +54,6 @@ export function verifyBy(
   functions.SSL_CTX_set_verify(context, trust ? VERIFY_PEER : VERIFY_NONE, 0);
 }
 
-/** The error of a failed step of OpenSSL, with its reason. */
+/** Returns the error of a failed step of OpenSSL, with its reason. */
 export const tlsFailure = (library: QuicTlsLibrary, what: string): NativeError =>
   new NativeError(`TLS: ${what}: ${library.takeError() ?? 'OpenSSL failed'}`);

@@ -6,5 +6,5 @@ const REASONS: Readonly<Record<string, string>> = {
   'no application protocol': 'the peer offers no supported application protocol',
 };
 
-/** The reason of an OpenSSL error, or a clearer text for it. */
+/** Returns the reason of an OpenSSL error, or a clearer text for it. */
 export const tlsReasonInWords = (reason: string): string => REASONS[reason] ?? reason;

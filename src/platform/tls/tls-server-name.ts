@@ -8,8 +8,8 @@ const SET_SERVER_NAME = 55;
 const HOST_NAME = 0;
 
 /**
- * The name by which a client verifies a server, without a trailing dot; `undefined` if there is none. OpenSSL treats an
- * empty name as none, and reads only up to a zero byte, so it would verify less.
+ * Returns the name by which a client verifies a server, without a trailing dot; `undefined` if there is none. OpenSSL
+ * treats an empty name as none, and reads only up to a zero byte, so it would verify less.
  * @throws {NativeError} for a name that cannot be verified.
  */
 export function verifiableName(

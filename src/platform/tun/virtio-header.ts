@@ -22,7 +22,7 @@ export const needsNoCheck = (memory: Uint8Array, at: number): boolean =>
   ((memory[at] as number) & (NEEDS_CSUM | DATA_VALID)) !== 0;
 
 /**
- * Payload bytes of each segment of a merged packet; 0 for a plain packet, -1 for an unsupported
+ * Returns the payload bytes of each segment of a merged packet; 0 for a plain packet, -1 for an unsupported
  * type.
  */
 export function segmentSizeOf(memory: Uint8Array, at: number): number {

@@ -30,7 +30,7 @@ const IN_PKTINFO_LENGTH = 12;
 /** `struct in6_pktinfo`: the address, interface. */
 const IN6_PKTINFO_LENGTH = 20;
 
-/** Bytes of a control message with `length` bytes of data. */
+/** Returns the size in bytes of a control message with `length` bytes of data. */
 const spaceOf = (length: number): number => (HEADER + length + 7) & ~7;
 
 /**
@@ -185,7 +185,7 @@ function putOwn(
 const EXTENDED_ERROR_LENGTH = 16;
 
 /**
- * The error number that ICMP has reported, from a message of the error queue; 0 for any other message.
+ * Returns the error number that ICMP has reported, from a message of the error queue; 0 for any other message.
  *
  * @param start the index of the first word of its control messages.
  * @param length their length in bytes.

@@ -298,7 +298,7 @@ export class DatagramSender {
   }
 }
 
-/** Bytes of each datagram of a transmit except the last. */
+/** Returns the size in bytes of each datagram of a transmit except the last. */
 const segmentOf = ({ segmentSize, length }: Transmit): number =>
   segmentSize > 0 ? segmentSize : Math.max(length, 1);
 

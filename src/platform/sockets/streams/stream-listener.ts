@@ -293,7 +293,9 @@ export class StreamListener implements Readiness {
   }
 }
 
-/** The error of a listen call in the form of node:net: `listen EADDRINUSE: address already in use 127.0.0.1:80`. */
+/**
+ * Returns the error of a listen call in the form of node:net: `listen EADDRINUSE: address already in use 127.0.0.1:80`.
+ */
 function listenError(number: number, where: SocketAddress): SystemError {
   const target =
     'path' in where ? { address: where.path } : { address: where.host, port: where.port };

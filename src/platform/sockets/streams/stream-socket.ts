@@ -271,12 +271,14 @@ export class StreamSocket implements Readiness {
     else callback();
   }
 
-  /** Number of bytes in the receive queue. */
+  /** Returns the number of bytes in the receive queue. */
   unread(): number {
     return this.isOpen ? unreadBytes(this.io, this.fd) : 0;
   }
 
-  /** Number of bytes that the kernel has accepted and a TCP peer has not acknowledged; 0 for a unix socket. */
+  /**
+   * Returns the number of bytes that the kernel has accepted and a TCP peer has not acknowledged; 0 for a unix socket.
+   */
   untaken(): number {
     return this.isOpen && this.#isTcp ? unacknowledgedBytes(this.io, this.fd) : 0;
   }
