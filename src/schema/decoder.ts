@@ -21,7 +21,7 @@ export interface Located<T> {
   readonly span: Span;
 }
 
-/** An error that does not quote the value, which may be, or hold, a secret. */
+/** Returns an error that does not quote the value, which may be, or hold, a secret. */
 const withoutValue = (node: Node, wanted: string, hint?: string): DecodeError =>
   new DecodeError(`invalid type: ${describeKind(node)}, expected ${wanted}`, node.span, { hint });
 
@@ -71,7 +71,7 @@ export const bool: Decoder<boolean> = shaped(
 const rangeOf = (bits: bigint): string =>
   bits === 64n ? 'a whole number, 0 or more' : `a whole number from 0 to ${(1n << bits) - 1n}`;
 
-/** A hint for a value that is not an integer. */
+/** Returns a hint for a value that is not an integer. */
 function numberHint(node: Node, bits: bigint): string {
   const text = node.kind === 'string' ? node.value.trim() : '';
   if (/^\d{1,19}$/.test(text)) return `write the number without quotes: ${text}`;
@@ -108,7 +108,7 @@ export const u8: Decoder<number> = shaped((node) => Number(wideU8(node)), intege
 export const u16: Decoder<number> = shaped((node) => Number(wideU16(node)), integerShape(16));
 export const u64: Decoder<bigint> = shaped(unsigned(64n), { type: 'integer', minimum: 0 });
 
-/** One of a fixed list of words. */
+/** Decodes one of a fixed list of words. */
 export function variant<const Names extends readonly string[]>(
   ...names: Names
 ): Decoder<Names[number]> {
@@ -129,7 +129,7 @@ const TWO_BRACKETS =
 
 const LONGEST_SHOWN = 60;
 
-/** A hint for a value that is not a list; a string is quoted if the schema declares it public. */
+/** Returns a hint for a value that is not a list; a string is quoted if the schema declares it public. */
 function listHint(node: Node, item: Shape | undefined): string | undefined {
   if (node.kind === 'table') return item?.type === 'object' ? TWO_BRACKETS : undefined;
   if (item?.type === 'object') return 'write a list of tables: [{ … }]';
@@ -155,7 +155,7 @@ export const array = <T>(item: Decoder<T>): Decoder<readonly T[]> =>
     { type: 'array', ...(item.shape && { items: item.shape }) },
   );
 
-/** A table with arbitrary keys. */
+/** Decodes a table with arbitrary keys. */
 export const record = <T>(item: Decoder<T>): Decoder<ReadonlyMap<string, T>> =>
   shaped<Decoder<ReadonlyMap<string, T>>>(
     (node) => {
@@ -170,7 +170,7 @@ export const record = <T>(item: Decoder<T>): Decoder<ReadonlyMap<string, T>> =>
     { type: 'object', ...(item.shape && { additionalProperties: item.shape }) },
   );
 
-/** Any table, not yet decoded. @param hint for a value that is not a table */
+/** Accepts any table without decoding it. @param hint for a value that is not a table */
 export const tableWith = (hint?: (node: Node) => string): Decoder<TableNode> =>
   shaped<Decoder<TableNode>>(
     (node) => {
@@ -182,7 +182,7 @@ export const tableWith = (hint?: (node: Node) => string): Decoder<TableNode> =>
 
 export const table = tableWith();
 
-/** Any value, not yet decoded. */
+/** Accepts any value without decoding it. */
 export const anything: Decoder<Node> = (node) => node;
 
 export const located = <T>(inner: Decoder<T>): Decoder<Located<T>> =>
@@ -214,10 +214,10 @@ export const converted = <T, U>(
     inner.shape ?? {},
   );
 
-/** A decoder with a narrower shape, for constraints that are checked elsewhere. */
+/** Returns a decoder with a narrower shape, for constraints that are checked elsewhere. */
 export const narrowed = <T>(decoder: Decoder<T>, shape: Shape): Decoder<T> =>
   shaped<Decoder<T>>((node) => decoder(node), { ...decoder.shape, ...shape });
 
-/** A decoder of values that are never confidential: errors may quote their lines. */
+/** Returns a decoder of values that are never confidential: errors may quote their lines. */
 export const disclosed = <T>(decoder: Decoder<T>): Decoder<T> =>
   narrowed(decoder, { [DISCLOSURE]: 'public' });

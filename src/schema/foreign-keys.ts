@@ -214,16 +214,16 @@ const IN_PLACE: Readonly<Record<string, string>> = {
   servicename: 'service_name',
 };
 
-/** A key in lower case without separators: `server_port`, `serverPort` and `Server-Port` are one key. */
+/** Returns a key in lower case without separators: `server_port`, `serverPort` and `Server-Port` are one key. */
 const squashed = (key: string): string => key.toLowerCase().replaceAll(/[_-]/g, '');
 
-/** The names that a key of other programs has in tables here; none for any other key. */
+/** Returns the names that a key of other programs has in tables here; none for any other key. */
 export function namesHere(name: string): readonly string[] {
   const key = squashed(name);
   return Object.hasOwn(NAMES_HERE, key) ? (NAMES_HERE[key] ?? []) : [];
 }
 
-/** A hint for a key of other programs; `undefined` for any other key. */
+/** Returns a hint for a key of other programs; `undefined` for any other key. */
 export function foreignKeyHint(name: string, known: Iterable<string>): string | undefined {
   const key = squashed(name);
   const choices = new Set(known);

@@ -63,5 +63,5 @@ export interface TableEntry {
 export type ScalarNode = StringNode | IntegerNode | FloatNode | BooleanNode | DatetimeNode;
 export type Node = ScalarNode | ArrayNode | TableNode;
 
-/** An absent table, at the place of its parent. */
+/** Returns an absent table, at the place of its parent. */
 export const emptyTable = (span: Span): TableNode => ({ kind: 'table', span, entries: new Map() });

@@ -28,7 +28,7 @@ export interface Shape {
 export const shaped = <D extends object>(decoder: D, shape: Shape): D =>
   Object.assign(decoder, { shape });
 
-/** A default as a document would write it; `undefined` if no scalar can express it. */
+/** Returns a default as a document would write it; `undefined` if no scalar can express it. */
 export function plainDefault(value: unknown): Shape['default'] {
   if (typeof value === 'bigint') return Number(value);
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {

@@ -37,14 +37,14 @@ export type Decoded<D> = D extends Decoder<infer T> ? T : never;
 const toField = <T>(part: Decoder<T> | KeyDecoder<T>): KeyDecoder<T> =>
   typeof part === 'function' ? { decode: part, absent: undefined, aliases: [] } : part;
 
-/** An optional key. */
+/** Declares an optional key. */
 export const optional = <T>(decode: Decoder<T>): KeyDecoder<T | undefined> => ({
   decode,
   absent: () => undefined,
   aliases: [],
 });
 
-/** An optional key with a default value. */
+/** Declares an optional key with a default value. */
 export const fallback = <T>(decode: Decoder<T>, value: T): KeyDecoder<T> => ({
   decode,
   absent: () => value,
@@ -61,11 +61,11 @@ export const alias = <T>(
   aliases,
 });
 
-/** The key of a property in snake case: `udpBind` is written `udp_bind`. */
+/** Returns the key of a property in snake case: `udpBind` is written `udp_bind`. */
 const keyOf = (property: string): string =>
   property.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** A hint for a missing key that is in a later table, below whose header it was written. */
+/** Returns a hint for a missing key that is in a later table, below whose header it was written. */
 export function strayHint(entries: TableNode['entries'], key: string): string | undefined {
   for (const [name, { value }] of entries) {
     if (value.kind !== 'table' || !value.entries.has(key)) continue;
@@ -77,7 +77,7 @@ export function strayHint(entries: TableNode['entries'], key: string): string | 
 /** Keys that the hint for a value in place of a table lists. */
 const MOST_SHOWN = 3;
 
-/** A hint for a value that is not a table. */
+/** Returns a hint for a value that is not a table. */
 const tableHint = (keys: readonly string[]): string =>
   `write a table: { ${keys
     .slice(0, MOST_SHOWN)
@@ -85,7 +85,7 @@ const tableHint = (keys: readonly string[]): string =>
     .join(', ')} }`;
 
 /**
- * A table with fixed keys, the property names in snake case; any other key is an error.
+ * Decodes a table with fixed keys, the property names in snake case; any other key is an error.
  *
  * A missing key is reported only if all keys of the table are valid, because a misspelt key is the
  * more useful error.

@@ -3,7 +3,7 @@ const LONGEST = 64;
 const MOST_CHOICES = 1000;
 
 /**
- * The choice that a mistyped `word` most likely means: within an edit distance of a third of its
+ * Returns the choice that a mistyped `word` most likely means: within an edit distance of a third of its
  * length, or beginning with it; `undefined` if there is none.
  */
 export function suggestion(word: string, choices: Iterable<string>): string | undefined {
@@ -27,8 +27,8 @@ export function suggestion(word: string, choices: Iterable<string>): string | un
 const SHORTEST_PART = 3;
 
 /**
- * The name that a mistyped `name` most likely means, among names chosen by users, which may contain more than they are
- * called by: `🎥 Netflix`.
+ * Returns the name that a mistyped `name` most likely means, among names chosen by users, which may contain more than
+ * they are called by: `🎥 Netflix`.
  */
 export function meantName(name: string, names: Iterable<string>): string | undefined {
   const all = [...names].slice(0, MOST_CHOICES);
@@ -38,13 +38,13 @@ export function meantName(name: string, names: Iterable<string>): string | undef
   return all.find((each) => each.length <= LONGEST && each.toLowerCase().includes(typed));
 }
 
-/** `did you mean "NAME"?`, or `undefined` where no name is similar. */
+/** Returns `did you mean "NAME"?`, or `undefined` if no name is similar. */
 export function meantHint(name: string, names: Iterable<string>): string | undefined {
   const meant = meantName(name, names);
   return meant === undefined ? undefined : `did you mean ${JSON.stringify(meant)}?`;
 }
 
-/** The number of insertions, deletions, replacements and transpositions that turn `a` into `b`. */
+/** Returns the number of insertions, deletions, replacements and transpositions that turn `a` into `b`. */
 function distance(a: string, b: string): number {
   let before: number[] = [];
   let above = Array.from({ length: b.length + 1 }, (_, column) => column);

@@ -1,6 +1,6 @@
 import type { Node } from './node.ts';
 
-/** A value as serde's errors describe it: ``integer `5` ``, `string "x"`, `sequence`. */
+/** Describes a value as serde's errors do: ``integer `5` ``, `string "x"`, `sequence`. */
 export function describeNode(node: Node): string {
   switch (node.kind) {
     case 'string':
@@ -22,12 +22,12 @@ export function describeNode(node: Node): string {
   }
 }
 
-/** The kind of a value as serde's errors name it, without the value, which may be a secret. */
+/** Returns the kind of a value as serde's errors name it, without the value, which may be a secret. */
 export function describeKind(node: Node): string {
   return node.kind === 'array' || node.kind === 'table' ? describeNode(node) : node.kind;
 }
 
-/** The expected names: ``expected `a` or `b` ``, ``expected one of `a`, `b`, `c` ``. */
+/** Returns the expected names: ``expected `a` or `b` ``, ``expected one of `a`, `b`, `c` ``. */
 export function expectedOneOf(names: readonly string[]): string {
   const quoted = names.map((name) => `\`${name}\``);
   if (quoted.length === 0) return 'there are no fields';
