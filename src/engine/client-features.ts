@@ -29,5 +29,5 @@ const HINTS: ReadonlyMap<string, string> = new Map([
   ),
 ]);
 
-/** The feature that a destination stands for, and the change that the client needs; `undefined` for a host. */
+/** Returns the feature that a destination stands for, and the change that the client needs; `undefined` for a host. */
 export const clientFeatureHint = (host: string): string | undefined => HINTS.get(host);

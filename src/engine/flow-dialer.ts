@@ -93,7 +93,7 @@ export class FlowDialer {
     return version === this.#resolver;
   }
 
-  /** The route of flows to the proxy's own resolver, on which no rule decides. */
+  /** Returns the route of flows to the proxy's own resolver, on which no rule decides. */
   resolverRoute({ epoch }: Plane): Resolved {
     return { version: this.#resolver, rule: undefined, epoch };
   }

@@ -108,7 +108,7 @@ export class FlowDispatcher implements Dispatcher {
   }
 
   /**
-   * The canonical host of a destination.
+   * Returns the canonical host of a destination.
    * @throws {DialError} `not_found` for an invalid host
    */
   #hostOf({ origin, destination }: StreamRequest): string {

@@ -13,7 +13,7 @@ import type { Origin, PacketRequest, StreamRequest } from '../protocols/contract
 import type { Flow, FlowInfo } from '../tracker/flow.ts';
 import type { Resolved } from './plane.ts';
 
-/** The record of a flow on the route `resolved`. */
+/** Returns the record of a flow on the route `resolved`. */
 export function flowInfo(
   request: StreamRequest | PacketRequest,
   destination: Destination,
@@ -36,26 +36,26 @@ export function flowInfo(
   };
 }
 
-/** The part that all log lines of flows share: the inbound, the destination and the outbound. */
+/** Returns the part that all log lines of flows share: the inbound, the destination and the outbound. */
 const describe = (inbound: string, to: Destination, outbound: string): string =>
   `${inbound} -> ${to.network} ${shownEndpoint(to)} by ${outbound}`;
 
-/** The text of the deciding rule, by the index that the API shows. */
+/** Returns the text of the deciding rule, by the index that the API shows. */
 const describeRule = (rule: number | undefined): string =>
   rule === undefined ? 'default route' : `rule ${rule}`;
 
-/** The debug line at the start of a flow. */
+/** Returns the debug line at the start of a flow. */
 export function openedLine({ id, info }: Flow): string {
   const { inbound, destination, outbound, rule, user, source } = info;
   const who = `${user === undefined ? '' : `user ${user}, `}from ${shownSource(source) ?? 'a local client'}`;
   return `flow ${id} ${describe(inbound, destination, outbound)} opened (${describeRule(rule)}, ${who})`;
 }
 
-/** The debug line at the end of a flow, with its final counts. */
+/** Returns the debug line at the end of a flow, with its final counts. */
 export const closedLine = ({ id, up, down }: Flow, failure?: Error): string =>
   `flow ${id} closed: ${up} bytes up, ${down} down${failure ? `; ${failure.message}` : ''}`;
 
-/** The line of a failed flow or dial. */
+/** Returns the line of a failed flow or dial. */
 export const failureLine = (
   inbound: string,
   to: Destination,
@@ -63,7 +63,7 @@ export const failureLine = (
   cause: string,
 ): string => `${describe(inbound, to, version.tag)}: ${cause} (${describeRule(rule)})`;
 
-/** The fields of a `failureLine`. */
+/** Returns the fields of a `failureLine`. */
 export const failureFields = (
   { inbound, user, source }: Pick<Origin, 'inbound' | 'user' | 'source'>,
   { host, port }: Endpoint,
@@ -80,7 +80,7 @@ export const failureFields = (
   error,
 });
 
-/** The fields of an `openedLine` or `closedLine`. */
+/** Returns the fields of an `openedLine` or `closedLine`. */
 export const flowFields = ({ info }: Flow, failure?: Error): LogFields => ({
   inbound: info.inbound,
   outbound: tagOf(info.outbound),
@@ -92,11 +92,11 @@ export const flowFields = ({ info }: Flow, failure?: Error): LogFields => ({
   error: failure?.message,
 });
 
-/** The proxy's own resolver is not a configured outbound and has an empty tag. */
+/** Returns an outbound's tag, `undefined` if it is empty: the proxy's own resolver is not a configured outbound. */
 const tagOf = (tag: string): string | undefined => (tag === '' ? undefined : tag);
 
 /**
- * The reason why a flow has ended without a byte from its destination; `undefined` if the client caused it by
+ * Returns the reason why a flow has ended without a byte from its destination; `undefined` if the client caused it by
  * disconnecting without sending anything.
  *
  * @param suspect a probable cause of the silence: see `Outbound.suspect`
@@ -123,17 +123,17 @@ export function causeOfSilence(
   return failure instanceof TruncatedError ? `${failure.message}${hint}` : failure.message;
 }
 
-/** The error of a dial that is aborted because its client has disconnected. */
+/** Returns the error of a dial that is aborted because its client has disconnected. */
 export const clientLeft = (): DialError => new DialError('aborted', 'the client has left');
 
-/** The error of a flow that is refused because a reload has removed the account of its session. */
+/** Returns the error of a flow that is refused because a reload has removed the account of its session. */
 export const accountRemoved = (): DialError =>
   new DialError('forbidden', 'the account has been removed');
 
 /** Characters of an invalid host that an error message quotes. */
 const SHOWN = 256;
 
-/** The error for a destination with an invalid host, which no rule could match. */
+/** Returns the error for a destination with an invalid host, which no rule could match. */
 export const notAHost = (host: string): DialError =>
   new DialError(
     'not_found',
@@ -141,8 +141,8 @@ export const notAHost = (host: string): DialError =>
   );
 
 /**
- * The error of a dial. After an abort the outbound may reject with any error, and the signal has the reason; only an
- * error with the same code is more precise, since it names the server that did not respond.
+ * Returns the error of a dial. After an abort the outbound may reject with any error, and the signal has the reason;
+ * only an error with the same code is more precise, since it names the server that did not respond.
  */
 export function asDialError(error: unknown, signal: AbortSignal, target: Endpoint): DialError {
   if (!signal.aborted) return toDialError(error, target);

@@ -40,8 +40,8 @@ export class Balancer {
   }
 
   /**
-   * The next member for failover, for a flow whose tries of other members failed: in the order of health and then of
-   * the list. Includes unavailable members, which may have recovered.
+   * Returns the next member for failover, for a flow whose tries of other members failed: in the order of health and
+   * then of the list. Includes unavailable members, which may have recovered.
    */
   next(tried: ReadonlySet<OutboundVersion>): OutboundVersion | undefined {
     if (this.#strategy !== 'failover' || tried.size >= MOST_TRIES) return undefined;

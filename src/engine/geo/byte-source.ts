@@ -15,7 +15,7 @@ export function bytesSource(bytes: Uint8Array): ByteSource {
   };
 }
 
-/** An open file. @param size the size of the file in bytes when it was opened */
+/** Returns an open file as a byte source. @param size the size of the file in bytes when it was opened */
 export function fileSource(file: FileHandle, size: number): ByteSource {
   return {
     size,

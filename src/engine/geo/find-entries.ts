@@ -72,7 +72,7 @@ export async function* walkEntries(
   }
 }
 
-/** The start and the length of the message of the entry at `at`. */
+/** Returns the start and the length of the message of the entry at `at`. */
 function entryAt(head: Uint8Array, at: number, size: number): { start: number; length: number } {
   const corrupt = (what: string): GeoFileError => new GeoFileError(`${what} at byte ${at}`);
   if (head[0] !== ENTRY_TAG) throw corrupt('no list begins');
@@ -90,7 +90,7 @@ function entryAt(head: Uint8Array, at: number, size: number): { start: number; l
   );
 }
 
-/** The code in lower case, if it is the first field of an entry. */
+/** Returns the code in lower case, if it is the first field of an entry. */
 function leadingCode(head: Uint8Array, length: number): string | undefined {
   const size = head[1] ?? 0;
   if (head[0] !== CODE_TAG || size === 0 || size > MAX_CODE || 2 + size > length) return undefined;
@@ -99,7 +99,7 @@ function leadingCode(head: Uint8Array, length: number): string | undefined {
     .toLowerCase();
 }
 
-/** The code of an entry, in any position; empty when it has none. */
+/** Returns the code of an entry, in any position; empty when it has none. */
 function codeOf(message: Uint8Array, codeField: number): string {
   let code = '';
   const reader = new WireReader(message);

@@ -17,7 +17,7 @@ export interface GeoipList {
   readonly inverse: boolean;
 }
 
-/** The key of a geosite list: `code` or `code@attribute`, in lower case. */
+/** Returns the key of a geosite list: `code` or `code@attribute`, in lower case. */
 export const geositeKey = ({ code, attribute }: GeositeRef): string =>
   (attribute === undefined ? code : `${code}@${attribute}`).toLowerCase();
 

@@ -46,13 +46,13 @@ export class WireReader {
     return true;
   }
 
-  /** The content of a length-delimited field. @throws {GeoFileError} for another wire type */
+  /** Returns the content of a length-delimited field. @throws {GeoFileError} for another wire type */
   content(): Uint8Array {
     this.#expect(LENGTH_DELIMITED);
     return this.bytes.subarray(this.start, this.end);
   }
 
-  /** A reader of the message in this field. */
+  /** Returns a reader of the message in this field. */
   message(): WireReader {
     this.#expect(LENGTH_DELIMITED);
     return new WireReader(this.bytes, this.start, this.end);
@@ -62,7 +62,7 @@ export class WireReader {
     return Buffer.from(this.content()).toString();
   }
 
-  /** The value of a varint field. @throws {GeoFileError} for another wire type */
+  /** Returns the value of a varint field. @throws {GeoFileError} for another wire type */
   number(): number {
     this.#expect(VARINT);
     return this.value;

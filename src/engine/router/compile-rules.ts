@@ -144,7 +144,9 @@ class Numbering<T> {
   }
 }
 
-/** The list of a code. Unknown codes are refused when geo files are loaded, so a missing one would be a defect. */
+/**
+ * Returns the list of a code. Unknown codes are refused when geo files are loaded, so a missing one would be a defect.
+ */
 function found<T>(list: T | undefined, what: string): T {
   if (list === undefined) throw new RangeError(`${what} was not loaded`);
   return list;

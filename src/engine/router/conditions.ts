@@ -81,6 +81,6 @@ export class Hits {
 
 /** The lists that the value of each field of a query is in. */
 export interface Facts {
-  /** The lists of a field; `undefined` if the query has no value: an IP address has no domain, for instance. */
+  /** Returns the lists of a field; `undefined` if the query has no value: an IP address has no domain, for instance. */
   hits(field: QueryField): Hits | undefined;
 }

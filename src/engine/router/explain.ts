@@ -97,7 +97,7 @@ export class RouteExplainer {
     return this.#router.needsDomain(query);
   }
 
-  /** The reason why a rule does not match; `undefined` when it does. */
+  /** Returns the reason why a rule does not match; `undefined` when it does. */
   #passes(rule: number, facts: Facts): PassedRule | undefined {
     const impossible = this.#impossible.get(rule);
     if (impossible) return { rule, failing: [impossible], reason: 'impossible' };

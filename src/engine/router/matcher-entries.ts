@@ -31,7 +31,7 @@ export const NO_MATCHERS: RuleSpec = {
 export const matcherEntries = (rule: RuleSpec, key: MatcherKey): readonly MatcherEntry[] =>
   ENTRIES[key].entries(rule);
 
-/** The texts of these entries alone, which costs less. */
+/** Returns the texts of these entries alone, which costs less. */
 export const matcherTexts = (rule: RuleSpec, key: MatcherKey): readonly string[] =>
   ENTRIES[key].texts(rule);
 

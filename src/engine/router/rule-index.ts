@@ -66,7 +66,7 @@ export class RuleIndex {
     this.#data = data;
   }
 
-  /** The position of the first matching rule before `limit`; `undefined` for none. */
+  /** Returns the position of the first matching rule before `limit`; `undefined` for none. */
   first(facts: Facts, limit = Infinity): number | undefined {
     const { always, filed } = this.#data;
     let best = this.#firstOf(always, 0, always.length, facts, limit);
@@ -79,7 +79,7 @@ export class RuleIndex {
     return best < limit ? best : undefined;
   }
 
-  /** The lowest matching position below `limit` among some rules; `limit` if there is none. */
+  /** Returns the lowest matching position below `limit` among some rules; `limit` if there is none. */
   #firstOf(rules: Uint32Array, from: number, to: number, facts: Facts, limit: number): number {
     const { numbers } = this.#data;
     for (let index = from; index < to; index++) {
@@ -92,7 +92,7 @@ export class RuleIndex {
   }
 }
 
-/** The condition that a rule is filed under; one with `outside` is not usable. */
+/** Returns the condition that a rule is filed under; one with `outside` is not usable. */
 function anchorOf(conditions: readonly Condition[]): Condition | undefined {
   const usable = conditions.filter(({ outside }) => outside.length === 0);
   for (const field of QUERY_FIELDS) {

@@ -124,7 +124,7 @@ export class HttpSniffer implements Sniffer {
   }
 }
 
-/** The result of one line of the header section; `undefined` for a field other than Host. */
+/** Returns the result of one line of the header section; `undefined` for a field other than Host. */
 function hostField(line: string): Sniffed | undefined {
   if (line === '') return NO_NAME; // the end of the header section
   if (line.startsWith(' ') || line.startsWith('\t')) return undefined; // folded (RFC 9112 §5.2)
@@ -134,7 +134,7 @@ function hostField(line: string): Sniffed | undefined {
   return named(line.slice(colon + 1).trim());
 }
 
-/** The name in `host[:port]`; an IP address, in brackets or without, is not a name. */
+/** Returns the name in `host[:port]`; an IP address, in brackets or without, is not a name. */
 function named(authority: string): Sniffed {
   return { done: true, domain: domainName(authority.replace(/:[0-9]*$/, '')) };
 }

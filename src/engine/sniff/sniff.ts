@@ -101,5 +101,5 @@ export class DomainSniffer implements Sniffer {
   }
 }
 
-/** The domain in the first bytes of a stream, given in one piece. */
+/** Returns the domain in the first bytes of a stream, given in one piece. */
 export const sniffDomain = (bytes: Uint8Array): Sniffed => new DomainSniffer().look(bytes);

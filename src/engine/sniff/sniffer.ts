@@ -20,7 +20,7 @@ export const MORE: Sniffed = { done: false };
 export const NO_NAME: Sniffed = { done: true, domain: undefined };
 
 /**
- * The domain name in bytes from a client, given as Latin-1 text, in the form of requested names: lower case,
+ * Returns the domain name in bytes from a client, given as Latin-1 text, in the form of requested names: lower case,
  * ASCII, without the trailing dot. `undefined` for an IP address and for any other text that is not a name.
  */
 export function domainName(text: string): string | undefined {

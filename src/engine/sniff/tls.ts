@@ -100,7 +100,7 @@ function* serverName(message: GrowingBytes): Generator<number, Sniffed, void> {
   return NO_NAME;
 }
 
-/** The first host name of a ServerNameList. */
+/** Returns the first host name of a ServerNameList. */
 function hostName(extension: Uint8Array): Sniffed {
   if (extension.length < 2) return NO_NAME;
   const end = 2 + u16(extension, 0);
@@ -120,7 +120,7 @@ function hostName(extension: Uint8Array): Sniffed {
 
 const u16 = (bytes: Uint8Array, at: number): number => uint(bytes, at, 2);
 
-/** A big-endian number of `width` bytes, which are within `bytes`. */
+/** Reads a big-endian number of `width` bytes, which are within `bytes`. */
 function uint(bytes: Uint8Array, at: number, width: number): number {
   let value = 0;
   for (let i = 0; i < width; i++) value = value * 256 + (bytes[at + i] ?? 0);

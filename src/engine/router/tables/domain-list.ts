@@ -14,8 +14,8 @@ export interface NameList {
 const INTERNATIONAL = /[\u0080-\uffff]/;
 
 /**
- * A domain in the form that matchers compare: lower case, ASCII (UTS 46), without the trailing dot. Text that cannot be
- * converted is not a host name, and is only lower-cased.
+ * Returns a domain in the form that matchers compare: lower case, ASCII (UTS 46), without the trailing dot. Text that
+ * cannot be converted is not a host name, and is only lower-cased.
  */
 export function normalizeName(name: string): string {
   const lower = name.toLowerCase();
@@ -118,7 +118,7 @@ export interface DomainList {
 
 const NO_NAMES: NameList = packNames([]);
 
-/** A list without entries of the omitted kinds. */
+/** Returns a list without entries of the omitted kinds. */
 export const domainList = (entries: Partial<DomainList>): DomainList => ({
   suffix: NO_NAMES,
   full: NO_NAMES,

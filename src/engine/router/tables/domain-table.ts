@@ -26,7 +26,7 @@ export interface DomainTableData {
 /** Prefix of a label that encodes characters beyond ASCII (RFC 5890 §2.3.2.5). */
 const ACE_PREFIX = 'xn--';
 
-/** A keyword in the form of a name in Unicode: UTS 46 maps case and compatibility characters. */
+/** Returns a keyword in the form of a name in Unicode: UTS 46 maps case and compatibility characters. */
 const keywordForm = (text: string): string => text.normalize('NFKC').toLowerCase();
 
 /** Builds the tables of these lists, which are numbered by position. */

@@ -146,7 +146,7 @@ export class NameTable {
     return twin === 0;
   }
 
-  /** The slot of this name, or the free slot for it. */
+  /** Returns the slot of this name, or the free slot for it. */
   #find(name: Uint8Array, start: number, length: number, hash: number): number {
     const slots = this.#slots;
     const bytes = this.#bytes;
@@ -164,7 +164,7 @@ export class NameTable {
 }
 
 /**
- * The slot of a hash, with its high bits mixed in: the low bits of FNV-1a distribute names badly that differ at one
- * end.
+ * Returns the slot of a hash, with its high bits mixed in: the low bits of FNV-1a distribute names badly that differ at
+ * one end.
  */
 const slotOf = (hash: number): number => hash ^ (hash >>> 15);

@@ -28,7 +28,7 @@ export function packRules(rules: readonly IndexedRule[]): PackedRules {
   return { numbers: Uint32Array.from(numbers), starts };
 }
 
-/** The position of the rule that starts at `at`. */
+/** Returns the position of the rule that starts at `at`. */
 export const positionOf = (numbers: Uint32Array, at: number): number => numbers[at] ?? 0;
 
 /** Whether every condition of the rule that starts at `at` holds. */

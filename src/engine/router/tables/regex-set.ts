@@ -27,7 +27,7 @@ export class RegexError extends WeirError {
 }
 
 /**
- * The error text of a pattern in the Rust regex dialect; `undefined` for a valid one.
+ * Returns the error text of a pattern in the Rust regex dialect; `undefined` for a valid one.
  *
  * The engine leaks memory for every compiled pattern (a few KB; megabytes where Unicode classes are
  * repeated). Callers that check the same patterns again, as reloads do, use a RegexCache.
@@ -59,7 +59,7 @@ export class RegexCache {
   /** Number of sets of the last list that was recompiled: large patterns need more. */
   #fewestSets = 0;
 
-  /** The error text of a pattern, as `checkRegex` returns it, cached. */
+  /** Returns the error text of a pattern, as `checkRegex` returns it, cached. */
   check(pattern: string): string | undefined {
     if (this.#homes.has(pattern)) return undefined;
     if (!this.#verdicts.has(pattern)) this.#verdicts.set(pattern, checkRegex(pattern));
@@ -67,7 +67,7 @@ export class RegexCache {
   }
 
   /**
-   * A matcher of these patterns, which must be distinct.
+   * Returns a matcher of these patterns, which must be distinct.
    * @throws {RegexError} for the first invalid one
    */
   compile(patterns: readonly string[]): RegexSet {

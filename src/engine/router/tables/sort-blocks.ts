@@ -40,7 +40,7 @@ export function sortBlocks(width: number, sources: readonly BlockSource[]): Sort
   return { words, prefixes, lists, order };
 }
 
-/** One stable counting pass over a digit of 8 bits. */
+/** Performs one stable counting pass over a digit of 8 bits. */
 function sortPass(
   order: Uint32Array<ArrayBuffer>,
   digit: (index: number) => number,
