@@ -1,6 +1,6 @@
 import { ipVersion } from './ip-version.ts';
 
-/** A hint for text that should be an IP address alone; `undefined` if it resembles none. */
+/** Returns a hint for text that should be an IP address alone; `undefined` if it resembles none. */
 export function addressHint(text: string): string | undefined {
   const [address = '', ...rest] = text.trim().split('/');
   if (rest.length > 0 && ipVersion(address) !== 0) {
@@ -12,7 +12,7 @@ export function addressHint(text: string): string | undefined {
 }
 
 /**
- * A hint for text that should be an IP address with a port.
+ * Returns a hint for text that should be an IP address with a port.
  * @param port suggested if the text has none
  */
 export function socketAddressHint(text: string, port: number): string | undefined {
@@ -30,7 +30,7 @@ export function socketAddressHint(text: string, port: number): string | undefine
   return undefined;
 }
 
-/** The host of `host:port` and `[host]:port`, or the text itself. */
+/** Returns the host of `host:port` and `[host]:port`, or the text itself. */
 function withoutPort(text: string): string {
   const close = text.indexOf(']');
   if (text.startsWith('[') && close > 0) return text.slice(1, close);

@@ -13,7 +13,7 @@ export interface CidrProblem {
   readonly problem: string;
 }
 
-/** `10.0.0.0/8`. */
+/** Formats a network: `10.0.0.0/8`. */
 export const formatCidr = ({ address, prefix }: Cidr): string => `${address}/${prefix}`;
 
 /**

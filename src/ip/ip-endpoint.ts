@@ -25,7 +25,7 @@ export type MutableIpEndpoint = { -readonly [key in keyof IpEndpoint]: number };
 /** The third word of an IPv4-mapped address. */
 export const MAPPED = 0xffff;
 
-/** A new endpoint: `::`, port 0. */
+/** Returns a new endpoint: `::`, port 0. */
 export const blankEndpoint = (): MutableIpEndpoint => ({
   a: 0,
   b: 0,
@@ -71,7 +71,7 @@ export const isIPv4Endpoint = ({ a, b, c }: IpEndpoint): boolean =>
 export const isWildcard = ({ a, b, c, d }: IpEndpoint): boolean =>
   d === 0 && b === 0 && a === 0 && (c === 0 || c === MAPPED);
 
-/** An endpoint for an IP address in text without a zone; `undefined` for any other text. */
+/** Returns an endpoint for an IP address in text without a zone; `undefined` for any other text. */
 export function toEndpoint(host: string, port: number, scope = 0): IpEndpoint | undefined {
   const version = host.includes('%') ? 0 : ipVersion(host);
   if (version === 0) return undefined;
@@ -99,7 +99,7 @@ const wordAt = (bytes: Uint8Array, at: number): number =>
   (bytes[at + 3] ?? 0);
 
 /**
- * The 4 bytes of an IPv4 address or the 16 of an IPv6 address, in network order.
+ * Returns the 4 bytes of an IPv4 address or the 16 of an IPv6 address, in network order.
  */
 export function addressBytes(endpoint: IpEndpoint): Uint8Array {
   const bytes = new Uint8Array(16);
@@ -111,7 +111,7 @@ export function addressBytes(endpoint: IpEndpoint): Uint8Array {
   return isIPv4Endpoint(endpoint) ? bytes.subarray(12) : bytes;
 }
 
-/** The address in text, in the form of `formatIP`, but an IPv4 address as a dotted quad; without its scope. */
+/** Returns the address in text, in the form of `formatIP`, but an IPv4 address as a dotted quad; without its scope. */
 export function addressText(endpoint: IpEndpoint): string {
   if (!isIPv4Endpoint(endpoint)) return formatIPv6(addressBytes(endpoint), 0);
   const { d } = endpoint;

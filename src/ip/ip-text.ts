@@ -6,7 +6,7 @@ const MAPPED_PREFIX = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff);
 const MAPPED_TEXT = '::ffff:';
 
 /**
- * The IPv4 address in an IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2); other texts are returned unchanged.
+ * Returns the IPv4 address in an IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2); other texts are returned unchanged.
  *
  * Dual-stack listeners report IPv4 clients in mapped form; rules, replies and the API use the IPv4
  * address.
@@ -33,11 +33,11 @@ export function parseIPv6(text: string): Uint8Array | undefined {
   return bytes;
 }
 
-/** The 4 or 16 bytes of an IP address; `undefined` for a domain name. */
+/** Returns the 4 or 16 bytes of an IP address; `undefined` for a domain name. */
 export const parseIP = (text: string): Uint8Array | undefined =>
   text.includes(':') ? parseIPv6(text) : parseIPv4(text);
 
-/** The text of 4 or 16 address bytes; IPv6 in the form of RFC 5952, mapped IPv4 with dots (§5). */
+/** Returns the text of 4 or 16 address bytes; IPv6 in the form of RFC 5952, mapped IPv4 with dots (§5). */
 export function formatIP(bytes: Uint8Array): string {
   if (bytes.length === 4) return formatIPv4(bytes, 0);
   return isMappedIPv4(bytes, 0) ? MAPPED_TEXT + formatIPv4(bytes, 12) : formatIPv6(bytes, 0);
@@ -105,7 +105,7 @@ export function isMappedIPv4(bytes: Uint8Array, at: number): boolean {
   return bytes[at + 10] === 0xff && bytes[at + 11] === 0xff;
 }
 
-/** The text of 16 address bytes in the form of RFC 5952, in hexadecimal groups throughout. */
+/** Returns the text of 16 address bytes in the form of RFC 5952, in hexadecimal groups throughout. */
 export function formatIPv6(bytes: Uint8Array, at: number): string {
   const group = (index: number): number =>
     ((bytes[at + index * 2] ?? 0) << 8) | (bytes[at + index * 2 + 1] ?? 0);
@@ -127,7 +127,7 @@ export function formatIPv6(bytes: Uint8Array, at: number): string {
   return text;
 }
 
-/** An address without its zone, and the zone: `fe80::1%eth0` is `fe80::1` and `eth0`. */
+/** Returns an address without its zone, and the zone: `fe80::1%eth0` is `fe80::1` and `eth0`. */
 export function splitZone(host: string): { readonly address: string; readonly zone: string } {
   const percent = host.indexOf('%');
   return percent < 0

@@ -37,7 +37,7 @@ export const SECTION_ROOM = 28;
 export const INTERFACE_ROOM = 32 + LONGEST_NAME;
 export const PACKET_ROOM = 68 + SNAP_LENGTH;
 
-/** The section header: the beginning of a file, or of a new list of interfaces within one. */
+/** Writes the section header: the beginning of a file, or of a new list of interfaces within one. */
 export function putSection(out: Buffer, at: number): number {
   out.writeUInt32BE(SECTION_HEADER, at);
   out.writeUInt32BE(BYTE_ORDER_MAGIC, at + 8);
@@ -48,7 +48,9 @@ export function putSection(out: Buffer, at: number): number {
   return finish(out, at, at + 24);
 }
 
-/** One interface; packets name it by its index in the section. A long name is truncated. */
+/**
+ * Writes an interface description; packets refer to an interface by its index in the section. A long name is truncated.
+ */
 export function putInterface(out: Buffer, at: number, name: string): number {
   out.writeUInt32BE(INTERFACE_DESCRIPTION, at);
   out.writeUInt16BE(LINKTYPE_LOOP, at + 8);
@@ -61,7 +63,7 @@ export function putInterface(out: Buffer, at: number, name: string): number {
 }
 
 /**
- * One packet.
+ * Writes a packet.
  *
  * @param index of its interface in the section
  * @param time Unix time in milliseconds, with a fraction; kept in microseconds
@@ -109,7 +111,7 @@ function pad(out: Buffer, at: number): number {
   return end;
 }
 
-/** The length of a block precedes and follows its body, so that a file can be read backwards. */
+/** Completes a block: its length precedes and follows its body, so that a file can be read backwards. */
 function finish(out: Buffer, at: number, end: number): number {
   const length = end + 4 - at;
   out.writeUInt32BE(length, at + 4);
