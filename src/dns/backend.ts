@@ -37,7 +37,7 @@ export interface DnsBackend {
 /** Answers queries of the clients of a DNS server, from the cache if possible. */
 export interface DnsService {
   /**
-   * The addresses of a name in one family, with the seconds for which they may be cached.
+   * Returns the addresses of a name in one family, with the seconds for which they may be cached.
    *
    * @param name the name in the form that `normalizeHost` returns.
    * @param client the IP address of the client that asks; see `Resolver.resolve`.

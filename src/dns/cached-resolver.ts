@@ -180,7 +180,7 @@ export class CachedResolver implements OwnedResolver {
     return Promise.resolve(orderAddresses(policy, LOCALHOST.A, LOCALHOST.AAAA));
   }
 
-  /** The name's entry when it holds every wanted family. */
+  /** Returns the name's entry when it holds every wanted family. */
   #cached(name: string, types: readonly AddressRecordType[]): CachedName | undefined {
     const known = this.#names.get(name);
     if (!known) return undefined;
@@ -236,7 +236,7 @@ export class CachedResolver implements OwnedResolver {
     return finish(name, policy, ipv4, ipv6);
   }
 
-  /** The outcome of a question: from the cache, otherwise from a pending question, otherwise from a new one. */
+  /** Returns the outcome of a question: from the cache, otherwise from a pending question, otherwise from a new one. */
   #outcome(name: string, type: AddressRecordType, client: string | undefined): PendingQuestion {
     const now = this.#clock.now();
     const known = this.#names.get(name)?.[type];
@@ -265,7 +265,7 @@ export class CachedResolver implements OwnedResolver {
   }
 }
 
-/** A question whose outcome is already known. */
+/** Returns a question whose outcome is already known. */
 const settled = (outcome: QuestionOutcome): PendingQuestion => ({
   outcome: Promise.resolve(outcome),
   leave: () => undefined,

@@ -99,7 +99,7 @@ function questionBytes({ name, type }: Question): Buffer {
   return Buffer.concat([encodeName(name), fields]);
 }
 
-/** Size in bytes of the OPT record that ends a query, its padding included (RFC 7830). */
+/** Returns the size in bytes of the OPT record that ends a query, its padding included (RFC 7830). */
 function paddedOptSize(bare: number, padded: boolean): number {
   if (!padded) return OPT_SIZE;
   const least = bare + OPT_SIZE + OPTION_HEADER;
@@ -122,7 +122,7 @@ export function putOpt(message: Buffer, at: number, payloadSize: number, padding
   message.writeUInt16BE(padding - OPTION_HEADER, at + OPT_SIZE + 2);
 }
 
-/** The id of a message; `undefined` when it is too short to have one. */
+/** Returns the id of a message; `undefined` when it is too short to have one. */
 export function messageId(message: Uint8Array): number | undefined {
   const [high, low] = message;
   return high === undefined || low === undefined ? undefined : (high << 8) | low;
@@ -178,7 +178,7 @@ function answers(message: Buffer, query: Buffer): boolean {
 }
 
 /**
- * The end of a question that begins at `at`, with its type and class; `undefined` when its name is
+ * Returns the end of a question that begins at `at`, with its type and class; `undefined` when its name is
  * truncated, compressed or longer than 255 bytes (RFC 1035 §3.1).
  */
 export function questionEnd(message: Uint8Array, at: number): number | undefined {

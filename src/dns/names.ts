@@ -14,7 +14,7 @@ const MAX_POINTERS = 128;
 
 const SPECIAL = /[.\\]/g;
 
-/** The end of a name that begins at `at`: after its last label or its first pointer. */
+/** Returns the end of a name that begins at `at`: after its last label or its first pointer. */
 export function nameEnd(message: Uint8Array, at: number): number {
   let next = at;
   for (;;) {

@@ -5,7 +5,7 @@ import type { FamilyPolicy } from '../net/addresses/resolver.ts';
 /** The two kinds of address records. */
 export type AddressRecordType = 'A' | 'AAAA';
 
-/** The record types that a policy needs, the preferred family first. */
+/** Returns the record types that a policy needs, the preferred family first. */
 export function wantedTypes(policy: FamilyPolicy): readonly AddressRecordType[] {
   switch (policy) {
     case 'ipv4_only':
@@ -36,7 +36,7 @@ export function allowsAddress(policy: FamilyPolicy, address: string): boolean {
 }
 
 /**
- * The addresses that a policy allows, in the order in which they should be tried.
+ * Returns the addresses that a policy allows, in the order in which they should be tried.
  *
  * `auto` is the order of Happy Eyeballs (RFC 8305 §4): the families alternate, IPv6 first. The
  * preferences put the whole of one family in front.
@@ -75,5 +75,5 @@ const WORDS: Readonly<Record<FamilyPolicy, string>> = {
   ipv6_only: 'IPv6 address',
 };
 
-/** The kind of address that a policy allows, for messages: `no <address> found`. */
+/** Returns the kind of address that a policy allows, for messages: `no <address> found`. */
 export const addressWord = (policy: FamilyPolicy): string => WORDS[policy];

@@ -70,7 +70,7 @@ export function readQuery(bytes: Uint8Array): ClientQuery | undefined {
   };
 }
 
-/** The OPT record, if it is the first additional record, as in the queries of all known programs. */
+/** Returns the OPT record, if it is the first additional record, as in the queries of all known programs. */
 function readEdns(message: Buffer, at: number): ClientQuery['edns'] | 'malformed' {
   const records = message.readUInt16BE(6) + message.readUInt16BE(8);
   if (records > 0 || message.readUInt16BE(10) === 0) return undefined;
@@ -80,7 +80,7 @@ function readEdns(message: Buffer, at: number): ClientQuery['edns'] | 'malformed
   return { payloadSize, version: message[at + 6] ?? 0 };
 }
 
-/** The name of a question as text; `undefined` for one that cannot be a host name. */
+/** Returns the name of a question as text; `undefined` for one that cannot be a host name. */
 export function hostNameOf({ question }: ClientQuery): string | undefined {
   const labels: string[] = [];
   let at = 0;
@@ -96,7 +96,7 @@ export function hostNameOf({ question }: ClientQuery): string | undefined {
   return labels.length === 0 ? undefined : labels.join('.').toLowerCase();
 }
 
-/** The largest response in a datagram, in bytes. */
+/** Returns the largest response in a datagram, in bytes. */
 export const datagramLimit = ({ edns }: ClientQuery): number =>
   edns ? Math.min(edns.payloadSize, UDP_PAYLOAD_SIZE) : CLASSIC_PAYLOAD_SIZE;
 
@@ -123,7 +123,7 @@ const FIELDS_SIZE = 10;
 const POINTER_SIZE = 2;
 const ADDRESS_SIZES: Readonly<Record<AddressRecordType, number>> = { A: 4, AAAA: 16 };
 
-/** Minimum size in bytes of the address records of a response. */
+/** Returns the minimum size in bytes of the address records of a response. */
 export const sizeOfAddresses = (type: AddressRecordType, count: number): number =>
   count * (POINTER_SIZE + FIELDS_SIZE + ADDRESS_SIZES[type]);
 
@@ -155,7 +155,7 @@ export function addressResponse(
   return response(query, rcode, aliases.length + addresses.length, Buffer.concat(records), 0);
 }
 
-/** A pointer to a name of the same message (RFC 1035 §4.1.4). */
+/** Returns a pointer to a name of the same message (RFC 1035 §4.1.4). */
 function pointerTo(at: number): Buffer {
   const pointer = Buffer.alloc(POINTER_SIZE);
   pointer.writeUInt16BE(0xc000 | at, 0);

@@ -187,7 +187,7 @@ class SharedQuestion implements PendingQuestion {
   }
 }
 
-/** The code of a failed resolution. A failure of the server does not concern the name. */
+/** Returns the code of a failed resolution. A failure of the server does not concern the name. */
 const codeOfFailure = (cause: unknown): DialErrorCode =>
   cause instanceof DialError && KEPT_CODES.has(cause.code) ? cause.code : 'unresolved';
 

@@ -95,7 +95,7 @@ async function answer(
   }
 }
 
-/** The name if the resolver accepts it; others, such as service names (`_sip`), are forwarded instead. */
+/** Returns the name if the resolver accepts it; others, such as service names (`_sip`), are forwarded instead. */
 function normalizedName(query: ClientQuery): string | undefined {
   const name = hostNameOf(query);
   return name === undefined ? undefined : normalizeHost(name);
@@ -115,7 +115,7 @@ function passOn(query: ClientQuery, message: Buffer): Buffer {
   return passedOnResponse(query, message, rcode === 0 ? RCODE_NOERROR : rcode, additionals);
 }
 
-/** The offset of the additional records; `undefined` when the records before are truncated. */
+/** Returns the offset of the additional records; `undefined` when the records before are truncated. */
 function additionalsOf(message: Buffer): number | undefined {
   const records = message.readUInt16BE(6) + message.readUInt16BE(8);
   let at = questionEnd(message, HEADER_SIZE);

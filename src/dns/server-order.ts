@@ -24,7 +24,7 @@ export class ServerOrder {
     this.#rotate = rotate;
   }
 
-  /** All servers, in the order for one question. */
+  /** Returns all servers, in the order for one question. */
   next(): readonly Endpoint[] {
     const now = this.#clock.now();
     const first = this.#rotate ? this.#turn++ % this.#servers.length : 0;

@@ -42,7 +42,7 @@ export class DohOverHttp2 implements DohConnection {
   #isRetired = false;
 
   /**
-   * Takes over the link.
+   * Takes ownership of the link.
    * @param onEnd called once, when the connection accepts no more questions.
    */
   constructor(link: ByteLink, target: DohTarget, clock: Clock, onEnd: () => void) {
@@ -233,7 +233,9 @@ class QuestionStream implements StreamHandler {
   }
 }
 
-/** The reason why a stream ended before its response; `undefined` if the server merely closed the connection. */
+/**
+ * Returns the reason why a stream ended before its response; `undefined` if the server merely closed the connection.
+ */
 function causeOf({ by, code, cause }: StreamEnd): Error | undefined {
   if (cause instanceof Http2Error) {
     return new ProtocolError(`HTTP/2: ${cause.reason} (${cause.name})`);

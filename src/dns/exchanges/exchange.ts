@@ -19,8 +19,8 @@ export interface DnsExchange {
 }
 
 /**
- * The failure of a dial for that of an exchange. A *DNS server* that refuses or cannot be reached does not concern the
- * destination, so only the codes `timed_out` and `aborted` are kept.
+ * Returns the failure of a dial for that of an exchange. A *DNS server* that refuses or cannot be reached does not
+ * concern the destination, so only the codes `timed_out` and `aborted` are kept.
  */
 export function serverError(server: Endpoint, error: unknown): DialError {
   const endpoint = formatEndpoint(server);

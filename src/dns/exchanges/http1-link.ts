@@ -35,7 +35,7 @@ export class Http1Link {
   #hasAnswered = false;
   #isClosed = false;
 
-  /** Takes over the link. */
+  /** Takes ownership of the link. */
   constructor(link: ByteLink, handler: Http1LinkHandler) {
     this.#link = link;
     this.#handler = handler;

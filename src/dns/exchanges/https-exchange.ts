@@ -80,7 +80,7 @@ export class HttpsExchange implements DnsExchange {
   }
 }
 
-/** The reply with its TTLs reduced by `age`, the seconds that it has spent in a cache. */
+/** Returns the reply with its TTLs reduced by `age`, the seconds that it has spent in a cache. */
 function aged(reply: DnsReply, age: number): DnsReply {
   if (age === 0) return reply;
   const older = <T extends { readonly ttl: number }>(each: T): T => ({

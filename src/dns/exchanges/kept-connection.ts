@@ -116,7 +116,7 @@ export class KeptConnection<C extends KeepableConnection> {
     this.#current = undefined;
   }
 
-  /** The current connection, or a new one; `undefined` while as many questions use it as the window allows. */
+  /** Returns the current connection, or a new one; `undefined` while as many questions use it as the window allows. */
   #join(): Kept<C> | undefined {
     const kept = (this.#current ??= this.#connect());
     if (kept.asking >= this.#window) return undefined;

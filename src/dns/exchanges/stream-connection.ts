@@ -40,7 +40,7 @@ export class StreamConnection implements KeepableConnection {
   #retired = false;
   #ended = false;
 
-  /** Takes over the link. `onEnd` is called once, when the connection accepts no more questions. */
+  /** Takes ownership of the link. `onEnd` is called once, when the connection accepts no more questions. */
   constructor(link: ByteLink, clock: Clock, onEnd: () => void) {
     this.#link = link;
     this.#onEnd = onEnd;

@@ -26,7 +26,10 @@ interface Call {
   readonly answer: PromiseWithResolvers<readonly LookupAddress[]>;
 }
 
-/** The number of threads on which libuv runs getaddrinfo(3): half of them, rounded up (uv_getaddrinfo, "slow work"). */
+/**
+ * Returns the number of threads on which libuv runs getaddrinfo(3): half of them, rounded up (uv_getaddrinfo, "slow
+ * work").
+ */
 function libuvThreads(): number {
   const size = Number(process.env['UV_THREADPOOL_SIZE'] ?? 4);
   return Math.ceil(Math.min(Math.max(Number.isInteger(size) ? size : 1, 1), 1024) / 2);

@@ -55,7 +55,7 @@ class WatchedFile<T> {
     this.#read = read;
   }
 
-  /** The content; `undefined` when the file is too large, is not a regular file, or cannot be read. */
+  /** Returns the content; `undefined` when the file is too large, is not a regular file, or cannot be read. */
   async current(): Promise<T | undefined> {
     try {
       const version = await this.#versionNow();
@@ -115,7 +115,7 @@ export class HostFiles {
     );
   }
 
-  /** The configuration; `undefined` when it is left to the C library. Never rejects. */
+  /** Returns the configuration; `undefined` when it is left to the C library. Never rejects. */
   current(): Promise<HostConfig | undefined> {
     const now = this.#clock.now();
     if (!this.#config || now - this.#checked >= CHECK_MS) {

@@ -22,8 +22,8 @@ const BEFORE_ACTION = /^(?:resolve|mdns[46]?_minimal)$/;
 const DEFAULT: ReadonlySet<string> = new Set(['files', 'dns']);
 
 /**
- * The sources of host names in nsswitch.conf(5) when the line is a usual one: the hosts file first, then DNS, with
- * other sources only for names of their own kinds. `undefined` when the line is left to the C library.
+ * Returns the sources of host names in nsswitch.conf(5) when the line is a usual one: the hosts file first, then DNS,
+ * with other sources only for names of their own kinds. `undefined` when the line is left to the C library.
  */
 export function hostSources(text: string | undefined): ReadonlySet<string> | undefined {
   const line = text?.split('\n').find((each) => /^[ \t]*hosts:/.test(each));

@@ -42,7 +42,7 @@ const COMMENT = /^[#;]/;
 const BLANKS = /[ \t\r]+/;
 
 /**
- * The name servers of resolv.conf(5), regardless of the rest of the file. Their addresses may have a zone.
+ * Returns the name servers of resolv.conf(5), regardless of the rest of the file. Their addresses may have a zone.
  * @param most number of servers to return; glibc asks the first three.
  */
 export function nameServersOf(text: string, most = MAX_NAMESERVERS): readonly string[] {
@@ -100,13 +100,13 @@ function roundsOf(options: readonly string[]): readonly number[] {
   return Array.from({ length: rounds }, () => seconds * 1000);
 }
 
-/** The value of the last option of this name; `undefined` without one. */
+/** Returns the value of the last option of this name; `undefined` without one. */
 function numberOf(options: readonly string[], name: string): number | undefined {
   const value = options.findLast((each) => each.startsWith(name))?.slice(name.length);
   return value !== undefined && /^[0-9]{1,9}$/.test(value) ? Number(value) : undefined;
 }
 
-/** The names to query for `name`, in order, as res_search(3) does. */
+/** Returns the names to query for `name`, in order, as res_search(3) does. */
 export function searchNames(name: string, { search, ndots }: ResolvConf): readonly string[] {
   const below = search.flatMap((domain) => normalizeDomain(`${name}.${domain}`) ?? []);
   const dots = name.split('.').length - 1;

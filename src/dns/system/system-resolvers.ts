@@ -28,7 +28,7 @@ function asksResolvedItself(nameSwitch: string): boolean {
 }
 
 /**
- * The servers that resolve names for programs of this host: those of /etc/resolv.conf, and instead of
+ * Returns the servers that resolve names for programs of this host: those of /etc/resolv.conf, and instead of
  * systemd-resolved its upstream servers. Files that are missing, not regular or longer than 64 KiB count
  * as empty. Never rejects.
  *
@@ -56,8 +56,8 @@ export async function systemResolvers(root = '/'): Promise<readonly SystemResolv
 }
 
 /**
- * The servers that systemd-resolved asks for every name in preference to those of single links (resolved.conf(5):
- * `DNS` with `~.` in `Domains`); empty if it is not configured so, or not in a supported form.
+ * Returns the servers that systemd-resolved asks for every name in preference to those of single links
+ * (resolved.conf(5): `DNS` with `~.` in `Domains`); empty if it is not configured so, or not in a supported form.
  */
 async function serversOfAllNames(root: string): Promise<readonly string[]> {
   const settings = new Map<string, readonly string[]>([
@@ -81,7 +81,7 @@ async function serversOfAllNames(root: string): Promise<readonly string[]> {
   return servers.every((address) => ipVersion(address) !== 0) ? servers : [];
 }
 
-/** The files of resolved.conf(5) that count, in the order in which they are read. */
+/** Returns the files of resolved.conf(5) that count, in the order in which they are read. */
 async function configFiles(root: string): Promise<readonly string[]> {
   const main: string[] = [];
   const dropIns = new Map<string, string>();
@@ -99,7 +99,7 @@ async function configFiles(root: string): Promise<readonly string[]> {
   return first === undefined ? byName : [first, ...byName];
 }
 
-/** The text of a file; `undefined` when it is missing, not regular or too long. */
+/** Returns the text of a file; `undefined` when it is missing, not regular or too long. */
 async function textOf(path: string): Promise<string | undefined> {
   try {
     await using file = await openRegularFile(path);
