@@ -70,7 +70,7 @@ export function parseResponseHead(bytes: Uint8Array): ResponseHead {
   );
 }
 
-/** Corrects the version of origins that send HTTP/2 in a message of HTTP/1. */
+/** Repairs a status line: control characters, repeated spaces, and the version of origins that send HTTP/2 in HTTP/1. */
 const repairedStatusLine = (start: string): string =>
   blankControls(start)
     .replace(/^(HTTP\/[1-9]\.[0-9]) +/, '$1 ')
