@@ -47,7 +47,7 @@ export function chooseFilter(environment: string | undefined, level: string): Lo
 }
 
 /**
- * The lowest severity that is logged for a target: 0 for nothing, 1 for errors, up to 5 for
+ * Returns the lowest severity that is logged for a target: 0 for nothing, 1 for errors, up to 5 for
  * everything.
  */
 export function severityOf(filter: LogFilter, target: string): number {
@@ -60,7 +60,7 @@ export const passes = (filter: LogFilter, target: string, level: LogLevel): bool
   LEVEL_NAMES.indexOf(level) <= severityOf(filter, target);
 
 /**
- * A filter in which every part is a level or `target=level`. A word such as `warning`, which the
+ * Parses a filter in which every part is a level or `target=level`. A word such as `warning`, which the
  * configuration would read as a target, is rejected.
  * @throws {RangeError} naming the invalid part, or for an empty text.
  */
@@ -76,14 +76,14 @@ export function parseFilter(text: string): LogFilter {
   return ordered(directives);
 }
 
-/** A filter as text, which `parseFilter` reads as the same filter. */
+/** Returns a filter as text, which `parseFilter` reads as the same filter. */
 export const filterText = ({ directives }: LogFilter): string =>
   directives
     .map(({ target, level }) => (target === '' ? '' : `${target}=`) + (LEVEL_NAMES[level] ?? 'off'))
     .toReversed()
     .join(',') || 'off';
 
-/** The invalid parts of a filter, which the level of a configuration ignores. */
+/** Returns the invalid parts of a filter, which the level of a configuration ignores. */
 export const unreadDirectives = (text: string): readonly string[] =>
   partsOf(text).filter((part) => parseDirective(part) === undefined);
 
@@ -116,7 +116,7 @@ function parseLevel(text: string): number | undefined {
   return index >= 0 ? index : undefined;
 }
 
-/** Longest target first; of equal targets the last one applies. */
+/** Sorts directives: longest target first; of equal targets the last one applies. */
 function ordered(directives: readonly Directive[]): LogFilter {
   return {
     directives: directives.toReversed().sort((a, b) => b.target.length - a.target.length),

@@ -60,7 +60,7 @@ export const withPriority =
     return lines.map((line) => `<${PRIORITIES[level]}>${line}\n`).join('');
   };
 
-/** The current time in Unix milliseconds, with fractions. */
+/** Returns the current time in Unix milliseconds, with fractions. */
 const now = (): number => performance.timeOrigin + performance.now();
 
 /** Formats a time as RFC 3339 in UTC with microseconds. */

@@ -35,6 +35,6 @@ export interface Logger {
   trace(message: LogMessage, fields?: LogFields): void;
   /** Whether a line of this level would be written, for messages that are costly to format. */
   enabled(level: LogLevel): boolean;
-  /** A logger for another target of the same output. */
+  /** Returns a logger for another target of the same output. */
   target(name: string): Logger;
 }

@@ -38,7 +38,7 @@ const RANK: Readonly<Record<LogLevel, number>> = { error: 1, warn: 2, info: 3, d
 /** The start of the first line of a record, in each format. */
 const RECORD_HEAD = /^(?:\d{4}-\d\d-\d\dT|<\d>|\{|(?:ERROR|WARN|INFO|DEBUG|TRACE) )/;
 
-/** The lines of one record. Only the first can look like the start of a record. */
+/** Returns the lines of one record. Only the first can look like the start of a record. */
 const recordText = (lines: readonly string[]): string =>
   lines
     .map((line, index) => {
@@ -50,11 +50,11 @@ const recordText = (lines: readonly string[]): string =>
 /** Escapes unprintable characters but tabs, which lines of a configuration file have. */
 const printableText = (line: string): string => line.split('\t').map(printable).join('\t');
 
-/** The lines of a text, as one record. */
+/** Returns the lines of a text, as one record. */
 export const recordLines = (text: string): readonly string[] => text.split('\n');
 
 /**
- * A logger of one target over a sink; the filter is evaluated once per target and replacement.
+ * Returns a logger of one target over a sink; the filter is evaluated once per target and replacement.
  * @param recent receives the lines too
  */
 export function createLogger(

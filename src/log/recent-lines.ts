@@ -38,7 +38,7 @@ export class RecentLines {
     this.reader?.(line);
   }
 
-  /** The kept lines, oldest first. */
+  /** Returns the kept lines, oldest first. */
   latest(): readonly WrittenLine[] {
     return Array.from({ length: this.#lines.size }, (_, index) => this.#lines.at(index)).filter(
       (line) => line !== undefined,
