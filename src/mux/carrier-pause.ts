@@ -47,7 +47,7 @@ export class CarrierPause {
     if (this.#hasRoom(this.#hold)) this.release();
   }
 
-  /** A promise that is pending while the carrier must not be read; `undefined` when it may be read at once. */
+  /** Returns a promise that is pending while the carrier must not be read; `undefined` when it may be read at once. */
   room(stream: MuxStream): Promise<void> | undefined {
     const tooMuch = stream.queuedBytes > STREAM_BYTES;
     if (!tooMuch && this.#bytes <= CARRIER_BYTES) return undefined;

@@ -99,7 +99,7 @@ function decodePeer(header: Uint8Array): Endpoint | undefined {
 export const encodeEnd = (id: number, failed: boolean): Uint8Array =>
   Uint8Array.of(0, FIXED_BYTES, id >> 8, id & 0xff, Status.end, failed ? HAS_ERROR : 0);
 
-/** The header before `length` bytes of a stream; at most 65,535. */
+/** Encodes the header before `length` bytes of a stream; at most 65,535. */
 export function encodeStreamHeader(id: number, length: number): Uint8Array {
   const header = Buffer.of(0, FIXED_BYTES, 0, 0, Status.keep, HAS_DATA, 0, 0);
   header.writeUInt16BE(id, 2);
@@ -108,7 +108,7 @@ export function encodeStreamHeader(id: number, length: number): Uint8Array {
 }
 
 /**
- * The header before a datagram of `length` bytes, with its source if the client uses XUDP;
+ * Encodes the header before a datagram of `length` bytes, with its source if the client uses XUDP;
  * `undefined` when the source cannot be encoded.
  */
 export function encodePacketHeader(

@@ -21,7 +21,7 @@ export const FAILED_END_PAUSE_MS = 100;
 const PIECE_COST = 256;
 const costOf = (piece: Uint8Array): number => piece.length + PIECE_COST;
 
-/** What a stream reports to its carrier. */
+/** Events that a stream reports to its carrier. */
 export interface MuxStreamEvents {
   /** Called when the unread data has grown, by bytes of memory; negative when data was read. */
   readonly onQueued: (bytes: number) => void;

@@ -79,7 +79,7 @@ export class Outlet {
     for (const turn of mine) this.#drop(turn, cause);
   }
 
-  /** A promise that is pending while the queue of control frames is full, since reading may add more. */
+  /** Returns a promise that is pending while the queue of control frames is full, since reading may add more. */
   room(): Promise<void> | undefined {
     if (this.#failure || this.#controlBytes < MAX_CONTROL_BYTES) return undefined;
     this.#room ??= Promise.withResolvers<void>();
@@ -155,6 +155,6 @@ export class Outlet {
   }
 }
 
-/** Memory in bytes of a datagram in pieces. */
+/** Returns the memory of a datagram in pieces, in bytes. */
 const costOf = (pieces: readonly Uint8Array[]): number =>
   costOfDatagram(pieces.reduce((bytes, piece) => bytes + piece.length, 0));
