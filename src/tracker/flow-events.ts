@@ -36,7 +36,7 @@ export class FlowEvents {
     for (const reader of this.#readers) reader.wake();
   }
 
-  /** A reader that starts with the next event. */
+  /** Returns a reader that starts with the next event. */
   subscribe(): FlowSubscription {
     const reader: FlowSubscription = new FlowSubscription(this, () => {
       this.#readers.delete(reader);
@@ -66,7 +66,7 @@ export class FlowSubscription {
     this.#next = events.published;
   }
 
-  /** The next notice, if there is one. */
+  /** Returns the next notice, if there is one. */
   poll(): FlowNotice | undefined {
     const oldest = this.#events.published - KEPT_EVENTS;
     if (this.#next < oldest) {

@@ -77,7 +77,7 @@ export class FlowOutcomes {
     this.#failedDials.set(outbound, (this.#failedDials.get(outbound) ?? 0) + 1);
   }
 
-  /** The outcomes of a rule; `undefined` for a flow that earlier rules have routed. */
+  /** Returns the outcomes of a rule; `undefined` for a flow that earlier rules have routed. */
   #of(rule: number | undefined, epoch: number, now: number): RuleOutcomes | undefined {
     if (epoch < this.#sinceEpoch) return undefined;
     const key = rule ?? DEFAULT;

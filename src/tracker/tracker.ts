@@ -209,7 +209,7 @@ class SessionRecord implements LiveSession {
     this.source = source;
   }
 
-  /** Only the first flow sets the user of its session. */
+  /** Sets the user of the session; only its first flow does. */
   bindUser(user: string | undefined): void {
     this.user ??= user;
   }
