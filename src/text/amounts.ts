@@ -4,7 +4,7 @@
 
 const UNITS = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
 
-/** A number of bytes, formatted: `1.5 MB`. */
+/** Formats a number of bytes: `1.5 MB`. */
 export function bytes(count: number): string {
   let value = count;
   let unit = 0;
@@ -16,15 +16,18 @@ export function bytes(count: number): string {
   return `${value.toFixed(digits)} ${UNITS[unit]}`;
 }
 
-/** A number with its noun: `1 flow`, `12 flows`. */
+/** Formats a number with its noun: `1 flow`, `12 flows`. */
 export const counted = (count: number, one: string): string =>
   `${count} ${count === 1 ? one : `${one}s`}`;
 
-/** A time, formatted, with one decimal below 10: `3.5 ms`, `120 ms`. */
+/** Formats a time in milliseconds, with one decimal below 10: `3.5 ms`, `120 ms`. */
 export const milliseconds = (time: number): string =>
   `${time < 10 ? time.toFixed(1) : Math.round(time)} ms`;
 
-/** A day in UTC: `2026-11-24`; `?` where the number is no time, since providers send any. @param at Unix milliseconds */
+/**
+ * Formats a day in UTC: `2026-11-24`; `?` where the number is no time, since providers send any. @param at Unix
+ * milliseconds
+ */
 export function day(at: number): string {
   const date = new Date(at);
   return Number.isNaN(date.valueOf()) ? '?' : date.toISOString().slice(0, 10);
@@ -34,7 +37,7 @@ export function day(at: number): string {
 export const isNearlyFull = (used: number, limit: number): boolean =>
   limit > 0 && used >= limit * 0.8;
 
-/** A duration, formatted: `12s`, `3m 5s`, `2h 10m`, `4d 3h`. */
+/** Formats a duration in milliseconds: `12s`, `3m 5s`, `2h 10m`, `4d 3h`. */
 export function age(milliseconds: number): string {
   const seconds = Math.max(0, Math.floor(milliseconds / 1000));
   const parts = [

@@ -6,7 +6,7 @@ const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 /** Invisible characters, and the quote that would end a quoted word. */
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}']/gu;
 
-/** A command line to be copied into a shell: words are quoted where needed. */
+/** Formats a command line to be copied into a shell: words are quoted where needed. */
 export const commandLine = (words: readonly string[]): string => words.map(shellWord).join(' ');
 
 function shellWord(word: string): string {
@@ -17,8 +17,8 @@ function shellWord(word: string): string {
 }
 
 /**
- * A word in the quoting of `$'\u202e'`, which bash and zsh read. A quote is `\u0027`: other shells, such as dash, end
- * the word at `\'`, and would run the rest of a name crafted for that.
+ * Returns a word in the quoting of `$'\u202e'`, which bash and zsh read. A quote is `\u0027`: other shells, such as
+ * dash, end the word at `\'`, and would run the rest of a name crafted for that.
  */
 function ansiQuoted(word: string): string {
   const text = word.replaceAll('\\', String.raw`\\`).replaceAll(HIDDEN, (char) => {

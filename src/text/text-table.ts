@@ -9,7 +9,7 @@ export type Cell = string | number | null | undefined;
 const cellText = (cell: Cell): string =>
   cell === null || cell === undefined || cell === '' ? NOTHING : printable(String(cell));
 
-/** A table as text. Columns are as wide as their longest cell; numbers are right-aligned. */
+/** Formats a table as text. Columns are as wide as their longest cell; numbers are right-aligned. */
 export function textTable(heads: readonly string[], rows: readonly (readonly Cell[])[]): string {
   const texts = rows.map((row) => row.map(cellText));
   const widths = heads.map((head, column) =>

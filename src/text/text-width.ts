@@ -5,10 +5,10 @@ const WIDE =
 /** Created once: creating a segmenter takes longer than measuring a name. */
 const SEGMENTER = new Intl.Segmenter();
 
-/** The grapheme clusters of a text. */
+/** Returns the grapheme clusters of a text. */
 export const segmentsOf = (text: string): Iterable<Intl.SegmentData> => SEGMENTER.segment(text);
 
-/** The columns that a text takes on a terminal: two for a wide character, one for any other. */
+/** Returns the columns that a text takes on a terminal: two for a wide character, one for any other. */
 export function columnsOf(text: string): number {
   // Most tables are ASCII.
   if (/^[ -~]*$/.test(text)) return text.length;
