@@ -35,7 +35,7 @@ export class ByteQueue {
     this.#length += chunk.length;
   }
 
-  /** The first `length` bytes without taking them; `undefined` while there are fewer. */
+  /** Returns the first `length` bytes without taking them; `undefined` while there are fewer. */
   peek(length: number): Uint8Array | undefined {
     if (length > this.#length) return undefined;
     const [first] = this.#chunks;

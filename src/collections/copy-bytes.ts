@@ -15,8 +15,8 @@ export function copyBytes(
 }
 
 /**
- * A copy of a part, in its own memory. `slice` of a `Buffer` is a view of the same memory, which is reused for the next
- * datagram.
+ * Returns a copy of a part, in its own memory. `slice` of a `Buffer` is a view of the same memory, which is reused for
+ * the next datagram.
  */
 export const copyOf = (bytes: Uint8Array, start: number, end: number): Uint8Array =>
   new Uint8Array(bytes.subarray(start, end));

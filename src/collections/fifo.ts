@@ -22,7 +22,7 @@ export class Fifo<Item> {
     return this.#items[this.#head];
   }
 
-  /** The item at `index`, which is below `size`, counted from the head. */
+  /** Returns the item at `index`, which is below `size`, counted from the head. */
   at(index: number): Item | undefined {
     return this.#items[(this.#head + index) & (this.#items.length - 1)];
   }

@@ -2,7 +2,7 @@
 export class KeptObjects {
   readonly #kept = new Map<string, object>();
 
-  /** The object kept under a name; created if there is none of that class. */
+  /** Returns the object kept under a name; created if there is none of that class. */
   recall<T extends object>(
     name: string,
     kind: abstract new (...args: never[]) => T,

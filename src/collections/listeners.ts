@@ -2,7 +2,7 @@
 export class Listeners {
   readonly #calls = new Set<() => void>();
 
-  /** Each call is a listener of its own, even of the same function, until it is disposed. */
+  /** Adds a listener. Each call adds a separate one, even for the same function, until it is disposed of. */
   add(listener: () => void): Disposable {
     const own = (): void => listener();
     this.#calls.add(own);

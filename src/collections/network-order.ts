@@ -6,7 +6,7 @@
 export const readUint16 = (bytes: Uint8Array, at: number): number =>
   ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
 
-/** A signed 32-bit word, as the words of an `IpEndpoint`. */
+/** Reads a signed 32-bit word, as the words of an `IpEndpoint`. */
 export const readInt32 = (bytes: Uint8Array, at: number): number =>
   ((bytes[at] as number) << 24) |
   ((bytes[at + 1] as number) << 16) |

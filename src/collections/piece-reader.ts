@@ -22,7 +22,7 @@ export class PieceReader {
     this.#at = 0;
   }
 
-  /** The next `length` bytes; `undefined` until all of them have been fed. */
+  /** Returns the next `length` bytes; `undefined` until all of them have been fed. */
   take(length: number): Uint8Array | undefined {
     const fed = this.#fed.length - this.#at;
     if (this.#held + fed < length) return undefined;

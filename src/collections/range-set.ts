@@ -21,12 +21,12 @@ export class RangeSet {
     return this.#bounds[index * 2] as number; // the caller passes an index below `size`; here and below
   }
 
-  /** The end of a range (excluded). */
+  /** Returns the end of a range (excluded). */
   end(index: number): number {
     return this.#bounds[index * 2 + 1] as number;
   }
 
-  /** The index of the first range that ends after `offset`; `size` when there is none. */
+  /** Returns the index of the first range that ends after `offset`; `size` when there is none. */
   find(offset: number): number {
     let low = 0;
     let high = this.#size;

@@ -81,7 +81,7 @@ export class TimerWheel<Item extends Timed> {
     if (item.slot >= 0) this.#unlink(item);
   }
 
-  /** The start of the next slot that is not empty. */
+  /** Returns the start of the next slot that is not empty. */
   #nextStop(): number {
     let earliest = Infinity;
     for (let level = 0; level < LEVELS; level++) {
@@ -93,7 +93,7 @@ export class TimerWheel<Item extends Timed> {
     return earliest;
   }
 
-  /** The distance from slot `from`, around the wheel, to the next one that is not empty; or -1. */
+  /** Returns the distance from slot `from`, around the wheel, to the next one that is not empty; or -1. */
   #slotsAhead(level: number, from: number): number {
     const low = this.#taken[2 * level] as number;
     const high = this.#taken[2 * level + 1] as number;
@@ -158,7 +158,7 @@ export class TimerWheel<Item extends Timed> {
   }
 }
 
-/** The lowest set bit of 64, at or above `from`; -1 for none. */
+/** Returns the lowest set bit of 64, at or above `from`; -1 for none. */
 function lowestFrom(low: number, high: number, from: number): number {
   if (from < 32) {
     const rest = low & (-1 << from);
