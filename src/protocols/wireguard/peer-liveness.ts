@@ -14,8 +14,6 @@ export class PeerLiveness {
   /** When the first packet was sent after the last one of the peer; Infinity for none. */
   #unansweredSince = Infinity;
   #isKeepaliveDue = false;
-  /** Whether packets were received after the deadline of a keep-alive was set. */
-  #needsAnotherKeepalive = false;
 
   constructor(deadlines: TunnelDeadlines) {
     this.#deadlines = deadlines;
@@ -77,9 +75,9 @@ export class PeerLiveness {
   /** Called when a packet was received. @param length 0 for a keep-alive, which needs no response. */
   onPacketReceived(length: number, now: number): void {
     this.#unansweredSince = Infinity;
-    if (length === 0) return;
-    if (this.#deadlines.isSet('keepalive')) this.#needsAnotherKeepalive = true;
-    else this.#deadlines.set('keepalive', now + KEEPALIVE_TIMEOUT);
+    // A keep-alive that is due already answers this packet as well.
+    if (length === 0 || this.#deadlines.isSet('keepalive')) return;
+    this.#deadlines.set('keepalive', now + KEEPALIVE_TIMEOUT);
   }
 
   /** Called when a new session is in use. @returns whether packets were unanswered for `UNANSWERED_TIME` before. */
@@ -92,11 +90,7 @@ export class PeerLiveness {
   /** Handles `keepalive` and `persistent`. */
   onTimeout(now: number): void {
     const deadlines = this.#deadlines;
-    if (deadlines.take('keepalive', now)) {
-      this.#isKeepaliveDue = true;
-      if (this.#needsAnotherKeepalive) deadlines.set('keepalive', now + KEEPALIVE_TIMEOUT);
-      this.#needsAnotherKeepalive = false;
-    }
+    if (deadlines.take('keepalive', now)) this.#isKeepaliveDue = true;
     if (deadlines.take('persistent', now)) {
       this.#isKeepaliveDue = true;
       this.#onTraversal(now);
