@@ -152,9 +152,9 @@ describe('a page loads through a server imported from Clash', () => {
   before(async () => {
     web = servers.use(await webServer());
     for (const node of NODES) {
-      const { server: end, needs } = PROGRAMS[node.server];
-      if (without(...needs.server)) continue;
-      const server = servers.use(await end(node.way));
+      const program = PROGRAMS[node.server];
+      if (without(...program.needs.server)) continue;
+      const server = servers.use(await program.server(node.way));
       nodes.push({ name: titleOf(node), way: node.way, server, port: await freePort() });
     }
   });
