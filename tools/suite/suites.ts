@@ -79,7 +79,8 @@ export const SUITES = {
   },
   scenarios: {
     files: ['scenarios/**/*.test.ts'],
-    width: 2,
+    // A file waits for its processes, one after the other, much of the time.
+    width: 3,
     testSeconds: 120,
     fileSeconds: 240,
     startsProcesses: true,
