@@ -30,7 +30,7 @@ export interface Origin {
   readonly user: string | undefined;
   /** The session of the carrier; `undefined` without one (a TUN device). */
   readonly session: Session | undefined;
-  /** The client's account, checked before each new flow; left out where clients have none (a TUN device). */
+  /** The client's account, checked before each new flow; `undefined` if clients have none (a TUN device). */
   readonly standing?: Standing | undefined;
 }
 
@@ -62,7 +62,7 @@ export interface PacketRequest {
   readonly client: PacketLink;
   /** Whether packets to a peer are for the proxy's own resolver (`[dns]`); none by default. */
   readonly isResolver?: (peer: Endpoint) => boolean;
-  /** Whether the client's link is closed with the last flow: set where only datagrams show that the client is alive. */
+  /** Whether the client's link is closed with the last flow: set if only datagrams show that the client is alive. */
   readonly endsWithFlows?: boolean;
 }
 
@@ -105,7 +105,7 @@ export interface InboundContext {
  * continue with the handler that they started with. Checked by `test/conformance/inbound.ts`.
  */
 export interface InboundHandler {
-  /** The accounts of the inbound's clients; left out where clients have none. */
+  /** The accounts of the inbound's clients; `undefined` if clients have none. */
   readonly accounts?: AcceptedAccounts;
   /** Serves one carrier until it ends. A rejection is a failure of this carrier only. */
   serve(carrier: Carrier, session: Session): Promise<void>;
@@ -132,7 +132,7 @@ export interface DatagramServer {
 
 /** A client without an accepted connection: of a UDP port, or of a device. */
 export interface SessionClient {
-  /** The client's address; `undefined` where it has none. */
+  /** The client's address; `undefined` if it has none. */
   readonly remote: Endpoint | undefined;
   /** The local address that the client sends to, if known. */
   readonly local: Endpoint | undefined;
@@ -176,7 +176,7 @@ export interface SessionBook {
  * replace a bound one.
  */
 export interface SessionServer {
-  /** The accounts of the server's clients; left out where clients have none. */
+  /** The accounts of the server's clients; `undefined` if clients have none. */
   readonly accounts?: AcceptedAccounts;
   /**
    * Binds the listener. Until `serve`, clients get no response, and little of their data is kept.
@@ -217,8 +217,8 @@ export interface SessionListener {
    */
   keep(): boolean;
   /**
-   * Ends sessions without a flow: the proxy is stopping and does not wait for them. Left out where every
-   * session is a flow.
+   * Ends sessions without a flow: the proxy is stopping and does not wait for them. `undefined` if every session is a
+   * flow.
    */
   endIdle?(): void;
   /** Ends every session and handshake and releases everything. Idempotent. */
@@ -269,7 +269,7 @@ export interface OutboundContext {
   readonly shared: KeptObjects;
   /** Aborts when the proxy has stopped: data still queued for flows that have ended is discarded. */
   readonly stopped?: AbortSignal | undefined;
-  /** The outbound's own `server` and `port`; `undefined` where the protocol needs none. */
+  /** The outbound's own `server` and `port`; `undefined` if the protocol needs none. */
   readonly server: Endpoint | undefined;
   /**
    * Opens a carrier to the outbound's server, through its stream settings and name policy.
@@ -287,7 +287,7 @@ export interface Outbound {
   connect(destination: Endpoint, options: DialOptions): Promise<ByteLink>;
   /**
    * Opens an association for datagrams to any peer.
-   * @throws {DialError} `unsupported` where the protocol has no datagrams
+   * @throws {DialError} `unsupported` if the protocol has no datagrams
    * @throws the reason of `signal`
    */
   associate(options: AssociateOptions): Promise<PacketLink>;

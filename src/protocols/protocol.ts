@@ -51,7 +51,7 @@ export interface SettingsWarning {
   readonly message: string;
 }
 
-/** A value built at once, or in steps where there may be any number of users. */
+/** A value built at once, or in steps if the number of users is unlimited. */
 export type Built<T extends object> = T | Steps<T>;
 
 export const isSteps = <T extends object>(built: Built<T>): built is Steps<T> =>
@@ -79,7 +79,7 @@ interface InboundSide<Settings> {
    * authentication.
    */
   users(settings: Settings): readonly unknown[] | undefined;
-  /** Whether clients need no password; left out where every client needs one. */
+  /** Whether clients need no password; `undefined` if every client needs one. */
   open?(settings: Settings): boolean;
   /** Findings in a valid table that are certainly not intended. */
   warnings?(table: TableNode): Iterable<SettingsWarning>;
@@ -118,7 +118,7 @@ export type InboundProtocol<Settings> = CarrierProtocol<Settings> | SessionProto
 /** The client side of a protocol. `Settings` is plain data that survives `structuredClone` and JSON. */
 export interface OutboundProtocol<Settings> {
   readonly stream: boolean;
-  /** The keys of the protocol's `settings` table; left out where it is not read. */
+  /** The keys of the protocol's `settings` table; `undefined` if the table is not read. */
   readonly table?: { readonly shape?: Shape };
   /** Whether `server` and `port` are required. */
   readonly upstream: boolean;

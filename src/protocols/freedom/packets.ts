@@ -13,7 +13,7 @@ export interface FreedomPacketsOptions {
   readonly family: FamilyPolicy;
   /** The address of the client. */
   readonly client?: string | undefined;
-  /** Creates the check of the addresses to which the client may send; left out for all. */
+  /** Creates the check of the addresses to which the client may send; `undefined` if all are allowed. */
   readonly peersOf?: ((socket: UdpSocket) => OwnPeers) | undefined;
   /** Called when a name was not resolved: its datagrams are lost, like those to an unreachable peer. */
   readonly onUnresolved: (error: DialError) => void;

@@ -10,7 +10,7 @@ interface Entry<Value> {
   readonly value: Value;
   /** The timestamp of a message, in Unix seconds. */
   readonly stamp: number;
-  /** When the entry expires, on the monotonic clock. */
+  /** Time at which the entry expires, on the monotonic clock. */
   readonly until: number;
 }
 

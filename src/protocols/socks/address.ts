@@ -6,7 +6,7 @@ import {
 import type { Endpoint } from '../../net/addresses/address.ts';
 import type { BoundedReader } from '../../net/links/bounded-reader.ts';
 
-/** The address in a request or reply where none is known. */
+/** The address in a request or reply if none is known. */
 export const UNSPECIFIED: Endpoint = { host: '0.0.0.0', port: 0 };
 
 /** Encodes a message of `prefix` and an address field; `undefined` when the host or port does not fit. */

@@ -18,7 +18,7 @@ export function coversDefaultRoute(routes: readonly Cidr[]): boolean {
   return DEFAULT_ROUTES.some((parts) => parts.every((part) => names.has(part)));
 }
 
-/** Words for how queries of programs bypass `[dns]`, by the route to the DNS server; `undefined` where they do not. */
+/** Words for how queries of programs bypass `[dns]`, by the route to the DNS server; `undefined` if they do not. */
 const BYPASSES: Readonly<Record<ProgramRoute, string | undefined>> = {
   subnet: undefined,
   uplink: 'past Weir, by the uplink',

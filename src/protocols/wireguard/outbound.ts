@@ -42,7 +42,7 @@ export class WireGuardOutbound implements Outbound {
     const { clock, resolver, family } = this.#context;
     this.#mustReach(destination);
     let tunnel: RunningTunnel | undefined;
-    /** When the connection attempts began; nothing is sent for this dial before that. */
+    /** Time at which the connection attempts began; nothing is sent for this dial before that. */
     let since = Infinity;
     using dial = new Deadline(clock, DIAL_MS, 'the connection', signal);
     const limit = clock.after(SILENCE_LIMIT, () => {
@@ -170,7 +170,7 @@ export class WireGuardOutbound implements Outbound {
   }
 }
 
-/** Returns `policy` limited to the families of `addresses`; `undefined` where no family is left. */
+/** Returns `policy` limited to the families of `addresses`; `undefined` if no family is left. */
 function limitedPolicy(
   policy: FamilyPolicy,
   addresses: readonly string[],

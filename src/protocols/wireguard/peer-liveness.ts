@@ -9,9 +9,9 @@ export class PeerLiveness {
   readonly #deadlines: TunnelDeadlines;
   /** Milliseconds between persistent keep-alives; 0 for none. */
   #interval = 0;
-  /** When the last authentic message was received. */
+  /** Time at which the last authentic message was received. */
   #receivedAt = -Infinity;
-  /** When the first packet was sent after the last one of the peer; Infinity for none. */
+  /** Time at which the first packet was sent after the last one of the peer; Infinity for none. */
   #unansweredSince = Infinity;
   #isKeepaliveDue = false;
 
@@ -19,7 +19,7 @@ export class PeerLiveness {
     this.#deadlines = deadlines;
   }
 
-  /** When the last authentic message was received; -Infinity for never. */
+  /** Time at which the last authentic message was received; -Infinity for never. */
   get receivedAt(): number {
     return this.#receivedAt;
   }

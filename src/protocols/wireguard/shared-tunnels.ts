@@ -26,7 +26,7 @@ export interface TunnelMeans {
   readonly bind: BindDatagrams;
   /**
    * Resolves the first address of a name by the system's resolver.
-   * @param family the family of the address; either when left out.
+   * @param family the family of the address; by default either.
    * @throws the system's error.
    */
   readonly resolve: (name: string, family?: 4 | 6) => Promise<string>;
@@ -138,7 +138,7 @@ class SharedTunnel {
   #started: RunningTunnel | undefined;
   #cause: Error | undefined;
   #isOver = false;
-  /** When the name of the peer was last resolved. */
+  /** Time at which the name of the peer was last resolved. */
   #resolvedAt = -Infinity;
 
   constructor(settings: WireGuardSettings, user: TunnelUser, means: SharedTunnelMeans) {
@@ -297,7 +297,7 @@ class SharedTunnel {
     }
   }
 
-  /** Returns the current address of the peer, resolved by the system. @param family either when left out */
+  /** Returns the current address of the peer, resolved by the system. @param family by default either */
   async #resolve(family?: 4 | 6): Promise<IpEndpoint> {
     const { host, port } = this.#settings.endpoint;
     const address = ipVersion(host) === 0 ? await this.#means.resolve(host, family) : host;

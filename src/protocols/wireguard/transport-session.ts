@@ -32,7 +32,7 @@ export interface SessionOrigin {
   readonly index: number;
   readonly peerIndex: number;
   readonly isInitiator: boolean;
-  /** When the handshake of the session was completed, in milliseconds. */
+  /** Time at which the handshake of the session was completed, in milliseconds. */
   readonly createdAt: number;
 }
 

@@ -132,7 +132,7 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
     return this.#tunnel.state;
   }
 
-  /** When the last authentic message was received, by the clock; -Infinity for never. */
+  /** Time at which the last authentic message was received, by the clock; -Infinity for never. */
   get receivedAt(): number {
     return this.#tunnel.receivedAt;
   }

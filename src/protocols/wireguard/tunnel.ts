@@ -85,7 +85,7 @@ export class Tunnel {
     return this.#endpoint;
   }
 
-  /** When the last authentic message was received; -Infinity for never. */
+  /** Time at which the last authentic message was received; -Infinity for never. */
   get receivedAt(): number {
     return this.#liveness.receivedAt;
   }

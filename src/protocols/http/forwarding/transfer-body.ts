@@ -108,7 +108,7 @@ async function receive(
   }
 }
 
-/** @param source the source of the rest of the body; left out when nothing follows. */
+/** @param source the source of the rest of the body; `undefined` if nothing follows. */
 async function send(
   { link, side }: TransferEnd,
   chunks: readonly Uint8Array[],

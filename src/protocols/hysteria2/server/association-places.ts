@@ -3,7 +3,7 @@ import { ASSOCIATIONS_A_CONNECTION, MOST_ASSOCIATIONS } from '../limits.ts';
 
 /** An association that may be closed to make room for another. */
 export interface Placed {
-  /** When the association last sent or received a datagram, on the clock. */
+  /** Time at which the association last sent or received a datagram, on the clock. */
   readonly lastActive: number;
   close(): void;
 }

@@ -25,7 +25,7 @@ export class MasqueradeSite {
     this.#clock = clock;
   }
 
-  /** Returns the response to any request; `Http3Server` omits the body where none is allowed. */
+  /** Returns the response to any request; `Http3Server` omits the body if none is allowed. */
   respond(): Http3Response {
     const fields = [
       // UTF-8 octets as in the file: fields are encoded as latin1.

@@ -54,7 +54,7 @@ export class UdpSession extends QueuedPackets implements PacketLink {
     this.#resolveClosed = resolve;
   }
 
-  /** When the session last sent or received a datagram, on the clock; 0 before `closeWhenIdle`. */
+  /** Time at which the session last sent or received a datagram, on the clock; 0 before `closeWhenIdle`. */
   get lastActive(): number {
     return this.#idle?.lastActive ?? 0;
   }

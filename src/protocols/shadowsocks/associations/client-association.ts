@@ -41,7 +41,7 @@ export class ClientAssociation extends QueuedPackets implements PacketLink {
     return this.#counts;
   }
 
-  /** When the association last sent or received a datagram, on the clock. */
+  /** Time at which the association last sent or received a datagram, on the clock. */
   get lastActive(): number {
     return this.#idle.lastActive;
   }

@@ -28,7 +28,7 @@ export class DatagramCodec2022 implements DatagramCodec {
   readonly #key: Uint8Array;
   readonly #sealer: DatagramSealer;
   readonly #cipher: BlockCipher | undefined;
-  /** The opener of all sessions, where sessions have no key of their own. */
+  /** The opener of all sessions, if sessions have no key of their own. */
   readonly #shared: Opener | undefined;
   #current: ServerSession | undefined;
   #old: ServerSession | undefined;

@@ -28,7 +28,7 @@ export class DatagramServer2022 implements DatagramServer {
   readonly #associations: AssociationTable<ReceivingSession>;
   readonly #ended: EndedSessions;
   readonly #cipher: BlockCipher | undefined;
-  /** The opener of all sessions, where sessions have no key of their own. */
+  /** The opener of all sessions, if sessions have no key of their own. */
   readonly #shared: Opener | undefined;
 
   constructor(deps: DatagramServerDeps, sessions: DatagramSessions) {

@@ -63,7 +63,7 @@ export class ReceivingSession implements Disposable {
 
   /**
    * @param id the session's id.
-   * @param shared the opener of all sessions, where they have no key of their own.
+   * @param shared the opener of all sessions, if they have no key of their own.
    * @param past for a continued session its past.
    * @param after for a new session the timestamp, in Unix seconds, that its packets must exceed.
    */

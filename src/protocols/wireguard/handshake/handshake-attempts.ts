@@ -6,7 +6,7 @@ import { REKEY_ATTEMPT_TIME, REKEY_TIMEOUT, type TunnelDeadlines } from '../dead
  */
 export class HandshakeAttempts {
   readonly #deadlines: TunnelDeadlines;
-  /** When the last initiation was sent, and when these attempts began. */
+  /** Time at which the last initiation was sent, and when these attempts began. */
   #sentAt = -Infinity;
   #since = -Infinity;
 

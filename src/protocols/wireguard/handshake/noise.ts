@@ -39,7 +39,7 @@ const NO_KEY = new Uint8Array(KEY_SIZE);
 export interface StaticKeys {
   readonly privateKey: X25519PrivateKey;
   readonly peerPublicKey: Uint8Array;
-  /** The preshared key; 32 zeros where there is none. */
+  /** The preshared key; 32 zeros if there is none. */
   readonly presharedKey: Uint8Array;
   /** The DH result of the two static keys. */
   readonly staticSecret: Uint8Array;
