@@ -39,7 +39,7 @@ export interface Lowered {
 }
 
 /**
- * Lowers a file, together with its subscribe file where it has one.
+ * Lowers a file, together with its subscribe file if it has one.
  *
  * Every table is checked even after an error, so that the first error in document order is
  * reported.

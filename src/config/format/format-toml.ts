@@ -115,7 +115,7 @@ function tokenEnd(text: string, at: number, char: string): number {
 
 const STEP = '  ';
 
-/** Writes one line, or several where brackets stay open. */
+/** Writes one line, or several if brackets stay open. */
 class LineWriter {
   readonly #parts: string[] = [];
   #previous: Token | undefined;

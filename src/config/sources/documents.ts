@@ -13,7 +13,7 @@ import { withShownKeys } from './with-shown-keys.ts';
 
 /** The source of a configuration. */
 export interface ConfigSource {
-  /** The path of the file, which errors name; the built-in configuration when left out. */
+  /** The path of the file, which errors name; `undefined` for the built-in configuration. */
   readonly path?: string | undefined;
   /** The contents of the file, which is then not read. */
   readonly bytes?: Uint8Array | undefined;

@@ -44,7 +44,7 @@ const DEFAULT_STRATEGY: Strategy = 'failover';
 const UDP_ONLY: ReadonlySet<string> = new Set(['hysteria2']);
 
 /**
- * Lowers the balancers in file order; invalid ones are left out.
+ * Lowers the balancers in file order; invalid ones are omitted.
  * @param outbounds the outbounds of the file; built-ins have no server and cannot be members.
  */
 export function lowerBalancers(

@@ -41,7 +41,7 @@ export function routeReferences(route: RouteTable | undefined): readonly Referen
   ];
 }
 
-/** Lowers the rules in file order; invalid ones are left out. */
+/** Lowers the rules in file order; invalid ones are omitted. */
 export function lowerRules(
   route: RouteTable | undefined,
   regexes: RegexCache,

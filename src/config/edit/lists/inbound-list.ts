@@ -53,7 +53,7 @@ export class ConfigInbounds {
     this.#tables = tablesOf(this.#root.entries.get(INBOUND)?.value);
   }
 
-  /** The inbounds in the order of the file; those without a tag or a protocol are left out. */
+  /** The inbounds in the order of the file; those without a tag or a protocol are omitted. */
   get all(): readonly WrittenInbound[] {
     return this.#tables.flatMap((table) => {
       const [tag, protocol] = [stringAt(table, 'tag'), stringAt(table, 'protocol')];

@@ -241,7 +241,7 @@ export interface NamedUser {
 
 /**
  * Removes a user.
- * @param force also where the inbound would be open to others then
+ * @param force also if others than the remaining users could then log in
  * @throws {ConfigError | UserError} when nothing is to be changed
  */
 export function removeUser(

@@ -2,7 +2,7 @@
 export interface UserKind {
   /** The names of the list in `settings`. */
   readonly lists: readonly [string, ...string[]];
-  /** The key of the name; `undefined` where the table has none, and the name is a comment. */
+  /** The key of the name; `undefined` if the table has none, and the name is a comment. */
   readonly name: 'email' | 'user' | undefined;
   readonly secret: 'password' | 'pass' | 'id';
 }
