@@ -16,7 +16,7 @@ const MAX_NAME_LENGTH = 253;
  * Returns the canonical form of a host: rules match it, and it is resolved, dialled and sent to other proxies.
  *
  * A name becomes lower case, ASCII (UTS 46) and loses its final dot; text that resolvers parse as an address (`127.1`,
- * `0x7f.1`, fullwidth digits) becomes that address; an address gets its canonical form, with a zone only where it is
+ * `0x7f.1`, fullwidth digits) becomes that address; an address gets its canonical form, with a zone only if the zone is
  * significant. `undefined` for any other text.
  */
 export function normalizeHost(host: string): string | undefined {

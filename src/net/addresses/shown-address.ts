@@ -30,7 +30,7 @@ export function showAddresses(how: ShownAddresses): void {
  */
 export const shownHost = (host: string): string => (shown === 'full' ? host : maskedHost(host));
 
-/** Returns the host of a client as `shownHost` masks it; `undefined` where there is none. */
+/** Returns the host of a client as `shownHost` masks it; `undefined` if there is none. */
 export const shownSource = (host: string | undefined): string | undefined =>
   host === undefined ? undefined : shownHost(host);
 

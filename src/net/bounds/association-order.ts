@@ -24,7 +24,7 @@ const LOOKS = 8;
 /** An association in an `AssociationOrder`, which alone sets `stage`. */
 export interface Ordered {
   stage: Stage;
-  /** When the association last carried a datagram, in milliseconds. */
+  /** Time at which the association last carried a datagram, in milliseconds. */
   readonly activeAt: number;
 }
 

@@ -91,7 +91,7 @@ export interface Carrier {
   readonly local: Endpoint | undefined;
   /**
    * Set on accepted carriers: to be called when the client has authenticated, and when the carrier has ended.
-   * Left out where nothing depends on it.
+   * `undefined` if nothing depends on it.
    */
   readonly onAuthenticated?: (() => void) | undefined;
   readonly onOver?: (() => void) | undefined;

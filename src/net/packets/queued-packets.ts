@@ -7,7 +7,7 @@ export abstract class QueuedPackets {
   /** Number of datagrams that were dropped before the queue, in either direction. */
   protected refused = 0;
 
-  /** @param limit datagrams that may be queued; 256 when left out. */
+  /** @param limit datagrams that may be queued; 256 by default. */
   constructor(limit?: number) {
     this.queue = new PacketQueue(limit);
   }

@@ -25,7 +25,7 @@ export interface RepeatedDialOptions<Made> {
   readonly discard: (made: Made) => void;
   /** Aborts the dial. */
   readonly signal: AbortSignal;
-  /** Milliseconds that a flow waits at most; DIAL_MS when left out. */
+  /** Milliseconds that a flow waits at most; DIAL_MS by default. */
   readonly limit?: number | undefined;
 }
 

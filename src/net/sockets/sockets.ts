@@ -164,18 +164,18 @@ export interface BoundListener {
 export interface UdpBindOptions {
   readonly family: 4 | 6;
   /**
-   * The local IP address; every address of the family when left out. The IPv6 wildcard `::` is dual
+   * The local IP address; by default every address of the family. The IPv6 wildcard `::` is dual
    * stack: it reaches and is reached by IPv4 peers as well, and reports them with IPv4 addresses.
    */
   readonly address?: string | undefined;
-  /** The local port; 0, or left out, lets the kernel choose. */
+  /** The local port; 0, the default, lets the kernel choose. */
   readonly port?: number | undefined;
   /**
    * The only peer, an IP address in text: datagrams of others are not received, and when its host
    * reports that the port is closed, the link ends with that error.
    */
   readonly peer?: Endpoint | undefined;
-  /** Datagrams that may be queued for a reader; 256 when left out. */
+  /** Datagrams that may be queued for a reader; 256 by default. */
   readonly queue?: number | undefined;
   /**
    * The client's address if the socket belongs to an association, '' if the client has none. Such sockets leave a

@@ -49,7 +49,7 @@ export class TurnLoop {
   #isScheduled = false;
   #isStopped = false;
   #timer: Timer | undefined;
-  /** When the timer fires; Infinity without one. */
+  /** Time at which the timer fires; Infinity without one. */
   #armedFor = Infinity;
 
   constructor({ clock, handlers, soon = afterCallback, later = inNextTurn }: TurnLoopOptions) {

@@ -33,7 +33,7 @@ export interface LostEvent {
 export class LinkWatchdog implements Disposable {
   readonly #clock: Clock;
   readonly #report: (lost: LostEvent) => void;
-  /** When each waiting link last had no event outstanding. */
+  /** Time at which each waiting link last had no event outstanding. */
   readonly #waiting = new Map<WatchedLink, number>();
   /** Links that the last check found ready, but whose events may be outstanding, as after the process was stopped. */
   readonly #suspects = new Set<WatchedLink>();

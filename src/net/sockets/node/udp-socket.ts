@@ -8,11 +8,11 @@ import { UDP_RECEIVE_BUFFER } from '../socket-limits.ts';
 export interface UdpSocketOptions {
   readonly family: 4 | 6;
   /**
-   * The local IP address; every address of the family when left out. The IPv6 wildcard `::` is dual
+   * The local IP address; by default every address of the family. The IPv6 wildcard `::` is dual
    * stack: it reaches and is reached by IPv4 peers as well.
    */
   readonly address?: string | undefined;
-  /** The local port; 0, or left out, lets the kernel choose. */
+  /** The local port; 0, the default, lets the kernel choose. */
   readonly port?: number | undefined;
   /**
    * Buffers requested of the kernel, in bytes; UDP_RECEIVE_BUFFER for receiving and the kernel's own default for
