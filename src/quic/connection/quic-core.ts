@@ -75,7 +75,7 @@ export class QuicCore {
 
   /**
    * Processes a datagram of the peer. It is decrypted in place and not used after the call.
-   * @param own the local address that it was sent to, where known.
+   * @param own the local address that it was sent to, if known.
    */
   receive(
     buffer: Uint8Array,

@@ -17,7 +17,7 @@ export interface ConnectionOrigin {
   /** Called when the handshake is complete. Must not throw. */
   readonly start: (connection: ConnectionDriver) => QuicHandlers;
   readonly onToken?: ((token: Uint8Array) => void) | undefined;
-  /** The client's part; left out for connections that this endpoint has dialled. */
+  /** The client's part; `undefined` for connections that this endpoint has dialled. */
   readonly client?:
     | {
         readonly isValidated: boolean;

@@ -8,7 +8,7 @@ import {
 import { TransmitQueue } from '../../net/sockets/transmit-queue.ts';
 import type { PacketObfuscation } from './obfuscation.ts';
 
-/** Batches of all connections queued for the socket, obfuscated where configured. */
+/** Batches of all connections queued for the socket, obfuscated if configured. */
 export class OutgoingBatches {
   readonly #queue: TransmitQueue;
   readonly #obfuscation: PacketObfuscation | undefined;

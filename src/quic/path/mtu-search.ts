@@ -61,7 +61,7 @@ export class MtuSearch {
     return this.#current;
   }
 
-  /** When the next search starts; Infinity if none is scheduled. */
+  /** Time at which the next search starts; Infinity if none is scheduled. */
   get timeout(): number {
     return this.#searchAt;
   }

@@ -91,7 +91,7 @@ export class Path<Address> {
     return this.#isValidating;
   }
 
-  /** When to call `onTimeout`; Infinity for never. */
+  /** Time at which to call `onTimeout`; Infinity for never. */
   get timeout(): number {
     return Math.min(this.#deadline, this.#resendAt);
   }

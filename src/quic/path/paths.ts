@@ -53,7 +53,7 @@ export class Paths<Address> {
     return this.#paths;
   }
 
-  /** When to call `onTimeout`; Infinity for never. */
+  /** Time at which to call `onTimeout`; Infinity for never. */
   get timeout(): number {
     let earliest = Infinity;
     for (const path of this.#paths) earliest = Math.min(earliest, path.timeout);

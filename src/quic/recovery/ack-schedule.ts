@@ -30,7 +30,7 @@ export class AckSchedule implements DeliveryListener {
     this.#maxAckDelay = maxAckDelay;
   }
 
-  /** When an ACK frame has to be sent; Infinity for none. */
+  /** Time at which an ACK frame has to be sent; Infinity for none. */
   get deadline(): number {
     return this.#deadline;
   }

@@ -46,7 +46,7 @@ export class LossDetection {
   #peerCompletedAddressValidation: boolean;
   #isAmplificationLimited = false;
   #timeout = Infinity;
-  /** When the last packet was sent since the timer was set; `timeout` sets it once for a batch. */
+  /** Time at which the last packet was sent since the timer was set; `timeout` sets it once for a batch. */
   #sentAt: number | undefined;
 
   /** The ACK frame that is being processed. */
@@ -81,7 +81,7 @@ export class LossDetection {
     return this.#shared.ecn;
   }
 
-  /** When `onTimeout` must be called; Infinity for never. */
+  /** Time at which `onTimeout` must be called; Infinity for never. */
   get timeout(): number {
     if (this.#sentAt !== undefined) this.#setLossDetectionTimer(this.#sentAt);
     return this.#timeout;

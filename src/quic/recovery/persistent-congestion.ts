@@ -9,7 +9,7 @@ const THRESHOLD = 3;
  * packets that were sent over three probe timeouts. Losses are reported in the order of sending.
  */
 export class PersistentCongestion {
-  /** When the first packet of the current run of losses was sent. */
+  /** Time at which the first packet of the current run of losses was sent. */
   #start = Infinity;
   /** The longest run since the last check, in milliseconds. */
   #longest = 0;

@@ -61,7 +61,7 @@ export class ClientAdmission implements Disposable {
   readonly #used = new UsedTokens();
 
   /**
-   * @param negotiatesVersion false where datagrams are obfuscated: random bytes look like packets of an unknown
+   * @param negotiatesVersion false if datagrams are obfuscated: random bytes look like packets of an unknown
    *   version there, and a response would reveal that there is a QUIC server.
    */
   constructor(random: RandomSource, negotiatesVersion = true) {

@@ -13,7 +13,7 @@ import {
  */
 export class UnauthenticatedClients<Client> {
   readonly #shares = new Shares<Client, string>();
-  /** When each client appeared, in milliseconds. */
+  /** Time at which each client appeared, in milliseconds. */
   readonly #since = new Map<Client, number>();
 
   get count(): number {
