@@ -49,7 +49,7 @@ export class Drain {
     this.#deps = deps;
   }
 
-  /** When the drain began, in Unix milliseconds; `undefined` while clients are accepted. */
+  /** Time at which the drain began, in Unix milliseconds; `undefined` while clients are accepted. */
   get since(): number | undefined {
     return this.#since;
   }

@@ -60,7 +60,7 @@ interface TakenOver {
  * The listeners of one reload: bound before any running resource is changed, and closed again when the reload fails.
  *
  * An address that moves from one inbound to another keeps its socket, so that no client finds the port closed. An old
- * listener is closed before the commit only where its address conflicts with a new one (`0.0.0.0` after `127.0.0.1`,
+ * listener is closed before the commit only if its address conflicts with a new one (`0.0.0.0` after `127.0.0.1`,
  * same port) or its inbound has to be restarted; it is bound again if the reload fails. The same applies to a listener
  * of the API that releases its address. A listener whose live sessions would end with it is never closed: the reload is
  * refused. Devices conflict by their names and routes, which only the kernel can compare.

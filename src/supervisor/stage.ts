@@ -261,7 +261,7 @@ function heldBackLine(
   tag: string,
   { clock, log }: Pick<StageDeps, 'clock' | 'log'>,
 ): (reason: string) => void {
-  /** When a line may be repeated, by its reason; there are as many as errors of accept and epoll. */
+  /** Time at which a line may be repeated, by its reason; there are as many as errors of accept and epoll. */
   const next = new Map<string, number>();
   return (reason) => {
     const now = clock.now();
