@@ -71,7 +71,7 @@ export interface NetstackOptions {
   readonly maxBacklog?: number | undefined;
   /** Handlers of requests; without them, requests are refused. */
   readonly handlers?: NetstackHandlers | undefined;
-  /** Whether segments are paced over the round trip; not where the path stays on this machine. */
+  /** Whether segments are paced over the round trip; not if the path stays on this machine. */
   readonly isPaced: boolean;
   readonly settings: StackSettings;
   readonly trace?: Trace | undefined;

@@ -51,7 +51,7 @@ export interface StackOptions {
   readonly addresses: 'any' | readonly IpEndpoint[];
   /** Broadcast addresses of networks (RFC 922). */
   readonly broadcasts?: readonly IpEndpoint[] | undefined;
-  /** Whether segments are paced over the round trip; not where the path stays on this machine. */
+  /** Whether segments are paced over the round trip; not if the path stays on this machine. */
   readonly isPaced: boolean;
   readonly settings: StackSettings;
   /** The bound of connections that are not established yet, if below `MAX_BACKLOG`. */

@@ -47,7 +47,7 @@ export class UdpFlow implements Keyed, Timed, Ordered {
   readonly isClient: boolean;
   readonly peers = new KnownPeers();
   owner: UdpOwner | undefined;
-  /** When the last datagram was sent or received, in milliseconds. */
+  /** Time at which the last datagram was sent or received, in milliseconds. */
   activeAt: number;
   /** Milliseconds without datagrams after which the association ends; Infinity for never. */
   idle: number;
@@ -136,7 +136,7 @@ export class UdpFlow implements Keyed, Timed, Ordered {
     return this.#queue.size * 2 >= MAX_QUEUED_DATAGRAMS;
   }
 
-  /** When the association expires without another datagram. */
+  /** Time at which the association expires without another datagram. */
   get deadline(): number {
     return this.activeAt + this.idle;
   }

@@ -124,7 +124,7 @@ export class TcpConnection {
     return this.#parts.tcb.sendBuffer.size;
   }
 
-  /** When the last acceptable segment of the peer arrived, in milliseconds. */
+  /** Time at which the last acceptable segment of the peer arrived, in milliseconds. */
   get heardAt(): number {
     return this.#parts.probes.heardAt;
   }

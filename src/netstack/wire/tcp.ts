@@ -54,9 +54,9 @@ export class TcpSegment {
   /** The window field as on the wire: not scaled. */
   window = 0;
   urgent = 0;
-  /** The Maximum Segment Size option; 0 where absent. Only read from and written to SYNs. */
+  /** The Maximum Segment Size option; 0 if absent. Only read from and written to SYNs. */
   mss = 0;
-  /** The Window Scale option, at most 14; -1 where absent. Only read from and written to SYNs. */
+  /** The Window Scale option, at most 14; -1 if absent. Only read from and written to SYNs. */
   windowScale = -1;
   /** Whether the SACK-permitted option is present. Only read from and written to SYNs. */
   sackPermitted = false;

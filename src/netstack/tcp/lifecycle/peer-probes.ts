@@ -35,7 +35,7 @@ export class PeerProbes {
     this.#heardAt = now;
   }
 
-  /** When the last acceptable segment of the peer arrived, in milliseconds. */
+  /** Time at which the last acceptable segment of the peer arrived, in milliseconds. */
   get heardAt(): number {
     return this.#heardAt;
   }

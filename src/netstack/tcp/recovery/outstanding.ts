@@ -60,7 +60,7 @@ export class Outstanding implements SackOwner {
     return this.#sackedBytes;
   }
 
-  /** When the next overtaken segment is lost; `Infinity` if there is none. */
+  /** Time at which the next overtaken segment is lost; `Infinity` if there is none. */
   get lossTime(): number {
     return this.#lossTime;
   }

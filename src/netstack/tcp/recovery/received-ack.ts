@@ -6,7 +6,7 @@ export interface ReceivedAck {
   readonly blocks: Float64Array;
   blockCount: number;
   /**
-   * When the segment was sent whose timestamp is echoed (RFC 7323 §4): the smallest `now` with this
+   * Time at which the segment was sent whose timestamp is echoed (RFC 7323 §4): the smallest `now` with this
    * timestamp, in milliseconds. -1 without the option.
    */
   echo: number;

@@ -17,7 +17,7 @@ export class RecoveryEpisode {
   #resent = 0;
   #firstResentAt = Infinity;
 
-  /** When data was first retransmitted; `Infinity` before. */
+  /** Time at which data was first retransmitted; `Infinity` before. */
   get firstResentAt(): number {
     return this.#firstResentAt;
   }

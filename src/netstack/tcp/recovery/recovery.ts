@@ -30,7 +30,7 @@ export class Recovery {
   #phase: RecoveryPhase = 'open';
   /** The offset whose acknowledgement ends the phase: RecoveryPoint of RFC 6675. */
   #point = -1;
-  /** When data was last sent or acknowledged. */
+  /** Time at which data was last sent or acknowledged. */
   #activeAt = 0;
   #timeout = Infinity;
   #deadline: RecoveryDeadline = 'none';

@@ -52,7 +52,7 @@ export class SendPlan {
   #lastSentAt = -Infinity;
   /** The restart window after an idle time (RFC 5681 §4.1); Infinity while cwnd applies. */
   #restartWindow = Infinity;
-  /** When the pacer permits the data that `next` deferred. */
+  /** Time at which the pacer permits the data that `next` deferred. */
   #paceAt = Infinity;
 
   constructor(
@@ -81,7 +81,7 @@ export class SendPlan {
     return this.#isWindowBlocked;
   }
 
-  /** When the pacer permits more; `Infinity` if it defers nothing. */
+  /** Time at which the pacer permits more; `Infinity` if it defers nothing. */
   get paceAt(): number {
     return this.#paceAt;
   }

@@ -23,7 +23,7 @@ export class SpuriousTimeout {
     this.#sentAt = segments.facts.sentAt(segments.at(0));
   }
 
-  /** When the segment that timed out had been sent. */
+  /** Time at which the segment that timed out had been sent. */
   get sentAt(): number {
     return this.#sentAt;
   }

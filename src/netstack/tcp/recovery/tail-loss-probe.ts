@@ -24,7 +24,7 @@ export class TailLossProbe {
     return this.#end >= 0;
   }
 
-  /** When the last probe was sent. */
+  /** Time at which the last probe was sent. */
   get sentAt(): number {
     return this.#sentAt;
   }
