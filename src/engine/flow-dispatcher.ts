@@ -30,7 +30,7 @@ export interface DispatcherDeps extends Omit<FlowDialerDeps, 'outcomes'> {
 }
 
 /**
- * Serves the requests of inbounds: sniffs where requested, routes, dials, registers the flow, relays it, and
+ * Serves the requests of inbounds: sniffs if requested, routes, dials, registers the flow, relays it, and
  * unregisters it.
  */
 export class FlowDispatcher implements Dispatcher {

@@ -5,7 +5,7 @@ import type { RouteDecision, RouteQuery } from './router/query.ts';
 export interface Exit {
   /** Picks the outbound for the next flow. */
   pick(): OutboundVersion;
-  /** The group of the outbound; left out for a single one. */
+  /** The group of the outbound; `undefined` for a single one. */
   readonly group?: ExitGroup;
 }
 

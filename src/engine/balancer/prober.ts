@@ -15,7 +15,7 @@ export const LEAST_CHECK_MS = 1_000;
 /** The health of a member as its prober knows it. */
 export interface MemberHealth {
   readonly health: Health;
-  /** When the last probe ended, on the clock of the prober; `undefined` before the first. */
+  /** Time at which the last probe ended, on the clock of the prober; `undefined` before the first. */
   readonly probedAt: number | undefined;
   /** The reason why the last probe failed, if it did. */
   readonly error: string | undefined;
@@ -49,9 +49,9 @@ export class Prober {
   #isProbing = false;
   /** The health that a dial has found since the running probe began. */
   #found: Exclude<Health, 'unknown'> | undefined;
-  /** When the next probe begins, if the timer is set. */
+  /** Time at which the next probe begins, if the timer is set. */
   #dueAt = 0;
-  /** When the last probe that a dial has caused began, or will begin. */
+  /** Time at which the last probe that a dial has caused began, or will begin. */
   #checkedAt = -Infinity;
 
   constructor(options: ProberOptions) {

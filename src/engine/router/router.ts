@@ -10,7 +10,7 @@ import { RuleIndex } from './rule-index.ts';
 export interface RouterResources {
   /** Compiled patterns, kept across reloads: see RegexCache. */
   readonly regexes: RegexCache;
-  /** The compiled patterns of the tables; compiled by the router when left out. */
+  /** The compiled patterns of the tables; compiled by the router if `undefined`. */
   readonly compiled?: RegexSet;
   /** The geo lists that the rules name. */
   readonly geo?: GeoData;

@@ -24,7 +24,7 @@ export function normalizeName(name: string): string {
 }
 
 /**
- * Packs the entries of a suffix or full list. Entries that cannot match any name are left out: empty ones, and
+ * Packs the entries of a suffix or full list. Entries that cannot match any name are omitted: empty ones, and
  * ones with a leading dot.
  */
 export function packNames(names: readonly string[]): NameList {
