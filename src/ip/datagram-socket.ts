@@ -11,7 +11,7 @@ export type Ecn = 0 | 1 | 2 | 3;
 export interface Transmit {
   readonly destination: IpEndpoint;
   readonly buffer: Uint8Array;
-  /** Where the bytes begin in `buffer`. */
+  /** Offset in `buffer` at which the bytes begin. */
   readonly offset: number;
   /** Number of bytes in `buffer`. */
   readonly length: number;
@@ -33,7 +33,7 @@ export interface Transmit {
 export interface ReceivedDatagrams {
   readonly peer: IpEndpoint;
   readonly buffer: Uint8Array;
-  /** Where the bytes begin in `buffer`. */
+  /** Offset in `buffer` at which the bytes begin. */
   readonly offset: number;
   /** Number of bytes in `buffer`; 0 is an empty datagram. */
   readonly length: number;
@@ -154,7 +154,7 @@ export interface DatagramSocket {
   /** The features available; `segmentation` becomes false if the first send with it fails. */
   readonly features: DatagramFeatures;
   /**
-   * @param count how many of `transmits` to send; all when left out.
+   * @param count how many of `transmits` to send; by default all.
    * @param sentBytes bytes of the first transmit to skip, as an earlier call returned them.
    */
   send(transmits: readonly Transmit[], count?: number, sentBytes?: number): SendResult;

@@ -15,7 +15,7 @@ export interface IpEndpoint {
   readonly c: number;
   readonly d: number;
   readonly port: number;
-  /** The interface index of a link-local IPv6 address (RFC 4007 §6); 0 where none is needed. */
+  /** The interface index of a link-local IPv6 address (RFC 4007 §6); 0 if none is needed. */
   readonly scope: number;
 }
 

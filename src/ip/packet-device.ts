@@ -14,8 +14,8 @@ export interface DeviceTraits {
   /** UDP packets that hold several datagrams are split by the device (USO). Needs `checksumOffload`. */
   readonly udpSegmentation: boolean;
   /**
-   * Bytes of the largest IP packet with a segment size, in both directions: 65,535 at most, and `mtu`
-   * where nothing is segmented.
+   * Bytes of the largest IP packet with a segment size, in both directions: 65,535 at most, and `mtu` if nothing is
+   * segmented.
    */
   readonly largest: number;
 }
@@ -26,9 +26,9 @@ export interface DeviceTraits {
  */
 export interface InboundPacket {
   readonly buffer: Uint8Array;
-  /** Where the IP header begins in `buffer`. */
+  /** Offset in `buffer` at which the IP header begins. */
   readonly start: number;
-  /** Where the data that the device delivered ends in `buffer`. The length in the IP header may be less. */
+  /** Offset in `buffer` at which the data that the device delivered ends. The length in the IP header may be less. */
   readonly end: number;
   /**
    * The transport checksum needs no check: the packet never left this machine and holds the sum of its

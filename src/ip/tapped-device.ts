@@ -74,7 +74,7 @@ export class TappedDevice implements PacketDevice {
 class TappedOutput implements PacketOutput {
   readonly #output: PacketOutput;
   readonly #tap: PacketTap;
-  /** Where the packet that is being written begins in `buffer`; -1 without one. */
+  /** Offset in `buffer` at which the packet that is being written begins; -1 without one. */
   #at = -1;
 
   constructor(output: PacketOutput, tap: PacketTap) {
