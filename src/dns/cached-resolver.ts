@@ -53,7 +53,7 @@ const recordsOf = (answer: KeptAnswer | undefined): number =>
 /** A failed question, which is not repeated before `expires`. */
 interface KeptFailure {
   readonly error: DialError;
-  /** When the failure expires, on the monotonic clock in milliseconds. */
+  /** Time at which the failure expires, on the monotonic clock in milliseconds. */
   readonly expires: number;
 }
 

@@ -28,7 +28,9 @@ export interface KeptAnswer {
   readonly aliases: readonly string[] | undefined;
   /** Whether the name has no address of any family. */
   readonly absent: boolean;
-  /** When the answer expires, on the monotonic clock in milliseconds; in the past when it must not be reused. */
+  /**
+   * Time at which the answer expires, on the monotonic clock in milliseconds; in the past when it must not be reused.
+   */
   readonly expires: number;
 }
 

@@ -3,7 +3,7 @@ import { ProtocolError } from '../net/errors.ts';
 import { nameEnd, NameReader } from './names.ts';
 import type { AddressRecordType } from './policy.ts';
 
-/** A record of the answer section; records of other types are left out. */
+/** A record of the answer section; records of other types are omitted. */
 export interface AnswerRecord {
   /** The owner as text, see `NameReader`. */
   readonly owner: string;

@@ -14,7 +14,7 @@ export class ServerOrder {
   readonly #servers: readonly Endpoint[];
   readonly #clock: Clock;
   readonly #rotate: boolean;
-  /** When a server that did not respond may be asked first again. */
+  /** Time at which a server that did not respond may be asked first again. */
   readonly #heldUntil = new Map<Endpoint, number>();
   #turn = 0;
 
