@@ -3,7 +3,7 @@ import type { LogFields, LogLevel } from './logger.ts';
 
 /** A line that has passed the filter of its log, before an output has formatted it. */
 export interface WrittenLine {
-  /** When the line was written, in Unix milliseconds with fractions. */
+  /** Time at which the line was written, in Unix milliseconds with fractions. */
   readonly at: number;
   readonly level: LogLevel;
   readonly target: string;
