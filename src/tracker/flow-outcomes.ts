@@ -10,7 +10,7 @@ export interface RuleOutcomes {
    * Flows whose destination was not reached. Clients that left before, and flows of a stopping process, do not count.
    */
   failed: number;
-  /** When the last of these flows began or failed, in milliseconds of the monotonic clock. */
+  /** Time at which the last of these flows began or failed, in milliseconds of the monotonic clock. */
   lastAt: number;
 }
 
@@ -29,7 +29,7 @@ const DEFAULT = -1;
 export class FlowOutcomes {
   blocked = 0;
   failed = 0;
-  /** When the rules took effect, in milliseconds of the monotonic clock. */
+  /** Time at which the rules took effect, in milliseconds of the monotonic clock. */
   since: number;
   /** Failed dials by the tag of the outbound. */
   readonly #failedDials = new Map<string, number>();
@@ -45,7 +45,7 @@ export class FlowOutcomes {
     return this.#failedDials;
   }
 
-  /** Outcomes by the index of the rule, `undefined` for the default route; rules without a flow are left out. */
+  /** Outcomes by the index of the rule, `undefined` for the default route; rules without a flow are omitted. */
   *rules(): Iterable<readonly [rule: number | undefined, outcomes: Readonly<RuleOutcomes>]> {
     for (const [rule, outcomes] of this.#rules) {
       yield [rule === DEFAULT ? undefined : rule, outcomes];

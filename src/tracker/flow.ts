@@ -19,7 +19,7 @@ export interface FlowInfo {
   /** Index of the rule that matched; `undefined` for the default route. */
   readonly rule: number | undefined;
   readonly planeEpoch: number;
-  /** Whether the flow's account is still valid; left out where there are no accounts. */
+  /** Whether the flow's account is still valid; `undefined` if there are no accounts. */
   readonly standing?: { readonly stands: boolean } | undefined;
 }
 
@@ -33,7 +33,7 @@ export interface FlowRegistry {
 export class Flow {
   readonly id: number;
   readonly info: FlowInfo;
-  /** When the flow was registered, in milliseconds of the monotonic clock. */
+  /** Time at which the flow was registered, in milliseconds of the monotonic clock. */
   readonly startedAt: number;
   readonly #kill: () => void;
   readonly #registry: FlowRegistry;

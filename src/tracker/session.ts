@@ -9,16 +9,16 @@ export interface Session {
   readonly source: string | undefined;
   /** Label of the user, set by the first flow of the session. */
   readonly user: string | undefined;
-  /** When the carrier was accepted, in milliseconds of the monotonic clock. */
+  /** Time at which the carrier was accepted, in milliseconds of the monotonic clock. */
   readonly startedAt: number;
   /** The connection that this process opened itself to reach its own inbound, if any. */
   readonly lineage?: Lineage | undefined;
   /**
    * Whether no flow has begun on the session: the first flow of an accepted connection begins even when the process is
-   * stopping. Left out where a session is one of several on a connection, or a connection has many flows.
+   * stopping. `undefined` if a session is one of several on a connection, or a connection has many flows.
    */
   isFresh?: boolean;
-  /** Marks the client as authenticated; called for each request. Left out where this makes no difference. */
+  /** Marks the client as authenticated; called for each request. `undefined` if this makes no difference. */
   authenticated?(): void;
   /** Adds a socket whose wire bytes count for the session, such as a UDP relay socket. */
   attach(wire: WireCounter): void;
