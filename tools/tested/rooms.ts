@@ -155,7 +155,7 @@ export const ROOMS = {
   },
   quic: {
     files: ['quic/{packets,path,recovery,streams}/*.ts'],
-    tests: ['unit/quic/{wire,recovery,streams,pair}/!(*.slow).test.ts'],
+    tests: ['unit/quic/{wire,path,recovery,streams,pair}/!(*.slow).test.ts'],
     branches: 96,
   },
   congestion: {

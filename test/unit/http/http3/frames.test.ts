@@ -2,17 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { ControlReader } from '../../../../src/http/http3/control-stream.ts';
-import {
-  connectionError,
-  Http3Error,
-  Http3ErrorCode,
-  http3ErrorName,
-} from '../../../../src/http/http3/errors.ts';
+import { connectionError, Http3Error, http3ErrorName } from '../../../../src/http/http3/errors.ts';
 import {
   FrameReader,
   frameHead,
   type FrameSink,
-  isHttp2Frame,
   type Payload,
   varintFrame,
 } from '../../../../src/http/http3/frames.ts';
@@ -23,11 +17,7 @@ import {
   Http3RequestReader,
   Http3ResponseReader,
 } from '../../../../src/http/http3/request-stream.ts';
-import {
-  decodeSettings,
-  encodeSettings,
-  ownSettings,
-} from '../../../../src/http/http3/settings.ts';
+import { decodeSettings } from '../../../../src/http/http3/settings.ts';
 import { chunksOf, cuts, nearly } from '../../../support/data/chunks.ts';
 
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex');
@@ -171,11 +161,6 @@ test('a frame of one integer has the length of that integer (RFC 9114 §7.2.6)',
   }
 });
 
-test('the types of HTTP/2 without a counterpart are reserved (RFC 9114 §7.2.8)', () => {
-  const reserved = Array.from({ length: 256 }, (_, type) => type).filter(isHttp2Frame);
-  assert.deepEqual(reserved, [0x02, 0x06, 0x08, 0x09]);
-});
-
 test('a stream that ends within a frame is truncated', () => {
   for (const text of ['00', '40', '0003aabb', '21ff']) {
     assert.equal(framesOf([hex(text)], 'dropped').at(-1), 'truncated');
@@ -188,17 +173,6 @@ test('a type and a length above 2^53 - 1 are read without loss of precision', ()
     'Infinity/Infinity',
     'truncated',
   ]);
-});
-
-test('the settings announce neither a dynamic table nor blocked streams', () => {
-  assert.equal(
-    Buffer.from(encodeSettings(ownSettings('server'))).toString('hex'),
-    '0100068000400007000801',
-  );
-  assert.equal(
-    Buffer.from(encodeSettings(ownSettings('client'))).toString('hex'),
-    '010006800040000700',
-  );
 });
 
 const settingsError = (text: string): string => {
@@ -273,17 +247,6 @@ test('a reader that failed or was released has returned its share of the budget'
       budget.give(BUFFERED_FIELDS_LIMIT);
     }),
   );
-});
-
-test('header blocks of unfinished requests of one connection share a budget', () => {
-  const budget = new FieldBudget(20_000);
-  const [first, second] = [new Http3RequestReader(budget), new Http3RequestReader(budget)];
-  assert.equal(first.feed(hex('01 7fff')), undefined);
-  const error = second.feed(hex('01 7fff'));
-  assert.equal(error?.code, Http3ErrorCode.H3_EXCESSIVE_LOAD);
-  assert.equal(error.scope, 'stream');
-  first.release();
-  assert.equal(new Http3RequestReader(budget).feed(hex('01 7fff')), undefined);
 });
 
 test('a request that waits for its body keeps its share, and an interim response returns it', () => {

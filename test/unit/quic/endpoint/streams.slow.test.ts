@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { QuicStream, StreamFailure } from '../../../../src/quic/contract.ts';
+import type { StreamFailure } from '../../../../src/quic/contract.ts';
 import { STREAM_LINGER } from '../../../../src/quic/limits.ts';
 import { DEFAULT_STREAM_GRANTS } from '../../../../src/quic/streams/streams.ts';
 import { collectAll } from '../../../support/quic/endpoint/collect-stream.ts';
@@ -219,30 +219,3 @@ test('a connection has an open stream until the peer has acknowledged all of it'
   await quic.network.pass(1000);
   assert.deepEqual([near.connection.hasOpenStream, far.connection.hasOpenStream], [false, false]);
 });
-
-for (const { count, what } of [
-  { count: 100, what: 'downloads' },
-  { count: 100, what: 'uploads' },
-  { count: 1000, what: 'downloads' },
-  { count: 1000, what: 'uploads' },
-] as const) {
-  test(`${count} ${what} that nothing reads leave another one its way`, async () => {
-    await using fixture = await connected();
-    const { quic, near, far } = fixture;
-    far.connection.allowStreams(count + 1);
-    const pour = async (): Promise<{ readonly from: QuicStream; readonly to: QuicStream }> => {
-      const { left, right } = await quic.run(openStream(near, far));
-      return what === 'downloads' ? { from: right, to: left } : { from: left, to: right };
-    };
-    const chunk = Buffer.alloc(128 * 1024, 'x');
-    // Its writer waits, as what is not read keeps the rest of it from being sent.
-    for (let i = 0; i < count; i++) (await pour()).from.write(chunk)?.catch(() => undefined);
-    await quic.network.pass(2000);
-    const { from, to } = await pour();
-    const body = Buffer.alloc(4 << 20, 'y');
-    const sent = Promise.resolve(from.write(body)).then(() => from.closeWrite());
-    const received = await quic.run(collectAll(to));
-    assert.equal(received.length, body.length);
-    await quic.run(sent);
-  });
-}

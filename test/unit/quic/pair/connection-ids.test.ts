@@ -108,6 +108,21 @@ test('packets that only probe leave the path in use as it is (RFC 9000 §9.1)', 
   assert.ok(isSameEndpoint(hostile.victim.connection.remote, CLIENT_ADDRESS));
 });
 
+test('what is sent on a path that is not in use measures and counts nothing (RFC 9000 §9.4)', () => {
+  const hostile = new Hostile();
+  const { connection } = hostile.victim;
+  hostile.pair.advance(1000);
+  const { smoothedRtt, inFlight } = connection.statistics();
+  hostile.send(frame(0x1a, [], [1, 2, 3, 4, 5, 6, 7, 8]), { from: NEW_HOST });
+  const answer = hostile.pair.tap.packets.findLast(
+    ({ frames }) => frames[0]?.[0] === 'pathResponse',
+  );
+  assert.equal(connection.statistics().inFlight, inFlight);
+  hostile.pair.advance(400);
+  hostile.send(frame(0x02, [answer?.number ?? -1, 0, 0, 0]));
+  assert.equal(connection.statistics().smoothedRtt, smoothedRtt);
+});
+
 test('of many challenges at once the newest are answered, each once (RFC 9000 §8.2.2)', () => {
   const hostile = new Hostile();
   const data = Array.from({ length: MAX_RESPONSES + 3 }, (_, i) => Buffer.alloc(8, i));

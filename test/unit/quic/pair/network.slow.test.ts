@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { address } from '../../../support/quic/pair.ts';
 import { pattern } from '../../../support/quic/peer.ts';
 import { ClientNode, ServerNode } from '../../../support/quic/sim.ts';
-import { IDLE, send, type Node } from '../../../support/simnet/node.ts';
+import type { Node } from '../../../support/simnet/node.ts';
 import {
   addressChange,
   blackHole,
@@ -12,7 +12,6 @@ import {
   delay,
   duplication,
   loss,
-  mtu,
 } from '../../../support/simnet/path.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 import { simulate } from '../../../support/simnet/simulation.ts';
@@ -87,11 +86,7 @@ async function transfer({
 }
 
 const SCENARIOS: readonly (readonly [string, Scenario])[] = [
-  ['a clean path', { path: () => [delay(10)] }],
-  ['1 % loss', { path: (random) => [loss(random, 0.01), delay(25)] }],
-  ['10 % loss', { path: (random) => [loss(random, 0.1), delay(25)] }],
   ['10 % loss at 300 ms', { path: (random) => [loss(random, 0.1), delay(150)] }],
-  ['reordering', { path: (random) => [delay(30, 20, random)] }],
   ['duplication', { path: (random) => [duplication(random, 0.3), delay(20)] }],
   ['corruption', { path: (random) => [corruption(random, 0.05), delay(20)] }],
   [
@@ -109,15 +104,7 @@ const SCENARIOS: readonly (readonly [string, Scenario])[] = [
     'a bottleneck with a queue of 20 packets',
     { path: () => [bottleneck(1_250_000, 30_000), delay(20)], back: () => [delay(20)] },
   ],
-  ['an MTU of 1,280', { path: () => [mtu(1252), delay(10)] }],
   ['two seconds without anything', { path: () => [blackHole(300, 2300), delay(20)] }],
-  [
-    'a client that a NAT gives another port',
-    {
-      path: () => [addressChange(250, { host: '192.0.2.1', port: 50_000 }), delay(20)],
-      back: () => [delay(20)],
-    },
-  ],
   [
     'a client that moves to another network',
     {
@@ -128,18 +115,9 @@ const SCENARIOS: readonly (readonly [string, Scenario])[] = [
 ];
 
 for (const [name, scenario] of SCENARIOS) {
-  for (const seed of [1, 2, 3]) {
+  for (const seed of [1, 2]) {
     test(`all bytes arrive over a path with ${name}, seed ${seed}`, async () => {
       await transfer({ ...scenario, seed });
     });
   }
 }
-
-test('all bytes arrive over a path whose MTU falls to 1,280 in the middle (RFC 8899 §4.3)', async () => {
-  const falling: Node = {
-    name: 'falling MTU',
-    process: (datagram, now) =>
-      datagram && (now <= 300 || datagram.data.length <= 1252) ? send(datagram) : IDLE,
-  };
-  await transfer({ path: () => [falling, delay(20)], back: () => [delay(20)], bytes: 2_000_000 });
-});

@@ -72,7 +72,8 @@ test('probes repeat the oldest data, at intervals that double (RFC 9002 §6.2)',
 function acknowledgedClient(): Pair {
   const pair = new Pair({ watch: 'opened', client: { handshakeTimeout: 60_000 } });
   pair.passes = () => false;
-  pair.flush();
+  // It has repeated the packet once.
+  pair.advance(1000);
   const [first] = eliciting(pair, Space.INITIAL);
   assert.ok(first);
   const keyId = Buffer.from(first.to, 'hex');
@@ -97,9 +98,9 @@ test('a client probes with nothing in flight until the server has its address (R
   pair.advance(3000);
   const probes = eliciting(pair, Space.INITIAL).slice(before);
   assert.equal(probes[0]?.frames[0]?.[0], 'ping');
-  // The round trip was 50 ms; an acknowledged Initial packet does not end the backoff.
+  // An acknowledged Initial packet does not end the backoff: the round trip was 51 ms.
   const times = [...new Set(probes.map(({ sentAt }) => sentAt - start))];
-  assert.deepEqual(times.slice(0, 4), [150, 450, 1050, 2250]);
+  assert.deepEqual(times.slice(0, 3), [6 * 51, 18 * 51, 42 * 51]);
 });
 
 test('a client with Handshake keys probes with a Handshake packet (RFC 9002 §6.2.2.1)', () => {
@@ -119,12 +120,29 @@ test('a client with Handshake keys probes with a Handshake packet (RFC 9002 §6.
   pair.connect();
 });
 
+test('discarded keys end the backoff, and data waits for the handshake to be confirmed (RFC 9002 §6.2.1, §6.2.2)', () => {
+  const pair = new Pair({ delay: 50, watch: 'opened', client: { handshakeTimeout: 60_000 } });
+  // The first flight is lost, which doubles the timeout.
+  pair.passes = () => pair.now > 1500;
+  pair.run(() => pair.client.connection.state === 'established');
+  pair.flying.length = 0;
+  pair.passes = (_, towards) => towards === 'client';
+  pair.client.send(pair.client.connection.openStream(true) ?? -1, 10);
+  pair.advance(4000);
+  const times = [...new Set(eliciting(pair, Space.HANDSHAKE).map(({ sentAt }) => sentAt))];
+  const gaps = times.slice(1).map((at, i) => at - (times[i] ?? 0));
+  assert.deepEqual(gaps.slice(0, 3), [300, 600, 1200], 'three round trips without variation');
+  assert.equal(new Set(eliciting(pair).map(({ sentAt }) => sentAt)).size, 1);
+});
+
 test('a server at its amplification limit does not count timeouts (RFC 9002 §6.2.2.1)', () => {
   const patient = { handshakeTimeout: 60_000, idleTimeout: 0 };
   const pair = new Pair({ delay: 10, watch: 'opened', client: patient, server: patient });
-  let isFirst = true;
-  pair.passes = (_, towards) => towards === 'server' && isFirst && !(isFirst = false);
-  pair.advance(8000);
+  pair.passes = (_, towards) => towards === 'server' && pair.now < 1010;
+  pair.advance(20_000);
+  const sent = pair.sent.filter(({ towards }) => towards === 'client');
+  const bytes = sent.reduce((sum, { size }) => sum + size, 0);
+  assert.ok(bytes > 2 * 2400 && bytes <= 3 * 2400, `${bytes} bytes`);
   const probes = pair.server.trace.filter(({ kind }) => kind === 'probe').length;
   assert.ok(probes <= 2, `${probes} probe timeouts`);
   pair.passes = () => true;
@@ -148,6 +166,32 @@ test('the window collapses after three probe timeouts without anything (RFC 9002
     const { window, datagramSize } = pair.client.connection.statistics();
     assert.equal(window < 5 * datagramSize, isPersistent, `${window} after ${silence} ms`);
   }
+});
+
+test('losses over three probe timeouts, and no fewer, begin the round trip anew (RFC 9002 §7.6.2)', () => {
+  for (let silence = 40; silence < 400; silence += 20) {
+    const pair = quietPair({ client: { congestion: 'newreno' } });
+    const { connection } = pair.client;
+    const id = connection.openStream(true) ?? -1;
+    pair.passes = (_, towards) => towards === 'client';
+    for (let ms = 0; ms < silence; ms += 10) {
+      connection.write(id, Buffer.alloc(100));
+      pair.advance(10);
+    }
+    // With another round trip the least one shows whether it was taken anew.
+    pair.delay = 30;
+    pair.passes = () => true;
+    connection.write(id, Buffer.alloc(100));
+    pair.advance(1000);
+  }
+});
+
+test('what was lost before the first round trip was known is no persistent congestion (RFC 9002 §7.6.2)', () => {
+  const pair = new Pair({ delay: 10, watch: 'judged', client: { congestion: 'newreno' } });
+  pair.passes = () => pair.now > 5000;
+  pair.run(() => pair.client.connection.statistics().packetsLost > 0);
+  const { window } = pair.client.connection.statistics();
+  assert.ok(window > 4 * 1200, `${window} bytes`);
 });
 
 test('lost probes of the MTU are no congestion (RFC 9000 §14.4)', () => {
@@ -210,6 +254,13 @@ test('an acknowledgement of a number that was skipped closes a connection (RFC 9
   assert.equal(hostile.code, undefined);
   const newest = numbers().at(-1) ?? 0;
   const skipped = (numbers()[gap()] ?? 0) - 1;
+  // It does not bring the packet before it nearer to the threshold of three packets (RFC 9002 §6.1.1).
+  const lost = (): number => victim.connection.statistics().packetsLost;
+  assert.ok(newest >= skipped + 3 && lost() === 0);
+  hostile.send(frame(0x02, [skipped + 2, 0, 1, 0, 2, skipped - 2]));
+  assert.equal(lost(), 0);
+  hostile.send(frame(0x02, [skipped + 3, 0, 0, 0]));
+  assert.equal(lost(), 1);
   hostile.send(frame(0x02, [newest, 0, 0, newest - skipped - 1]));
   assert.equal(hostile.code, undefined, 'what came after it');
   hostile.send(frame(0x02, [newest, 0, 0, newest - skipped]));
@@ -232,6 +283,14 @@ test('acknowledgements have a bounded number of ranges, and forget what the peer
     `ackRange ${first - 2 * (MAX_ACK_RANGES - 1)} ${first - 2 * (MAX_ACK_RANGES - 1)}`,
   );
   // One that would be the oldest is not taken.
+  hostile.forger.skip(-2 * (MAX_ACK_RANGES + 5));
+  hostile.send(frame(0x01));
+  const again = hostile.take('ackRange');
+  assert.deepEqual(
+    [again[0], again.length, again.at(-1)],
+    [ranges[0], ranges.length, ranges.at(-1)],
+  );
+  hostile.forger.skip(2 * (MAX_ACK_RANGES + 5) - 1);
   const { packets } = hostile.pair.tap;
   const newest = packets.findLast(({ from }) => from === 'server')?.number ?? -1;
   hostile.forger.skip(5);
@@ -296,3 +355,27 @@ for (const [name, more, goesOn] of [
     if (goesOn && more[2] > 0) assert.ok(victim.connection.statistics().window < window);
   });
 }
+
+test('an acknowledgement that comes late, without counts, ends no marks (RFC 9000 §13.4.2.1)', () => {
+  const hostile = new Hostile('client', { server: { ecn: true } });
+  const { pair, victim } = hostile;
+  const marks: number[] = [];
+  pair.passes = ({ ecn }) => {
+    marks.push(ecn);
+    return false;
+  };
+  const id = victim.connection.openStream(false) ?? -1;
+  victim.send(id, 3000, 1000, false);
+  pair.flush();
+  const { packets } = pair.tap;
+  const newest = packets.findLast(({ from }) => from === 'server')?.number ?? -1;
+  const [, , ect0 = 0] = packets
+    .filter(({ from, space }) => from === 'client' && space === Space.APPLICATION)
+    .flatMap(({ frames }) => frames)
+    .findLast(([kind]) => kind === 'ackEnd') as unknown as readonly number[];
+  hostile.send(frame(0x03, [newest, 0, 0, 0, ect0 + 1, 0, 0]));
+  hostile.send(frame(0x02, [newest - 1, 0, 0, 0]));
+  victim.send(id, 1000, 1000, false);
+  pair.flush();
+  assert.equal(marks.at(-1), 2);
+});

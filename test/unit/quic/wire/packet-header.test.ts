@@ -35,15 +35,8 @@ test('long headers survive, and packets of one datagram follow each other', () =
         const token = type === PacketType.INITIAL ? given : new Uint8Array(0);
         const bytes = new Uint8Array(3000);
         const start = 3;
-        const numberAt = writeLongHeader(
-          bytes,
-          start,
-          type,
-          numberSize,
-          destination,
-          source,
-          token,
-        );
+        const ids = [destination, source] as const;
+        const numberAt = writeLongHeader(bytes, start, type, numberSize, ...ids, token);
         assert.equal(
           numberAt - start,
           longHeaderSize(type, destination.length, source.length, token.length),
