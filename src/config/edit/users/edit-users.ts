@@ -123,8 +123,8 @@ export interface EditedUsers {
 }
 
 /**
- * | UserError} when nothing is to be changed|Adds a user at the end of the list of an inbound.| UserError} when nothing
- * is to be changed
+ * Adds a user at the end of the list of an inbound.
+ * @throws {ConfigError | UserError} when nothing is to be changed
  */
 export function addUser(source: SourceText, user: NewUser): EditedUsers {
   const open = openInbound(new ConfigInbounds(source), user.inbound);
