@@ -124,7 +124,7 @@ export class Authenticator implements AcceptedAccounts {
     this.#password = password === undefined ? undefined : secretOf(password, '');
   }
 
-  /** Creates the authenticator in steps, since there may be any number of users. */
+  /** Creates the authenticator in steps, since the number of users is unlimited. */
   static *of(credentials: Hysteria2Credentials): Steps<Authenticator> {
     if ('password' in credentials) return new Authenticator(credentials.password);
     const made = new Authenticator(undefined);

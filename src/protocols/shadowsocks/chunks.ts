@@ -65,7 +65,7 @@ interface SealedPayload {
 
 const NOTHING = new Uint8Array(0);
 
-/** Opens the chunks of one stream, however they are split. Holds at most one chunk. */
+/** Opens the chunks of one stream, whatever the boundaries of received pieces. Holds at most one chunk. */
 export class ChunkOpener implements Disposable {
   readonly #opener: Opener;
   readonly #nonce: NonceCounter;

@@ -16,8 +16,8 @@ const TAIL = 4;
 const HEAD_LIMIT = 1 + 1 + 255 + 2 + TAIL;
 
 /**
- * The longest datagram that is sent. v2ray ends a whole association for a longer datagram; no network path carries one
- * unfragmented, so it is dropped instead.
+ * Maximum length of a sent datagram in bytes. v2ray ends a whole association for a longer datagram; no network path
+ * carries one unfragmented, so it is dropped instead.
  */
 export const MAX_DATA = 8192;
 

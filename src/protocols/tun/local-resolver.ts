@@ -27,7 +27,7 @@ export interface LocalClients {
   readonly onConnection: (source: Endpoint, local: Endpoint, link: ByteLink) => Promise<void>;
   /** Serves an association. Never rejects. */
   readonly onAssociation: (source: Endpoint, link: PacketLink) => Promise<void>;
-  /** Called when the service could not be bound at an address. @param reason in words. */
+  /** Called when the service could not be bound at an address. @param reason the reason as text. */
   readonly onUnbound: (where: string, reason: string) => void;
 }
 

@@ -15,7 +15,7 @@ export class UsersByKey implements AcceptedAccounts {
 
   private constructor() {}
 
-  /** Creates the table in steps, since there may be any number of users. */
+  /** Creates the table in steps, since the number of users is unlimited. */
   static *of<User>(
     users: readonly User[],
     keyOf: (user: User) => Uint8Array,

@@ -38,7 +38,7 @@ export interface PayloadDecoder extends Disposable {
 const NOTHING = new Uint8Array(0);
 
 /**
- * Opens the chunks of one direction of a body, however they are split. Holds at most one chunk of
+ * Opens the chunks of one direction of a body, whatever the boundaries of received pieces. Holds at most one chunk of
  * 64 KiB.
  */
 export class BodyOpener implements PayloadDecoder {

@@ -34,7 +34,7 @@ export function sealResponse(
   return Buffer.concat([sealLength(box, header.length), sealHeader(box, header)]);
 }
 
-/** Reads a response, however it is split: its header, then its body. */
+/** Reads a response, whatever the boundaries of received pieces: its header, then its body. */
 export class ResponseDecoder implements PayloadDecoder {
   readonly #answer: number;
   readonly #secrets: ResponseSecrets;
