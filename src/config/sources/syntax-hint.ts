@@ -6,7 +6,7 @@ const TRUTH = /^(?:true|false|yes|no|on|off)\b/i;
 const PAIR = /^[\w."'-]+\s*([:=]?)(.*)/s;
 
 /**
- * Returns a hint for the commonest mistakes of syntax, from the line of the error; no hint quotes its text, which may
+ * Returns a hint for the most common syntax errors, from the line of the error; no hint quotes its text, which may
  * be a secret.
  * @param error of the parser, with the place at which it failed
  */
