@@ -85,7 +85,7 @@ export abstract class PulledLink {
     return this.writeEnded || this.writeError !== undefined;
   }
 
-  /** Whether both directions are over, and `closed` has resolved. */
+  /** Whether both directions have ended, and `closed` has resolved. */
   protected get isOver(): boolean {
     return this.#isOver;
   }

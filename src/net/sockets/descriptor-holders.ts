@@ -16,7 +16,7 @@ const MARGIN = 2;
 
 /**
  * The descriptors that the clients of all inbounds hold, by source. Once no more can be opened, the newest holder of
- * the source with the most descriptors is evicted for others, since older ones are likelier in use. A source never
+ * the source with the most descriptors is evicted for others, since older ones are more likely in use. A source never
  * evicts its own, so nothing is closed where there is only one.
  */
 export class DescriptorHolders {

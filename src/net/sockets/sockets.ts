@@ -98,7 +98,7 @@ export interface TunEvents {
   readonly onManyRoutes: (most: number) => void;
   /**
    * Called when a change of the device could not be undone yet.
-   * @param reason in words; reported once.
+   * @param reason the reason as text; reported once.
    */
   readonly onUnrestored: (device: string, reason: string) => void;
 }

@@ -4,7 +4,7 @@ export interface HalfOwner {
   readonly closed: Promise<Error | undefined>;
   /** Whether the peer's end of stream has been read. */
   readonly inputEnded: boolean;
-  /** Ends both halves, since the connection is over. */
+  /** Ends both halves, since the connection has ended. */
   fail(error: Error): void;
   /** Records the failure of the connection: `fail` follows once data received before has been read. */
   peerFailed(error: Error): void;
