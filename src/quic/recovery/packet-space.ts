@@ -60,7 +60,7 @@ export class PacketSpace implements ProbedSpace {
 
   /** largest_acked_packet (RFC 9002 §A.3); -1 for none. */
   largestAckedPacket = -1;
-  /** loss_time: when the next packet is to be declared lost; Infinity for none. */
+  /** loss_time: the time at which the next packet is declared lost; Infinity for none. */
   lossTime = Infinity;
   /** Probes to send, even if the congestion window is full (§6.2.4). */
   probes = 0;

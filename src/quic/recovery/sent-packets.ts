@@ -44,7 +44,7 @@ export class SentPackets {
   #base = 0;
   #next = 0;
 
-  /** The oldest packet that is still of interest; `next` when there is none. */
+  /** The oldest packet that is still tracked; `next` when there is none. */
   get base(): number {
     return this.#base;
   }

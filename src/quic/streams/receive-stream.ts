@@ -78,7 +78,7 @@ export class ReceiveStream {
     return this.#state === 'data-received' || this.#data.readable > 0;
   }
 
-  /** Whether the receiving part is over: the application has read the end, or has stopped reading. */
+  /** Whether the receiving part has ended: the application has read the end, or has stopped reading. */
   get isDone(): boolean {
     if (this.#state === 'data-read' || this.#state === 'reset-read') return true;
     return this.#stopCode !== undefined && this.#finalSize >= 0;

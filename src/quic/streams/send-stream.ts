@@ -88,7 +88,7 @@ export class SendStream implements DeliveryListener {
     return (this.#state === 'ready' || this.#state === 'sending') && !this.#isFinished;
   }
 
-  /** Whether the sending part is over: all data was acknowledged, or the reset was. */
+  /** Whether the sending part has ended: all data was acknowledged, or the reset was. */
   get isDone(): boolean {
     return this.#state === 'data-acknowledged' || this.#reset?.isDelivered === true;
   }
@@ -157,7 +157,7 @@ export class SendStream implements DeliveryListener {
     if (this.isOpen) this.#isFinished = true;
   }
 
-  /** Drops queued data and requests RESET_STREAM. Returns false when the sending part is over or already reset. */
+  /** Drops queued data and requests RESET_STREAM. Returns false if the sending part has ended or is already reset. */
   reset(code: number): boolean {
     if (this.isDone || this.#state === 'reset-sent') return false;
     this.#state = 'reset-sent';
