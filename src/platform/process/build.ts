@@ -9,6 +9,6 @@ export interface Build {
 /** Number of hash digits by which a commit is named. */
 export const COMMIT_DIGITS = 12;
 
-/** Returns a build in words: `2f3c9234d0aa of 2026-11-28`. */
+/** Returns a build as text: `2f3c9234d0aa of 2026-11-28`. */
 export const buildText = ({ commit, date }: Build): string =>
   date === null ? commit : `${commit} of ${date}`;

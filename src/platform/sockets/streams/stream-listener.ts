@@ -37,7 +37,7 @@ const HELD_BACK_MS = 20;
  * those queued behind them in the kernel are examined.
  */
 const PATIENCE_MS = 1_000;
-/** Free descriptors above which a shortage is over; fewer may be free only for a moment. */
+/** Number of free descriptors above which a shortage has ended; fewer may be free only for a moment. */
 const ENOUGH = 16;
 /** Errors of accept4(2) that are temporary, until other descriptors are closed. */
 const EXHAUSTED: ReadonlySet<number> = new Set([EMFILE, ENFILE, ENOBUFS, ENOMEM]);
@@ -49,7 +49,7 @@ export interface StreamListenerOptions {
    * holds more. Returns false when there is none.
    */
   readonly makeRoom?: ((remote: SocketAddress | undefined) => boolean) | undefined;
-  /** Called when accepting pauses for lack of descriptors; connections wait in the kernel. */
+  /** Called when accepting pauses because no descriptor is free; connections wait in the kernel. */
   readonly onHeldBack?: ((reason: string) => void) | undefined;
 }
 

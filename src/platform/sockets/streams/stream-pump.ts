@@ -50,7 +50,7 @@ export class StreamPump implements Resumable {
   #pipe: Pipe | undefined;
   /** Number of bytes in the pipe. */
   #held = 0;
-  /** Whether splicing from the source is over: the rest, including the end, is received by recv. */
+  /** Whether splicing from the source has ended: the rest, including the end, is received by recv. */
   #spliced = false;
   /** The error number of the source, met while bytes were in the pipe. */
   #error = 0;
