@@ -33,7 +33,7 @@ export interface Dial<Link> {
   /** Called when the link was opened. */
   opened(link: Link): void;
   readonly close: (link: Link) => void;
-  /** Called when the dial is over, with or without a link. @returns a promise if that has to be awaited. */
+  /** Called when the dial has ended, with or without a link. @returns a promise if that has to be awaited. */
   end(): Promise<void> | undefined;
 }
 
@@ -157,7 +157,7 @@ class FlowPlace implements DescriptorHolder {
     this.#limit = undefined;
   }
 
-  /** Called when the flow is over. A link whose reset waits for a slow peer keeps its descriptor until then. */
+  /** Called when the flow has ended. A link whose reset waits for a slow peer keeps its descriptor until then. */
   release(): void {
     if (this.#link) void this.#link.closed.then(() => descriptorHolders.delete(this));
     else descriptorHolders.delete(this);

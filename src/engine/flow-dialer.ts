@@ -76,7 +76,7 @@ export class FlowDialer {
     this.#refusesNew = true;
   }
 
-  /** Aborts every pending dial as well, since the grace period of a stop is over. */
+  /** Aborts every pending dial as well, since the grace period of a stop has expired. */
   stop(): void {
     this.#refusesNew = true;
     this.#stopping.abort(stopping());

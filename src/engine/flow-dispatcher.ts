@@ -50,7 +50,7 @@ export class FlowDispatcher implements Dispatcher {
     this.#dialer.refuseNew();
   }
 
-  /** Aborts every pending dial, since the grace period of a stop is over. */
+  /** Aborts every pending dial, since the grace period of a stop has expired. */
   stop(): void {
     this.#dialer.stop();
   }

@@ -61,7 +61,7 @@ export class Router {
 
   /**
    * Whether a sniffed name could change the decision: the destination is an IP address, no name is known, and a rule
-   * before the deciding one fails only for lack of a name.
+   * before the deciding one does not match only because the name is missing.
    */
   needsDomain(query: RouteQuery): boolean {
     if (query.sniffed !== undefined || ipVersion(query.host) === 0) return false;

@@ -19,7 +19,7 @@ type Part = 'method' | 'before-target' | 'target' | 'before-version' | 'version'
 
 /**
  * Finds the host of an HTTP/1 request (RFC 9112 §3.2): that of a target in absolute form, otherwise that of
- * the Host field. The sniffer keeps its position, so that each byte is examined once, however they are chunked.
+ * the Host field. The sniffer keeps its position, so that each byte is examined once, whatever the chunk boundaries.
  *
  * Methods must have the form of the registered ones (capital letters and hyphens; they are case-sensitive,
  * RFC 9110 §9.1), so that other protocols, which begin with small letters, are recognised at once. A target

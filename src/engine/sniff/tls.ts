@@ -16,7 +16,7 @@ const HOST_NAME = 0;
 
 /**
  * Finds the server name of a TLS ClientHello (RFC 8446 §4.1.2, RFC 6066 §3) as soon as its extension has
- * arrived. The sniffer keeps its position, so that each byte is examined once, however they are chunked.
+ * arrived. The sniffer keeps its position, so that each byte is examined once, whatever the chunk boundaries.
  */
 export class TlsSniffer implements Sniffer {
   /** The handshake bytes of all records so far, the last one perhaps incomplete. */
