@@ -12,7 +12,7 @@ export type PacketTap = (direction: PacketDirection, packet: Uint8Array) => void
 
 /** A factory of taps for the packets of several devices. */
 export interface PacketTaps {
-  /** @param name of the device, for people */
+  /** @param name the name of the device in the capture */
   tap(name: string): PacketTap;
 }
 
