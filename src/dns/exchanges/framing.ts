@@ -12,7 +12,7 @@ export function frame(message: Uint8Array): Buffer {
   return framed;
 }
 
-/** Reads the messages of a stream one at a time, however they are split into chunks. */
+/** Reads the messages of a stream one at a time, whatever the chunk boundaries. */
 export class FramedMessageReader {
   readonly #reader: BoundedReader;
 

@@ -133,7 +133,7 @@ export class Http1Link {
   }
 }
 
-/** Reads one response, however it is split into chunks. */
+/** Reads one response, whatever its chunk boundaries. */
 class ResponseReader {
   readonly #onHead: () => void;
   #scanner = new HeadScanner(HEAD_LIMIT, startsResponse);

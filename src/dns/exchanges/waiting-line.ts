@@ -1,7 +1,7 @@
 import { abortedDial } from '../../net/errors.ts';
 import { unlessAborted } from '../../net/time/unless-aborted.ts';
 
-/** A queue of questions that wait until a connection can accept another one, first come first served. */
+/** A queue of questions that wait until a connection can accept another one, in FIFO order. */
 export class WaitingLine {
   readonly #waiting = new Set<PromiseWithResolvers<void>>();
 
