@@ -1,5 +1,5 @@
 /*
- * Numbers for people, on terminals and on pages: this file imports nothing, so that both can load it.
+ * Numbers in a human-readable form, for terminals and web pages: this file imports nothing, so that both can load it.
  */
 
 const UNITS = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
