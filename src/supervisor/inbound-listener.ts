@@ -14,7 +14,7 @@ export interface ReopenableListener {
   reopen(): Promise<void>;
 }
 
-/** A bound listener of an inbound, however its sessions are held. */
+/** A bound listener of an inbound, regardless of how its sessions are held. */
 export interface InboundListener extends ReopenableListener {
   readonly spec: ListenSpec;
   readonly means: ListenMeans;
