@@ -5,6 +5,7 @@ import { open } from '../support/data/address.ts';
 import { readAll } from '../support/read.ts';
 import type { ApiClient } from './api-client.ts';
 import { serve, type Carrier } from './api-harness.ts';
+import { CODE_POINT } from '../support/data/code-point.ts';
 
 const line = fc.constantFrom(
   'GET /v1/health HTTP/1.1',
@@ -40,7 +41,7 @@ const shaped = fc
   .array(
     fc.oneof(
       { weight: 6, arbitrary: line },
-      fc.string({ unit: 'binary', maxLength: 40, size: 'max' }),
+      fc.string({ unit: CODE_POINT, maxLength: 40, size: 'max' }),
     ),
     {
       maxLength: 30,

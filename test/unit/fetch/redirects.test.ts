@@ -4,11 +4,12 @@ import * as fc from 'fast-check';
 import { FetchError } from '../../../src/fetch/contract.ts';
 import { firstHop, nextHop } from '../../../src/fetch/redirects.ts';
 import { toDialTimes } from '../../../src/net/dial-steps.ts';
+import { CODE_POINT } from '../../support/data/code-point.ts';
 
 const start = firstHop('https://u:p@a.example/x', { 'X-Token': 't' }, { 'user-agent': 'me' });
 
 const locations = fc.oneof(
-  fc.string({ unit: 'binary' }),
+  fc.string({ unit: CODE_POINT }),
   fc.webUrl({ withFragments: true, withQueryParameters: true }),
   fc.constantFrom(
     '//',

@@ -8,6 +8,7 @@ import { FAMILIES } from '../../../src/metrics/families.ts';
 import { labelValue } from '../../../src/metrics/label-value.ts';
 import { fullStatus } from '../../support/metrics/full-status.ts';
 import { parseExposition } from '../../support/metrics/parse-exposition.ts';
+import { CODE_POINT } from '../../support/data/code-point.ts';
 
 const FORMATS = ['prometheus', 'openmetrics'] as const;
 
@@ -112,7 +113,7 @@ describe('the metrics of a status', () => {
 
   test('are valid whatever the names in a configuration are', () => {
     const name = fc.oneof(
-      fc.string({ unit: 'binary', maxLength: 200, size: 'max' }),
+      fc.string({ unit: CODE_POINT, maxLength: 200, size: 'max' }),
       fc.constantFrom('"', '\\', '\n', '\\n', '}', '\u202e', '\ud800', 'x'.repeat(129), '# EOF'),
     );
     const tags = fc.uniqueArray(name, { maxLength: 8 });

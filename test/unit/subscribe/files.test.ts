@@ -15,6 +15,7 @@ import { readState, stateText } from '../../../src/subscribe/files/state-file.ts
 import { readStored, writeStored } from '../../../src/subscribe/files/stored-file.ts';
 import { markerLine, parseMarker } from '../../../src/subscribe/nodes/marker.ts';
 import { scratch } from '../../support/process/weir.ts';
+import { CODE_POINT } from '../../support/data/code-point.ts';
 
 const FULL = {
   name: 'home',
@@ -138,7 +139,7 @@ describe('the state', () => {
 test('a marker is read as it was written, and nothing else is one', () => {
   fc.assert(
     fc.property(
-      fc.string({ unit: 'binary' }),
+      fc.string({ unit: CODE_POINT }),
       fc.option(fc.constant('2026-01-01'), { nil: undefined }),
       (there, goneSince) => {
         const marker = { source: 'home', goneSince, there };

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { isInformation } from '../../../src/import/values/information.ts';
 import { isPlaceholder } from '../../../src/subscribe/answer/placeholder.ts';
+import { CODE_POINT } from '../../support/data/code-point.ts';
 
 describe('entries that are no servers', () => {
   for (const name of [
@@ -62,7 +63,7 @@ describe('entries that are no servers', () => {
 
   test('any name is either, in bounded time', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary', maxLength: 400, size: 'max' }), (name) => {
+      fc.property(fc.string({ unit: CODE_POINT, maxLength: 400, size: 'max' }), (name) => {
         assert.equal(typeof isInformation(name), 'boolean');
       }),
     );

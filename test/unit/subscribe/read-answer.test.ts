@@ -7,6 +7,7 @@ import { RefusedAnswerError } from '../../../src/subscribe/errors.ts';
 import { nodeNotes } from '../../../src/subscribe/update/notes.ts';
 import { MOST_NODES } from '../../../src/subscribe/source.ts';
 import { link } from '../../support/subscribe/nodes.ts';
+import { CODE_POINT } from '../../support/data/code-point.ts';
 
 const read = (body: string | Uint8Array) =>
   readAnswer(Buffer.from(body), { fromThisMachine: false });
@@ -238,7 +239,7 @@ describe('the answer of a source', () => {
         '*a',
         '<html>',
       ),
-      fc.string({ unit: 'binary' }),
+      fc.string({ unit: CODE_POINT }),
     );
     await fc.assert(
       fc.asyncProperty(fc.array(piece, { maxLength: 8 }), async (pieces) => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { KeyReader, type Key } from '../../../src/top/keys.ts';
+import { CODE_POINT } from '../../support/data/code-point.ts';
 
 /** The keys in pieces, after which nothing comes. */
 function keysOf(...pieces: readonly string[]): readonly Key[] {
@@ -61,7 +62,7 @@ test('a sequence without an end is given up after some characters', () => {
 const INPUT = fc.string({
   unit: fc.oneof(
     fc.constantFrom('\x1b', '[', 'O', '1', '5', '~', ';', 'A', 'Z', '\r', '\x03', '\x9b'),
-    fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),
+    fc.string({ unit: CODE_POINT, minLength: 1, maxLength: 1 }),
   ),
   maxLength: 200,
   size: 'max',

@@ -4,11 +4,12 @@ import * as fc from 'fast-check';
 import { parsePickBody } from '../../../../src/api/requests/pick-body.ts';
 import { BadRequest } from '../../../../src/api/http/rejections.ts';
 import { pickOutcome } from '../../../support/api/pick-outcome.ts';
+import { CODE_POINT } from '../../../support/data/code-point.ts';
 
 describe('the body of a pick', () => {
   test('any target survives being written and read', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), fc.boolean(), (target, spaced) => {
+      fc.property(fc.string({ unit: CODE_POINT }), fc.boolean(), (target, spaced) => {
         const text = JSON.stringify({ target }, null, spaced ? 2 : undefined);
         assert.equal(parsePickBody(Buffer.from(text)), target);
       }),

@@ -8,6 +8,7 @@ import { SumsByKey } from '../../../../src/monitor/sums/sums-by-key.ts';
 import { statusOf } from '../../../support/dashboard/context.ts';
 import { fakeMonitor, flowOf, trafficOf } from '../../../support/dashboard/fake-monitor.ts';
 import { uncollected } from '../../../support/process/uncollected.ts';
+import { CODE_POINT } from '../../../support/data/code-point.ts';
 
 /** Sums of a monitor: `sample` has Weir's counters at a time, `list` the flows. */
 function start() {
@@ -223,7 +224,7 @@ test('what has no key is apart, and forgotten keys are in the total', () => {
 
 test('a key of a user names this user alone', () => {
   fc.assert(
-    fc.property(fc.string({ unit: 'binary' }), fc.option(fc.string()), (inbound, user) =>
+    fc.property(fc.string({ unit: CODE_POINT }), fc.option(fc.string()), (inbound, user) =>
       assert.deepEqual(userOfKey(userKey({ inbound, user })), { inbound, user }),
     ),
   );

@@ -10,6 +10,7 @@ import {
   pathMatches,
   splitWsPath,
 } from '../../../../src/transports/ws/handshake.ts';
+import { CODE_POINT } from '../../../support/data/code-point.ts';
 
 test('the key of RFC 6455 §1.3 is accepted with the value there', () => {
   assert.equal(acceptKey('dGhlIHNhbXBsZSBub25jZQ=='), 's3pPLMBiTxaQ9kYGzzhZRbK+xOo=');
@@ -125,7 +126,7 @@ test('early data survives, and is a token of HTTP', () => {
 
 test('any header is early data or none', () => {
   fc.assert(
-    fc.property(fc.string({ unit: 'binary' }), (text) => {
+    fc.property(fc.string({ unit: CODE_POINT }), (text) => {
       const data = decodeEarlyData(text);
       assert.ok(data === undefined || data.length <= text.length);
       splitWsPath(text);

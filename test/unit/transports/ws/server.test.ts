@@ -12,6 +12,7 @@ import { HEAD_BYTES, HEAD_FIELDS } from '../../../../src/transports/ws/upgrade.t
 import { readAll } from '../../../conformance/byte-link.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { chunksOf } from '../../../support/http/http1/fuzz.ts';
+import { CODE_POINT } from '../../../support/data/code-point.ts';
 
 const KEY = 'dGhlIHNhbXBsZSBub25jZQ==';
 const SPEC = { kind: 'ws', path: '/ws', host: 'server.test' } as const;
@@ -314,7 +315,7 @@ test('any bytes of a client end in a response, an upgrade or the end of the conn
   const parts = request().split(/(?<=\r\n|: | )/);
   const piece = fc.oneof(
     fc.constantFrom(...parts, '\r', '\n', '\0', ':', ' ', 'Content-Length: 1\r\n', 'x'),
-    fc.string({ maxLength: 8, unit: 'binary' }),
+    fc.string({ maxLength: 8, unit: CODE_POINT }),
   );
   const edits = fc.array(fc.tuple(fc.nat(parts.length), fc.nat(2), piece), { maxLength: 3 });
   const cuts = fc.array(fc.nat(20), { minLength: 1 });
