@@ -238,13 +238,13 @@ export class Http2Pair {
       if (streamId === 0) known.connectionWindow += increment;
       else known.credits.set(streamId, (known.credits.get(streamId) ?? 0) + increment);
     }
+  }
+
+  #arriveEnd(to: Side, known: Known, { type, flags, streamId, payload }: ParsedFrame): void {
     if ((type === DATA || type === HEADERS) && (flags & Flag.END_STREAM) !== 0) {
       known.heardEnd.add(streamId);
       if (known.ended.has(streamId)) known.open.delete(streamId);
     }
-  }
-
-  #arriveEnd(to: Side, known: Known, { type, streamId, payload }: ParsedFrame): void {
     if (type === RST_STREAM) {
       known.reset.add(streamId);
       known.open.delete(streamId);
