@@ -34,12 +34,15 @@ import {
   isTcp,
   isUdp,
   PASS,
+  PLAIN,
   placed,
   protocolOf,
   specOf,
   takesLogins,
+  withInbounds,
   type Change,
   type Fault,
+  type InboundShape,
   type Placed,
   type Shape,
   type Surroundings,
@@ -471,7 +474,7 @@ class EndSession implements Command {
 }
 
 /** Chains of up to twenty commands each. */
-const RUNS = 20;
+const RUNS = 22;
 
 const commands = fc.commands(
   [
@@ -495,6 +498,66 @@ const commands = fc.commands(
   ],
   { maxCommands: 20, size: 'max' },
 );
+
+const reload = (changed: Shape['inbounds']): Command =>
+  new Reload([withInbounds(changed)], undefined);
+const lines = (place: number, name = 'first', fixed = 'x'): InboundShape => ({
+  ...PLAIN,
+  kind: 'lines',
+  place,
+  name,
+  fixed,
+});
+const socks = (place: number, users: number): InboundShape => ({
+  ...PLAIN,
+  kind: 'socks',
+  place,
+  users,
+});
+
+/** What chance meets too seldom; these begin with two inbounds `a` and `b` that own their sessions. */
+const EXAMPLES: readonly (readonly Command[])[] = [
+  // Listeners go to other inbounds with their sessions, which still count.
+  [
+    new OpenSession(0),
+    reload({ a: lines(1, 'second'), b: lines(0) }),
+    new OpenSession(1),
+    reload({ a: lines(1, 'second', 'y') }),
+    reload({ b: lines(0, 'first', 'y') }),
+  ],
+  [
+    new OpenSession(0),
+    reload({ a: undefined, c: lines(0, 'second') }),
+    new OpenSession(0),
+    reload({ c: lines(0, 'second', 'y') }),
+  ],
+  // One that is only open for its sessions is taken over where the settings allow it.
+  [
+    new OpenSession(0),
+    reload({ a: lines(2) }),
+    reload({ a: lines(0, 'second', 'y') }),
+    reload({ a: lines(0, 'second') }),
+    new OpenSession(0),
+    new EndSession(0),
+  ],
+  [
+    reload({ b: { ...lines(1, 'second'), kind: 'rows' } }),
+    reload({ a: lines(1), b: { ...lines(0, 'second'), kind: 'rows' } }),
+    new OpenSession(0),
+    reload({ a: lines(0), b: { ...lines(1, 'second'), kind: 'rows' } }),
+  ],
+  // An address that moves between inbounds serves the other one.
+  [
+    reload({ a: socks(1, 0), c: socks(0, 2) }),
+    reload({ a: socks(0, 0), c: socks(1, 2) }),
+    new OpenFlow(0),
+    new OpenFlow(1),
+  ],
+  [
+    new Reload([(shape) => ({ ...shape, group: 'direct' })], undefined),
+    new Reload([(shape) => ({ ...shape, group: 'hole' })], undefined),
+  ],
+];
 
 test('a reload equals a fresh start, a failed one changes nothing, and neither disturbs what is live', async (t) => {
   await using echo = await echoServer();
@@ -560,6 +623,6 @@ test('a reload equals a fresh start, a failed one changes nothing, and neither d
         () => openSockets() <= sockets + model.sessions.length,
       );
     }),
-    { numRuns: RUNS },
+    { numRuns: RUNS, examples: EXAMPLES.map((chain): [Iterable<Command>] => [chain]) },
   );
 });

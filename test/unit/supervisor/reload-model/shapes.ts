@@ -64,7 +64,7 @@ export interface Shape {
   readonly level: string;
 }
 
-const PLAIN = { wide: false, users: 0, sniffing: true, name: 'first', fixed: 'x' };
+export const PLAIN = { wide: false, users: 0, sniffing: true, name: 'first', fixed: 'x' };
 
 export const FIRST: Shape = {
   inbounds: {
@@ -149,6 +149,11 @@ const partOfInbound = fc.tuple(tag, inbound, fc.constantFrom(...PARTS)).map(([of
     return { ...shape, inbounds: { ...shape.inbounds, [of]: { ...before, [part]: from[part] } } };
   }),
 );
+
+/** Changes some inbounds. */
+export const withInbounds =
+  (changed: Shape['inbounds']): Change =>
+  (shape) => ({ ...shape, inbounds: { ...shape.inbounds, ...changed } });
 
 /** Two inbounds exchange their places, or all but their tags: listeners go from one to another. */
 const exchange = fc
