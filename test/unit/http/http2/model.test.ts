@@ -30,7 +30,7 @@ const command = (name: string, run: (model: Model, pair: Http2Pair) => void): Co
 });
 
 const side = fc.constantFrom(...SIDES);
-const text = fc.string({ unit: fc.constantFrom('a', 'b', '~'), maxLength: 30 });
+const text = fc.string({ unit: fc.constantFrom('a', 'b', '~'), maxLength: 30, size: 'max' });
 const fields = fc
   .array(
     fc.tuple(
