@@ -669,6 +669,19 @@ export function inboundConformance(name: string, harness: InboundHarness, only?:
       }
     });
 
+    test('sends no second reply for a flow that fails after it was accepted', async () => {
+      const rig = new Rig(harness);
+      rig.engine.failure = new DialError('refused', 'after the sniffing');
+      rig.engine.fails = 'after';
+      const client = clientFor();
+      const connection = rig.connect();
+      connection.write(client.first(text('')));
+      await settle();
+      assert.notEqual(connection.state, 'open');
+      assert.equal(opened(client, connection), '');
+      await rig.isClean(connection);
+    });
+
     test('takes any bytes in any pieces, and opens flows of those alone who may', async () => {
       const good = clientFor().first(text('hello'));
       const query = harness.datagrams?.client('ann', PEER, name).first(text('query')) ?? good;
