@@ -52,6 +52,8 @@ export function httpConnect({ hasAccounts = false } = {}): InboundHarness {
       if (port === 0 || name.length > 253 || (typeof host === 'string' && /[^ -~]/.test(host)))
         return undefined;
       if (typeof host !== 'string' && isIPv6(name.toString('latin1'))) return undefined;
+      // HTTP leaves the mapped form to the engine, which brings all destinations into their canonical one.
+      if (name.toString().startsWith('::ffff:')) return undefined;
       const shown = isIPv6(name.toString()) ? Buffer.from(`[${name.toString()}]`) : name;
       const request = head(Buffer.concat([shown, Buffer.from(`:${port}`)]), user);
       return {
