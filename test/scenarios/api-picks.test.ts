@@ -167,30 +167,6 @@ test('errors of reading and of checking have their own status and path', async (
   assert.equal((await reload()).status, 200);
 });
 
-test('of two clients with the same tag one wins, and the other receives the current tag', async () => {
-  const outbounds = Array.from({ length: 11 }, (_, index) => freedom(`o${index}`));
-  await using running = await start(socksIn() + outbounds.join('') + api());
-  const { weir, client } = running;
-  for (let round = 0; round < 5; round++) {
-    const { headers } = await client.get('/v1/routes');
-    const known = { 'if-match': headers['etag'] ?? '' };
-    const targets = [`o${round * 2 + 1}`, `o${round * 2 + 2}`];
-    const replies = await Promise.all(
-      targets.map((target) => client.pick('default', target, known)),
-    );
-    assert.deepEqual(
-      replies.map(({ status }) => status).sort((x, y) => x - y),
-      [200, 409],
-    );
-    const loser = replies.findIndex(({ status }) => status === 409);
-    const tag = replies[loser]?.headers['etag'] ?? '';
-    assert.equal(tag, etagOf(await readConfig(weir)));
-    const retry = await client.pick('default', targets[loser] ?? '', { 'if-match': tag });
-    assert.equal(retry.status, 200);
-    assert.match(await readConfig(weir), new RegExp(`default = "${targets[loser]}"`));
-  }
-});
-
 test('a pick waits for a command that edits the file, and is made after it unless its tag is of before', async () => {
   await using running = await start(`${socksIn()}${freedom('a')}${freedom('b')}${api()}`);
   const { weir, client } = running;
@@ -238,24 +214,6 @@ test('a file that is edited by hand while picks are written is always whole', as
     assert.equal((await client.get('/v1/routes')).status, 200);
   }
 });
-
-test('a kill in the middle of a pick leaves the old file or the new one', async () => {
-  for (let round = 0; round < 3; round++) {
-    await using running = await start(`${socksIn()}${freedom('a')}${freedom('b')}${api()}`);
-    const { weir, client } = running;
-    await client.pick('default', 'a');
-    const before = await readConfig(weir);
-    const pick = client.pick('default', 'b').catch(() => undefined);
-    await sleep(round * 6);
-    weir.child.signal('SIGKILL');
-    await pick;
-    await weir.child.exited;
-    const after = await readConfig(weir);
-    assert.ok(after === before || after === withPick(before), after);
-  }
-});
-
-const withPick = (text: string): string => text.replace('default = "a"', 'default = "b"');
 
 test('a client that disconnects before its pick is written changes nothing or all, and the next pick works', async () => {
   await using running = await start(`${socksIn()}${freedom('a')}${freedom('b')}${api()}`);
