@@ -168,6 +168,7 @@ test('the commands of the unit are understood', async () => {
     reloadSocket: socket,
     controlSocket: true,
     graceMs: 5_000,
+    pcap: undefined,
   });
   assert.deepEqual(parseReload(reload.split(' ').slice(2)), {
     kind: 'reload',
