@@ -271,7 +271,11 @@ test('any series of picks and removals is the same series in the data, and what 
           const data = dataOf(text);
           const { routes = {} } = (data['subscribe'] ?? {}) as Data;
           const table = ((subscribe ? routes : data['route']) ?? {}) as Data;
-          for (const [name, pick] of picks) assert.equal(table[name], pick, name);
+          for (const [name, pick] of picks) {
+            const found = table[name];
+            // Dotted keys make a table of that name, which is no pick and stays.
+            assert.equal(typeof found === 'object' ? undefined : found, pick, name);
+          }
         }
       },
     ),
