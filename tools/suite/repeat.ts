@@ -25,6 +25,9 @@ if (positionals.length === 0 || !(runs >= 1) || !(load >= 0)) {
   process.exit(2);
 }
 
+/** Values that no run had before show more. */
+const seed = process.env['WEIR_TEST_SEED'] ?? 'random';
+
 /** Threads of this process: none outlives it. */
 const BUSY = 'for (;;);';
 const loops = Array.from({ length: load }, () => new Worker(BUSY, { eval: true }));
@@ -39,7 +42,8 @@ for (const { globalTeardown } of arounds) await globalTeardown?.();
 await Promise.all(loops.map((loop) => loop.terminate()));
 
 async function repeat(file: string): Promise<void> {
-  const suite = howToRun(file);
+  const how = howToRun(file);
+  const suite = { ...how, env: { ...how.env, WEIR_TEST_SEED: seed } };
   const seconds: number[] = [];
   const failed = new Map<string, number>();
   let passed = 0;

@@ -1,6 +1,5 @@
 import { globSync } from 'node:fs';
 import { join, matchesGlob } from 'node:path';
-import { pathToFileURL } from 'node:url';
 
 /** How the test files of one suite are run. */
 export interface Suite {
@@ -35,13 +34,12 @@ const SELDOM_COLLECTED = [
   '--min-semi-space-size=16',
   '--max-semi-space-size=64',
 ] as const;
+const before = (module: string): string => `--import=${import.meta.resolve(module)}`;
+const SEEDED = before('./seeded.ts');
 const IN_PROCESS = {
   startsProcesses: false,
   env: CHECKED,
-  nodeArgs: [
-    `--import=${pathToFileURL(join(import.meta.dirname, 'untracked.ts')).href}`,
-    ...SELDOM_COLLECTED,
-  ],
+  nodeArgs: [SEEDED, before('./untracked.ts'), ...SELDOM_COLLECTED],
 } as const;
 const INTEROP = {
   env: COMPILED,
@@ -61,7 +59,7 @@ export const SUITES = {
     fileSeconds: 240,
     ...IN_PROCESS,
     // Files are loaded while tests run: which they belong to is seen by their promises.
-    nodeArgs: SELDOM_COLLECTED,
+    nodeArgs: [SEEDED, ...SELDOM_COLLECTED],
   },
   'unit-slow': {
     files: ['unit/**/*.slow.test.ts'],
@@ -86,6 +84,7 @@ export const SUITES = {
     startsProcesses: true,
     around: STARTED,
     env: CHECKED,
+    nodeArgs: [SEEDED],
   },
   /** The same flows on the sockets of Node.js alone, as on systems other than Linux. */
   'node-io': {
