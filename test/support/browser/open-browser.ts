@@ -1,8 +1,13 @@
 import { chromium, type Browser } from 'playwright-core';
-import { findPeer, without } from '../programs/peers.ts';
+import { findPeer, findProgram, without } from '../programs/peers.ts';
+
+/** Chromium without its windows where it is installed: the same pages for a quarter less processor time. */
+const browserPath = (): string | undefined =>
+  findProgram('chromium-headless-shell') ?? findPeer('chromium');
 
 /** What a test's `skip` option takes. */
-export const withoutBrowser = (): string | false => without('chromium');
+export const withoutBrowser = (): string | false =>
+  browserPath() === undefined && without('chromium');
 
 /** A name whose address is 127.0.0.1 for the browser of the tests. */
 export const REBOUND = 'rebound.example';
@@ -27,7 +32,7 @@ const FLAGS = [
 
 /** Debian's Chromium without a window. */
 export async function openBrowser(): Promise<Browser> {
-  const executablePath = findPeer('chromium');
+  const executablePath = browserPath();
   if (executablePath === undefined) throw new Error('chromium is not installed');
   return chromium.launch({ executablePath, args: FLAGS });
 }
