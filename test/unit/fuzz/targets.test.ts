@@ -14,7 +14,7 @@ const PARSER =
 /** Parsers without a line of their own, and why that is enough. */
 const WITHOUT: Readonly<Record<string, string>> = {
   'api/http/body.ts': 'bounds what Node parses; its content is read by `api-requests`',
-  'client/api-client.ts': 'whole responses: test/unit/client/hostile-api.test.ts',
+  'client/api-client.ts': 'whole responses: test/unit/client/hostile-api.slow.test.ts',
   'dns/settings.ts': 'decoded tables of the configuration: test/unit/config/fuzz.slow.test.ts',
   'platform/netlink/machine-network.ts': 'from the kernel: test/unit/platform/netlink',
   'platform/netlink/route-messages.ts': 'from the kernel: test/unit/platform/netlink',
