@@ -123,9 +123,8 @@ export const ROOMS = {
   'http-fields': {
     files: ['http/fields/*.ts'],
     tests: [
-      'unit/http/fields/*.test.ts',
-      'unit/http/http1/*.test.ts',
-      'unit/http/http2/hpack/*.test.ts',
+      'unit/http/{fields,http1,http2,http2/hpack}/*.test.ts',
+      'unit/local-http/guard.test.ts',
     ],
     branches: 98,
   },
