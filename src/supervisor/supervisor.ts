@@ -164,9 +164,10 @@ export class Supervisor {
    * Applies a configuration. One call at a time. First loads the modules that it needs, builds and binds; then, in this
    * order:
    *
-   * 1. commits in one turn of the event loop: resolver, plane, handlers, stream settings, listeners, accounts; 2.
-   * starts the probes of new balancer groups; 3. ends sessions of removed accounts; 4. stops replaced balancer groups
-   * and retires replaced outbounds, which close after their last flow.
+   * 1. commits in one turn of the event loop: resolver, plane, handlers, stream settings, listeners, accounts;
+   * 2. starts the probes of new balancer groups;
+   * 3. ends sessions of removed accounts;
+   * 4. stops replaced balancer groups and retires replaced outbounds, which close after their last flow.
    *
    * @throws {ApplyError}
    * @throws the error of `bound`; nothing was committed, and listeners closed early were rebound where possible
