@@ -557,6 +557,11 @@ const EXAMPLES: readonly (readonly Command[])[] = [
     new Reload([(shape) => ({ ...shape, group: 'direct' })], undefined),
     new Reload([(shape) => ({ ...shape, group: 'hole' })], undefined),
   ],
+  // A replaced outbound closes, and so does the one that replaces it.
+  [
+    new Reload([(shape) => ({ ...shape, direct: 'ipv4_only' })], undefined),
+    new Reload([(shape) => ({ ...shape, direct: 'auto' })], undefined),
+  ],
 ];
 
 test('a reload equals a fresh start, a failed one changes nothing, and neither disturbs what is live', async (t) => {
