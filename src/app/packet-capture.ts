@@ -1,5 +1,4 @@
-import { constants } from 'node:fs';
-import { open, rename, type FileHandle } from 'node:fs/promises';
+import { rename, type FileHandle } from 'node:fs/promises';
 import { messageOf, WeirError } from '../errors.ts';
 import type { PacketTap } from '../ip/tapped-device.ts';
 import {
@@ -13,7 +12,7 @@ import {
 } from '../ip/pcapng.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Clock, Timer } from '../net/time/clock.ts';
-import { kindOfOther } from '../platform/regular-file.ts';
+import { openRegularFileToWrite } from '../platform/regular-file.ts';
 import { counted } from '../text/amounts.ts';
 
 /** Maximum bytes of one file. The previous file is kept, so that a capture takes twice as much. */
@@ -194,11 +193,8 @@ export class PacketCapture {
 /** Opens the file without contents. @throws {CaptureError} */
 async function openEmpty(path: string): Promise<FileHandle> {
   try {
-    // A pipe without a reader fails instead of blocking a thread.
-    const file = await open(path, WRITE_WITHOUT_WAITING, 0o600);
+    const file = await openRegularFileToWrite(path, 0o600);
     try {
-      const kind = kindOfOther(await file.stat());
-      if (kind !== undefined) throw new CaptureError('capture', `is a ${kind}, not a regular file`);
       await file.truncate();
       return file;
     } catch (error) {
@@ -211,6 +207,3 @@ async function openEmpty(path: string): Promise<FileHandle> {
     });
   }
 }
-
-const WRITE_WITHOUT_WAITING =
-  constants.O_WRONLY | constants.O_CREAT | constants.O_NONBLOCK | constants.O_NOCTTY;

@@ -67,7 +67,7 @@ export function putInterface(out: Buffer, at: number, name: string): number {
  *
  * @param index of its interface in the section
  * @param time Unix time in milliseconds, with a fraction; kept in microseconds
- * @param lost packets of the interface that were not written since the one before
+ * @param lost packets that were not written since the one before, of any interface
  */
 export function putPacket(
   out: Buffer,

@@ -20,7 +20,22 @@ class NotRegularFileError extends WeirError {
 export async function openRegularFile(path: string): Promise<FileHandle> {
   // Even a non-blocking open has effects, such as on the writer of a pipe.
   refuseOthers(await stat(path));
-  const file = await open(path, READ_WITHOUT_WAITING);
+  return regular(await open(path, READ_WITHOUT_WAITING));
+}
+
+/**
+ * Creates a regular file, or opens it for writing. A pipe without a reader fails instead of blocking a thread.
+ *
+ * @param mode permissions of a new file
+ * @throws {NotRegularFileError}
+ * @throws the system's error.
+ */
+export async function openRegularFileToWrite(path: string, mode: number): Promise<FileHandle> {
+  return regular(await open(path, WRITE_WITHOUT_WAITING, mode));
+}
+
+/** Returns the file if it is a regular one; closes it otherwise. */
+async function regular(file: FileHandle): Promise<FileHandle> {
   try {
     refuseOthers(await file.stat());
     return file;
@@ -50,6 +65,8 @@ export function openRegularFileSync(path: string): number {
 
 /** Flags of an open that neither waits for the writer of a pipe nor makes a terminal the controlling one. */
 export const READ_WITHOUT_WAITING = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
+const WRITE_WITHOUT_WAITING =
+  constants.O_WRONLY | constants.O_CREAT | constants.O_NONBLOCK | constants.O_NOCTTY;
 
 /** Returns the type of a special file; `undefined` for a regular file or a directory. */
 export function kindOfOther(stats: Stats): string | undefined {
