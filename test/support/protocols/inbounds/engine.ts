@@ -2,7 +2,7 @@ import { relay } from '../../../../src/net/links/relay.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import type { Endpoint } from '../../../../src/net/addresses/address.ts';
 import { DialError, LinkClosedError } from '../../../../src/net/errors.ts';
-import type { ByteLink } from '../../../../src/net/links/link.ts';
+import type { ByteLink, PacketLink } from '../../../../src/net/links/link.ts';
 import type { Clock } from '../../../../src/net/time/clock.ts';
 import type {
   Dispatcher,
@@ -98,16 +98,26 @@ export class FakeEngine implements Dispatcher {
     this.associations.push(request);
     this.live++;
     const { client } = request;
-    try {
-      for (;;) {
-        const packet = await client.receive();
-        if (!packet) break;
-        client.send({ data: packet.data, peer: this.answerFrom ?? packet.peer });
-      }
-    } catch {
-      // The contract: an association that fails has ended.
-    }
+    await echoPackets(client, () => this.answerFrom);
     client.close();
     this.live--;
+  }
+}
+
+/**
+ * Sends every packet back until the association ends or fails, which is an end by its contract. Never rejects.
+ *
+ * @param source of the packets sent back; by default their destination
+ */
+export async function echoPackets(
+  client: PacketLink,
+  source: () => Endpoint | undefined,
+): Promise<void> {
+  try {
+    for (let packet = await client.receive(); packet; packet = await client.receive()) {
+      client.send({ data: packet.data, peer: source() ?? packet.peer });
+    }
+  } catch {
+    // It has ended.
   }
 }

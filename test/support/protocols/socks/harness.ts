@@ -24,6 +24,7 @@ import { silentLogger } from '../../../../src/log/output.ts';
 import { KeptObjects } from '../../../../src/collections/kept-objects.ts';
 import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
 import { inboundContext } from '../inbound-context.ts';
+import { echoPackets } from '../inbounds/engine.ts';
 
 /** Echoes streams and packets, and records the requests. */
 export class EchoDispatcher implements Dispatcher {
@@ -51,18 +52,8 @@ export class EchoDispatcher implements Dispatcher {
   async packets(request: PacketRequest): Promise<void> {
     this.associations.push(request);
     this.open++;
-    const { client } = request;
-    try {
-      for (;;) {
-        const packet = await client.receive();
-        if (!packet) break;
-        client.send({ data: packet.data, peer: this.answerFrom ?? packet.peer });
-      }
-    } catch {
-      // The contract: an association that fails has ended.
-    } finally {
-      this.open--;
-    }
+    await echoPackets(request.client, () => this.answerFrom);
+    this.open--;
   }
 }
 

@@ -318,6 +318,26 @@ test('a mark of congestion is acknowledged at once, and marks are counted by kin
   assert.equal(hostile.take('ackEnd').at(-1), 'ackEnd true 2 1 2');
 });
 
+/** Loses every packet from now on. Returns the live list of their ECN codepoints. */
+function lostMarks(pair: Pair): readonly number[] {
+  const marks: number[] = [];
+  pair.passes = ({ ecn }) => {
+    marks.push(ecn);
+    return false;
+  };
+  return marks;
+}
+
+/** Returns the number of the server's newest packet, and the counts in the client's last acknowledgement. */
+function lastSeen({ tap }: Pair): { newest: number; ect0: number; ce: number } {
+  const newest = tap.packets.findLast(({ from }) => from === 'server')?.number ?? -1;
+  const [, , ect0 = 0, , ce = 0] = tap.packets
+    .filter(({ from, space }) => from === 'client' && space === Space.APPLICATION)
+    .flatMap(({ frames }) => frames)
+    .findLast(([kind]) => kind === 'ackEnd') as unknown as readonly number[];
+  return { newest, ect0, ce };
+}
+
 /** What a peer counts more of than before when it acknowledges a marked packet, and whether marks go on. */
 for (const [name, more, goesOn] of [
   ['the marks that were sent', [1, 0, 0], true],
@@ -331,21 +351,12 @@ for (const [name, more, goesOn] of [
   test(`marks ${goesOn ? 'go on' : 'end'} when a peer reports ${name} (RFC 9000 §13.4.2)`, () => {
     const hostile = new Hostile('client', { server: { ecn: true, congestion: 'newreno' } });
     const { pair, victim } = hostile;
-    const marks: number[] = [];
-    pair.passes = ({ ecn }) => {
-      marks.push(ecn);
-      return false;
-    };
+    const marks = lostMarks(pair);
     const id = victim.connection.openStream(false) ?? -1;
     victim.send(id, 1000, 1000, false);
     pair.flush();
     assert.equal(marks.at(-1), 2);
-    const { packets } = pair.tap;
-    const newest = packets.findLast(({ from }) => from === 'server')?.number ?? -1;
-    const [, , ect0 = 0, , ce = 0] = packets
-      .filter(({ from, space }) => from === 'client' && space === Space.APPLICATION)
-      .flatMap(({ frames }) => frames)
-      .findLast(([kind]) => kind === 'ackEnd') as unknown as readonly number[];
+    const { newest, ect0, ce } = lastSeen(pair);
     const counts = more && [ect0 + more[0], more[1], ce + more[2]];
     const { window } = victim.connection.statistics();
     hostile.send(frame(counts ? 0x03 : 0x02, [newest, 0, 0, 0, ...(counts ?? [])]));
@@ -359,20 +370,11 @@ for (const [name, more, goesOn] of [
 test('an acknowledgement that comes late, without counts, ends no marks (RFC 9000 §13.4.2.1)', () => {
   const hostile = new Hostile('client', { server: { ecn: true } });
   const { pair, victim } = hostile;
-  const marks: number[] = [];
-  pair.passes = ({ ecn }) => {
-    marks.push(ecn);
-    return false;
-  };
+  const marks = lostMarks(pair);
   const id = victim.connection.openStream(false) ?? -1;
   victim.send(id, 3000, 1000, false);
   pair.flush();
-  const { packets } = pair.tap;
-  const newest = packets.findLast(({ from }) => from === 'server')?.number ?? -1;
-  const [, , ect0 = 0] = packets
-    .filter(({ from, space }) => from === 'client' && space === Space.APPLICATION)
-    .flatMap(({ frames }) => frames)
-    .findLast(([kind]) => kind === 'ackEnd') as unknown as readonly number[];
+  const { newest, ect0 } = lastSeen(pair);
   hostile.send(frame(0x03, [newest, 0, 0, 0, ect0 + 1, 0, 0]));
   hostile.send(frame(0x02, [newest - 1, 0, 0, 0]));
   victim.send(id, 1000, 1000, false);
