@@ -1,29 +1,19 @@
 import { bareHost, toPort, type Draft } from './draft.ts';
-
 import { ForeignObject } from './foreign-object.ts';
-
 import { shadowsocksDraft } from './protocol-drafts.ts';
 import { readEntry, type EntryReader } from './read-entry.ts';
 import { serversAlone, type Routing } from './routing.ts';
 import { bounded } from './targets.ts';
-import { dropped, keysOf, same, type KeyTable } from './verdicts.ts';
+import { keysOf, keyTable } from './verdicts.ts';
 
 /** Keys of a server (https://shadowsocks.org/doc/sip008.html) that are not carried over. */
-const SERVER_KEYS: KeyTable = {
-  id: same(),
-  plugin_opts: same(),
-  group: same(),
-  owner: same(),
-};
+const SERVER_KEYS = keyTable({ same: 'id plugin_opts group owner' });
 
 /** Keys of a document in addition to `servers`. */
-const DOCUMENT_KEYS: KeyTable = {
-  version: same(),
-  username: same(),
-  user_uuid: same(),
-  bytes_used: dropped('it is what the provider counts'),
-  bytes_remaining: dropped('it is what the provider counts'),
-};
+const DOCUMENT_KEYS = keyTable({
+  same: 'version username user_uuid',
+  dropped: { 'it is what the provider counts': 'bytes_used bytes_remaining' },
+});
 
 const READER: EntryReader = {
   name: 'remarks',

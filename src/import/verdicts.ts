@@ -18,11 +18,53 @@ export type KeyVerdict =
  */
 export type KeyTable = Readonly<Record<string, KeyVerdict>>;
 
-export const dropped = (reason: string): KeyVerdict => ({ kind: 'dropped', reason });
-export const refused = (reason: string): KeyVerdict => ({ kind: 'refused', reason });
+/**
+ * Keys by their verdict, and by the reason. Paths are words: `a tls.{b c}` is short for `a tls.b tls.c`.
+ */
+export interface KeyGroups {
+  readonly same?: string;
+  /** Keys that make no difference with some values; with other values the key is dropped with a note. */
+  readonly when?: Readonly<Record<string, (value: unknown) => boolean>>;
+  /** Paths by reason. */
+  readonly refused?: Readonly<Record<string, string>>;
+  /** Paths by reason. */
+  readonly dropped?: Readonly<Record<string, string>>;
+}
 
-/** @param when the values for which the verdict holds; with other values the key is dropped with a note */
-export const same = (when?: (value: unknown) => boolean): KeyVerdict => ({ kind: 'same', when });
+/** The table of all groups, of which the last counts for a key. */
+export const keyTable = (...groups: readonly KeyGroups[]): KeyTable =>
+  Object.fromEntries(groups.flatMap((group) => [...verdictsIn(group)]));
+
+/** The same groups for the keys of an object at a path. */
+export const under = (path: string, { same = '', refused, dropped }: KeyGroups): KeyGroups => {
+  const nested = (paths: string): string => `${path}.{${paths}}`;
+  const each = (reasons: KeyGroups['dropped'] = {}): Readonly<Record<string, string>> =>
+    Object.fromEntries(Object.entries(reasons).map(([reason, paths]) => [reason, nested(paths)]));
+  return { same: nested(same), refused: each(refused), dropped: each(dropped) };
+};
+
+function* verdictsIn({
+  same = '',
+  when = {},
+  refused = {},
+  dropped = {},
+}: KeyGroups): Generator<readonly [path: string, verdict: KeyVerdict]> {
+  for (const path of pathsIn(same)) yield [path, { kind: 'same' }];
+  for (const [path, holds] of Object.entries(when)) yield [path, { kind: 'same', when: holds }];
+  for (const [kind, reasons] of [
+    ['refused', refused],
+    ['dropped', dropped],
+  ] as const) {
+    for (const [reason, paths] of Object.entries(reasons)) {
+      for (const path of pathsIn(paths)) yield [path, { kind, reason }];
+    }
+  }
+}
+
+const pathsIn = (words: string): readonly string[] =>
+  Array.from(words.matchAll(/([^\s{}]+)(?:\{([^}]*)\})?/g)).flatMap(([, path = '', keys]) =>
+    keys === undefined ? [path] : keys.split(/\s+/).map((key) => path + key),
+  );
 
 /** Maximum number of notes on one entry; a document may have any number of keys. */
 const MAX_NOTES = 20;

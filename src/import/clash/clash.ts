@@ -1,5 +1,5 @@
 import type { ForeignObject } from '../foreign-object.ts';
-import { CLASH_DOCUMENT_KEYS } from '../keys/clash-document.ts';
+import { CLASH_DOCUMENT_KEYS } from '../keys/clash.ts';
 import { nameOf } from '../read-entry.ts';
 import type { DefaultRoute, DocumentKey, Routing, RuleEntry, Target } from '../routing.ts';
 import { bounded, TargetNames } from '../targets.ts';

@@ -3,7 +3,7 @@ import { WeirError } from '../../errors.ts';
 import { quoted } from '../../printable.ts';
 import { ImportError } from '../draft.ts';
 import { ForeignObject } from '../foreign-object.ts';
-import { CLASH_GROUP_KEYS } from '../keys/clash-document.ts';
+import { CLASH_GROUP_KEYS } from '../keys/clash.ts';
 import { nameOf } from '../read-entry.ts';
 import type { ForeignGroup, TakenServers } from '../routing.ts';
 import { groupOrReason, MemberBudget, type TargetNames } from '../targets.ts';

@@ -1,6 +1,6 @@
 import { ImportError, toPort } from '../draft.ts';
 import { ForeignObject } from '../foreign-object.ts';
-import { CLASH_LISTENER_KEYS } from '../keys/clash-document.ts';
+import { CLASH_LISTENER_KEYS } from '../keys/clash.ts';
 import { mixedDrafts } from '../mixed.ts';
 import { nameOf } from '../read-entry.ts';
 import type { InboundDraft, InboundEntry, InboundValue } from '../routing.ts';

@@ -1,4 +1,4 @@
-import { same, type KeyTable } from '../verdicts.ts';
+import { keyTable } from '../verdicts.ts';
 import {
   ALPN,
   BANDWIDTH,
@@ -14,38 +14,25 @@ import {
  * Parameters of share links, and keys of v2rayN's JSON, that are not carried over
  * (XTLS/Xray-core discussion 716; v2rayN's wiki; hysteria's URI scheme).
  */
-export const LINK_KEYS: KeyTable = {
-  fp: FINGERPRINT,
-  alpn: ALPN,
-  ech: ECH,
-  vcn: VERIFIED_NAME,
-  // Read only with TLS.
-  pcs: same(),
-  pinSHA256: same(),
-  fragment: FRAGMENT,
-  mux: MULTIPLEX,
-  // Parameters of REALITY, which is refused as such, and of unused transports.
-  pbk: same(),
-  sid: same(),
-  spx: same(),
-  pqv: same(),
-  mode: same((value) => value === 'gun'),
-  headerType: same(),
-  seed: same(),
-  quicSecurity: same(),
-  key: same(),
-  extra: same(),
-  // The encoding of UDP, which Weir sends in a separate stream.
-  packetEncoding: same(),
-  udp: same(),
-  group: same(),
-  remarks: same(),
-  up: BANDWIDTH,
-  down: BANDWIDTH,
-  upmbps: BANDWIDTH,
-  downmbps: BANDWIDTH,
-  fastopen: TUNING,
-  tfo: TUNING,
-  v: same(),
-  ps: same(),
-};
+export const LINK_KEYS = keyTable({
+  // Pins are read only with TLS. From `pbk` on: parameters of REALITY, which is refused as such, and of unused
+  // transports. `packetEncoding` is about UDP, which Weir sends in a separate stream.
+  same: `
+    pcs pinSHA256 pbk sid spx pqv headerType seed quicSecurity key extra packetEncoding udp
+    group remarks v ps`,
+  when: {
+    mode: (value) => value === 'gun',
+  },
+  refused: {
+    [ECH]: 'ech',
+  },
+  dropped: {
+    [FINGERPRINT]: 'fp',
+    [ALPN]: 'alpn',
+    [VERIFIED_NAME]: 'vcn',
+    [FRAGMENT]: 'fragment',
+    [MULTIPLEX]: 'mux',
+    [BANDWIDTH]: 'up down upmbps downmbps',
+    [TUNING]: 'fastopen tfo',
+  },
+});

@@ -1,6 +1,6 @@
 import { ImportError } from '../draft.ts';
 import { ForeignObject, isEmpty } from '../foreign-object.ts';
-import { SING_BOX_DNS_KEYS } from '../keys/sing-box-dns.ts';
+import { SING_BOX_DNS_KEYS } from '../keys/sing-box.ts';
 import { nameOf } from '../read-entry.ts';
 import type { DnsDraft, DocumentKey } from '../routing.ts';
 import { notesOn } from '../verdicts.ts';

@@ -1,5 +1,5 @@
 import { ForeignObject } from '../foreign-object.ts';
-import { SING_BOX_GROUP_KEYS } from '../keys/sing-box-groups.ts';
+import { SING_BOX_GROUP_KEYS } from '../keys/sing-box.ts';
 import type { ForeignGroup } from '../routing.ts';
 import type { TargetNames } from '../targets.ts';
 import { secondsOf } from '../values/durations.ts';

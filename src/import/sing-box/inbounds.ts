@@ -1,6 +1,6 @@
 import { ImportError } from '../draft.ts';
 import type { ForeignObject } from '../foreign-object.ts';
-import { SING_BOX_INBOUND_KEYS, SING_BOX_USER_KEYS } from '../keys/sing-box-inbounds.ts';
+import { SING_BOX_INBOUND_KEYS, SING_BOX_USER_KEYS } from '../keys/sing-box.ts';
 import { mixedDrafts } from '../mixed.ts';
 import { objectsOf, readInbound, type InboundReading } from '../read-inbound.ts';
 import type { InboundEntry } from '../routing.ts';

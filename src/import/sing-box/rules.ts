@@ -1,6 +1,6 @@
 import { ImportError } from '../draft.ts';
 import { ForeignObject } from '../foreign-object.ts';
-import { SING_BOX_RULE_KEYS } from '../keys/sing-box-rules.ts';
+import { SING_BOX_RULE_KEYS } from '../keys/sing-box.ts';
 import { NOT_ANSWERED, NOT_RESOLVED } from '../not-resolved.ts';
 import type { Matchers, RuleEntry, Target } from '../routing.ts';
 import { notesOnRule } from '../rule-keys.ts';

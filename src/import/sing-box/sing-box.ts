@@ -1,5 +1,5 @@
 import { ForeignObject } from '../foreign-object.ts';
-import { SING_BOX_DOCUMENT_KEYS } from '../keys/sing-box-document.ts';
+import { SING_BOX_DOCUMENT_KEYS } from '../keys/sing-box.ts';
 import { nameOf } from '../read-entry.ts';
 import { logLevelOf } from '../values/log-level.ts';
 import type { ImportedEntry } from '../draft.ts';

@@ -1,5 +1,5 @@
 import { ForeignObject } from '../foreign-object.ts';
-import { XRAY_BALANCER_KEYS } from '../keys/xray-rules.ts';
+import { XRAY_BALANCER_KEYS } from '../keys/xray.ts';
 import type { ForeignGroup } from '../routing.ts';
 import type { MemberBudget, TargetNames } from '../targets.ts';
 import { notesOn } from '../verdicts.ts';

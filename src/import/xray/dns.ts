@@ -1,6 +1,6 @@
 import { ImportError } from '../draft.ts';
 import { ForeignObject } from '../foreign-object.ts';
-import { XRAY_DNS_KEYS } from '../keys/xray-document.ts';
+import { XRAY_DNS_KEYS } from '../keys/xray.ts';
 import type { DnsDraft, DocumentKey } from '../routing.ts';
 import { dnsDraft, dnsUrlOf } from '../values/dns-server.ts';
 import { notesOn } from '../verdicts.ts';

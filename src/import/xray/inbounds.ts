@@ -1,6 +1,6 @@
 import { ImportError, toPort } from '../draft.ts';
 import type { ForeignObject } from '../foreign-object.ts';
-import { XRAY_INBOUND_KEYS, XRAY_USER_KEYS } from '../keys/xray-inbounds.ts';
+import { XRAY_INBOUND_KEYS, XRAY_USER_KEYS } from '../keys/xray.ts';
 import { mixedDrafts } from '../mixed.ts';
 import { objectsOf, readInbound, type InboundReading } from '../read-inbound.ts';
 import type { InboundEntry } from '../routing.ts';

@@ -1,6 +1,6 @@
 import { ImportError } from '../draft.ts';
 import { ForeignObject } from '../foreign-object.ts';
-import { XRAY_RULE_KEYS } from '../keys/xray-rules.ts';
+import { XRAY_RULE_KEYS } from '../keys/xray.ts';
 import { NOT_ANSWERED } from '../not-resolved.ts';
 import type { Matchers, RuleEntry, Target } from '../routing.ts';
 import { notesOnRule } from '../rule-keys.ts';

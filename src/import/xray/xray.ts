@@ -1,5 +1,5 @@
 import type { ForeignObject } from '../foreign-object.ts';
-import { XRAY_DOCUMENT_KEYS } from '../keys/xray-document.ts';
+import { XRAY_DOCUMENT_KEYS } from '../keys/xray.ts';
 import { levelOf } from '../values/log-level.ts';
 import { portsOf } from '../read-inbound.ts';
 import { nameOf } from '../read-entry.ts';

@@ -6,18 +6,24 @@ import {
   CLASH_DOCUMENT_KEYS,
   CLASH_GROUP_KEYS,
   CLASH_LISTENER_KEYS,
-} from '../../../src/import/keys/clash-document.ts';
-import { CLASH_KEYS } from '../../../src/import/keys/clash.ts';
-import { SING_BOX_DNS_KEYS } from '../../../src/import/keys/sing-box-dns.ts';
-import { SING_BOX_DOCUMENT_KEYS } from '../../../src/import/keys/sing-box-document.ts';
-import { SING_BOX_GROUP_KEYS } from '../../../src/import/keys/sing-box-groups.ts';
-import { SING_BOX_INBOUND_KEYS } from '../../../src/import/keys/sing-box-inbounds.ts';
-import { SING_BOX_RULE_KEYS } from '../../../src/import/keys/sing-box-rules.ts';
-import { XRAY_DNS_KEYS, XRAY_DOCUMENT_KEYS } from '../../../src/import/keys/xray-document.ts';
-import { XRAY_INBOUND_KEYS, XRAY_USER_KEYS } from '../../../src/import/keys/xray-inbounds.ts';
-import { XRAY_RULE_KEYS } from '../../../src/import/keys/xray-rules.ts';
-import { SING_BOX_KEYS } from '../../../src/import/keys/sing-box.ts';
-import { XRAY_KEYS } from '../../../src/import/keys/xray.ts';
+  CLASH_KEYS,
+} from '../../../src/import/keys/clash.ts';
+import {
+  SING_BOX_DNS_KEYS,
+  SING_BOX_DOCUMENT_KEYS,
+  SING_BOX_GROUP_KEYS,
+  SING_BOX_INBOUND_KEYS,
+  SING_BOX_RULE_KEYS,
+  SING_BOX_KEYS,
+} from '../../../src/import/keys/sing-box.ts';
+import {
+  XRAY_DNS_KEYS,
+  XRAY_DOCUMENT_KEYS,
+  XRAY_INBOUND_KEYS,
+  XRAY_USER_KEYS,
+  XRAY_RULE_KEYS,
+  XRAY_KEYS,
+} from '../../../src/import/keys/xray.ts';
 import type { KeyTable } from '../../../src/import/verdicts.ts';
 import { page, ROOT } from '../../support/docs/pages.ts';
 import { verdictTable } from '../../support/docs/verdict-rows.ts';

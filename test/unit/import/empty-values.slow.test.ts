@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { readForeign, type Imported } from '../../../src/import/document.ts';
-import { CLASH_KEYS } from '../../../src/import/keys/clash.ts';
-import { CLASH_DOCUMENT_KEYS } from '../../../src/import/keys/clash-document.ts';
+import { CLASH_KEYS, CLASH_DOCUMENT_KEYS } from '../../../src/import/keys/clash.ts';
 import { SING_BOX_KEYS } from '../../../src/import/keys/sing-box.ts';
 import { XRAY_KEYS } from '../../../src/import/keys/xray.ts';
 

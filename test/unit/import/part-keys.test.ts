@@ -3,9 +3,8 @@ import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { readForeign } from '../../../src/import/document.ts';
 import { ImportError } from '../../../src/import/draft.ts';
-import { SING_BOX_INBOUND_KEYS } from '../../../src/import/keys/sing-box-inbounds.ts';
-import { SING_BOX_RULE_KEYS } from '../../../src/import/keys/sing-box-rules.ts';
-import { XRAY_RULE_KEYS } from '../../../src/import/keys/xray-rules.ts';
+import { SING_BOX_INBOUND_KEYS, SING_BOX_RULE_KEYS } from '../../../src/import/keys/sing-box.ts';
+import { XRAY_RULE_KEYS } from '../../../src/import/keys/xray.ts';
 import type { Routing, RuleEntry } from '../../../src/import/routing.ts';
 import type { KeyTable } from '../../../src/import/verdicts.ts';
 import {
