@@ -1,15 +1,14 @@
 /** Weir inside another program: see docs/library.md. */
 export { Weir, type PickOptions, type StartOptions, type StopOptions } from './library/weir.ts';
 export type { LogCallback, LogLine } from './library/callback-logger.ts';
-export type { EventStream } from './library/streams.ts';
+export type { EventStream, FlowEventView } from './library/streams.ts';
 export type {
   ConnectionsView,
-  FlowEventView,
   FlowView,
   SessionView,
   TrafficFiguresView,
   TrafficView,
-} from './library/views.ts';
+} from './api/views.ts';
 export {
   ControlError,
   type ControlErrorCode,

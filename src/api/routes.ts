@@ -24,9 +24,9 @@ import { writeList } from './feeds/slices.ts';
 import {
   REPORT_LISTS,
   defaultJson,
-  flowJson,
+  flowView,
   groupJson,
-  sessionJson,
+  sessionView,
   targetJson,
 } from './views.ts';
 
@@ -138,9 +138,11 @@ async function reportBody(report: ReloadReport): Promise<Buffer> {
 /** Lists flows, then sessions: if a session ends in between, its flows are still listed. */
 async function getConnections(_: ApiCall, { app, times }: Services): Promise<ApiResponse> {
   const offset = times.read();
-  const flows = await writeList(app.tracker.flows(), (flow) => flowJson(flow, offset));
+  const flows = await writeList(app.tracker.flows(), (flow) =>
+    JSON.stringify(flowView(flow, offset)),
+  );
   const live = app.tracker.sessions();
-  const sessions = await writeList(live, (session) => sessionJson(session, offset));
+  const sessions = await writeList(live, (session) => JSON.stringify(sessionView(session, offset)));
   const parts = [Buffer.from('{"sessions":['), ...sessions, Buffer.from('],"flows":['), ...flows];
   return jsonText(200, Buffer.concat([...parts, Buffer.from(']}')]));
 }

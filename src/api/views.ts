@@ -3,61 +3,172 @@ import type { AppliedReport } from '../supervisor/reload-report.ts';
 import type { Flow } from '../tracker/flow.ts';
 import type { TrafficFigures, TrafficSnapshot } from '../tracker/traffic.ts';
 import type { LiveSession } from '../tracker/tracker.ts';
-import { u64Text } from './u64.ts';
+import {
+  isNumber,
+  isText,
+  listOf,
+  orNull,
+  recordOf,
+  shape,
+  type Check,
+} from '../schema/json-check.ts';
 
 /*
- * Views as JSON text. Flows and traffic are written without `JSON.stringify`: there may be
- * thousands of flows in a response and thousands of events per second, and tags that look like
- * integers must keep their order in a map.
+ * The bodies of the API: their types, how they are made and written, and the checks of clients. A new field of a flow
+ * is a line in `FlowView`, in `flowView` and in `isFlow`; docs/openapi.yaml describes them all. Texts in them come from
+ * configurations and from the network, and must be escaped before they are shown.
  */
 
+/** An accepted connection of a client. Counts are wire bytes, including protocol overhead. */
+export interface SessionView {
+  readonly id: number;
+  /** Tag of the inbound that accepted it. */
+  readonly inbound: string;
+  /** The client's IP address; `null` on a unix socket. */
+  readonly source: string | null;
+  /** The user's label; `null` without a user, and before the first flow. */
+  readonly user: string | null;
+  /** Bytes from the client. */
+  readonly up: number;
+  /** Bytes to the client. */
+  readonly down: number;
+  /** Unix milliseconds. */
+  readonly started_at: number;
+}
+
+/** A stream or UDP sub-link. Counts are payload bytes. */
+export interface FlowView {
+  /** Increases in the order of registration, and is never reused. */
+  readonly id: number;
+  readonly session: number | null;
+  readonly network: 'tcp' | 'udp' | 'unknown';
+  readonly inbound: string;
+  readonly user: string | null;
+  readonly source: string | null;
+  /** The destination as requested: a domain or an IP address. */
+  readonly host: string;
+  readonly port: number;
+  readonly sniffed: string | null;
+  /** Tag of the outbound that carries the flow; for a balancer, of the member. */
+  readonly outbound: string;
+  readonly outbound_version: number;
+  /** Index of the rule that matched; `null` for the default route. */
+  readonly rule: number | null;
+  readonly plane_epoch: number;
+  /** Unix milliseconds. */
+  readonly started_at: number;
+  /** Bytes toward the destination. */
+  readonly up: number;
+  /** Bytes toward the client. */
+  readonly down: number;
+}
+
+export interface ConnectionsView {
+  /** Sorted by id. */
+  readonly sessions: readonly SessionView[];
+  /** Sorted by id. */
+  readonly flows: readonly FlowView[];
+}
+
+/** Bytes since the start, bytes per second over the tick, and the number of live flows at the tick. */
+export interface TrafficFiguresView {
+  readonly up: number;
+  readonly down: number;
+  readonly up_rate: number;
+  readonly down_rate: number;
+  readonly flows: number;
+}
+
+export interface TrafficView extends TrafficFiguresView {
+  /** Number of ticks since the start. */
+  readonly tick: number;
+  /** The interval in milliseconds over which rates are measured. */
+  readonly interval_ms: number;
+  /** Figures by tag. */
+  readonly inbounds: Readonly<Record<string, TrafficFiguresView>>;
+  readonly outbounds: Readonly<Record<string, TrafficFiguresView>>;
+}
+
+/** @param offset from monotonic to wall time: see `StartTimes` */
+export function sessionView(session: LiveSession, offset: number): SessionView {
+  const { id, inbound, source = null, user = null, up, down, startedAt } = session;
+  return { id, inbound, source, user, up, down, started_at: wallTime(offset + startedAt) };
+}
+
+/** @param offset from monotonic to wall time: see `StartTimes` */
+export function flowView(flow: Flow, offset: number): FlowView {
+  const { session, inbound, user = null, source = null, destination, sniffed = null } = flow.info;
+  const { outbound, outboundVersion, rule = null, planeEpoch } = flow.info;
+  return {
+    id: flow.id,
+    session: session?.id ?? null,
+    network: destination.network,
+    inbound,
+    user,
+    source,
+    host: destination.host,
+    port: destination.port,
+    sniffed,
+    outbound,
+    outbound_version: outboundVersion,
+    rule,
+    plane_epoch: planeEpoch,
+    started_at: wallTime(offset + flow.startedAt),
+    up: flow.up,
+    down: flow.down,
+  };
+}
+
+export function trafficView(snapshot: TrafficSnapshot): TrafficView {
+  return {
+    tick: snapshot.tick,
+    interval_ms: snapshot.intervalMs,
+    ...figuresView(snapshot),
+    inbounds: Object.fromEntries(figuresByTag(snapshot.inbounds)),
+    outbounds: Object.fromEntries(figuresByTag(snapshot.outbounds)),
+  };
+}
+
+const figuresView = ({
+  up,
+  down,
+  upRate,
+  downRate,
+  flows,
+}: TrafficFigures): TrafficFiguresView => ({
+  up,
+  down,
+  up_rate: upRate,
+  down_rate: downRate,
+  flows,
+});
+
+const figuresByTag = (
+  tags: ReadonlyMap<string, TrafficFigures>,
+): (readonly [string, TrafficFiguresView])[] =>
+  Array.from(tags, ([tag, figures]) => [tag, figuresView(figures)]);
+
+/** Rounds down to milliseconds; a time before the epoch is 0. */
+const wallTime = (time: number): number => Math.max(0, Math.floor(time));
+
 const text = JSON.stringify;
-const textOrNull = (value: string | undefined): string =>
-  value === undefined ? 'null' : text(value);
 
-/** @param offset from monotonic to wall time: see `StartTimes` */
-export function sessionJson(session: LiveSession, offset: number): string {
-  const { id, inbound, source, user, up, down, startedAt } = session;
-  return (
-    `{"id":${id},"inbound":${text(inbound)},"source":${textOrNull(source)},` +
-    `"user":${textOrNull(user)},"up":${u64Text(up)},"down":${u64Text(down)},` +
-    `"started_at":${u64Text(offset + startedAt)}}`
-  );
-}
-
-/** @param offset from monotonic to wall time: see `StartTimes` */
-export function flowJson(flow: Flow, offset: number): string {
-  const { session, inbound, user, source, destination, sniffed, outbound } = flow.info;
-  const { outboundVersion, rule, planeEpoch } = flow.info;
-  return (
-    `{"id":${flow.id},"session":${session?.id ?? 'null'},"network":"${destination.network}",` +
-    `"inbound":${text(inbound)},"user":${textOrNull(user)},"source":${textOrNull(source)},` +
-    `"host":${text(destination.host)},"port":${destination.port},` +
-    `"sniffed":${textOrNull(sniffed)},"outbound":${text(outbound)},` +
-    `"outbound_version":${outboundVersion},"rule":${rule ?? 'null'},` +
-    `"plane_epoch":${planeEpoch},"started_at":${u64Text(offset + flow.startedAt)},` +
-    `"up":${u64Text(flow.up)},"down":${u64Text(flow.down)}}`
-  );
-}
-
+/** A sample as JSON, whose tags keep their order: an object has names that look like integers first. */
 export function trafficJson(snapshot: TrafficSnapshot): string {
   const { tick, intervalMs, inbounds, outbounds } = snapshot;
+  const figures = text(figuresView(snapshot)).slice(1, -1);
   return (
-    `{"tick":${u64Text(tick)},"interval_ms":${u64Text(intervalMs)},${figures(snapshot)},` +
-    `"inbounds":${figuresByTag(inbounds)},"outbounds":${figuresByTag(outbounds)}}`
+    `{"tick":${tick},"interval_ms":${intervalMs},${figures},` +
+    `"inbounds":${taggedJson(inbounds)},"outbounds":${taggedJson(outbounds)}}`
   );
 }
 
-const figures = ({ up, down, upRate, downRate, flows }: TrafficFigures): string =>
-  `"up":${u64Text(up)},"down":${u64Text(down)},"up_rate":${u64Text(upRate)},` +
-  `"down_rate":${u64Text(downRate)},"flows":${flows}`;
+const taggedJson = (tags: ReadonlyMap<string, TrafficFigures>): string =>
+  `{${figuresByTag(tags)
+    .map(([tag, figures]) => `${text(tag)}:${text(figures)}`)
+    .join(',')}}`;
 
-function figuresByTag(tags: ReadonlyMap<string, TrafficFigures>): string {
-  const entries = Array.from(tags, ([tag, value]) => `${text(tag)}:{${figures(value)}}`);
-  return `{${entries.join(',')}}`;
-}
-
-/* Views are written field by field, so that no other property of the app's objects is exposed. */
+/* Routes are written field by field, so that no other property of the app's objects is exposed. */
 
 export const defaultJson = ({ pick, target }: RouteView['default']): string =>
   text({ pick, target });
@@ -77,3 +188,90 @@ export const REPORT_LISTS = [
   'removed',
   'reused',
 ] as const satisfies readonly (keyof AppliedReport)[];
+
+/*
+ * Checks of bodies before clients read them as the types above: an address may belong to another server, and a foreign
+ * body must be rejected here rather than fail somewhere in a page or a table.
+ */
+
+const isFlow = shape<FlowView>({
+  id: isNumber,
+  session: orNull(isNumber),
+  network: isText,
+  inbound: isText,
+  user: orNull(isText),
+  source: orNull(isText),
+  host: isText,
+  port: isNumber,
+  sniffed: orNull(isText),
+  outbound: isText,
+  outbound_version: isNumber,
+  rule: orNull(isNumber),
+  plane_epoch: isNumber,
+  started_at: isNumber,
+  up: isNumber,
+  down: isNumber,
+});
+
+const isSession = shape<SessionView>({
+  id: isNumber,
+  inbound: isText,
+  source: orNull(isText),
+  user: orNull(isText),
+  up: isNumber,
+  down: isNumber,
+  started_at: isNumber,
+});
+
+const FIGURES = {
+  up: isNumber,
+  down: isNumber,
+  up_rate: isNumber,
+  down_rate: isNumber,
+  flows: isNumber,
+};
+
+const isTraffic = shape<TrafficView>({
+  ...FIGURES,
+  tick: isNumber,
+  interval_ms: isNumber,
+  inbounds: recordOf(shape<TrafficFiguresView>(FIGURES)),
+  outbounds: recordOf(shape<TrafficFiguresView>(FIGURES)),
+});
+
+const isRoutes = shape<RouteView>({
+  default: shape<RouteView['default']>({ pick: orNull(isText), target: orNull(isText) }),
+  groups: listOf(
+    shape<RouteGroupView>({
+      name: isText,
+      pick: orNull(isText),
+      inherit: (value) => isText(value) || shape({ group: isText })(value),
+      target: orNull(isText),
+    }),
+  ),
+  targets: listOf(shape<RouteTargetView>({ name: isText, kind: isText })),
+});
+
+const BODIES: Readonly<Record<string, Check>> = {
+  'GET /v1/version': shape({ version: isText }),
+  'GET /v1/routes': isRoutes,
+  'GET /v1/connections': shape<ConnectionsView>({
+    flows: listOf(isFlow),
+    sessions: listOf(isSession),
+  }),
+};
+
+const EVENTS: Readonly<Record<string, Check>> = {
+  opened: isFlow,
+  closed: isFlow,
+  lagged: shape({ missed: isNumber }),
+  traffic: isTraffic,
+};
+
+/** Whether the body of a successful response has the shape of the API's; responses without a check above pass. */
+export const isBodyOf = (method: string, path: string, body: unknown): boolean =>
+  BODIES[`${method} ${path}`]?.(body) ?? true;
+
+/** Whether the data of an event has the shape of the API's; events without a check above pass. */
+export const isDataOf = (event: string, data: unknown): boolean =>
+  (Object.hasOwn(EVENTS, event) ? EVENTS[event]?.(data) : undefined) ?? true;

@@ -7,7 +7,7 @@ import {
 } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { UsageError, WeirError, codeOf, messageOf, type WeirErrorOptions } from '../errors.ts';
-import { isBodyOf, isDataOf } from './api-shapes.ts';
+import { isBodyOf, isDataOf } from '../api/views.ts';
 import { EventReader } from './event-reader.ts';
 import { ProvenAgent, UnprovenApiError, type ApiProof } from './proven-agent.ts';
 

@@ -5,7 +5,7 @@ import type { RouteView } from '../config/route-view.ts';
 import { meantHint } from '../schema/suggestion.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
 import { ApiClientError, type ApiClient } from './api-client.ts';
-import type { FlowJson } from './api-views.ts';
+import type { FlowView } from '../api/views.ts';
 import { staleFlows, type RouteFacts, type RouteSwitch } from './stale-flows.ts';
 
 /** A group, or `default`, and its new target. */
@@ -102,9 +102,9 @@ export async function flowsLeft(
   api: ApiClient,
   socket: string,
   change: RouteSwitch,
-): Promise<readonly FlowJson[]> {
+): Promise<readonly FlowView[]> {
   const facts = toRouteFacts(await requestStatus(socket));
-  const { flows } = (await api.ask('GET', '/v1/connections')) as { flows: readonly FlowJson[] };
+  const { flows } = (await api.ask('GET', '/v1/connections')) as { flows: readonly FlowView[] };
   const stale = staleFlows(flows, change, facts);
   if (stale) return stale;
   throw new ApiClientError(
@@ -130,7 +130,7 @@ const CLOSING = 16;
 /** Closes flows by id; returns how many were still open. @throws {ApiClientError} */
 export async function closeFlows(
   api: ApiClient,
-  flows: readonly Pick<FlowJson, 'id'>[],
+  flows: readonly Pick<FlowView, 'id'>[],
 ): Promise<number> {
   const waiting = flows.values();
   let closed = 0;

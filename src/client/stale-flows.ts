@@ -1,4 +1,4 @@
-import type { FlowJson } from './api-views.ts';
+import type { FlowView } from '../api/views.ts';
 
 /** Facts about the routes of a running Weir that the API does not report. */
 export interface RouteFacts {
@@ -30,10 +30,10 @@ export interface RouteSwitch {
  * @returns `undefined` if the group is not in `facts`
  */
 export function staleFlows(
-  flows: readonly FlowJson[],
+  flows: readonly FlowView[],
   { group, from, to }: RouteSwitch,
   facts: RouteFacts,
-): readonly FlowJson[] | undefined {
+): readonly FlowView[] | undefined {
   const outboundsOf = (target: string): ReadonlySet<string> =>
     new Set(facts.balancers.get(target) ?? [target]);
   const left = outboundsOf(from).difference(outboundsOf(to));

@@ -1,7 +1,13 @@
 import type { StartTimes } from '../api/start-times.ts';
 import type { FlowNotice, FlowSubscription } from '../tracker/flow-events.ts';
 import type { TrafficSampler } from '../tracker/traffic.ts';
-import { flowView, trafficView, type FlowEventView, type TrafficView } from './views.ts';
+import { flowView, trafficView, type FlowView, type TrafficView } from '../api/views.ts';
+
+/** A flow that has opened or closed, or the number of events that a slow reader has missed. */
+export type FlowEventView =
+  | { readonly event: 'opened'; readonly flow: FlowView }
+  | { readonly event: 'closed'; readonly flow: FlowView }
+  | { readonly event: 'lagged'; readonly missed: number };
 
 /** A stream of events in order. `close`, or leaving a `for await`, ends it. */
 export interface EventStream<T> extends AsyncIterableIterator<T, undefined>, AsyncDisposable {

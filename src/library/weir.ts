@@ -12,14 +12,8 @@ import type { ReloadReport } from '../supervisor/reload-report.ts';
 import type { FlowSelector } from '../tracker/tracker.ts';
 import { VERSION } from '../version.ts';
 import { callbackLogger, type LogCallback } from './callback-logger.ts';
-import { flowEvents, trafficSamples, type EventStream } from './streams.ts';
-import {
-  flowView,
-  sessionView,
-  type ConnectionsView,
-  type FlowEventView,
-  type TrafficView,
-} from './views.ts';
+import { flowEvents, trafficSamples, type EventStream, type FlowEventView } from './streams.ts';
+import { flowView, sessionView, type ConnectionsView, type TrafficView } from '../api/views.ts';
 
 export interface StartOptions {
   /** The configuration file; paths in it are resolved as by the command. */

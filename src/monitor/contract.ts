@@ -1,4 +1,4 @@
-import type { FlowJson, SessionJson } from '../client/api-views.ts';
+import type { FlowView, SessionView } from '../api/views.ts';
 import type { RouteView } from '../config/route-view.ts';
 import type { RunningStatus } from '../app/control/running-status.ts';
 import type { WeirError } from '../errors.ts';
@@ -11,7 +11,7 @@ export interface Monitor {
   /** Flows by id, in the order of their ids; closed flows stay for `CLOSED_MS`. */
   readonly flows: ReadonlyMap<number, MonitoredFlow>;
   /** Sessions of the last list, by id. */
-  readonly sessions: ReadonlyMap<number, SessionJson>;
+  readonly sessions: ReadonlyMap<number, SessionView>;
   /** The last sample; `undefined` before the first, and while the API is lost. */
   readonly traffic: TrafficSample | undefined;
   /** Rates of the last two minutes by the second and of the last hour by half minutes, oldest first. */
@@ -40,7 +40,7 @@ export interface Monitor {
 }
 
 export interface MonitoredFlow {
-  readonly view: FlowJson;
+  readonly view: FlowView;
   /** Bytes per second, averaged between the last two lists. */
   readonly upRate: number;
   readonly downRate: number;

@@ -1,11 +1,11 @@
-import type { FlowJson, SessionJson } from '../client/api-views.ts';
+import type { FlowView, SessionView } from '../api/views.ts';
 import type { MonitoredFlow } from './contract.ts';
 import { CLOSED_MS, MOST_CLOSED } from './limits.ts';
 
 /** The flows of a running Weir: lists have the open ones, events the changes since. */
 export class MonitoredFlows {
   #flows = new Map<number, MonitoredFlow>();
-  #sessions = new Map<number, SessionJson>();
+  #sessions = new Map<number, SessionView>();
   /** Ids of closed flows, in the order of their ends. */
   readonly #closed = new Set<number>();
   /** The largest id; infinite once a flow has arrived out of order. */
@@ -16,7 +16,7 @@ export class MonitoredFlows {
     return this.#flows;
   }
 
-  get sessions(): ReadonlyMap<number, SessionJson> {
+  get sessions(): ReadonlyMap<number, SessionView> {
     return this.#sessions;
   }
 
@@ -29,7 +29,7 @@ export class MonitoredFlows {
     return this.#flows.size - this.#closed.size;
   }
 
-  opened(view: FlowJson): void {
+  opened(view: FlowView): void {
     const known = this.#flows.get(view.id);
     if (known && isSameFlow(known.view, view)) return; // a list had the flow before its event arrived
     this.#closed.delete(view.id);
@@ -37,7 +37,7 @@ export class MonitoredFlows {
   }
 
   /** @param at the time of the end */
-  closed(view: FlowJson, at: number): void {
+  closed(view: FlowView, at: number): void {
     const known = this.#flows.get(view.id);
     if (known?.closedAt !== undefined && isSameFlow(known.view, view)) return;
     this.#closed.delete(view.id);
@@ -54,7 +54,7 @@ export class MonitoredFlows {
     {
       flows,
       sessions,
-    }: { readonly flows: readonly FlowJson[]; readonly sessions: readonly SessionJson[] },
+    }: { readonly flows: readonly FlowView[]; readonly sessions: readonly SessionView[] },
     requestedAt: number,
     openedSince: ReadonlySet<number>,
   ): void {
@@ -86,7 +86,7 @@ export class MonitoredFlows {
     }
   }
 
-  #listFlow(view: FlowJson, requestedAt: number, elapsed: number): void {
+  #listFlow(view: FlowView, requestedAt: number, elapsed: number): void {
     const found = this.#flows.get(view.id);
     const known = found && isSameFlow(found.view, view) ? found : undefined;
     if (known?.closedAt !== undefined && known.closedAt >= requestedAt) return;
@@ -124,4 +124,4 @@ export class MonitoredFlows {
 /**
  * Whether two flows with the same id are one: another process starts again with the same ids, but not at the same time.
  */
-const isSameFlow = (a: FlowJson, b: FlowJson): boolean => a.started_at === b.started_at;
+const isSameFlow = (a: FlowView, b: FlowView): boolean => a.started_at === b.started_at;

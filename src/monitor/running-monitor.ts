@@ -2,7 +2,7 @@ import { Holds } from '../collections/holds.ts';
 import { Listeners } from '../collections/listeners.ts';
 import { ApiClientError, type ApiClient, type ApiEvent } from '../client/api-client.ts';
 import type { RunningWeir } from '../client/find-running.ts';
-import type { FlowJson, SessionJson, TrafficJson, TrafficPartJson } from '../client/api-views.ts';
+import type { FlowView, SessionView, TrafficView, TrafficFiguresView } from '../api/views.ts';
 import { requestStatus } from '../app/control/control-client.ts';
 import type { RunningStatus } from '../app/control/running-status.ts';
 import type { RouteView } from '../config/route-view.ts';
@@ -90,7 +90,7 @@ export class RunningMonitor implements Monitor {
     return this.#table.flows;
   }
 
-  get sessions(): ReadonlyMap<number, SessionJson> {
+  get sessions(): ReadonlyMap<number, SessionView> {
     return this.#table.sessions;
   }
 
@@ -205,7 +205,7 @@ export class RunningMonitor implements Monitor {
   #takeEvent({ event, data }: ApiEvent): void {
     switch (event) {
       case 'opened': {
-        const view = data as FlowJson;
+        const view = data as FlowView;
         if (this.#table.openCount >= MOST_OPEN) throw tooMany();
         this.#openedSince.add(view.id);
         this.#table.opened(view);
@@ -213,7 +213,7 @@ export class RunningMonitor implements Monitor {
         break;
       }
       case 'closed':
-        this.#table.closed(data as FlowJson, this.#now);
+        this.#table.closed(data as FlowView, this.#now);
         break;
       case 'lagged':
         this.#missed += (data as { readonly missed: number }).missed;
@@ -232,7 +232,7 @@ export class RunningMonitor implements Monitor {
   async #followTraffic(signal: AbortSignal): Promise<void> {
     for await (const { event, data } of this.#events('/v1/traffic', signal)) {
       if (event !== 'traffic') continue;
-      this.#traffic = sampleOf(data as TrafficJson, this.#now);
+      this.#traffic = sampleOf(data as TrafficView, this.#now);
       this.#history.add(this.#traffic);
       this.#table.expire(this.#now);
       this.#changed();
@@ -390,7 +390,7 @@ const tooMany = (): ApiClientError =>
 
 const isList = (
   body: unknown,
-): body is { readonly flows: readonly FlowJson[]; readonly sessions: readonly SessionJson[] } =>
+): body is { readonly flows: readonly FlowView[]; readonly sessions: readonly SessionView[] } =>
   typeof body === 'object' &&
   body !== null &&
   'flows' in body &&
@@ -398,7 +398,7 @@ const isList = (
   'sessions' in body &&
   Array.isArray(body.sessions);
 
-const sampleOf = (json: TrafficJson, at: number): TrafficSample => ({
+const sampleOf = (json: TrafficView, at: number): TrafficSample => ({
   at,
   tick: json.tick,
   ...partOf(json),
@@ -407,11 +407,11 @@ const sampleOf = (json: TrafficJson, at: number): TrafficSample => ({
 });
 
 const partsOf = (
-  parts: Readonly<Record<string, TrafficPartJson>>,
+  parts: Readonly<Record<string, TrafficFiguresView>>,
 ): ReadonlyMap<string, TrafficPart> =>
   new Map(Object.entries(parts).map(([tag, part]) => [tag, partOf(part)]));
 
-const partOf = ({ up, down, up_rate: upRate, down_rate: downRate, flows }: TrafficPartJson) => ({
+const partOf = ({ up, down, up_rate: upRate, down_rate: downRate, flows }: TrafficFiguresView) => ({
   up,
   down,
   upRate,

@@ -1,4 +1,4 @@
-import type { FlowJson } from '../client/api-views.ts';
+import type { FlowView } from '../api/views.ts';
 import type { MonitoredFlow } from '../monitor/contract.ts';
 import { printable } from '../printable.ts';
 import { age, bytes } from '../text/amounts.ts';
@@ -18,7 +18,7 @@ interface FlowColumn {
 const rate = (value: number): string => (value === 0 ? '' : `${bytes(value)}/s`);
 
 /** Destination and port, with the sniffed name. */
-export const flowTarget = ({ host, port, sniffed }: FlowJson): string =>
+export const flowTarget = ({ host, port, sniffed }: FlowView): string =>
   `${sniffed !== null && sniffed !== host ? `${sniffed} ` : ''}${host.includes(':') ? `[${host}]` : host}:${port}`;
 
 const COLUMNS: readonly FlowColumn[] = [

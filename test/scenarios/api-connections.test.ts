@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { FlowJson } from '../../src/client/api-views.ts';
+import type { FlowView } from '../../src/api/views.ts';
 import { freedom, rule, socksIn, blackhole } from '../support/process/config.ts';
 import { readAll, roundTrip } from '../support/read.ts';
 import { echoServer, udpEcho } from '../support/peers/servers.ts';
@@ -34,7 +34,7 @@ interface Traffic extends Figures {
   readonly outbounds: Readonly<Record<string, Figures>>;
 }
 
-const flowOf = (event: SeenEvent | undefined): FlowJson => event?.data as FlowJson;
+const flowOf = (event: SeenEvent | undefined): FlowView => event?.data as FlowView;
 
 test('a stream shows in the list with its session, and its events report its opening and closing', async () => {
   await using echo = await echoServer();

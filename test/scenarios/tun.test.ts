@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import type { FlowJson } from '../../src/client/api-views.ts';
+import type { FlowView } from '../../src/api/views.ts';
 import { disposable, open } from '../support/data/address.ts';
 import { freedom } from '../support/process/config.ts';
 import { Control } from '../support/process/control.ts';
@@ -28,7 +28,7 @@ import { Weir } from '../support/process/weir.ts';
 const SIZE = Number(process.env['WEIR_TUN_BYTES'] ?? 16 << 20);
 const CONFIG = tunConfig(freedom());
 
-const tcpFlowsTo = async (control: Control, host: string): Promise<readonly FlowJson[]> =>
+const tcpFlowsTo = async (control: Control, host: string): Promise<readonly FlowView[]> =>
   (await control.flowsTo(host)).filter(({ network }) => network === 'tcp');
 
 /** Destinations that cannot be connected to. */
@@ -40,7 +40,7 @@ const FAILING = [
 ] as const;
 
 /** The one flow to a host, once it carries nothing more. */
-function still(control: Control, host: string): Promise<FlowJson> {
+function still(control: Control, host: string): Promise<FlowView> {
   const LOOKS = 10;
   let [last, looks] = ['', 0];
   return eventually('the flow to stop', async () => {

@@ -1,6 +1,19 @@
 import { isUtf8 } from 'node:buffer';
 import { BadPath } from '../http/rejections.ts';
-import { parseU64 } from '../u64.ts';
+
+const DIGITS = /^\+?\d+$/;
+/** The maximum of a `u64`, and its number of digits. */
+const MAX_U64 = (1n << 64n) - 1n;
+const MAX_DIGITS = 20;
+
+/** Parses an unsigned 64-bit integer; accepts the same texts as Rust's `u64::from_str`. */
+export function parseU64(text: string): { readonly value: bigint } | { readonly error: string } {
+  if (text === '') return { error: 'cannot parse integer from empty string' };
+  if (!DIGITS.test(text)) return { error: 'invalid digit found in string' };
+  const digits = text.replace(/^\+?0*/, '');
+  const value = digits.length <= MAX_DIGITS ? BigInt(digits) : MAX_U64 + 1n;
+  return value <= MAX_U64 ? { value } : { error: 'number too large to fit in target type' };
+}
 
 const ESCAPE = /%([0-9a-f]{2})/gi;
 

@@ -1,7 +1,6 @@
 import type { FlowSelector } from '../../tracker/tracker.ts';
-import { percentDecode } from './path-parameter.ts';
+import { parseU64, percentDecode } from './path-parameter.ts';
 import { BadRequest } from '../http/rejections.ts';
-import { parseU64 } from '../u64.ts';
 
 const FIELDS = ['outbound', 'inbound', 'session', 'user'] as const;
 type Field = (typeof FIELDS)[number];

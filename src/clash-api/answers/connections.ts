@@ -1,6 +1,6 @@
 import type { RunningStatus } from '../../app/control/running-status.ts';
 import { ApiClientError } from '../../client/api-client.ts';
-import type { FlowJson } from '../../client/api-views.ts';
+import type { FlowView } from '../../api/views.ts';
 import type { ClashFacts } from '../translate/facts.ts';
 import { clashSnapshot, type ClashTotals } from '../translate/connections.ts';
 import {
@@ -17,7 +17,7 @@ async function getConnections(context: ClashContext): Promise<ClashAnswer> {
     context.facts.read(),
     context.weir.api.ask('GET', '/v1/connections'),
   ]);
-  const { flows } = list as { readonly flows: readonly FlowJson[] };
+  const { flows } = list as { readonly flows: readonly FlowView[] };
   return ok(clashSnapshot(facts, flows, await totalsNow(context, facts)));
 }
 

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { writeList } from '../../api/feeds/slices.ts';
-import type { FlowJson } from '../../client/api-views.ts';
+import type { FlowView } from '../../api/views.ts';
 import type { MonitoredFlow } from '../../monitor/contract.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import type { FactReader } from '../fact-reader.ts';
@@ -60,6 +60,6 @@ export class SharedSnapshots {
   }
 }
 
-function* openFlows(flows: Iterable<MonitoredFlow>): Generator<FlowJson> {
+function* openFlows(flows: Iterable<MonitoredFlow>): Generator<FlowView> {
   for (const { view, closedAt } of flows) if (closedAt === undefined) yield view;
 }

@@ -1,4 +1,4 @@
-import type { FlowJson } from '../../client/api-views.ts';
+import type { FlowView } from '../../api/views.ts';
 import type { Inherit } from '../../config/sources/subscribe-file.ts';
 import { groupOfRule, type ClashFacts } from './facts.ts';
 
@@ -58,14 +58,14 @@ const nameOf = ({ names }: ClashFacts, target: string | null): string =>
   target === null ? '' : names.target(target);
 
 /** Whether the rule index of a flow refers to the rules in the facts. */
-export const isRuleKnown = ({ status }: ClashFacts, flow: Pick<FlowJson, 'plane_epoch'>): boolean =>
+export const isRuleKnown = ({ status }: ClashFacts, flow: Pick<FlowView, 'plane_epoch'>): boolean =>
   flow.plane_epoch >= (status?.routes.rules_since ?? 0);
 
 /**
  * The chain of a flow in mihomo's order: the outbound, the balancer that chose it, then the groups from the innermost
  * outwards. Picks made since the flow was opened are left out.
  */
-export function chainOf(facts: ClashFacts, flow: FlowJson): readonly string[] {
+export function chainOf(facts: ClashFacts, flow: FlowView): readonly string[] {
   const { names, balancers } = facts;
   if (flow.outbound === '') return [DNS_SERVICE];
   const leaf = names.target(flow.outbound);
@@ -84,7 +84,7 @@ const DNS_SERVICE = 'dns';
 
 function routeOfFlow(
   facts: ClashFacts,
-  flow: FlowJson,
+  flow: FlowView,
 ): { readonly groups: readonly string[]; readonly target: string | undefined } {
   const { rule } = flow;
   if (rule === null) return wayOf(facts, 'default');

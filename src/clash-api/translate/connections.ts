@@ -1,4 +1,4 @@
-import type { FlowJson } from '../../client/api-views.ts';
+import type { FlowView } from '../../api/views.ts';
 import { ipVersion } from '../../net/addresses/address.ts';
 import { printable } from '../../printable.ts';
 import type { ClashConnection, ClashMetadata, ClashSnapshot } from '../contract.ts';
@@ -17,7 +17,7 @@ export interface ClashTotals {
 /** Open flows as a snapshot of mihomo's connections. */
 export function clashSnapshot(
   facts: ClashFacts,
-  flows: Iterable<FlowJson>,
+  flows: Iterable<FlowView>,
   { up, down, memory }: ClashTotals,
 ): ClashSnapshot {
   const matches = new Map<number, ClashMatch>();
@@ -32,7 +32,7 @@ export function clashSnapshot(
 /** A flow as a connection of mihomo. @param matches cache of matches by rule index, since many flows share a rule */
 export function clashConnection(
   facts: ClashFacts,
-  flow: FlowJson,
+  flow: FlowView,
   matches = new Map<number, ClashMatch>(),
 ): ClashConnection {
   const { type, payload } = matchOf(facts, flow, matches);
@@ -48,7 +48,7 @@ export function clashConnection(
   };
 }
 
-function matchOf(facts: ClashFacts, flow: FlowJson, matches: Map<number, ClashMatch>): ClashMatch {
+function matchOf(facts: ClashFacts, flow: FlowView, matches: Map<number, ClashMatch>): ClashMatch {
   const { rule } = flow;
   if (rule === null || !isRuleKnown(facts, flow)) return matchOfFlow(facts, rule, false);
   const known = matches.get(rule) ?? matchOfFlow(facts, rule, true);
@@ -59,7 +59,7 @@ function matchOf(facts: ClashFacts, flow: FlowJson, matches: Map<number, ClashMa
 const NETWORKS: Readonly<Record<string, string>> = { tcp: 'tcp', udp: 'udp' };
 
 /** Metadata of a flow. Properties that Weir does not know have mihomo's values for unknown ones: empty, or 0. */
-function metadataOf({ inbounds }: ClashFacts, flow: FlowJson): ClashMetadata {
+function metadataOf({ inbounds }: ClashFacts, flow: FlowView): ClashMetadata {
   const isAddress = ipVersion(flow.host) !== 0;
   return {
     network: NETWORKS[flow.network] ?? 'invalid',

@@ -1,4 +1,4 @@
-import type { FlowJson, SessionJson, TrafficJson } from '../../client/api-views.ts';
+import type { FlowView, SessionView, TrafficView } from '../../api/views.ts';
 import type { RouteView } from '../../config/route-view.ts';
 import { UsageError, WeirError, hintsOf } from '../../errors.ts';
 import { systemClock, type Clock } from '../../net/time/clock.ts';
@@ -94,7 +94,7 @@ async function carryOut(
     case 'traffic':
       await output.head(TRAFFIC_HEAD);
       for await (const { data } of client.events('/v1/traffic')) {
-        await output.write([data], () => trafficLine(data as TrafficJson));
+        await output.write([data], () => trafficLine(data as TrafficView));
       }
       return;
     case 'events':
@@ -130,8 +130,8 @@ async function connections(
   output: CtlOutput,
 ): Promise<void> {
   const { sessions, flows } = (await client.ask('GET', '/v1/connections')) as {
-    sessions: readonly SessionJson[];
-    flows: readonly FlowJson[];
+    sessions: readonly SessionView[];
+    flows: readonly FlowView[];
   };
   const now = Date.now();
   await (ofSessions

@@ -1,6 +1,6 @@
 import type { RouteView } from '../../config/route-view.ts';
 import type { ReloadReport } from '../../supervisor/reload-report.ts';
-import type { FlowJson, SessionJson, TrafficJson } from '../../client/api-views.ts';
+import type { FlowView, SessionView, TrafficView } from '../../api/views.ts';
 import { printable } from '../../printable.ts';
 import { age, bytes } from '../../text/amounts.ts';
 import { textTable } from '../../text/text-table.ts';
@@ -47,7 +47,7 @@ const endpoint = (host: string, port: number): string =>
 const outboundText = (tag: string): string => (tag === '' ? 'dns' : tag);
 
 /** @param now Unix milliseconds */
-export const flowsTable = (flows: readonly FlowJson[], now: number): string =>
+export const flowsTable = (flows: readonly FlowView[], now: number): string =>
   textTable(
     [
       'ID',
@@ -80,7 +80,7 @@ export const flowsTable = (flows: readonly FlowJson[], now: number): string =>
   );
 
 /** @param now Unix milliseconds */
-export const sessionsTable = (sessions: readonly SessionJson[], now: number): string =>
+export const sessionsTable = (sessions: readonly SessionView[], now: number): string =>
   textTable(
     ['ID', 'AGE', 'INBOUND', 'USER', 'SOURCE', 'UP', 'DOWN'],
     sessions.map((session) => [
@@ -96,7 +96,7 @@ export const sessionsTable = (sessions: readonly SessionJson[], now: number): st
 
 export const TRAFFIC_HEAD = `${['UP/s', 'DOWN/s', 'FLOWS', 'UP', 'DOWN'].map((head) => head.padStart(10)).join('')}\n`;
 
-export function trafficLine({ up_rate, down_rate, flows, up, down }: TrafficJson): string {
+export function trafficLine({ up_rate, down_rate, flows, up, down }: TrafficView): string {
   const cells = [bytes(up_rate), bytes(down_rate), String(flows), bytes(up), bytes(down)];
   return `${cells.map((cell) => cell.padStart(10)).join('')}\n`;
 }
@@ -107,7 +107,7 @@ export function eventLine(event: string, data: unknown): string {
     const { missed } = data as { missed: number };
     return `lagged   ${missed} events were missed\n`;
   }
-  const { id, network, inbound, user, host, port, outbound, up, down } = data as FlowJson;
+  const { id, network, inbound, user, host, port, outbound, up, down } = data as FlowView;
   const account = user === null ? '' : ` (${user})`;
   const moved = event === 'closed' ? `  up ${bytes(up)}, down ${bytes(down)}` : '';
   const line = `${event.padEnd(7)}  ${id}  ${inbound}${account} -> ${network} ${endpoint(host, port)} by ${outboundText(outbound)}${moved}`;

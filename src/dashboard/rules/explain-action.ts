@@ -6,7 +6,7 @@ import type { FlowWanted } from '../reader/file-requests.ts';
 import { Parameters } from '../parameters.ts';
 import { commandLine } from '../shared/texts.ts';
 import type { JsonValue } from '../shared/protocol.ts';
-import type { FlowJson } from '../../client/api-views.ts';
+import type { FlowView } from '../../api/views.ts';
 import type { ExplainResult } from './view.ts';
 
 type ExplainContext = Pick<DashboardContext, 'monitor'>;
@@ -33,7 +33,7 @@ export const explainAction = (context: ExplainContext, file: FileModel): PageAct
 interface AskedFlow {
   readonly asked: FlowWanted;
   /** A flow of the running Weir; `undefined` for one given as text. */
-  readonly flow: FlowJson | undefined;
+  readonly flow: FlowView | undefined;
 }
 
 /** The flow that the parameters describe. @throws {ActionError} */
@@ -71,7 +71,7 @@ function flowOf(value: JsonValue, { monitor }: ExplainContext): AskedFlow {
 
 /** How a flow was actually routed, and why that may differ from the current file. */
 function actualOf(
-  flow: FlowJson,
+  flow: FlowView,
   { rule, target }: Pick<ExplainResult, 'rule' | 'target'>,
   { monitor }: ExplainContext,
   file: FileModel,

@@ -1,4 +1,4 @@
-import type { SessionJson } from '../../client/api-views.ts';
+import type { SessionView } from '../../api/views.ts';
 import type { WrittenUser } from '../../config/edit/users/edit-users.ts';
 import type { MonitoredFlow } from '../../monitor/contract.ts';
 import type { SumsByKey } from '../../monitor/sums/sums-by-key.ts';
@@ -7,7 +7,7 @@ import type { UserColumn, UserRow } from './view.ts';
 
 /** The data that rows of users are built from. */
 export interface UserFacts {
-  readonly sessions: Iterable<SessionJson>;
+  readonly sessions: Iterable<SessionView>;
   readonly flows: Iterable<MonitoredFlow>;
   readonly sums: SumsByKey;
   /** The users of the file. */

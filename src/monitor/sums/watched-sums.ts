@@ -1,4 +1,4 @@
-import type { FlowJson } from '../../client/api-views.ts';
+import type { FlowView } from '../../api/views.ts';
 import type { Monitor, TrafficSample } from '../contract.ts';
 import { userKey } from './user-key.ts';
 import { SumsByKey } from './sums-by-key.ts';
@@ -45,7 +45,7 @@ export class WatchedSums {
   readonly users = new SumsByKey(({ view }) => userKey(view));
   readonly #parts = [this.hosts, this.sources, this.users];
   /** The view of each flow with the most bytes so far. */
-  #seen = new Map<number, FlowJson>();
+  #seen = new Map<number, FlowView>();
   #listedAt: number | undefined;
   #since: number | undefined;
   /** The last two samples, the later one first. */
@@ -107,7 +107,7 @@ export class WatchedSums {
 
   #look(flows: Monitor['flows'], isFirst: boolean): void {
     for (const part of this.#parts) part.begin();
-    const seen = new Map<number, FlowJson>();
+    const seen = new Map<number, FlowView>();
     for (const [id, flow] of flows) {
       const { view } = flow;
       const before = isFirst ? view : this.#seen.get(id);
@@ -156,7 +156,7 @@ export class WatchedSums {
 }
 
 /** Whether two flows with the same id differ. Start times are no identity: they change with steps of the wall clock. */
-const isOther = (a: FlowJson, b: FlowJson): boolean =>
+const isOther = (a: FlowView, b: FlowView): boolean =>
   a.session !== b.session || a.inbound !== b.inbound || a.port !== b.port;
 
 const bytesOf = ({ up, down }: { readonly up: number; readonly down: number }): number => up + down;

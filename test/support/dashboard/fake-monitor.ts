@@ -1,4 +1,4 @@
-import type { FlowJson } from '../../../src/client/api-views.ts';
+import type { FlowView } from '../../../src/api/views.ts';
 import type {
   Monitor,
   MonitoredFlow,
@@ -9,7 +9,7 @@ import type {
 /** A flow as a monitor has it. */
 export const flowOf = (
   id: number,
-  view: Partial<FlowJson> = {},
+  view: Partial<FlowView> = {},
   more: Partial<MonitoredFlow> = {},
 ): MonitoredFlow => ({
   view: {

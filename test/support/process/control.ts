@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { FlowJson, SessionJson } from '../../../src/client/api-views.ts';
+import type { FlowView, SessionView } from '../../../src/api/views.ts';
 import { ApiClient, type Reply } from '../../conformance/api-client.ts';
 import { parseAddress } from '../data/address.ts';
 import type { Weir } from './weir.ts';
@@ -12,8 +12,8 @@ export const API = '[api]\nlisten = "127.0.0.1:0"\n';
 const LISTENING = /svc_app: API listening on (\S+)\n/;
 
 export interface Connections {
-  readonly sessions: readonly SessionJson[];
-  readonly flows: readonly FlowJson[];
+  readonly sessions: readonly SessionView[];
+  readonly flows: readonly FlowView[];
 }
 
 /** The tag of a configuration file: its SHA-256, quoted. */
@@ -78,7 +78,7 @@ export class Control {
   }
 
   /** The flows to a host. */
-  async flowsTo(host: string): Promise<readonly FlowJson[]> {
+  async flowsTo(host: string): Promise<readonly FlowView[]> {
     return (await this.connections()).flows.filter((flow) => flow.host === host);
   }
 

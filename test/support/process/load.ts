@@ -1,6 +1,6 @@
 import { createCipheriv, type Cipheriv } from 'node:crypto';
 import type { Socket } from 'node:net';
-import type { FlowJson } from '../../../src/client/api-views.ts';
+import type { FlowView } from '../../../src/api/views.ts';
 import type { ApiClient } from '../../conformance/api-client.ts';
 import { readUpTo } from '../read.ts';
 import { tcpServer, type Origin } from '../peers/servers.ts';
@@ -176,7 +176,7 @@ export class Ledger implements Disposable {
       for (;;) {
         const event = await events.next();
         if (!event) return;
-        if (event.name === 'closed') ledger.#add(event.data as FlowJson);
+        if (event.name === 'closed') ledger.#add(event.data as FlowView);
         if (event.name === 'lagged') ledger.#lagged++;
       }
     };
@@ -216,7 +216,7 @@ export class Ledger implements Disposable {
     this.#stop();
   }
 
-  #add({ host, up, down }: FlowJson): void {
+  #add({ host, up, down }: FlowView): void {
     const known = this.#closed.get(host) ?? { host, up: 0, down: 0, flows: 0 };
     known.up += up;
     known.down += down;

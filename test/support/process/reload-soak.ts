@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import type { TestContext } from 'node:test';
-import type { FlowJson } from '../../../src/client/api-views.ts';
+import type { FlowView } from '../../../src/api/views.ts';
 import { hostPort, type Address } from '../data/address.ts';
 import { API, Control, errorOf } from './control.ts';
 import { a, reply, startPlainDns } from '../peers/dns-server.ts';
@@ -208,14 +208,14 @@ async function flowsOf(control: Control, downloads: readonly Download[]): Promis
   });
 }
 
-const withoutCounts = ([flow]: readonly FlowJson[]): StillView => {
+const withoutCounts = ([flow]: readonly FlowView[]): StillView => {
   assert.ok(flow);
   // The start is computed from the current wall clock, so it may differ by a millisecond.
   const { up: _up, down: _down, started_at: _startedAt, ...rest } = flow;
   return rest;
 };
 
-type StillView = Omit<FlowJson, 'up' | 'down' | 'started_at'>;
+type StillView = Omit<FlowView, 'up' | 'down' | 'started_at'>;
 
 interface Entrance {
   readonly tag: InboundTag;

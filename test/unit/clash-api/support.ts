@@ -4,7 +4,7 @@ import {
   type ClashFacts,
   type ClashFactSources,
 } from '../../../src/clash-api/translate/facts.ts';
-import type { FlowJson } from '../../../src/client/api-views.ts';
+import type { FlowView } from '../../../src/api/views.ts';
 import type { RouteView } from '../../../src/config/route-view.ts';
 import { NO_MATCHERS } from '../../../src/engine/router/matcher-entries.ts';
 import type { OutboundSpec, RuleSpec, Spec } from '../../../src/spec.ts';
@@ -137,7 +137,7 @@ export const STATUS: RunningStatus = {
 export const factsOf = (changes: Partial<ClashFactSources> = {}): ClashFacts =>
   clashFacts({ routes: ROUTES, spec: SPEC, status: STATUS, subscriptions: [], ...changes });
 
-export const flow = (changes: Partial<FlowJson> = {}): FlowJson => ({
+export const flow = (changes: Partial<FlowView> = {}): FlowView => ({
   id: 7,
   session: 3,
   network: 'tcp',

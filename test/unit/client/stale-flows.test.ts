@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { staleFlows, type RouteFacts, type RouteSwitch } from '../../../src/client/stale-flows.ts';
-import type { FlowJson } from '../../../src/client/api-views.ts';
+import type { FlowView } from '../../../src/api/views.ts';
 
 const facts: RouteFacts = {
   rulesSince: 3,
@@ -13,7 +13,7 @@ const facts: RouteFacts = {
   balancers: new Map([['both', ['osaka', 'tokyo']]]),
 };
 
-const flow = (id: number, outbound: string, rule: number | null, epoch = 3): FlowJson => ({
+const flow = (id: number, outbound: string, rule: number | null, epoch = 3): FlowView => ({
   id,
   session: null,
   network: 'tcp',
@@ -33,7 +33,7 @@ const flow = (id: number, outbound: string, rule: number | null, epoch = 3): Flo
 });
 
 describe('the flows that a switch leaves on the old target', () => {
-  const idsOf = (flows: readonly FlowJson[], change: RouteSwitch): number[] | undefined =>
+  const idsOf = (flows: readonly FlowView[], change: RouteSwitch): number[] | undefined =>
     staleFlows(flows, change, facts)?.map(({ id }) => id);
   const video: RouteSwitch = { group: 'Video', from: 'osaka', to: 'tokyo' };
 

@@ -1,4 +1,4 @@
-import type { FlowJson, SessionJson } from '../../../../src/client/api-views.ts';
+import type { FlowView, SessionView } from '../../../../src/api/views.ts';
 import type {
   MonitoredFlow,
   RatePoint,
@@ -61,7 +61,7 @@ export function demoFlows(now: number, epoch: number, count = 180): readonly Mon
     const age = Math.round(((count - index) / count) ** 4 * 9 * 3_600_000) + 400 * (count - index);
     const downRate = next() < 0.4 ? 0 : target.rate * (0.4 + next());
     const isUdp = 'port' in target && (target.port === 53 || target.port === 3478);
-    const view: FlowJson = {
+    const view: FlowView = {
       id: 48_000 + index,
       session: client + 1,
       network: isUdp ? 'udp' : 'tcp',
@@ -85,7 +85,7 @@ export function demoFlows(now: number, epoch: number, count = 180): readonly Mon
   });
 }
 
-export const demoSessions = (flows: readonly MonitoredFlow[]): ReadonlyMap<number, SessionJson> =>
+export const demoSessions = (flows: readonly MonitoredFlow[]): ReadonlyMap<number, SessionView> =>
   new Map(
     flows.map(({ view: { session, inbound, source, user, up, down, started_at } }) => [
       session ?? 0,

@@ -1,12 +1,12 @@
 import type { RunningStatus } from '../../../../src/app/control/running-status.ts';
-import type { FlowJson } from '../../../../src/client/api-views.ts';
+import type { FlowView } from '../../../../src/api/views.ts';
 import { fakeMonitor, flowOf, type FakeMonitor } from '../../../support/dashboard/fake-monitor.ts';
 
 /** A monitor for the pages that read the configuration. */
 export interface ReaderMonitor extends FakeMonitor {
   /** Only the parts that these pages read. */
   setStatus(parts: Partial<RunningStatus>): void;
-  addFlow(id: number, view?: Partial<FlowJson>, closedAt?: number): void;
+  addFlow(id: number, view?: Partial<FlowView>, closedAt?: number): void;
 }
 
 export function readerMonitor(): ReaderMonitor {
@@ -20,7 +20,7 @@ export function readerMonitor(): ReaderMonitor {
       // The rest is not read.
       monitor.status = { value: value as unknown as RunningStatus, at: 0 };
     },
-    addFlow: (id: number, view: Partial<FlowJson> = {}, closedAt?: number) => {
+    addFlow: (id: number, view: Partial<FlowView> = {}, closedAt?: number) => {
       const flow = flowOf(id, { inbound: 'desk', ...view }, { closedAt });
       monitor.flows = new Map(monitor.flows).set(id, flow);
     },
