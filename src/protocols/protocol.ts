@@ -1,4 +1,4 @@
-import type { Steps } from '../net/time/turns.ts';
+import type { Steps, Turns } from '../net/time/turns.ts';
 import type { Located } from '../schema/decoder.ts';
 import type { Span, TableNode } from '../schema/node.ts';
 import type { Shape } from '../schema/shape.ts';
@@ -51,14 +51,24 @@ export interface SettingsWarning {
   readonly message: string;
 }
 
-/** A value built at once, or in steps if the number of users is unlimited. */
-export type Built<T extends object> = T | Steps<T>;
+/** Creates the client for the settings. */
+export type CreateOutbound<Settings> = (settings: Settings, context: OutboundContext) => Outbound;
 
-export const isSteps = <T extends object>(built: Built<T>): built is Steps<T> =>
-  Symbol.iterator in built;
+/** Creates the server for the settings; `turns` spread the work over its users, whose number is unlimited. */
+export type CreateInbound<Settings, Server> = (
+  settings: Settings,
+  context: InboundContext,
+  turns: Turns,
+) => Server | Promise<Server>;
 
-/** Creates the server or client for the settings. */
-export type Create<Settings, Context, T> = (settings: Settings, context: Context) => T;
+/** Creates servers whose table of users is built in steps; the rest is created at once. */
+export const withUsers =
+  <Settings, Users, Server>(
+    usersOf: (settings: Settings, context: InboundContext) => Steps<Users>,
+    create: (users: Users, context: InboundContext, settings: Settings) => Server,
+  ): CreateInbound<Settings, Server> =>
+  async (settings, context, turns) =>
+    create(await turns.run(usersOf(settings, context)), context, settings);
 
 /**
  * Members of both kinds of server sides. The code that reads settings is loaded, so that a configuration can be
@@ -92,7 +102,7 @@ export interface CarrierProtocol<Settings> extends InboundSide<Settings> {
   readonly kind: 'carriers';
   /** Whether its handlers also serve datagrams on the listen address, unless it is a unix socket. */
   readonly datagrams?: boolean;
-  readonly load: () => Promise<Create<Settings, InboundContext, Built<InboundHandler>>>;
+  readonly load: () => Promise<CreateInbound<Settings, InboundHandler>>;
 }
 
 /** A server side that listens itself and owns its sessions: on a UDP port, or on a device. */
@@ -109,7 +119,7 @@ export interface SessionProtocol<Settings> extends InboundSide<Settings> {
    * Imports the code that serves. The created server is complete but for binding; the creation throws the reason why it
    * fails.
    */
-  readonly load: () => Promise<Create<Settings, InboundContext, Built<SessionServer>>>;
+  readonly load: () => Promise<CreateInbound<Settings, SessionServer>>;
 }
 
 /** The server side of a protocol. */
@@ -129,7 +139,7 @@ export interface OutboundProtocol<Settings> {
   settings(table: TableNode, context: OutboundSettingsContext): Settings;
   warnings?(table: TableNode): Iterable<SettingsWarning>;
   /** Imports the code that dials. */
-  readonly load: () => Promise<Create<Settings, OutboundContext, Outbound>>;
+  readonly load: () => Promise<CreateOutbound<Settings>>;
 }
 
 /** One protocol; the registry has its names. */
@@ -181,7 +191,7 @@ function eraseInbound<In>(side: InboundProtocol<In>): InboundProtocol<unknown> {
         ...shared,
         load: async () => {
           const create = await side.load();
-          return (settings, context) => create(settings as In, context);
+          return (settings, context, turns) => create(settings as In, context, turns);
         },
       }
     : {
@@ -190,7 +200,7 @@ function eraseInbound<In>(side: InboundProtocol<In>): InboundProtocol<unknown> {
         restartReason: (before, after) => side.restartReason(before as In, after as In),
         load: async () => {
           const create = await side.load();
-          return (settings, context) => create(settings as In, context);
+          return (settings, context, turns) => create(settings as In, context, turns);
         },
       };
 }

@@ -14,14 +14,9 @@ import type { Carrier } from '../net/links/link.ts';
 import { lineageGroup, type OwnListeners } from '../net/loop-guard/own-listeners.ts';
 import type { Resolver } from '../net/addresses/resolver.ts';
 import type { Steps, Turns } from '../net/time/turns.ts';
-import type {
-  Dispatcher,
-  InboundContext,
-  Outbound,
-  OutboundContext,
-} from '../protocols/contract.ts';
+import type { Dispatcher, Outbound } from '../protocols/contract.ts';
 import type { InboundMemory } from '../protocols/inbounds/inbound-memory.ts';
-import { isSteps, type Built, type Create } from '../protocols/protocol.ts';
+import type { CreateInbound, CreateOutbound } from '../protocols/protocol.ts';
 import { outboundProtocol } from '../protocols/registry.ts';
 import type { BalancerSpec, InboundSpec, OutboundSpec } from '../spec.ts';
 import { Acceptor, loadServers, type StreamDeps } from '../transports/acceptor.ts';
@@ -50,14 +45,14 @@ interface BuildDeps {
 }
 
 /** Functions that create outbounds, by the name of their protocol. */
-export type OutboundMakers = ReadonlyMap<string, Create<unknown, OutboundContext, Outbound>>;
+export type OutboundMakers = ReadonlyMap<string, CreateOutbound<unknown>>;
 
 /**
  * Loads the modules that these outbounds need: their protocols and their carriers.
  * @throws {ApplyError} `build_failed`
  */
 export async function loadForOutbounds(specs: readonly OutboundSpec[]): Promise<OutboundMakers> {
-  const makers = new Map<string, Create<unknown, OutboundContext, Outbound>>();
+  const makers = new Map<string, CreateOutbound<unknown>>();
   for (const { tag, protocol, stream } of specs) {
     try {
       if (!makers.has(protocol)) makers.set(protocol, await outboundProtocol(protocol).load());
@@ -123,9 +118,9 @@ export function buildOutbound(
  * Loads the modules that an inbound needs, and builds its handler or server in turns.
  * @throws {ApplyError} `build_failed`
  */
-export async function buildInbound<T extends object>(
+export async function buildInbound<T>(
   { tag, settings, sniffing, listen, stream }: InboundSpec,
-  side: { readonly load: () => Promise<Create<unknown, InboundContext, Built<T>>> },
+  side: { readonly load: () => Promise<CreateInbound<unknown, T>> },
   deps: BuildDeps & {
     readonly dispatcher: Dispatcher;
     readonly memory: InboundMemory;
@@ -139,8 +134,7 @@ export async function buildInbound<T extends object>(
     const context = { tag, sniffing, unixSocket, dispatcher, memory, clock, log, capture };
     const create = await side.load();
     if (stream) await loadServers(stream);
-    const built = create(settings, context);
-    return isSteps(built) ? await turns.run(built) : built;
+    return await create(settings, context, turns);
   } catch (error) {
     throw failedBuild(`inbound ${tag}`, error);
   }

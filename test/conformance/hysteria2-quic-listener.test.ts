@@ -4,11 +4,12 @@ import { KeptObjects } from '../../src/collections/kept-objects.ts';
 import { OwnListeners } from '../../src/net/loop-guard/own-listeners.ts';
 import { atOnce } from '../../src/net/time/turns.ts';
 import type { SessionServer } from '../../src/protocols/contract.ts';
-import { createHysteria2Inbound } from '../../src/protocols/hysteria2/inbound.ts';
+import { Authenticator } from '../../src/protocols/hysteria2/authentication.ts';
+import { Hysteria2Server } from '../../src/protocols/hysteria2/inbound.ts';
 import { Hysteria2Outbound } from '../../src/protocols/hysteria2/outbound.ts';
-import { bindServer, dialServer } from '../../src/protocols/hysteria2/quic-endpoints.ts';
+import { dialServer } from '../../src/protocols/hysteria2/quic-endpoints.ts';
 import { InboundMemory } from '../../src/protocols/inbounds/inbound-memory.ts';
-import { QuicClientTls, QuicServerTls } from '../../src/transports/tls/quic.ts';
+import { QuicClientTls } from '../../src/transports/tls/quic.ts';
 import { TestAuthority } from '../support/data/test-certificates.ts';
 import { eventually } from '../support/wait.ts';
 import {
@@ -26,27 +27,25 @@ const memory = new InboundMemory();
 
 /** A server whose destinations send its name. */
 const server = (name: string): SessionServer =>
-  atOnce(
-    createHysteria2Inbound(
-      { ...serverSettings, tls: { certificates: cert, key } },
-      {
-        tag: 'in',
-        sniffing: false,
-        unixSocket: false,
-        memory,
-        clock: systemClock,
-        log: silentLogger,
-        dispatcher: {
-          async stream(request) {
-            const link = await request.accept();
-            await link.write(Buffer.from(name));
-            await link.closeWrite();
-          },
-          packets: () => Promise.resolve(),
+  new Hysteria2Server(
+    atOnce(Authenticator.of(serverSettings.credentials)),
+    {
+      tag: 'in',
+      sniffing: false,
+      unixSocket: false,
+      memory,
+      clock: systemClock,
+      log: silentLogger,
+      dispatcher: {
+        async stream(request) {
+          const link = await request.accept();
+          await link.write(Buffer.from(name));
+          await link.closeWrite();
         },
+        packets: () => Promise.resolve(),
       },
-      { bind: bindServer, createTls: (spec) => new QuicServerTls(spec) },
-    ),
+    },
+    { ...serverSettings, tls: { certificates: cert, key } },
   );
 
 sessionListenerConformance('the listener of Hysteria 2, over QUIC', {

@@ -1,35 +1,14 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { after } from 'node:test';
-import { silentLogger } from '../../src/log/output.ts';
-import { systemClock } from '../../src/net/time/clock.ts';
-import { atOnce } from '../../src/net/time/turns.ts';
-import { InboundMemory } from '../../src/protocols/inbounds/inbound-memory.ts';
-import { lines } from '../support/peers/own-session-protocol.ts';
+import { LineServer } from '../support/peers/own-session-protocol.ts';
 import { eventually } from '../support/wait.ts';
-import { isSteps } from '../../src/protocols/protocol.ts';
 import { sessionListenerConformance } from './session-listener.ts';
-
-const { inbound } = lines();
-if (inbound?.kind !== 'sessions') throw new TypeError('the fake owns its sessions');
-const create = await inbound.load();
 
 /** The fake that tests of the supervisor use keeps the promises that they rely on. */
 sessionListenerConformance('the fake protocol', {
   listen: { kind: 'ip', host: '127.0.0.1', port: 0 },
-  server(name) {
-    const context = {
-      tag: 'in',
-      sniffing: false,
-      unixSocket: false,
-      dispatcher: { stream: () => Promise.resolve(), packets: () => Promise.resolve() },
-      memory: new InboundMemory(),
-      clock: systemClock,
-      log: silentLogger,
-    };
-    const built = create({ name }, context);
-    return isSteps(built) ? atOnce(built) : built;
-  },
+  server: (name) => new LineServer({ name }),
   async connect({ endpoint }, book) {
     const socket = createSocket('udp4');
     after(() => socket.close());

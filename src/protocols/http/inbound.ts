@@ -14,14 +14,17 @@ class Pseudonym {
   readonly text = randomBytes(8).toString('hex');
 }
 
+/** Builds the table of accounts; `undefined` for a server that is open to all. */
+export function* httpAccounts({ accounts }: HttpInboundSettings): Steps<AccountTable | undefined> {
+  return accounts.length > 0 ? yield* AccountTable.of(accounts) : undefined;
+}
+
 /** Creates an HTTP/1.1 proxy: CONNECT, absolute-form requests and, where allowed, origin-form ones. */
-export function* createHttpInbound(
-  settings: HttpInboundSettings,
+export function createHttpInbound(
+  accounts: AccountTable | undefined,
   context: InboundContext,
-): Steps<InboundHandler> {
-  const { allowTransparent } = settings;
-  const accounts =
-    settings.accounts.length > 0 ? yield* AccountTable.of(settings.accounts) : undefined;
+  { allowTransparent }: HttpInboundSettings,
+): InboundHandler {
   // Random, so that it reveals nothing about this host and clients cannot guess it. Reloads keep
   // it, so that a request in a loop is still recognized.
   const pseudonym = context.memory.recall('Via', Pseudonym, () => new Pseudonym()).text;

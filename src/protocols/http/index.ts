@@ -1,4 +1,4 @@
-import { defineProtocol } from '../protocol.ts';
+import { defineProtocol, withUsers } from '../protocol.ts';
 import { inboundSettings, outboundSettings, inboundTable } from './settings.ts';
 import { loginTable, loginWarnings, repeatedAccounts } from '../users/account-settings.ts';
 
@@ -11,7 +11,10 @@ export const http = defineProtocol({
     users: ({ accounts }) => (accounts.length > 0 ? accounts : undefined),
     open: ({ accounts }) => accounts.length === 0,
     warnings: repeatedAccounts,
-    load: async () => (await import('./inbound.ts')).createHttpInbound,
+    load: async () => {
+      const { createHttpInbound, httpAccounts } = await import('./inbound.ts');
+      return withUsers(httpAccounts, createHttpInbound);
+    },
   },
   outbound: {
     stream: true,

@@ -2,22 +2,22 @@ import { hmacSha256 } from '../../crypto/hash/keyed-hash.ts';
 import { SystemRandomSource, type RandomSource } from '../../crypto/random-source.ts';
 import { Http3ErrorCode } from '../../http/http3/errors.ts';
 import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
-import type { Steps } from '../../net/time/turns.ts';
 import type { QuicConnection, QuicHandlers } from '../../quic/contract.ts';
 import { ResetTokens } from '../../quic/protection/tokens.ts';
 import type { ServerTls } from '../../quic/connection/tls-handshake.ts';
 import type { ListenSpec, TlsServerSpec } from '../../spec.ts';
 import { BindError } from '../../transports/listeners/bind-error.ts';
 import { bindFirst } from '../../transports/listeners/bind-first.ts';
+import { QuicServerTls } from '../../transports/tls/quic.ts';
 import type { InboundContext, SessionBook, SessionListener, SessionServer } from '../contract.ts';
 import { logAcceptFailure } from '../inbounds/rejected-client.ts';
 import { SessionListenerBase } from '../inbounds/session-listener-base.ts';
 import { accountsOf, type AcceptedAccounts } from '../users/standing.ts';
 import { AssociationPlaces } from './server/association-places.ts';
-import { Authenticator } from './authentication.ts';
+import type { Authenticator } from './authentication.ts';
 import { Circuits } from './server/circuits.ts';
 import { MasqueradeSite } from './server/masquerade.ts';
-import type { BindServer, ServerEndpoint } from './quic-endpoints.ts';
+import { bindServer, type BindServer, type ServerEndpoint } from './quic-endpoints.ts';
 import {
   ServerConnection,
   type ConnectionOwner,
@@ -27,40 +27,31 @@ import type { Hysteria2InboundSettings } from './settings.ts';
 import { WaitingRequests } from './server/waiting-requests.ts';
 
 /** The system services that a server uses; tests substitute them. */
-export interface ServerMeans {
+interface ServerMeans {
   readonly bind: BindServer;
   readonly createTls: (spec: TlsServerSpec) => ServerTls;
   readonly random?: RandomSource;
 }
 
-/** @throws {ServerCertificateError} for a certificate or key that TLS rejects. */
-export function* createHysteria2Inbound(
-  settings: Hysteria2InboundSettings,
-  context: InboundContext,
-  means: ServerMeans,
-): Steps<SessionServer> {
-  const tls = means.createTls(settings.tls);
-  const authenticator = yield* Authenticator.of(settings.credentials);
-  return new Hysteria2Server(settings, context, means, tls, authenticator);
-}
+const SYSTEM: ServerMeans = { bind: bindServer, createTls: (spec) => new QuicServerTls(spec) };
 
 /** Serves the clients of a listener under one set of settings. */
-class Hysteria2Server implements SessionServer {
+export class Hysteria2Server implements SessionServer {
   readonly settings: Hysteria2InboundSettings;
   readonly service: Service;
   readonly tls: ServerTls;
   readonly accounts: AcceptedAccounts;
   readonly #means: ServerMeans;
 
+  /** @throws {ServerCertificateError} for a certificate or key that TLS rejects. */
   constructor(
-    settings: Hysteria2InboundSettings,
-    context: InboundContext,
-    means: ServerMeans,
-    tls: ServerTls,
     authenticator: Authenticator,
+    context: InboundContext,
+    settings: Hysteria2InboundSettings,
+    means = SYSTEM,
   ) {
     this.settings = settings;
-    this.tls = tls;
+    this.tls = means.createTls(settings.tls);
     this.accounts = authenticator;
     this.#means = means;
     this.service = {

@@ -11,6 +11,7 @@ import { RepeatedDial } from '../../net/sockets/repeated-dial.ts';
 import { unlessAborted } from '../../net/time/unless-aborted.ts';
 import type { ClientTls } from '../../quic/connection/tls-handshake.ts';
 import type { CaSpec, TlsClientSpec } from '../../spec.ts';
+import { QuicClientTls } from '../../transports/tls/quic.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import {
   ClientConnection,
@@ -18,16 +19,18 @@ import {
   establish,
   type EstablishedConnection,
 } from './client/client-connection.ts';
-import type { DialServer } from './quic-endpoints.ts';
+import { dialServer, type DialServer } from './quic-endpoints.ts';
 import { MOST_CONNECTIONS } from './limits.ts';
 import type { Hysteria2OutboundSettings } from './settings.ts';
 
 /** The system services that a client uses; tests substitute them. */
-export interface ClientMeans {
+interface ClientMeans {
   readonly dial: DialServer;
   readonly createTls: (spec: TlsClientSpec) => ClientTls;
   readonly random?: RandomSource;
 }
+
+const SYSTEM: ClientMeans = { dial: dialServer, createTls: (spec) => new QuicClientTls(spec) };
 
 /** A connection that is being established, on which flows wait. */
 interface Connecting {
@@ -58,7 +61,7 @@ export class Hysteria2Outbound implements Outbound {
   #tls: ClientTls | undefined;
   #streams = 0;
 
-  constructor(settings: Hysteria2OutboundSettings, context: OutboundContext, means: ClientMeans) {
+  constructor(settings: Hysteria2OutboundSettings, context: OutboundContext, means = SYSTEM) {
     if (!context.server) throw new RangeError('a Hysteria 2 outbound has a server');
     this.#settings = settings;
     this.#context = context;

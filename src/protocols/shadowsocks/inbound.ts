@@ -5,7 +5,6 @@ import { Deadline } from '../../net/time/deadline.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import type { ByteLink, Carrier } from '../../net/links/link.ts';
 import { HANDSHAKE_MS } from '../../net/time/time-limits.ts';
-import type { Steps } from '../../net/time/turns.ts';
 import type { Session } from '../../tracker/session.ts';
 import { carryStream, originOf } from '../inbounds/serve-flows.ts';
 import type {
@@ -14,7 +13,7 @@ import type {
   InboundContext,
   InboundHandler,
 } from '../contract.ts';
-import { KnownUsers } from '../users/known-users.ts';
+import type { KnownUsers } from '../users/known-users.ts';
 import { logRejection } from '../inbounds/rejected-client.ts';
 import type { AcceptedAccounts } from '../users/standing.ts';
 import { UserSearch } from '../users/user-search.ts';
@@ -24,25 +23,14 @@ import { LegacyDatagramServer } from './legacy/datagram-server.ts';
 import { LegacyStreamSealer, readLegacyRequest } from './legacy/stream.ts';
 import type { Request } from './request.ts';
 import { SaltPool, saltsOf, type SaltFilter } from './salts.ts';
-import type { ShadowsocksInboundSettings } from './settings.ts';
 import { ShadowsocksLink, type StreamSealer } from './stream-link.ts';
-import { scopeOf, userIdOf, ShadowsocksUsers, type KeyedUser } from './shadowsocks-users.ts';
+import { scopeOf, userIdOf, type ShadowsocksUsers, type KeyedUser } from './shadowsocks-users.ts';
 
 /** Milliseconds for which a rejected client of the 2022 edition is still read after this side's end of stream. */
 const REJECTED_2022_MS = 30_000;
 
-/** Creates a Shadowsocks server of either edition on accepted carriers. */
-export function* createShadowsocksInbound(
-  settings: ShadowsocksInboundSettings,
-  context: InboundContext,
-  random: RandomSource = new SystemRandomSource(),
-): Steps<InboundHandler> {
-  const users = yield* ShadowsocksUsers.of(settings, context.memory);
-  const known = yield* KnownUsers.of(users.all, userIdOf, context.memory);
-  return new ShadowsocksInbound(users, known, context, random);
-}
-
-class ShadowsocksInbound implements InboundHandler, AcceptedAccounts {
+/** A Shadowsocks server of either edition on accepted carriers. */
+export class ShadowsocksInbound implements InboundHandler, AcceptedAccounts {
   readonly #context: InboundContext;
   readonly #random: RandomSource;
   readonly #users: ShadowsocksUsers;
@@ -54,15 +42,14 @@ class ShadowsocksInbound implements InboundHandler, AcceptedAccounts {
 
   constructor(
     users: ShadowsocksUsers,
-    known: KnownUsers<KeyedUser>,
     context: InboundContext,
-    random: RandomSource,
+    random: RandomSource = new SystemRandomSource(),
   ) {
     this.#context = context;
     this.#random = random;
     this.#users = users;
     this.#scope = scopeOf(users);
-    this.#known = known;
+    this.#known = users.known;
     this.#search = new UserSearch(this.#known, context);
     this.#salts = saltsOf(context.memory, 'streams');
     this.#pool = context.memory.recall(

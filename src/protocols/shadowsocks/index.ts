@@ -1,5 +1,11 @@
-import { defineProtocol } from '../protocol.ts';
-import { inboundSettings, outboundSettings, inboundTable, outboundTable } from './settings.ts';
+import { defineProtocol, withUsers } from '../protocol.ts';
+import {
+  inboundSettings,
+  outboundSettings,
+  inboundTable,
+  outboundTable,
+  type ShadowsocksInboundSettings,
+} from './settings.ts';
 
 export const shadowsocks = defineProtocol({
   inbound: {
@@ -10,8 +16,12 @@ export const shadowsocks = defineProtocol({
     settings: inboundSettings,
     users: ({ users }) => (users.length > 0 ? users : undefined),
     load: async () => {
-      const { createShadowsocksInbound } = await import('./inbound.ts');
-      return (settings, context) => createShadowsocksInbound(settings, context);
+      const { ShadowsocksInbound } = await import('./inbound.ts');
+      const { ShadowsocksUsers } = await import('./shadowsocks-users.ts');
+      return withUsers(
+        (settings: ShadowsocksInboundSettings, { memory }) => ShadowsocksUsers.of(settings, memory),
+        (users, context) => new ShadowsocksInbound(users, context),
+      );
     },
   },
   outbound: {

@@ -1,6 +1,7 @@
 import type { Steps } from '../../net/time/turns.ts';
 import { DerivedUsers } from '../users/derived-users.ts';
 import type { InboundMemory } from '../inbounds/inbound-memory.ts';
+import { KnownUsers } from '../users/known-users.ts';
 import { BlockCipher, identityIn, identityOf } from './edition-2022/identity.ts';
 import { latin1Of } from './keys.ts';
 import { METHODS, type Method } from './methods.ts';
@@ -27,8 +28,8 @@ function* keysOf(users: ShadowsocksInboundSettings['users']): Iterable<string> {
 /** The users of an inbound, and the means to identify each. */
 export class ShadowsocksUsers {
   readonly method: Method;
-  /** The users, at least one: an inbound without `users` has a single user with the inbound's key. */
-  readonly all: readonly KeyedUser[];
+  /** The users, with the sources of those that are found by trial. */
+  readonly known: KnownUsers<KeyedUser>;
   /** The key of identity headers in streams (SIP023); `undefined` without such headers. */
   readonly identityKey: Uint8Array | undefined;
   /**
@@ -39,34 +40,32 @@ export class ShadowsocksUsers {
 
   private constructor(
     method: Method,
-    all: readonly KeyedUser[],
+    known: KnownUsers<KeyedUser>,
     identityKey: Uint8Array | undefined,
   ) {
     this.method = method;
-    this.all = all;
+    this.known = known;
     this.identityKey = identityKey;
     this.identityCipher = identityKey && new BlockCipher(identityKey);
   }
 
-  static *of(settings: ShadowsocksInboundSettings, memory: InboundMemory): Steps<ShadowsocksUsers> {
-    const { method, key, users } = settings;
-    const single = Buffer.from(key, 'base64');
-    if (users.length === 0) {
-      return new ShadowsocksUsers(
-        METHODS[method],
-        [{ index: 0, key: single, label: undefined }],
-        undefined,
-      );
-    }
+  static *of(
+    { method: name, key, users }: ShadowsocksInboundSettings,
+    memory: InboundMemory,
+  ): Steps<ShadowsocksUsers> {
+    const method = METHODS[name];
+    const own = Buffer.from(key, 'base64');
     const all: KeyedUser[] = [];
-    for (const [index, { key, email }] of users.entries()) {
+    for (const [index, { key: text, email }] of users.entries()) {
       const label = email === '' ? undefined : email;
-      all.push({ index, key: Buffer.from(key, 'base64'), label });
+      all.push({ index, key: Buffer.from(text, 'base64'), label });
       yield;
     }
-    if (METHODS[method].edition === 'legacy')
-      return new ShadowsocksUsers(METHODS[method], all, undefined);
-    const table = new ShadowsocksUsers(METHODS[method], all, single);
+    const hasIdentities = all.length > 0 && method.edition === '2022';
+    if (all.length === 0) all.push({ index: 0, key: own, label: undefined });
+    const known = yield* KnownUsers.of(all, userIdOf, memory);
+    const table = new ShadowsocksUsers(method, known, hasIdentities ? own : undefined);
+    if (!hasIdentities) return table;
     const identities = yield* identitiesOf(memory).take(keysOf(users));
     for (const [index, identity] of identities.entries()) {
       const user = all[index];
@@ -74,6 +73,11 @@ export class ShadowsocksUsers {
       yield;
     }
     return table;
+  }
+
+  /** The users, at least one: an inbound without `users` has a single user with the inbound's key. */
+  get all(): readonly KeyedUser[] {
+    return this.known.all;
   }
 
   /** Returns the user with a decrypted identity. */

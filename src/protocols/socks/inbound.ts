@@ -16,25 +16,24 @@ import { readSocksRequest, type SocksRequest } from './server-handshake.ts';
 import type { SocksInboundSettings } from './settings.ts';
 import { encodeReply, Reply, replyOf, SOCKS5 } from './wire.ts';
 
-/** Creates a SOCKS4, SOCKS4a and SOCKS5 server on accepted carriers. */
-export function* createSocksInbound(
-  settings: SocksInboundSettings,
-  context: InboundContext,
-): Steps<InboundHandler> {
-  const accounts =
-    settings.auth === 'password' ? yield* AccountTable.of(settings.accounts) : undefined;
-  return new SocksInbound(settings, context, accounts);
+/** Builds the table of accounts; `undefined` for a server that is open to all. */
+export function* socksAccounts({
+  auth,
+  accounts,
+}: SocksInboundSettings): Steps<AccountTable | undefined> {
+  return auth === 'password' ? yield* AccountTable.of(accounts) : undefined;
 }
 
-class SocksInbound implements InboundHandler {
+/** A SOCKS4, SOCKS4a and SOCKS5 server on accepted carriers. */
+export class SocksInbound implements InboundHandler {
   readonly #settings: SocksInboundSettings;
   readonly #context: InboundContext;
   readonly #accounts: AccountTable | undefined;
 
   constructor(
-    settings: SocksInboundSettings,
-    context: InboundContext,
     accounts: AccountTable | undefined,
+    context: InboundContext,
+    settings: SocksInboundSettings,
   ) {
     this.#settings = settings;
     this.#context = context;

@@ -1,4 +1,4 @@
-import { defineProtocol } from '../protocol.ts';
+import { defineProtocol, withUsers } from '../protocol.ts';
 import { inboundSettings, outboundSettings, inboundWarnings, inboundTable } from './settings.ts';
 import { loginTable, loginWarnings } from '../users/account-settings.ts';
 
@@ -11,7 +11,13 @@ export const socks = defineProtocol({
     users: ({ auth, accounts }) => (auth === 'password' ? accounts : undefined),
     open: ({ auth }) => auth === 'none',
     warnings: inboundWarnings,
-    load: async () => (await import('./inbound.ts')).createSocksInbound,
+    load: async () => {
+      const { SocksInbound, socksAccounts } = await import('./inbound.ts');
+      return withUsers(
+        socksAccounts,
+        (accounts, context, settings) => new SocksInbound(accounts, context, settings),
+      );
+    },
   },
   outbound: {
     stream: true,

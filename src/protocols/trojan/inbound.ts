@@ -18,16 +18,15 @@ import {
   type TrojanRequest,
 } from './wire.ts';
 
-/** Creates a Trojan server on accepted carriers. It has no fallback: unauthenticated clients are closed. */
-export function* createTrojanInbound(
-  settings: TrojanInboundSettings,
-  context: InboundContext,
-): Steps<InboundHandler> {
-  const users = yield* UsersByKey.of(
-    settings.users,
+export const trojanUsers = ({ users }: TrojanInboundSettings): Steps<UsersByKey> =>
+  UsersByKey.of(
+    users,
     ({ password }) => trojanKey(password),
     ({ email }) => (email === '' ? undefined : email),
   );
+
+/** Creates a Trojan server on accepted carriers. It has no fallback: unauthenticated clients are closed. */
+export function createTrojanInbound(users: UsersByKey, context: InboundContext): InboundHandler {
   const handshake = {
     limit: MAX_TROJAN_REQUEST,
     protocol: 'Trojan',

@@ -1,4 +1,4 @@
-import { defineProtocol } from '../protocol.ts';
+import { defineProtocol, withUsers } from '../protocol.ts';
 import {
   inboundSettings,
   outboundSettings,
@@ -15,7 +15,10 @@ export const trojan = defineProtocol({
     settings: inboundSettings,
     users: ({ users }) => users,
     warnings: inboundWarnings,
-    load: async () => (await import('./inbound.ts')).createTrojanInbound,
+    load: async () => {
+      const { createTrojanInbound, trojanUsers } = await import('./inbound.ts');
+      return withUsers(trojanUsers, createTrojanInbound);
+    },
   },
   outbound: {
     stream: true,

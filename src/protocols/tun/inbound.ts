@@ -1,11 +1,12 @@
 import { asError } from '../../errors.ts';
 import type { PacketDevice } from '../../ip/packet-device.ts';
 import { TappedDevice } from '../../ip/tapped-device.ts';
-import type { RandomSource } from '../../crypto/random-source.ts';
-import type { SystemResolver } from '../../dns/system/system-resolvers.ts';
+import { SystemRandomSource, type RandomSource } from '../../crypto/random-source.ts';
+import { systemResolvers, type SystemResolver } from '../../dns/system/system-resolvers.ts';
 import type { Endpoint } from '../../net/addresses/address.ts';
 import { DialError, type DialErrorCode } from '../../net/errors.ts';
 import type { Sockets, TunEvents } from '../../net/sockets/sockets.ts';
+import { systemSockets } from '../../net/sockets/system-sockets.ts';
 import type { TunPlan } from '../../platform/tun/tun-device.ts';
 import { UDP_IDLE_MS } from '../../net/time/time-limits.ts';
 import {
@@ -33,7 +34,7 @@ import { coversDefaultRoute, resolverWarning } from './system-resolver.ts';
 import type { TunSettings } from './settings.ts';
 
 /** The system services that a device's server uses; tests substitute them. */
-export interface TunMeans {
+interface TunMeans {
   /** Returns the process's limit on open files; see `Sockets`. */
   readonly descriptorLimit: () => number;
   /** Takes a descriptor for a dial; see `Sockets`. */
@@ -52,6 +53,19 @@ export interface TunMeans {
   readonly systemResolvers: () => Promise<readonly SystemResolver[]>;
 }
 
+const SYSTEM: TunMeans = {
+  descriptorLimit: () => systemSockets().descriptorLimit,
+  takeRoomForDial: () => systemSockets().takeRoomForDial(),
+  open: (plan, events) => systemSockets().openTun(plan, events),
+  random: new SystemRandomSource(),
+  sockets: {
+    listen: (where, options) => systemSockets().listen(where, options),
+    bindUdp: (options) => systemSockets().bindUdp(options),
+  },
+  programRoute: (host) => systemSockets().programRoute(host),
+  systemResolvers,
+};
+
 /** Share of all descriptors for a device's pending dials: a dial to a silent network keeps its descriptor for 10 s. */
 const PENDING_DIALS = 1 / 8;
 
@@ -62,7 +76,7 @@ export class TunServer implements SessionServer {
   readonly resolver: ResolverAddresses;
   readonly #means: TunMeans;
 
-  constructor(settings: TunSettings, context: InboundContext, means: TunMeans) {
+  constructor(settings: TunSettings, context: InboundContext, means = SYSTEM) {
     this.settings = settings;
     this.context = context;
     this.resolver = new ResolverAddresses(settings.addresses);

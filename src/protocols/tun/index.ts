@@ -11,6 +11,9 @@ export const tun = defineProtocol({
     users: () => undefined,
     warnings: (table) => inboundWarnings(table, process.platform),
     restartReason,
-    load: async () => (await import('./create-inbound.ts')).createTunInbound,
+    load: async () => {
+      const { TunServer } = await import('./inbound.ts');
+      return (settings, context) => new TunServer(settings, context);
+    },
   },
 });

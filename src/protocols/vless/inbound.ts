@@ -21,12 +21,11 @@ import {
   type VlessRequest,
 } from './wire.ts';
 
+export const vlessUsers = ({ users }: VlessInboundSettings): Steps<UsersByKey> =>
+  UsersByKey.of(users, ({ id }) => uuidBytes(id));
+
 /** Creates a VLESS server without flow on accepted carriers. Rejected clients get no response. */
-export function* createVlessInbound(
-  settings: VlessInboundSettings,
-  context: InboundContext,
-): Steps<InboundHandler> {
-  const users = yield* UsersByKey.of(settings.users, ({ id }) => uuidBytes(id));
+export function createVlessInbound(users: UsersByKey, context: InboundContext): InboundHandler {
   const handshake = {
     limit: MAX_VLESS_REQUEST,
     protocol: 'VLESS',

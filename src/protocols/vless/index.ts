@@ -1,4 +1,4 @@
-import { defineProtocol } from '../protocol.ts';
+import { defineProtocol, withUsers } from '../protocol.ts';
 import { inboundSettings, outboundSettings, inboundTable, outboundTable } from './settings.ts';
 import { repeatedIds } from '../users/uuid.ts';
 
@@ -10,7 +10,10 @@ export const vless = defineProtocol({
     settings: inboundSettings,
     users: ({ users }) => users,
     warnings: repeatedIds,
-    load: async () => (await import('./inbound.ts')).createVlessInbound,
+    load: async () => {
+      const { createVlessInbound, vlessUsers } = await import('./inbound.ts');
+      return withUsers(vlessUsers, createVlessInbound);
+    },
   },
   outbound: {
     stream: true,

@@ -1,6 +1,5 @@
 import { unmapIPv4 } from '../../net/addresses/address.ts';
 import type { ByteLink, Carrier } from '../../net/links/link.ts';
-import type { Steps } from '../../net/time/turns.ts';
 import type { Session } from '../../tracker/session.ts';
 import { carryStream, originOf, serveMux } from '../inbounds/serve-flows.ts';
 import type { InboundContext, InboundHandler } from '../contract.ts';
@@ -14,25 +13,19 @@ import { receiveRequest } from './header/request.ts';
 import { SystemRandomSource, type RandomSource } from '../../crypto/random-source.ts';
 import { type RequestHeader, Command } from './wire.ts';
 import { sealResponse } from './header/response.ts';
-import type { VmessInboundSettings } from './settings.ts';
-import { VmessUsers } from './vmess-users.ts';
+import type { VmessUsers } from './vmess-users.ts';
 
-/** Creates a VMess server with AEAD headers on accepted carriers. */
-export function* createVmessInbound(
-  settings: VmessInboundSettings,
-  context: InboundContext,
-  random: RandomSource = new SystemRandomSource(),
-): Steps<InboundHandler> {
-  const users = yield* VmessUsers.of(settings.users, context);
-  return new VmessInbound(users, context, random);
-}
-
-class VmessInbound implements InboundHandler {
+/** A VMess server with AEAD headers on accepted carriers. */
+export class VmessInbound implements InboundHandler {
   readonly #context: InboundContext;
   readonly #random: RandomSource;
   readonly #users: VmessUsers;
 
-  constructor(users: VmessUsers, context: InboundContext, random: RandomSource) {
+  constructor(
+    users: VmessUsers,
+    context: InboundContext,
+    random: RandomSource = new SystemRandomSource(),
+  ) {
     this.#context = context;
     this.#random = random;
     this.#users = users;

@@ -1,5 +1,11 @@
-import { defineProtocol } from '../protocol.ts';
-import { inboundSettings, outboundSettings, inboundTable, outboundTable } from './settings.ts';
+import { defineProtocol, withUsers } from '../protocol.ts';
+import {
+  inboundSettings,
+  outboundSettings,
+  inboundTable,
+  outboundTable,
+  type VmessInboundSettings,
+} from './settings.ts';
 import { repeatedIds } from '../users/uuid.ts';
 
 export const vmess = defineProtocol({
@@ -11,8 +17,12 @@ export const vmess = defineProtocol({
     users: ({ users }) => users,
     warnings: repeatedIds,
     load: async () => {
-      const { createVmessInbound } = await import('./inbound.ts');
-      return (settings, context) => createVmessInbound(settings, context);
+      const { VmessInbound } = await import('./inbound.ts');
+      const { VmessUsers } = await import('./vmess-users.ts');
+      return withUsers(
+        ({ users }: VmessInboundSettings, context) => VmessUsers.of(users, context),
+        (users, context) => new VmessInbound(users, context),
+      );
     },
   },
   outbound: {

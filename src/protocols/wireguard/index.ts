@@ -8,6 +8,14 @@ export const wireguard = defineProtocol({
     upstream: false,
     settings: (table) => outboundSettings(table),
     warnings: outboundWarnings,
-    load: async () => (await import('./create-outbound.ts')).createWireGuardOutbound,
+    load: async () => {
+      const { SharedTunnels } = await import('./shared-tunnels.ts');
+      const { WireGuardOutbound } = await import('./outbound.ts');
+      return (settings, context) => {
+        const make = (): InstanceType<typeof SharedTunnels> => new SharedTunnels();
+        const tunnels = context.shared.recall('wireguard tunnels', SharedTunnels, make);
+        return new WireGuardOutbound(settings, context, tunnels);
+      };
+    },
   },
 });

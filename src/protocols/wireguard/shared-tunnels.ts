@@ -1,10 +1,12 @@
+import { lookup } from 'node:dns/promises';
 import { shownEndpoint } from '../../net/addresses/shown-address.ts';
-import type { RandomSource } from '../../crypto/random-source.ts';
+import { SystemRandomSource, type RandomSource } from '../../crypto/random-source.ts';
 import { ipVersion } from '../../net/addresses/address.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import { DialError, toDialError } from '../../net/errors.ts';
 import { numericEndpoint } from '../../net/addresses/numeric-endpoint.ts';
 import type { Logger } from '../../log/logger.ts';
+import { systemSockets } from '../../net/sockets/system-sockets.ts';
 import {
   addressText,
   isIPv4Endpoint,
@@ -22,7 +24,7 @@ import type { TunnelEvent, TunnelSettings } from './contract.ts';
 import { timestampAfter } from './wire.ts';
 
 /** The system services that tunnels use; tests substitute them. */
-export interface TunnelMeans {
+interface TunnelMeans {
   readonly bind: BindDatagrams;
   /**
    * Resolves the first address of a name by the system's resolver.
@@ -32,6 +34,13 @@ export interface TunnelMeans {
   readonly resolve: (name: string, family?: 4 | 6) => Promise<string>;
   readonly random: RandomSource;
 }
+
+const SYSTEM: TunnelMeans = {
+  bind: (options, handlers) => systemSockets().bindDatagrams(options, handlers),
+  resolve: async (name, family) =>
+    (await lookup(name, { family: family ?? 0, order: 'verbatim' })).address,
+  random: new SystemRandomSource(),
+};
 
 /** The outbound that needs a tunnel. */
 export interface TunnelUser {
@@ -74,7 +83,7 @@ export class SharedTunnels {
   /** The timestamp of the last initiation: a tunnel may start in the same moment in which another has ended. */
   #timestamp: Uint8Array | undefined;
 
-  constructor(means: TunnelMeans) {
+  constructor(means = SYSTEM) {
     this.#means = means;
   }
 

@@ -9,7 +9,7 @@ import type {
   SessionListener,
   SessionServer,
 } from '../../../src/protocols/contract.ts';
-import { defineProtocol, type Protocol } from '../../../src/protocols/protocol.ts';
+import { defineProtocol, withUsers, type Protocol } from '../../../src/protocols/protocol.ts';
 import type { Steps } from '../../../src/net/time/turns.ts';
 import type { ListenSpec } from '../../../src/spec.ts';
 import { BindError } from '../../../src/transports/listeners/bind-error.ts';
@@ -46,11 +46,15 @@ export const lines = (beforeBind?: BeforeBind): Protocol =>
       restartReason: (before, after) =>
         before.fixed === after.fixed ? undefined : 'its fixed part changes',
       load: () =>
-        Promise.resolve(function* create(settings): Steps<SessionServer> {
-          yield; // as one with many users does
-          if (settings.broken) throw new Error('it is broken');
-          return new LineServer(settings, beforeBind);
-        }),
+        Promise.resolve(
+          withUsers(
+            function* usersOf({ broken }: LineSettings): Steps<void> {
+              yield; // as one with many users does
+              if (broken) throw new Error('it is broken');
+            },
+            (_users, _context, settings) => new LineServer(settings, beforeBind),
+          ),
+        ),
     },
   });
 
@@ -74,7 +78,7 @@ export const device = (): Protocol => {
   });
 };
 
-class LineServer implements SessionServer {
+export class LineServer implements SessionServer {
   readonly settings: LineSettings;
   readonly #beforeBind: BeforeBind | undefined;
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { systemClock } from '../../../src/net/time/clock.ts';
+import { Turns } from '../../../src/net/time/turns.ts';
 import type { Dispatcher } from '../../../src/protocols/contract.ts';
-import { isSteps } from '../../../src/protocols/protocol.ts';
 import {
   findProtocol,
   inboundProtocol,
@@ -84,11 +85,10 @@ test('a handler for many users is made in steps', async () => {
   for (const [protocol, variants] of Object.entries(settings)) {
     const create = await inboundProtocol(protocol).load();
     for (const variant of variants) {
-      const context = inboundContext('in', { dispatcher, clock: new ManualClock() });
-      const handler = create(variant, context);
-      assert.ok(isSteps(handler), protocol);
+      const clock = new ManualClock();
       let steps = 0;
-      while (!handler.next().done) steps++;
+      const turns = new Turns({ ...systemClock, now: () => steps++ });
+      await create(variant, inboundContext('in', { dispatcher, clock }), turns);
       assert.ok(steps >= COUNT, `${protocol}: ${steps} steps`);
     }
   }

@@ -10,7 +10,7 @@ import type {
   PacketRequest,
   StreamRequest,
 } from '../../../../src/protocols/contract.ts';
-import { createHttpInbound } from '../../../../src/protocols/http/inbound.ts';
+import { createHttpInbound, httpAccounts } from '../../../../src/protocols/http/inbound.ts';
 import type { HttpInboundSettings } from '../../../../src/protocols/http/settings.ts';
 import type { Session } from '../../../../src/tracker/session.ts';
 import { inboundContext } from '../inbound-context.ts';
@@ -186,11 +186,11 @@ export function startProxy(
   linkClock?: ManualClock,
 ): Proxy {
   const dispatcher = new ScriptedDispatcher();
-  const inbound = atOnce(
-    createHttpInbound(
-      { accounts: [], allowTransparent: false, ...settings },
-      inboundContext('http-in', { dispatcher, clock: dispatcher.clock }, context),
-    ),
+  const all = { accounts: [], allowTransparent: false, ...settings };
+  const inbound = createHttpInbound(
+    atOnce(httpAccounts(all)),
+    inboundContext('http-in', { dispatcher, clock: dispatcher.clock }, context),
+    all,
   );
   const [client, server] = linkPair(linkClock);
   const served = inbound.serve(carrierOf(server), session).then(

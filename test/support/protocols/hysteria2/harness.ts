@@ -8,7 +8,8 @@ import type {
   SessionListener,
   SessionServer,
 } from '../../../../src/protocols/contract.ts';
-import { createHysteria2Inbound } from '../../../../src/protocols/hysteria2/inbound.ts';
+import { Authenticator } from '../../../../src/protocols/hysteria2/authentication.ts';
+import { Hysteria2Server } from '../../../../src/protocols/hysteria2/inbound.ts';
 import { Hysteria2Outbound } from '../../../../src/protocols/hysteria2/outbound.ts';
 import type {
   Hysteria2InboundSettings,
@@ -75,12 +76,12 @@ export class Bench {
     changes: Partial<Hysteria2InboundSettings> = {},
     context: Partial<InboundContext> = {},
   ): SessionServer {
-    return atOnce(
-      createHysteria2Inbound(
-        { ...serverSettings, ...changes },
-        inboundContext('in', this, { memory: this.#memory, ...context }),
-        { bind: this.network.bind, createTls: () => tls, random: this.#random },
-      ),
+    const settings = { ...serverSettings, ...changes };
+    return new Hysteria2Server(
+      atOnce(Authenticator.of(settings.credentials)),
+      inboundContext('in', this, { memory: this.#memory, ...context }),
+      settings,
+      { bind: this.network.bind, createTls: () => tls, random: this.#random },
     );
   }
 

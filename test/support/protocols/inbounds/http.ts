@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { isIPv6 } from 'node:net';
 import { atOnce } from '../../../../src/net/time/turns.ts';
-import { createHttpInbound } from '../../../../src/protocols/http/inbound.ts';
+import { createHttpInbound, httpAccounts } from '../../../../src/protocols/http/inbound.ts';
 import type { Ending, InboundHarness, User } from '../../../conformance/inbound.ts';
 
 export const httpPasswords: Readonly<Record<User, string>> = {
@@ -42,7 +42,7 @@ export function httpConnect({ hasAccounts = false } = {}): InboundHarness {
     create: (users, context) => {
       const accounts = users.map((user) => ({ user, pass: httpPasswords[user] }));
       const settings = { accounts: hasAccounts ? accounts : [], allowTransparent: false };
-      return atOnce(createHttpInbound(settings, context));
+      return createHttpInbound(atOnce(httpAccounts(settings)), context, settings);
     },
     ...(hasAccounts && { label: (user: User) => user }),
     isOpenWithoutUsers: true,

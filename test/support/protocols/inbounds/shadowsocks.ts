@@ -2,7 +2,8 @@ import { createCipheriv, createDecipheriv, hkdfSync, type CipherGCMTypes } from 
 import { xchacha20poly1305 } from '@noble/ciphers/chacha.js';
 import { blake3 } from '@noble/hashes/blake3.js';
 import { atOnce } from '../../../../src/net/time/turns.ts';
-import { createShadowsocksInbound } from '../../../../src/protocols/shadowsocks/inbound.ts';
+import { ShadowsocksInbound } from '../../../../src/protocols/shadowsocks/inbound.ts';
+import { ShadowsocksUsers } from '../../../../src/protocols/shadowsocks/shadowsocks-users.ts';
 import type { MethodName } from '../../../../src/protocols/shadowsocks/methods.ts';
 import type { Ending, InboundClient, InboundHarness, User } from '../../../conformance/inbound.ts';
 import { KnownRandom } from '../../known-random.ts';
@@ -202,7 +203,11 @@ export function shadowsocks(method: MethodName, { hasUsers = false } = {}): Inbo
         ? users.map((user) => ({ key: base64(user), email: label(user) ?? '' }))
         : [];
       const settings = { method, key: base64('server'), users: known };
-      return atOnce(createShadowsocksInbound(settings, context, new KnownRandom('server')));
+      return new ShadowsocksInbound(
+        atOnce(ShadowsocksUsers.of(settings, context.memory)),
+        context,
+        new KnownRandom('server'),
+      );
     },
     ...(hasUsers && { label }),
     client: (user, destination, seed) =>

@@ -1,5 +1,5 @@
 import { atOnce } from '../../../../src/net/time/turns.ts';
-import { createSocksInbound } from '../../../../src/protocols/socks/inbound.ts';
+import { SocksInbound, socksAccounts } from '../../../../src/protocols/socks/inbound.ts';
 import type {
   Ending,
   InboundClient,
@@ -87,7 +87,7 @@ export function socks5({ hasAccounts = false } = {}): InboundHarness {
         udp: false,
         udpBind: undefined,
       };
-      return atOnce(createSocksInbound(settings, context));
+      return new SocksInbound(atOnce(socksAccounts(settings)), context, settings);
     },
     ...(hasAccounts && { label: (user: User) => user }),
     client: (user, destination) =>

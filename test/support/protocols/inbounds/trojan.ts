@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { atOnce } from '../../../../src/net/time/turns.ts';
-import { createTrojanInbound } from '../../../../src/protocols/trojan/inbound.ts';
+import { createTrojanInbound, trojanUsers } from '../../../../src/protocols/trojan/inbound.ts';
 import {
   SILENCE,
   type DatagramClient,
@@ -32,7 +32,7 @@ export const trojan: InboundHarness = {
       password: trojanPasswords[user],
       email: user === 'bob' ? '' : user,
     }));
-    return atOnce(createTrojanInbound({ users: accounts }, context));
+    return createTrojanInbound(atOnce(trojanUsers({ users: accounts })), context);
   },
   label: (user) => (user === 'bob' ? undefined : user),
   client: (user, destination) => ({

@@ -1,5 +1,5 @@
 import { atOnce } from '../../../../src/net/time/turns.ts';
-import { createVlessInbound } from '../../../../src/protocols/vless/inbound.ts';
+import { createVlessInbound, vlessUsers } from '../../../../src/protocols/vless/inbound.ts';
 import { SILENCE, type InboundHarness, type User } from '../../../conformance/inbound.ts';
 import { addressField } from './address.ts';
 import { bytes } from './bytes.ts';
@@ -25,7 +25,10 @@ const counted = (data: Uint8Array): Buffer =>
 /** Xray-core, proxy/vless/encoding. */
 export const vless: InboundHarness = {
   create: (users, context) =>
-    atOnce(createVlessInbound({ users: users.map((user) => ({ id: vlessIds[user] })) }, context)),
+    createVlessInbound(
+      atOnce(vlessUsers({ users: users.map((user) => ({ id: vlessIds[user] })) })),
+      context,
+    ),
   label: () => undefined,
   client: (user, destination) => ({
     first: (payload) =>

@@ -4,7 +4,8 @@ import { requestKeys } from '../../../../src/protocols/vmess/body/body-keys.ts';
 import { userKey } from '../../../../src/protocols/vmess/header/auth-id.ts';
 import { RequestSealer } from '../../../../src/protocols/vmess/header/request.ts';
 import { ResponseDecoder } from '../../../../src/protocols/vmess/header/response.ts';
-import { createVmessInbound } from '../../../../src/protocols/vmess/inbound.ts';
+import { VmessInbound } from '../../../../src/protocols/vmess/inbound.ts';
+import { VmessUsers } from '../../../../src/protocols/vmess/vmess-users.ts';
 import type { RequestHeader } from '../../../../src/protocols/vmess/wire.ts';
 import {
   SILENCE,
@@ -88,12 +89,15 @@ export const vmess = (terms: Terms): InboundHarness => {
   };
   return {
     create: (users, context) =>
-      atOnce(
-        createVmessInbound(
-          { users: users.map((user) => ({ id: vmessIds[user] })) },
-          context,
-          new KnownRandom('server'),
+      new VmessInbound(
+        atOnce(
+          VmessUsers.of(
+            users.map((user) => ({ id: vmessIds[user] })),
+            context,
+          ),
         ),
+        context,
+        new KnownRandom('server'),
       ),
     label: () => undefined,
     client: (user, target, seed) => {

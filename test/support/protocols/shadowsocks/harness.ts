@@ -13,7 +13,8 @@ import type {
   Outbound,
   OutboundContext,
 } from '../../../../src/protocols/contract.ts';
-import { createShadowsocksInbound } from '../../../../src/protocols/shadowsocks/inbound.ts';
+import { ShadowsocksInbound } from '../../../../src/protocols/shadowsocks/inbound.ts';
+import { ShadowsocksUsers } from '../../../../src/protocols/shadowsocks/shadowsocks-users.ts';
 import { METHODS, type MethodName } from '../../../../src/protocols/shadowsocks/methods.ts';
 import { ShadowsocksOutbound } from '../../../../src/protocols/shadowsocks/outbound.ts';
 import type { ShadowsocksInboundSettings } from '../../../../src/protocols/shadowsocks/settings.ts';
@@ -57,13 +58,10 @@ export function server(
   clock = new ManualClock(),
 ): Server {
   const dispatcher = new EchoDispatcher();
-  const handler = atOnce(
-    createShadowsocksInbound(
-      { method, key: keyFor(method, 1), users: [], ...settings },
-      inboundContext('ss', { dispatcher, clock }),
-      new KnownRandom(seed),
-    ),
-  );
+  const context = inboundContext('ss', { dispatcher, clock });
+  const all = { method, key: keyFor(method, 1), users: [], ...settings };
+  const users = atOnce(ShadowsocksUsers.of(all, context.memory));
+  const handler = new ShadowsocksInbound(users, context, new KnownRandom(seed));
   return { handler, dispatcher, clock };
 }
 

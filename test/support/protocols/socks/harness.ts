@@ -12,7 +12,7 @@ import type {
   PacketRequest,
   StreamRequest,
 } from '../../../../src/protocols/contract.ts';
-import { createSocksInbound } from '../../../../src/protocols/socks/inbound.ts';
+import { SocksInbound, socksAccounts } from '../../../../src/protocols/socks/inbound.ts';
 import { SocksOutbound } from '../../../../src/protocols/socks/outbound.ts';
 import type {
   SocksInboundSettings,
@@ -88,8 +88,10 @@ export function inbound(
   const dispatcher = new EchoDispatcher();
   const clock = new ManualClock();
   const attached: WireCounter[] = [];
-  const handler = atOnce(
-    createSocksInbound(settings, inboundContext('socks-in', { dispatcher, clock }, context)),
+  const handler = new SocksInbound(
+    atOnce(socksAccounts(settings)),
+    inboundContext('socks-in', { dispatcher, clock }, context),
+    settings,
   );
   const session: Session = {
     id: 1,

@@ -1,6 +1,7 @@
 import type { ByteLink } from '../../../../src/net/links/link.ts';
 import { atOnce } from '../../../../src/net/time/turns.ts';
-import { createVmessInbound } from '../../../../src/protocols/vmess/inbound.ts';
+import { VmessInbound } from '../../../../src/protocols/vmess/inbound.ts';
+import { VmessUsers } from '../../../../src/protocols/vmess/vmess-users.ts';
 import { VmessOutbound } from '../../../../src/protocols/vmess/outbound.ts';
 import type { VmessSecurity } from '../../../../src/protocols/vmess/settings.ts';
 import { KnownRandom } from '../../known-random.ts';
@@ -15,7 +16,11 @@ export const OTHER_ID = '00000000000040008000000000000001';
 export const inbound = (clock?: ManualClock): InboundFixture =>
   serverOf(
     (context) =>
-      atOnce(createVmessInbound({ users: [{ id: ID }] }, context, new KnownRandom('server'))),
+      new VmessInbound(
+        atOnce(VmessUsers.of([{ id: ID }], context)),
+        context,
+        new KnownRandom('server'),
+      ),
     'vmess-in',
     clock,
   );

@@ -4,7 +4,7 @@ import { LEAST_HEAD_BYTES, MAX_ALL_HEAD_BYTES } from '../../../../src/http/http1
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import type { ByteLink } from '../../../../src/net/links/link.ts';
 import { atOnce } from '../../../../src/net/time/turns.ts';
-import { createHttpInbound } from '../../../../src/protocols/http/inbound.ts';
+import { createHttpInbound, httpAccounts } from '../../../../src/protocols/http/inbound.ts';
 import { carrierOf, ScriptedDispatcher, session } from '../../../support/protocols/http/support.ts';
 import { inboundContext } from '../../../support/protocols/inbound-context.ts';
 
@@ -15,7 +15,7 @@ function openInbound(): () => ByteLink {
   const dispatcher = new ScriptedDispatcher();
   const settings = { accounts: [{ user: 'mia', pass: 's3cret' }], allowTransparent: false };
   const context = inboundContext('http-in', { dispatcher, clock: dispatcher.clock });
-  const inbound = atOnce(createHttpInbound(settings, context));
+  const inbound = createHttpInbound(atOnce(httpAccounts(settings)), context, settings);
   return () => {
     const [near, far] = linkPair();
     void inbound.serve(carrierOf(far), session).catch(() => undefined);

@@ -16,7 +16,6 @@ import {
   type Socket,
 } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import { atOnce } from '../../../../src/net/time/turns.ts';
 import { systemClock } from '../../../../src/net/time/clock.ts';
 import { toDialError } from '../../../../src/net/errors.ts';
 import { relay } from '../../../../src/net/links/relay.ts';
@@ -107,11 +106,10 @@ const serve: RequestListener = (request, response) => {
 
 describe('the HTTP inbound between node:http clients and origins', () => {
   const dispatcher = new DirectDispatcher();
-  const inbound = atOnce(
-    createHttpInbound(
-      { accounts: [], allowTransparent: false },
-      inboundContext('http-in', { dispatcher, clock: systemClock }, { sniffing: false }),
-    ),
+  const inbound = createHttpInbound(
+    undefined,
+    inboundContext('http-in', { dispatcher, clock: systemClock }, { sniffing: false }),
+    { accounts: [], allowTransparent: false },
   );
   let sessions = 0;
   const proxy = createTcpServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {

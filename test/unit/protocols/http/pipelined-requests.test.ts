@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { atOnce } from '../../../../src/net/time/turns.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
-import { createHttpInbound } from '../../../../src/protocols/http/inbound.ts';
+import { createHttpInbound, httpAccounts } from '../../../../src/protocols/http/inbound.ts';
 import { REQUESTS_A_TURN } from '../../../../src/protocols/http/limits.ts';
 import { carrierOf, ScriptedDispatcher, session } from '../../../support/protocols/http/support.ts';
 import { inboundContext } from '../../../support/protocols/inbound-context.ts';
@@ -13,11 +13,11 @@ const REQUESTS = 1000;
 /** Connections with pipelined requests; returns the responses that each has had, which go on to grow. */
 function pipeline(request: string, accounts: readonly { user: string; pass: string }[]): number[] {
   const dispatcher = new ScriptedDispatcher();
-  const inbound = atOnce(
-    createHttpInbound(
-      { accounts, allowTransparent: false },
-      inboundContext('http-in', { dispatcher, clock: dispatcher.clock }),
-    ),
+  const settings = { accounts, allowTransparent: false };
+  const inbound = createHttpInbound(
+    atOnce(httpAccounts(settings)),
+    inboundContext('http-in', { dispatcher, clock: dispatcher.clock }),
+    settings,
   );
   const responses = Array.from({ length: CLIENTS }, () => 0);
   for (const client of responses.keys()) {

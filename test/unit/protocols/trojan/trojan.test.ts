@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { atOnce } from '../../../../src/net/time/turns.ts';
 import { WeirError } from '../../../../src/errors.ts';
 import { HANDSHAKE_MS } from '../../../../src/net/time/time-limits.ts';
-import { createTrojanInbound } from '../../../../src/protocols/trojan/inbound.ts';
+import { createTrojanInbound, trojanUsers } from '../../../../src/protocols/trojan/inbound.ts';
 import { createTrojanOutbound } from '../../../../src/protocols/trojan/outbound.ts';
 import { MAX_DATA, TrojanFraming } from '../../../../src/protocols/trojan/packet-framing.ts';
 import type { TrojanUser } from '../../../../src/protocols/trojan/settings.ts';
@@ -23,7 +23,7 @@ const SIX = bytes(`04 20010db8000000000000000000000007 0036 0003 0d0a 'six'`);
 
 const server = (
   users: readonly TrojanUser[] = [{ password: PASSWORD, email: 'mia@example.com' }],
-) => serverOf((context) => atOnce(createTrojanInbound({ users }, context)));
+) => serverOf((context) => createTrojanInbound(atOnce(trojanUsers({ users })), context));
 const client = () => clientOf((context) => createTrojanOutbound({ password: PASSWORD }, context));
 
 describe('a Trojan server', () => {

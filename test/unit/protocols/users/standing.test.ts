@@ -7,7 +7,7 @@ import {
   type Hysteria2Credentials,
 } from '../../../../src/protocols/hysteria2/authentication.ts';
 import { InboundMemory } from '../../../../src/protocols/inbounds/inbound-memory.ts';
-import { createShadowsocksInbound } from '../../../../src/protocols/shadowsocks/inbound.ts';
+import { ShadowsocksInbound } from '../../../../src/protocols/shadowsocks/inbound.ts';
 import type { ShadowsocksInboundSettings } from '../../../../src/protocols/shadowsocks/settings.ts';
 import {
   scopeOf,
@@ -82,7 +82,7 @@ function ofShadowsocks(settings: ShadowsocksInboundSettings): Change['before'] {
   const table = atOnce(ShadowsocksUsers.of(settings, context.memory));
   const [first] = table.all;
   assert.ok(first);
-  const { accounts } = atOnce(createShadowsocksInbound(settings, context));
+  const { accounts } = new ShadowsocksInbound(table, context);
   assert.ok(accounts);
   return { accepted: accounts, credential: scopeOf(table) + userIdOf(first) };
 }

@@ -11,7 +11,7 @@ import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { parseUuid } from '../../../../src/protocols/users/uuid.ts';
 import { ResponseLink } from '../../../../src/protocols/vless/response-link.ts';
 import { MAX_LINKS } from '../../../../src/protocols/outbounds/destination-links.ts';
-import { createVlessInbound } from '../../../../src/protocols/vless/inbound.ts';
+import { createVlessInbound, vlessUsers } from '../../../../src/protocols/vless/inbound.ts';
 import { createVlessOutbound } from '../../../../src/protocols/vless/outbound.ts';
 import { VlessFraming } from '../../../../src/protocols/vless/packet-framing.ts';
 import { until } from '../../../conformance/packet-link.ts';
@@ -35,7 +35,7 @@ const MUX = bytes(`00 ${ID} 00 03`);
 const DNS: Endpoint = { host: '192.0.2.7', port: 53 };
 
 const server = (users: readonly { readonly id: string }[] = [{ id: ID }]) =>
-  serverOf((context) => atOnce(createVlessInbound({ users }, context)));
+  serverOf((context) => createVlessInbound(atOnce(vlessUsers({ users })), context));
 const client = () => clientOf((context) => createVlessOutbound({ id: ID }, context));
 
 describe('a VLESS server', () => {
