@@ -15,14 +15,17 @@ export async function settle(turns = 4): Promise<void> {
   for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
+/** What a test needs of a link. */
+export type End = Pick<ByteLink, 'read' | 'write' | 'closeWrite' | 'destroy' | 'closed'>;
+
 /** One end of a link, and all that has arrived at it. */
 export class Watched {
-  readonly link: ByteLink;
+  readonly link: End;
   received = Buffer.alloc(0);
   /** `closed` is the end of a link that was destroyed for no fault: on a socket a FIN, or a reset over unread bytes. */
   state: 'open' | 'end' | 'closed' | 'reset' = 'open';
 
-  constructor(link: ByteLink) {
+  constructor(link: End) {
     this.link = link;
     void this.#watch();
   }

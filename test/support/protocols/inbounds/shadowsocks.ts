@@ -4,7 +4,12 @@ import { blake3 } from '@noble/hashes/blake3.js';
 import { atOnce } from '../../../../src/net/time/turns.ts';
 import { createShadowsocksInbound } from '../../../../src/protocols/shadowsocks/inbound.ts';
 import type { MethodName } from '../../../../src/protocols/shadowsocks/methods.ts';
-import type { Ending, InboundClient, InboundHarness, User } from '../../../conformance/inbound.ts';
+import type {
+  Ending,
+  InboundClient,
+  InboundHarness,
+  User,
+} from '../../../conformance/inbound/harness.ts';
 import { KnownRandom } from '../../known-random.ts';
 import { addressField, type Target } from './address.ts';
 
