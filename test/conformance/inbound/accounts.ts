@@ -70,15 +70,20 @@ export function accounts(harness: InboundHarness): void {
 
   test('refuses new flows of an account that was removed from a handler that was replaced', async () => {
     const rig = new Rig(harness);
+    const before = await rig.flow();
     const next = rig.reloaded(['bob']);
     assert.ok(next.accounts);
     accountsOf(rig.memory).replace(next.accounts);
     const connection = await rig.send(clientOf(harness).first(text('x')));
     await rig.settle();
-    assert.equal(rig.engine.origins.length, 0);
+    assert.deepEqual(
+      rig.engine.origins.map(({ state }) => state),
+      ['open'],
+    );
     connection.closeWrite();
+    before.connection.link.destroy();
     for (let step = 0; step < 2; step++) await rig.advance(PATIENCE_MS);
-    await rig.isClean(connection);
+    await rig.isClean(before.connection, connection);
   });
 }
 

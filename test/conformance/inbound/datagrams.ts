@@ -65,21 +65,23 @@ export function associations(harness: InboundHarness, datagrams: DatagramHarness
     }
   });
 
-  test('reads datagrams the same wherever they are split', async () => {
-    const { length } = clientTo(PEER).first(text('query'));
-    for (let at = harness.atOnce ?? 1; at < length + 8; at += 3) {
-      const rig = new Rig(harness);
-      const client = clientTo(PEER);
-      const connection = await rig.associate();
-      const all = Buffer.concat([client.first(text('query')), client.more(text('more'), PEER)]);
-      connection.write(all.subarray(0, at));
-      await rig.settle();
-      connection.write(all.subarray(at));
-      await rig.settle();
-      assert.deepEqual(received(client, connection), [echo('query', PEER), echo('more', PEER)]);
-      connection.link.destroy();
-    }
-  });
+  if (!ofSession) {
+    test('reads datagrams the same wherever they are split', async () => {
+      const { length } = clientTo(PEER).first(text('query'));
+      for (let at = harness.atOnce ?? 1; at < length + 8; at += 3) {
+        const rig = new Rig(harness);
+        const client = clientTo(PEER);
+        const connection = await rig.associate();
+        const all = Buffer.concat([client.first(text('query')), client.more(text('more'), PEER)]);
+        connection.write(all.subarray(0, at));
+        await rig.settle();
+        connection.write(all.subarray(at));
+        await rig.settle();
+        assert.deepEqual(received(client, connection), [echo('query', PEER), echo('more', PEER)]);
+        connection.link.destroy();
+      }
+    });
+  }
 
   test('drops and counts what is no datagram, and goes on', async () => {
     for (const other of invalid) {
@@ -121,7 +123,7 @@ export function associations(harness: InboundHarness, datagrams: DatagramHarness
     await rig.settle();
     if (!ofSession) assert.notEqual(one.connection.state, 'open');
     const two = await ask(rig);
-    two.connection.link.destroy(new Error('gone'));
+    for (const { connection } of [one, two]) connection.link.destroy(new Error('gone'));
     await rig.isClean(one.connection, two.connection);
   });
 }

@@ -38,6 +38,9 @@ export interface Ending {
   readonly says?: Uint8Array | RegExp | undefined;
 }
 
+/** By how much a time limit may be off for a client on a network. */
+export const SLACK_MS = 250;
+
 /** The connection ends at the time limit, as for a client that sends nothing. */
 export const SILENCE: Ending = { how: 'end', after: HANDSHAKE_MS };
 
@@ -79,7 +82,7 @@ export interface Inbound {
   connect(ends: Pick<Carrier, 'remote' | 'local'>, user: User): ClientEnd | Promise<ClientEnd>;
   /** An association of its own, where datagrams are not sent over a connection: each `write` is one, and each chunk. */
   associate?(user: User): Promise<ClientEnd>;
-  /** Lets its network go on, without time. */
+  /** Lets its network go on, for less than SLACK_MS. */
   settle?(): Promise<void>;
   /** Ends the connections of its clients, in their time. */
   close?(): Promise<void>;

@@ -112,12 +112,12 @@ export function requests(harness: InboundHarness): void {
       const rig = new Rig(harness);
       const staying = await rig.send(sends);
       await rig.observe([[staying, ending, 'staying']]);
-      assert.match(String(staying.error?.message), error);
+      assert.match(rig.reasonOf(staying), error);
       const later = new Rig(harness);
       const leaving = await later.send(sends);
       leaving.closeWrite();
       await later.isClean(leaving);
-      assert.match(String(leaving.error?.message), error);
+      assert.match(later.reasonOf(leaving), error);
       assert.equal(rig.engine.requests + later.engine.requests, 0);
     });
   }

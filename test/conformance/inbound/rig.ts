@@ -12,7 +12,14 @@ import { inboundContext } from '../../support/protocols/inbound-context.ts';
 import type { Target } from '../../support/protocols/inbounds/address.ts';
 import { FakeEngine, settle, Watched, type End } from '../../support/protocols/inbounds/engine.ts';
 import { logLines } from '../../support/engine/log-lines.ts';
-import type { Ending, Inbound, InboundClient, InboundHarness, User } from './harness.ts';
+import {
+  SLACK_MS,
+  type Ending,
+  type Inbound,
+  type InboundClient,
+  type InboundHarness,
+  type User,
+} from './harness.ts';
 
 export const SITE: Endpoint = { host: 'www.example', port: 80 };
 export const PEER: Endpoint = { host: '192.0.2.7', port: 53 };
@@ -185,6 +192,11 @@ export class Rig {
     await this.settle();
   }
 
+  /** What serving a connection failed with: of a stream, what was logged. */
+  reasonOf({ error }: Connection): string {
+    return this.#harness.ownsSessions === true ? this.lines.join('\n') : String(error?.message);
+  }
+
   /** Lets everything go on that waits for nothing but its turn. */
   async settle(turns?: number): Promise<void> {
     await settle(turns);
@@ -198,23 +210,24 @@ export class Rig {
       this.clock.advance(next - this.clock.now());
       await this.settle();
     }
-    this.clock.advance(end - this.clock.now());
+    this.clock.advance(Math.max(0, end - this.clock.now()));
     await this.settle();
   }
 
   /** That the clients, which stay and send nothing more, see that end at that time and nothing is left. */
   async observe(watched: readonly (readonly [Connection, Ending, string])[]): Promise<void> {
-    await this.settle();
-    const times = [...new Set(watched.map(([, { after }]) => after))].toSorted((a, b) => a - b);
     const start = this.clock.now();
+    await this.settle();
+    const slack = this.#harness.ownsSessions === true ? SLACK_MS : 1;
+    const times = [...new Set(watched.map(([, { after }]) => after))].toSorted((a, b) => a - b);
     const goTo = (time: number): Promise<void> =>
       this.advance(Math.max(0, start + time - this.clock.now()));
     for (const time of times) {
-      await goTo(time - 1);
+      await goTo(time - slack);
       for (const [{ state, error }, { after }, what] of watched) {
         if (after >= time && time > 0) assert.equal(state, 'open', `${what}: ${error?.message}`);
       }
-      await goTo(time);
+      await goTo(time + slack - 1);
       for (const [{ state, received }, { how, after, ...rest }, what] of watched) {
         if (after !== time) continue;
         assert.equal(state, how, what);
