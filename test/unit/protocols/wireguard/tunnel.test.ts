@@ -143,6 +143,12 @@ describe('a handshake', () => {
     for (let i = 0; i < 40; i++) large.send(large.left, 60_000);
     large.deliver();
     assert.equal(large.right.received.length, Math.floor(MAX_WAITING_PACKET_BYTES / 60_000));
+    const exact = new TunnelPair({ left: { mtu: 65_000 } });
+    const most = MAX_WAITING_PACKET_BYTES / 32_768;
+    for (let i = 0; i < most; i++) exact.send(exact.left, 32_768);
+    assert.equal(exact.left.tunnel.dropped, 0);
+    exact.left.tunnel.close();
+    assert.equal(exact.left.tunnel.dropped, most);
   });
 
   test('does not begin sooner than 5 s after the last one', () => {
