@@ -215,6 +215,7 @@ const request = (address: Buffer): Buffer =>
 
 /** What follows a TCP response: a status, a message and padding. Empty while that is not complete. */
 function afterResponse(received: Buffer): Buffer {
+  if (received.length > 0) assert.equal(received[0], 0, 'a success');
   let at = 1;
   for (const what of ['message', 'padding']) {
     const size = 1 << ((received[at] ?? 0) >> 6);
