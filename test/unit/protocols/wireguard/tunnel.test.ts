@@ -151,6 +151,23 @@ describe('a handshake', () => {
     assert.equal(exact.left.tunnel.dropped, most);
   });
 
+  test('goes to a new address at once, unless the tunnel is closed', () => {
+    const pair = new TunnelPair();
+    const { left } = pair;
+    const moved = endpoint('192.0.2.9', 9);
+    pair.send(left, 100);
+    left.sent.length = 0;
+    left.tunnel.moveTo(moved, pair.now);
+    left.tunnel.transmit(pair.now, left);
+    assert.deepEqual(
+      left.sent.map(({ to }) => to),
+      [moved],
+    );
+    left.tunnel.close();
+    left.tunnel.moveTo(endpoint('192.0.2.10', 10), pair.now);
+    assert.deepEqual(left.tunnel.endpoint, moved);
+  });
+
   test('does not begin sooner than 5 s after the last one', () => {
     const pair = connected();
     const { tunnel } = pair.left;
