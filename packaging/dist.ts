@@ -1,5 +1,6 @@
 import { copyFile, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
+import type { Metafile } from 'esbuild';
 import { bundlePackage, packagesIn, type Packages } from './bundle.ts';
 import { keepReachable } from './declarations.ts';
 import { notices } from './notices.ts';
@@ -9,8 +10,7 @@ import { PACKED_PAGE } from './substitutes/package/packed-page.ts';
 import { runTool } from './tool.ts';
 
 /**
- * What is published in place of the source: the bundle, the declarations of the library, the page of the dashboard, and
- * the native parts and WebAssembly that the bundle loads.
+ * Builds what is published in place of the source: the program, the declarations of the library, and the notices.
  *
  * @returns the packages whose code it contains
  */
@@ -18,19 +18,32 @@ export async function buildDist(folder: string): Promise<Packages> {
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
   const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
-  const [bundled, { page, metafile }] = await Promise.all([
-    bundlePackage(folder),
-    packPage(),
+  const [bundles] = await Promise.all([
+    buildProgram(folder),
     runTool(process.execPath, [tsc, '-p', join(ROOT, 'tsconfig.build.json'), '--outDir', folder]),
-    copyFile(join(ROOT, 'node_modules/rregex/lib/rregex.wasm'), join(folder, 'rregex.wasm')),
-    copyPrebuilt('node_modules/bufferutil/prebuilds', folder),
   ]);
   await keepReachable(folder, 'index.d.ts');
   await relocateMaps(folder);
-  await writeFile(join(folder, PACKED_PAGE), JSON.stringify(page));
-  const packages = await packagesIn([bundled, metafile], ['node_modules/bufferutil']);
+  const packages = await packagesIn(bundles, ['node_modules/bufferutil']);
   await writeFile(join(folder, 'THIRD-PARTY.txt'), await notices(packages));
   return packages;
+}
+
+/**
+ * Builds all that `main.js` needs: the bundle, the page of the dashboard, and the native parts and WebAssembly that the
+ * bundle loads.
+ *
+ * @returns what the bundles of program and page contain
+ */
+export async function buildProgram(folder: string): Promise<readonly Metafile[]> {
+  const [bundled, { page, metafile }] = await Promise.all([
+    bundlePackage(folder),
+    packPage(),
+    copyFile(join(ROOT, 'node_modules/rregex/lib/rregex.wasm'), join(folder, 'rregex.wasm')),
+    copyPrebuilt('node_modules/bufferutil/prebuilds', folder),
+  ]);
+  await writeFile(join(folder, PACKED_PAGE), JSON.stringify(page));
+  return [bundled, metafile];
 }
 
 /** Has the maps of declarations name the source from where the package has it, not from where it was built. */

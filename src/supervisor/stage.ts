@@ -13,7 +13,7 @@ import type { Clock } from '../net/time/clock.ts';
 import type { OwnListeners } from '../net/loop-guard/own-listeners.ts';
 import type { Resolver } from '../net/addresses/resolver.ts';
 import type { AcceptedConnection } from '../net/sockets/sockets.ts';
-import type { Steps, Turns } from '../net/time/turns.ts';
+import type { Turns } from '../net/time/turns.ts';
 import type { Dispatcher, InboundHandler } from '../protocols/contract.ts';
 import { InboundMemory } from '../protocols/inbounds/inbound-memory.ts';
 import type { CarrierProtocol, SessionProtocol } from '../protocols/protocol.ts';
@@ -126,8 +126,9 @@ export interface StageDeps {
 
 /**
  * Loads and builds all resources of the plan, in turns; changes nothing that runs, opens no socket and starts no timer:
- * outbounds and resolvers begin with their first use, balancers and servers after the commit. Resources built before a
- * failure need no release: they are memory only, and OpenSSL's part is freed with its garbage-collected owner.
+ * outbounds and resolvers begin with their first use, balancers and servers after the commit. What is built
+ * for a check, or for a reload that fails, needs no release: it is memory only, and OpenSSL's part is freed with its
+ * garbage-collected owner.
  *
  * @throws {ApplyError} `build_failed` or `bad_balancer`
  */
@@ -235,19 +236,6 @@ async function stageSessions(
   const kept = action === 'swap' ? old?.listener.book : undefined;
   const book = kept ?? new LiveSessions(spec.tag, tracker, ownListeners);
   return { kind: 'sessions', ready: { spec, means: facts.meansOf(spec), server, book }, memory };
-}
-
-/** Releases the resources built for a failed reload or for a check. */
-export function* disposeStaged(plan: Plan, { resolver, outbounds, inbounds }: Staged): Steps<void> {
-  resolver?.destroy();
-  for (const staged of inbounds.values()) {
-    if (staged.kind === 'listening') staged.acceptor.close();
-    yield;
-  }
-  for (const { action, spec } of plan.outbounds) {
-    if (action === 'build') outbounds.get(spec.tag)?.version.retire();
-    yield;
-  }
 }
 
 /** Milliseconds between equal log lines of one inbound. */

@@ -33,13 +33,7 @@ import type { AppliedReport } from './reload-report.ts';
 import { replaceAccounts } from './replace-accounts.ts';
 import { changesBetween, endReplaced, startGroups } from './replaced-resources.ts';
 import { ResolverHandle } from './resolver-handle.ts';
-import {
-  disposeStaged,
-  stagePlan,
-  type RunningInbound,
-  type RunningResources,
-  type Staged,
-} from './stage.ts';
+import { stagePlan, type RunningInbound, type RunningResources, type Staged } from './stage.ts';
 import { runningInbound, wantedListeners } from './wanted-listeners.ts';
 import type { Wanted } from './wanted.ts';
 
@@ -201,7 +195,6 @@ export class Supervisor {
       this.#refuseStopped();
     } catch (error) {
       await exchange.rollBack(!signal.aborted);
-      await turns.run(disposeStaged(plan, staged));
       throw error;
     }
     const accounts = this.#commit(wanted, plan, staged, exchange);
@@ -216,7 +209,7 @@ export class Supervisor {
   }
 
   /**
-   * Builds all resources and releases them again, without binding listeners or changing what runs.
+   * Builds all resources, which need no release, without binding listeners or changing what runs.
    *
    * @throws {ApplyError} as `apply`, but never because of a listener or of live connections
    */
@@ -226,8 +219,7 @@ export class Supervisor {
     await loadProtocolsOf(wanted);
     const nothing = { applied: undefined, versions: new Map<string, number>() };
     const plan = await turns.run(planReload(nothing, wanted, this.#facts));
-    const staged = await this.#stage(wanted, plan, turns);
-    await turns.run(disposeStaged(plan, staged));
+    await this.#stage(wanted, plan, turns);
   }
 
   /**

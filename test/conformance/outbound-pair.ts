@@ -14,7 +14,8 @@ import type { Outbound, OutboundContext } from '../../src/protocols/contract.ts'
 import { chunksOf, cuts, nearly } from '../support/data/chunks.ts';
 import type { ManualClock } from '../support/manual-clock.ts';
 import { settle, Watched } from '../support/protocols/inbounds/engine.ts';
-import { Rig, type InboundHarness, type User } from './inbound.ts';
+import type { InboundHarness, User } from './inbound/harness.ts';
+import { Rig } from './inbound/rig.ts';
 
 /** An outbound beside the inbound of its protocol, whose clients `inbound.ts` has in a form of their own. */
 export interface PairHarness {
@@ -154,7 +155,7 @@ export function outboundPairConformance(name: string, harness: PairHarness): voi
           assert.equal(pair.writes, 1);
           assert.equal(pair.clock.timers, 0);
           const rig = new Rig(harness.inbound);
-          rig.connect().write(server.received);
+          await rig.send(server.received);
           await settle();
           assert.equal(rig.engine.origins[0]?.text, payload);
           assert.deepEqual(rig.engine.streams[0]?.destination, SITE);
@@ -364,8 +365,7 @@ async function responseTo(harness: PairHarness): Promise<Buffer> {
   const rig = new Rig(inbound);
   const client = inbound.client('ann', SITE, 'a response');
   assert.ok(client);
-  const connection = rig.connect();
-  connection.write(client.first(text('hello')));
+  const connection = await rig.send(client.first(text('hello')));
   await settle();
   rig.engine.origins[0]?.write(text('response'));
   await settle();

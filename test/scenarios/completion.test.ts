@@ -3,14 +3,11 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { suite, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { CTL } from '../../src/cli/ctl/arguments.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { API } from '../support/process/control.ts';
-import { runWeir, scratch, Weir } from '../support/process/weir.ts';
-
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+import { mainModule, runWeir, scratch, Weir } from '../support/process/weir.ts';
 
 /** Names as a provider may choose them; those of one line are offered as they are. */
 const HOSTILE = [
@@ -86,7 +83,7 @@ for (const [shell, { args, script }] of Object.entries(SHELLS)) {
       await using folder = await scratch();
       const file = join(folder.path, 'script');
       writeFileSync(file, (await runWeir(['completion', shell])).stdout);
-      const weir = `#!/bin/sh\nexec '${process.execPath}' '${MAIN}' "$@"\n`;
+      const weir = `#!/bin/sh\nexec '${process.execPath}' '${mainModule()}' "$@"\n`;
       writeFileSync(join(folder.path, 'weir'), weir, { mode: 0o755 });
       const asked = NAMED[shell as keyof typeof NAMED].replace('FILE', file);
       const name = shell === 'fish' ? [] : [shell];

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { followLog } from '../../src/app/control/follow-log.ts';
 import { requestReload, requestStatus } from '../../src/app/control/control-client.ts';
@@ -9,7 +8,7 @@ import { Child } from '../support/process/child.ts';
 import { socksConnect, SocksRefused } from '../support/peers/socks-client.ts';
 import { freePort } from '../support/ports.ts';
 import { eventually, within } from '../support/wait.ts';
-import { runWeir, Weir, weirCommand } from '../support/process/weir.ts';
+import { mainModule, runWeir, Weir, weirCommand } from '../support/process/weir.ts';
 
 const HOST = 'private.host.example';
 
@@ -111,7 +110,7 @@ test('weir log that is not read says where lines were lost, and how many', async
 
 test('weir log ends without an error when its reader has enough, and when it gets no log', async () => {
   await using weir = await Weir.start(`${socksIn()}${freedom()}`, { control: true });
-  const main = join(import.meta.dirname, '../../src/main.ts');
+  const main = mainModule();
   const line = `set -o pipefail; '${process.execPath}' '${main}' log --socket '${weir.controlPath}' | head -n 1`;
   await using piped = new Child('bash', ['-c', line]);
   await piped.until('a line', ({ stdout }) => stdout.endsWith('\n') || undefined);

@@ -10,7 +10,7 @@ import { Child } from '../support/process/child.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { API, Control } from '../support/process/control.ts';
 import { eventually, within } from '../support/wait.ts';
-import { scratch, Weir } from '../support/process/weir.ts';
+import { mainModule, scratch, Weir } from '../support/process/weir.ts';
 
 const CONFIG = API + socksIn() + freedom();
 
@@ -104,7 +104,7 @@ test('a full disk below standard error does not end the process, and each line c
   const socket = join(folder.path, 'api.sock');
   const control = join(folder.path, 'control.sock');
   await writeFile(file, `[api]\nlisten = "${socket}"\n${freedom()}`);
-  const main = join(import.meta.dirname, '../../src/main.ts');
+  const main = mainModule();
   await using shell = new Child('sh', [
     '-c',
     'exec "$0" "$1" --config "$2" --reload-socket "$3" 2>/dev/full',

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { socksConnect } from '../support/peers/socks-client.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { threadsNamed } from '../support/process/proc.ts';
 import { eventually } from '../support/wait.ts';
@@ -19,7 +20,8 @@ for (const [what, size, threads] of CASES) {
     await using weir = await Weir.start(socksIn() + freedom(), {
       env: { UV_THREADPOOL_SIZE: size },
     });
-    // Each of them gives itself its name.
+    // The first name to be resolved starts all of them, and each gives itself its name.
+    await assert.rejects(socksConnect(weir.address('socks'), { host: 'target.invalid', port: 1 }));
     const named = (): number => threadsNamed(weir.child.pid, 'libuv-worker');
     await eventually(
       () => `${threads} threads, ${named()} have the name`,

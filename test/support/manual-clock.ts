@@ -31,6 +31,11 @@ export class ManualClock implements Clock {
     return this.#pending.size;
   }
 
+  /** The time of the timer that fires first; Infinity without one. */
+  get next(): number {
+    return Math.min(...Array.from(this.#pending, ({ at }) => at));
+  }
+
   after(milliseconds: number, callback: () => void): Timer {
     const entry: Pending = { at: this.#now + milliseconds, order: this.#order++, callback };
     this.#pending.add(entry);

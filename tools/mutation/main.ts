@@ -92,7 +92,7 @@ async function mutate(folder: string, room: Room): Promise<MutationReport> {
       disableTypeChecks: false,
       tsconfigFile: 'absent.json',
       tempDirName: join(folder, 'sandboxes'),
-      ignorePatterns: ['/bench', '/packaging', '/dist', '/out', '/tools/mutation'],
+      ignorePatterns: ['/.venv', '/bench', '/packaging', '/dist', '/out', '/tools/mutation'],
       reporters: ['json'],
       jsonReporter: { fileName: reportFile },
     }),

@@ -58,8 +58,6 @@ export const SUITES = {
     testSeconds: 120,
     fileSeconds: 240,
     ...IN_PROCESS,
-    // Files are loaded while tests run: which they belong to is seen by their promises.
-    nodeArgs: [SEEDED, ...SELDOM_COLLECTED],
   },
   'unit-slow': {
     files: ['unit/**/*.slow.test.ts'],

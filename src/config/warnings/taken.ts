@@ -77,17 +77,15 @@ function keyOf(address: Uint8Array, prefix: number): string {
   return `${formatIP(network)}/${prefix}`;
 }
 
-const PORTS = 65_536;
-
 /** Ports, each with the first rule that matches it. */
 export class TakenPorts {
   readonly #rules = new Map<number, number>();
-  /** Union-find with path compression: for each port the next one that may be free. */
-  readonly #next = new Int32Array(PORTS + 1).map((_, port) => port);
+  /** Union-find with path compression: for each taken port the next one that may be free. */
+  readonly #next = new Map<number, number>();
 
   take({ low, high }: PortRangeSpec, rule: number): void {
     for (let port = this.#free(low); port <= high; port = this.#free(port)) {
-      this.#next[port] = port + 1;
+      this.#next.set(port, port + 1);
       this.#rules.set(port, rule);
     }
   }
@@ -100,10 +98,10 @@ export class TakenPorts {
   /** Returns the first free port from `port` on; compresses the path for the next search. */
   #free(port: number): number {
     let end = port;
-    for (let next = this.#next[end] ?? end; next !== end; next = this.#next[end] ?? end) end = next;
+    for (let next = this.#next.get(end); next !== undefined; next = this.#next.get(end)) end = next;
     for (let at = port; at !== end;) {
-      const next = this.#next[at] ?? end;
-      this.#next[at] = end;
+      const next = this.#next.get(at) ?? end;
+      this.#next.set(at, end);
       at = next;
     }
     return end;

@@ -1,7 +1,9 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
+import type { BindDatagrams } from '../../ip/datagram-socket.ts';
 import { WeirError } from '../../errors.ts';
 import { ipVersion, type Endpoint } from '../../net/addresses/address.ts';
 import type { Clock } from '../../net/time/clock.ts';
+import type { Defer } from '../../net/time/turn-loop.ts';
 import { numericEndpoint } from '../../net/addresses/numeric-endpoint.ts';
 import { dialledUdp } from '../../net/loop-guard/own-peers.ts';
 import type { DialledSocket } from '../../net/sockets/sockets.ts';
@@ -86,35 +88,53 @@ const CONNECTION: ConnectionSettings = {
   acceptUnannouncedDatagrams: true,
 };
 
-export const bindServer: BindServer = async (where, { obfuscation, ...parts }) => {
-  const endpoint = await bindEndpoint(where, { ...parts, obfuscation });
-  return {
-    local: endpoint.local,
-    closed: endpoint.closed,
-    serve: (reception) =>
-      endpoint.serve({ ...reception, connection: { ...CONNECTION, authenticates: true } }),
-    close: (code) => endpoint.close(code),
-  };
-};
+/** Where endpoints have their sockets. */
+interface Means {
+  readonly sockets: BindDatagrams;
+  /** For tests: schedules turns of the event loop. */
+  readonly soon?: Defer;
+}
 
-export const dialServer: DialServer = async ({ server, tls, handlers, ...parts }) => {
-  const remote = numericEndpoint(server.host, server.port);
-  if (!remote) throw new NoSuchAddressError(server.host);
-  const wildcard = ipVersion(server.host) === 4 ? '0.0.0.0' : '::';
-  const endpoint = await bindEndpoint({ host: wildcard, port: 0 }, parts);
-  try {
-    const connection = endpoint.dial(remote, {
-      tls,
-      handlers,
-      connection: { ...CONNECTION, keepAlive: KEEP_ALIVE_MS },
-    });
-    const close = (code: number): void => endpoint.close(code);
-    return { connection, socket: dialledUdp(endpoint), close };
-  } finally {
-    // The endpoint is released with the connection, or at once without one.
-    endpoint.retire();
-  }
-};
+/** Returns the endpoints of both sides on such sockets. */
+export function endpointsOn(means: Means): {
+  readonly bindServer: BindServer;
+  readonly dialServer: DialServer;
+} {
+  return {
+    bindServer: async (where, parts) => {
+      const endpoint = await bindEndpoint(where, parts, means);
+      return {
+        local: endpoint.local,
+        closed: endpoint.closed,
+        serve: (reception) =>
+          endpoint.serve({ ...reception, connection: { ...CONNECTION, authenticates: true } }),
+        close: (code) => endpoint.close(code),
+      };
+    },
+    dialServer: async ({ server, tls, handlers, ...parts }) => {
+      const remote = numericEndpoint(server.host, server.port);
+      if (!remote) throw new NoSuchAddressError(server.host);
+      const wildcard = ipVersion(server.host) === 4 ? '0.0.0.0' : '::';
+      const endpoint = await bindEndpoint({ host: wildcard, port: 0 }, parts, means);
+      try {
+        const connection = endpoint.dial(remote, {
+          tls,
+          handlers,
+          connection: { ...CONNECTION, keepAlive: KEEP_ALIVE_MS },
+        });
+        const close = (code: number): void => endpoint.close(code);
+        return { connection, socket: dialledUdp(endpoint), close };
+      } finally {
+        // The endpoint is released with the connection, or at once without one.
+        endpoint.retire();
+      }
+    },
+  };
+}
+
+export const { bindServer, dialServer } = endpointsOn({
+  sockets: (options, handlers) => systemSockets().bindDatagrams(options, handlers),
+});
 
 /** An address with a zone that does not exist on this host. */
 class NoSuchAddressError extends WeirError {
@@ -129,17 +149,15 @@ function bindEndpoint(
     obfuscation,
     ...parts
   }: EndpointParts & { readonly resetTokens?: (local: Endpoint) => ResetTokens },
+  { sockets, soon }: Means,
 ): Promise<QuicEndpoint> {
   const local = numericEndpoint(host, port);
   if (!local) return Promise.reject(new NoSuchAddressError(host));
   const { random } = parts;
-  return QuicEndpoint.bind(
-    (options, handlers) => systemSockets().bindDatagrams(options, handlers),
-    local,
-    {
-      ...parts,
-      connections: QuicCore,
-      obfuscation: obfuscation === undefined ? undefined : new Salamander(obfuscation, random),
-    },
-  );
+  return QuicEndpoint.bind(sockets, local, {
+    ...parts,
+    soon,
+    connections: QuicCore,
+    obfuscation: obfuscation === undefined ? undefined : new Salamander(obfuscation, random),
+  });
 }

@@ -13,7 +13,7 @@ import { UnauthenticatedClients } from '../../../src/transports/unauthenticated-
 import { specOf } from '../config/support.ts';
 import { ManualClock } from '../manual-clock.ts';
 import { freedom } from '../process/config.ts';
-import { EchoDispatcher } from '../protocols/socks/harness.ts';
+import { FakeEngine } from '../protocols/inbounds/engine.ts';
 
 /** The next turn of the event loop. */
 export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -21,14 +21,14 @@ export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(r
 /** An inbound with its carrier on links in memory and a clock that stands still. */
 export class ReplayedInbound {
   readonly clock: ManualClock;
-  readonly dispatcher: EchoDispatcher;
+  readonly dispatcher: FakeEngine;
   readonly unauthenticated = new UnauthenticatedClients();
   readonly tracker: Tracker;
   readonly #acceptor: Acceptor;
   #writes = 0;
 
   private constructor(
-    { clock, dispatcher }: { readonly clock: ManualClock; readonly dispatcher: EchoDispatcher },
+    { clock, dispatcher }: { readonly clock: ManualClock; readonly dispatcher: FakeEngine },
     tracker: Tracker,
     acceptor: (unauthenticated: UnauthenticatedClients) => Acceptor,
   ) {
@@ -48,7 +48,7 @@ export class ReplayedInbound {
     const clock = new ManualClock();
     const tracker = new Tracker(clock);
     const memory = new InboundMemory();
-    const dispatcher = new EchoDispatcher();
+    const dispatcher = new FakeEngine('echo');
     const deps = { clock, log: silentLogger, dispatcher, memory };
     const handler = await buildInbound(spec, side, deps, new Turns(clock));
     const listeners = new OwnListeners();

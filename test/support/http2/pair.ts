@@ -117,9 +117,11 @@ export class Http2Pair {
   }
 
   logOf(side: Side, id: number): StreamLog | undefined {
-    const logs = side === 'client' ? this.calls : this.server.requests;
-    return logs.find(({ stream }) => stream.id === id);
+    return this.#logsOf(side).find(({ stream }) => stream.id === id);
   }
+
+  #logsOf = (side: Side): readonly StreamLog[] =>
+    side === 'client' ? this.calls : this.server.requests;
 
   // ---- the users ----
 
@@ -179,7 +181,7 @@ export class Http2Pair {
       assert.ok(!this[side].isEnded, `the ${side} ends with ${this[side].errorName}`);
     }
     for (const side of SIDES) {
-      const logs = side === 'client' ? this.calls : this.server.requests;
+      const logs = this.#logsOf(side);
       const { initialWindow, connectionWindow, credits, largestWindow } = this.#known[side];
       for (const { stream } of logs) {
         // The window is opened in the middle of a frame as if the rest of it had been read.
@@ -208,7 +210,17 @@ export class Http2Pair {
     if (chunk.length === 0) return;
     const frames = known.arrived.push(chunk);
     for (const frame of frames) this.#arrive(known, frame);
+    const called = new Map(this.#logsOf(to).map((log) => [log, log.readable]));
     this[to].receive(chunk);
+    for (const { type, flags, streamId, payload } of frames) {
+      const log = this.logOf(to, streamId);
+      const isNews = type === DATA && payload.length > 0;
+      if (!log || log.end || log.stream.isClosed || !(isNews || (flags & Flag.END_STREAM) !== 0)) {
+        continue;
+      }
+      const isHead = type === HEADERS || type === DATA;
+      if (isHead) assert.ok(log.readable > (called.get(log) ?? 0), 'a reader that is not called');
+    }
     // Nothing of a chunk is kept but by copies.
     chunk.fill(0xee);
     this.settle();

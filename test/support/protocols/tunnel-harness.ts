@@ -11,7 +11,8 @@ import { silentLogger } from '../../../src/log/output.ts';
 import { inboundContext } from './inbound-context.ts';
 import { KeptObjects } from '../../../src/collections/kept-objects.ts';
 import { OwnListeners } from '../../../src/net/loop-guard/own-listeners.ts';
-import { carrierOf, EchoDispatcher, type InboundFixture } from './socks/harness.ts';
+import { FakeEngine } from './inbounds/engine.ts';
+import { carrierOf, type InboundFixture } from './socks/harness.ts';
 
 /** A handler in an engine that echoes. */
 export function serverOf(
@@ -19,7 +20,7 @@ export function serverOf(
   tag = 'in',
   clock = new ManualClock(),
 ): InboundFixture {
-  const dispatcher = new EchoDispatcher();
+  const dispatcher = new FakeEngine('echo');
   const context = inboundContext(tag, { dispatcher, clock });
   const session = {
     id: 1,

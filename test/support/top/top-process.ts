@@ -1,12 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { readFile, readlink } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
 import { commandLine } from '../../../src/text/command-line.ts';
 import { Child, type Exit } from '../process/child.ts';
+import { mainModule } from '../process/weir.ts';
 import { eventually, within } from '../wait.ts';
 import { ShownScreen } from './shown-screen.ts';
-
-const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
 
 /** Prints the settings of the terminal, runs the program, and prints its status and the settings. */
 const AROUND = 'stty -g; "$@"; printf "\\nstatus %d\\n" $?; stty -g';
@@ -25,7 +23,7 @@ export class TopProcess implements AsyncDisposable {
   #bytes = '';
 
   constructor(args: readonly string[], env: Readonly<Record<string, string | undefined>> = {}) {
-    const command = ['sh', '-c', AROUND, 'sh', process.execPath, MAIN, 'top', ...args];
+    const command = ['sh', '-c', AROUND, 'sh', process.execPath, mainModule(), 'top', ...args];
     this.#script = new Child('script', ['-qefc', commandLine(command), '/dev/null'], {
       env: { TERM: 'xterm-256color', NO_COLOR: undefined, RUST_LOG: undefined, ...env },
     });
@@ -51,7 +49,7 @@ export class TopProcess implements AsyncDisposable {
         pid = Number(child);
       }
       const words = (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0');
-      return words[1] === MAIN && pid;
+      return words[1] === mainModule() && pid;
     });
   }
 

@@ -20,7 +20,7 @@ import {
 } from '../../support/peers/own-session-protocol.ts';
 import { freePort } from '../../support/ports.ts';
 import { inboundSpec, spec, wantedOf } from '../../support/data/specs.ts';
-import { eventually } from '../../support/wait.ts';
+import { eventually, within } from '../../support/wait.ts';
 
 /** @param beforeBind called before a server of the protocol `lines` binds. */
 function create(beforeBind?: BeforeBind, clock: Clock = systemClock) {
@@ -72,7 +72,8 @@ class Client {
   }
 
   async next(): Promise<string> {
-    const [data] = (await once(this.#socket, 'message')) as [Buffer];
+    const next = once(this.#socket, 'message') as Promise<[Buffer]>;
+    const [data] = await within(next, 'a datagram of the server');
     return data.toString();
   }
 

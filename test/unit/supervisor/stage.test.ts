@@ -4,7 +4,8 @@ import { RegexCache } from '../../../src/engine/router/tables/regex-set.ts';
 import { silentLogger } from '../../../src/log/output.ts';
 import { OwnListeners } from '../../../src/net/loop-guard/own-listeners.ts';
 import { Supervisor } from '../../../src/supervisor/supervisor.ts';
-import type { OutboundSpec, OutboundStreamSpec } from '../../../src/spec.ts';
+import type { Wanted } from '../../../src/supervisor/wanted.ts';
+import type { InboundSpec, OutboundSpec, OutboundStreamSpec } from '../../../src/spec.ts';
 import {
   balancerSpec,
   inboundSpec,
@@ -14,6 +15,7 @@ import {
   wantedOf,
 } from '../../support/data/specs.ts';
 import { TestAuthority } from '../../support/data/test-certificates.ts';
+import { openSockets } from '../../support/process/proc.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 const TLS = { serverName: 'server.test', allowInsecure: true, ca: undefined };
@@ -58,7 +60,7 @@ const SHARING: readonly OutboundSpec[] = [
   }),
 ];
 
-test('what is built before a failure has started no timer and opened nothing', async () => {
+test('what is built for a check or before a failure has started no timer and opened nothing', async () => {
   const { cert, key } = new TestAuthority().issue({ dns: ['server.test'] });
   const clock = new ManualClock();
   const supervisor = new Supervisor({
@@ -72,23 +74,43 @@ test('what is built before a failure has started no timer and opened nothing', a
     protocol: 'shadowsocks',
     settings: { method: '2022-blake3-chacha20-poly1305', key: KEY, users: [] },
   } as const;
-  const wanted = wantedOf(
-    spec({
-      outbounds: [outboundSpec('direct'), ...SHARING],
-      balancers: [balancerSpec('either', ['grpc', 'shadowsocks'])],
-      inbounds: [
-        inboundSpec('good', { stream: { tls: { certificates: cert, key }, carrier } }),
-        inboundSpec('datagrams', shadowsocks),
-        inboundSpec('bad', { stream: { tls: { certificates: 'none', key }, carrier } }),
-      ],
-    }),
-  );
+  const bad = inboundSpec('bad', { stream: { tls: { certificates: 'none', key }, carrier } });
+  const wanted = (more: readonly InboundSpec[]): Wanted =>
+    wantedOf(
+      spec({
+        dns: {
+          backend: 'https',
+          server: { host: '127.0.0.1', port: 1 },
+          host: 'server.test',
+          ca: undefined,
+          path: '/',
+        },
+        outbounds: [outboundSpec('direct'), ...SHARING],
+        balancers: [balancerSpec('either', ['grpc', 'shadowsocks'])],
+        inbounds: [
+          inboundSpec('good', { stream: { tls: { certificates: cert, key }, carrier } }),
+          inboundSpec('datagrams', shadowsocks),
+          ...more,
+        ],
+      }),
+    );
+  const bound = (): Promise<never> => Promise.reject(new Error('the API has failed'));
+  const attempts = [
+    () => assert.rejects(supervisor.apply(wanted([bad])), { code: 'build_failed' }),
+    () =>
+      assert.rejects(supervisor.apply(wanted([]), { bound }), { message: 'the API has failed' }),
+    () => supervisor.check(wanted([])),
+  ];
   // The first one loads the modules of the protocols, some of which open what they keep.
-  await assert.rejects(supervisor.apply(wanted), { code: 'build_failed' });
+  for (const attempt of attempts) await attempt();
   const { timers } = clock;
   const resources = process.getActiveResourcesInfo();
-  await assert.rejects(supervisor.apply(wanted), { code: 'build_failed' });
-  assert.equal(clock.timers, timers);
-  assert.deepEqual(process.getActiveResourcesInfo(), resources);
+  const sockets = openSockets();
+  for (const attempt of attempts) {
+    await attempt();
+    assert.equal(clock.timers, timers);
+    assert.deepEqual(process.getActiveResourcesInfo(), resources);
+    assert.equal(openSockets(), sockets);
+  }
   await supervisor.stop(0);
 });

@@ -247,6 +247,7 @@ export class ServerConnection {
   /** Serves one TCP stream until it ends. Never rejects. */
   async #serve(stream: QuicStream, client: Client): Promise<void> {
     const { dispatcher, sniffing: sniff, clock, log, tag } = client.service.context;
+    let isAccepted = false;
     try {
       let address: string;
       {
@@ -269,6 +270,7 @@ export class ServerConnection {
           sniff,
           client: stream,
           accept: async () => {
+            isAccepted = true;
             const response = { ok: true, message: 'Connected' };
             await stream.write(encodeTcpResponse(response, this.#owner.random));
             return stream;
@@ -278,7 +280,7 @@ export class ServerConnection {
         this.#flows--;
       }
     } catch (error) {
-      if (error instanceof DialError) {
+      if (error instanceof DialError && !isAccepted) {
         await this.#refuse(stream, error.message);
         return;
       }

@@ -2,18 +2,14 @@ import assert from 'node:assert/strict';
 import { atOnce } from '../../../../src/net/time/turns.ts';
 import type { ByteLink, Carrier } from '../../../../src/net/links/link.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
-import { relay } from '../../../../src/net/links/relay.ts';
+import { ReadQueue } from '../../../../src/net/links/read-queue.ts';
 import type { Logger } from '../../../../src/log/logger.ts';
-import type {
-  Dispatcher,
-  InboundContext,
-  PacketRequest,
-  StreamRequest,
-} from '../../../../src/protocols/contract.ts';
+import type { InboundContext } from '../../../../src/protocols/contract.ts';
 import { createHttpInbound, httpAccounts } from '../../../../src/protocols/http/inbound.ts';
 import type { HttpInboundSettings } from '../../../../src/protocols/http/settings.ts';
 import type { Session } from '../../../../src/tracker/session.ts';
 import { inboundContext } from '../inbound-context.ts';
+import { FakeEngine } from '../inbounds/engine.ts';
 import { ManualClock } from '../../manual-clock.ts';
 
 /** Runs everything that is already under way. */
@@ -91,55 +87,35 @@ export class Peer {
   }
 }
 
-/** A dispatcher whose destinations are the test itself, one origin for each flow. */
-export class ScriptedDispatcher implements Dispatcher {
-  readonly requests: StreamRequest[] = [];
-  readonly clock = new ManualClock();
-  /** Flows that have not ended. */
-  live = 0;
-  /** What the next dials fail with, in place of an origin. */
-  failure: Error | undefined;
-  /** Awaited before each dial succeeds or fails. */
-  dialing: Promise<void> = Promise.resolve();
+/** An engine whose destinations are the test itself, one origin for each flow. */
+export class ScriptedEngine extends FakeEngine {
+  readonly clock: ManualClock;
   /** Ends every flow, as an operator would. */
   readonly kills = new Set<(cause: Error) => void>();
-  readonly #origins: Peer[] = [];
-  readonly #waiting: ((origin: Peer) => void)[] = [];
+  readonly #peers = new ReadQueue<Peer>();
+
+  constructor(clock = new ManualClock()) {
+    super(clock);
+    this.clock = clock;
+  }
 
   /** The origin of the next flow. */
-  origin(): Promise<Peer> {
-    const ready = this.#origins.shift();
-    if (ready) return Promise.resolve(ready);
-    return new Promise((resolve) => this.#waiting.push(resolve));
-  }
-
-  async stream(request: StreamRequest): Promise<void> {
-    this.requests.push(request);
-    await this.dialing;
-    if (this.failure) throw this.failure;
-    const [remote, origin] = linkPair();
-    const client = await request.accept();
-    this.live++;
-    const peer = new Peer(origin);
-    const waiting = this.#waiting.shift();
-    if (waiting) waiting(peer);
-    else this.#origins.push(peer);
-    const kill = (cause: Error): void => {
-      client.destroy(cause);
-      remote.destroy(cause);
-    };
-    this.kills.add(kill);
-    await relay(client, remote, { addUp: () => undefined, addDown: () => undefined }, this.clock);
-    this.kills.delete(kill);
-    this.live--;
-  }
-
-  packets(_request: PacketRequest): Promise<void> {
-    return Promise.reject(new Error('no test needs packets'));
+  async origin(): Promise<Peer> {
+    const peer = await this.#peers.take();
+    assert.ok(peer);
+    return peer;
   }
 
   get destinations(): string[] {
-    return this.requests.map(({ destination: { host, port } }) => `${host} ${port}`);
+    return this.streams.map(({ destination: { host, port } }) => `${host} ${port}`);
+  }
+
+  protected override onOrigin(origin: ByteLink, client: ByteLink, remote: ByteLink): void {
+    this.#peers.push(new Peer(origin));
+    this.kills.add((cause) => {
+      client.destroy(cause);
+      remote.destroy(cause);
+    });
   }
 }
 
@@ -173,7 +149,7 @@ export interface Proxy {
   readonly client: Peer;
   /** The proxy's end of the client's connection. */
   readonly server: ByteLink;
-  readonly dispatcher: ScriptedDispatcher;
+  readonly dispatcher: ScriptedEngine;
   readonly clock: ManualClock;
   /** Resolves with what ended the connection, `undefined` after a clean end. */
   readonly served: Promise<Error | undefined>;
@@ -185,7 +161,7 @@ export function startProxy(
   context: Partial<InboundContext> = {},
   linkClock?: ManualClock,
 ): Proxy {
-  const dispatcher = new ScriptedDispatcher();
+  const dispatcher = new ScriptedEngine();
   const all = { accounts: [], allowTransparent: false, ...settings };
   const inbound = createHttpInbound(
     atOnce(httpAccounts(all)),

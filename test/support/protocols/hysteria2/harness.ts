@@ -24,7 +24,7 @@ import { Tracker } from '../../../../src/tracker/tracker.ts';
 import { ManualClock } from '../../manual-clock.ts';
 import { SeededRandom } from '../../simnet/seeded-random.ts';
 import { inboundContext } from '../inbound-context.ts';
-import { EchoDispatcher } from '../socks/harness.ts';
+import { FakeEngine } from '../inbounds/engine.ts';
 import { FakeNetwork } from './fake-quic.ts';
 
 export const PASSWORD = 'sesame';
@@ -60,7 +60,7 @@ const tls: ServerTls & ClientTls = {
 export class Bench {
   readonly network = new FakeNetwork();
   readonly clock = new ManualClock();
-  readonly dispatcher = new EchoDispatcher();
+  readonly dispatcher = new FakeEngine('echo');
   readonly tracker = new Tracker(this.clock);
   readonly book = this.createBook();
   readonly #random = new SeededRandom(7);

@@ -15,14 +15,17 @@ export async function settle(turns = 4): Promise<void> {
   for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
+/** What a test needs of a link. */
+export type End = Pick<ByteLink, 'read' | 'write' | 'closeWrite' | 'destroy' | 'closed'>;
+
 /** One end of a link, and all that has arrived at it. */
 export class Watched {
-  readonly link: ByteLink;
+  readonly link: End;
   received = Buffer.alloc(0);
   /** `closed` is the end of a link that was destroyed for no fault: on a socket a FIN, or a reset over unread bytes. */
   state: 'open' | 'end' | 'closed' | 'reset' = 'open';
 
-  constructor(link: ByteLink) {
+  constructor(link: End) {
     this.link = link;
     void this.#watch();
   }
@@ -55,23 +58,34 @@ export class Watched {
   }
 }
 
-/** An engine whose destinations are the test itself: it relays as the real one, and echoes datagrams. */
+/** An engine in place of the real one, which records requests and echoes datagrams. */
 export class FakeEngine implements Dispatcher {
   readonly streams: StreamRequest[] = [];
   readonly associations: PacketRequest[] = [];
-  /** The destinations' ends of the flows, in their order. */
+  /** The destinations' ends of the flows of an engine that relays, in their order. */
   readonly origins: Watched[] = [];
   /** Flows and associations that have not ended. */
   live = 0;
   /** What `stream` fails with before it accepts, or after that. */
   failure: Error | undefined;
   fails: 'before' | 'after' = 'before';
+  /** Awaited before each dial succeeds or fails. */
+  dialing: Promise<void> | undefined;
   /** The source of an echoed datagram; by default its destination. */
   answerFrom: Endpoint | undefined;
-  readonly #clock: Clock;
+  readonly #carry: (client: ByteLink) => Promise<unknown>;
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
+  /** @param destination of all streams: one that echoes, or the test itself, to which an engine with a clock relays. */
+  constructor(destination: 'echo' | Clock) {
+    this.#carry =
+      destination === 'echo'
+        ? echo
+        : (client) => {
+            const [remote, origin] = linkPair();
+            this.onOrigin(origin, client, remote);
+            const counter = { addUp: () => undefined, addDown: () => undefined };
+            return relay(client, remote, counter, destination);
+          };
   }
 
   get requests(): number {
@@ -83,15 +97,12 @@ export class FakeEngine implements Dispatcher {
     if (request.origin.standing?.stands === false) {
       throw new DialError('forbidden', 'the account was removed');
     }
+    if (this.dialing) await this.dialing;
     if (this.failure && this.fails === 'before') throw this.failure;
     const client = await request.accept();
     if (this.failure) throw this.failure;
-    const [remote, origin] = linkPair();
-    this.origins.push(new Watched(origin));
     this.live++;
-    const counter = { addUp: () => undefined, addDown: () => undefined };
-    await relay(client, remote, counter, this.#clock);
-    this.live--;
+    await this.#carry(client).finally(() => this.live--);
   }
 
   async packets(request: PacketRequest): Promise<void> {
@@ -102,6 +113,16 @@ export class FakeEngine implements Dispatcher {
     client.close();
     this.live--;
   }
+
+  /** Takes the destination's end of a flow, whose other links are those that are relayed. */
+  protected onOrigin(origin: ByteLink, _client: ByteLink, _remote: ByteLink): void {
+    this.origins.push(new Watched(origin));
+  }
+}
+
+async function echo(link: ByteLink): Promise<void> {
+  for (let chunk = await link.read(); chunk; chunk = await link.read()) await link.write(chunk);
+  await link.closeWrite();
 }
 
 /**
@@ -109,10 +130,7 @@ export class FakeEngine implements Dispatcher {
  *
  * @param source of the packets sent back; by default their destination
  */
-export async function echoPackets(
-  client: PacketLink,
-  source: () => Endpoint | undefined,
-): Promise<void> {
+async function echoPackets(client: PacketLink, source: () => Endpoint | undefined): Promise<void> {
   try {
     for (let packet = await client.receive(); packet; packet = await client.receive()) {
       client.send({ data: packet.data, peer: source() ?? packet.peer });

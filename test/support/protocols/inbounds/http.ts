@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { isIPv6 } from 'node:net';
 import { atOnce } from '../../../../src/net/time/turns.ts';
 import { createHttpInbound, httpAccounts } from '../../../../src/protocols/http/inbound.ts';
-import type { Ending, InboundHarness, User } from '../../../conformance/inbound.ts';
+import type { Ending, InboundHarness, User } from '../../../conformance/inbound/harness.ts';
 
 export const httpPasswords: Readonly<Record<User, string>> = {
   ann: 'secret',

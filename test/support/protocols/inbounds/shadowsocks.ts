@@ -5,7 +5,12 @@ import { atOnce } from '../../../../src/net/time/turns.ts';
 import { ShadowsocksInbound } from '../../../../src/protocols/shadowsocks/inbound.ts';
 import { ShadowsocksUsers } from '../../../../src/protocols/shadowsocks/shadowsocks-users.ts';
 import type { MethodName } from '../../../../src/protocols/shadowsocks/methods.ts';
-import type { Ending, InboundClient, InboundHarness, User } from '../../../conformance/inbound.ts';
+import type {
+  Ending,
+  InboundClient,
+  InboundHarness,
+  User,
+} from '../../../conformance/inbound/harness.ts';
 import { KnownRandom } from '../../known-random.ts';
 import { addressField, type Target } from './address.ts';
 

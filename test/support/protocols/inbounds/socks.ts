@@ -6,7 +6,7 @@ import type {
   InboundHarness,
   Rejection,
   User,
-} from '../../../conformance/inbound.ts';
+} from '../../../conformance/inbound/harness.ts';
 import { addressField, type Target } from './address.ts';
 import { bytes } from './bytes.ts';
 

@@ -6,7 +6,7 @@ import {
   type DatagramClient,
   type InboundHarness,
   type User,
-} from '../../../conformance/inbound.ts';
+} from '../../../conformance/inbound/harness.ts';
 import { addressField, decodeSocksAddress } from './address.ts';
 import { bytes } from './bytes.ts';
 

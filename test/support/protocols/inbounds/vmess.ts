@@ -12,7 +12,7 @@ import {
   type InboundClient,
   type InboundHarness,
   type User,
-} from '../../../conformance/inbound.ts';
+} from '../../../conformance/inbound/harness.ts';
 import { KnownRandom } from '../../known-random.ts';
 import type { Target } from './address.ts';
 

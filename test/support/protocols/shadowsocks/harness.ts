@@ -21,7 +21,7 @@ import type { ShadowsocksInboundSettings } from '../../../../src/protocols/shado
 import type { Session } from '../../../../src/tracker/session.ts';
 import { ManualClock } from '../../manual-clock.ts';
 import { KnownRandom } from '../../known-random.ts';
-import { EchoDispatcher } from '../socks/harness.ts';
+import { FakeEngine } from '../inbounds/engine.ts';
 import { inboundContext } from '../inbound-context.ts';
 
 export const METHOD_NAMES = Object.keys(METHODS) as MethodName[];
@@ -47,7 +47,7 @@ export const sessionOf = (id: number): Session => ({
 
 export interface Server {
   readonly handler: InboundHandler;
-  readonly dispatcher: EchoDispatcher;
+  readonly dispatcher: FakeEngine;
   readonly clock: ManualClock;
 }
 
@@ -57,7 +57,7 @@ export function server(
   seed = 'server',
   clock = new ManualClock(),
 ): Server {
-  const dispatcher = new EchoDispatcher();
+  const dispatcher = new FakeEngine('echo');
   const context = inboundContext('ss', { dispatcher, clock });
   const all = { method, key: keyFor(method, 1), users: [], ...settings };
   const users = atOnce(ShadowsocksUsers.of(all, context.memory));

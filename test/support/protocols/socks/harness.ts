@@ -4,13 +4,10 @@ import { DialError } from '../../../../src/net/errors.ts';
 import type { Endpoint } from '../../../../src/net/addresses/address.ts';
 import type { ByteLink, Carrier, WireCounter } from '../../../../src/net/links/link.ts';
 import type {
-  Dispatcher,
   InboundContext,
   InboundHandler,
   Outbound,
   OutboundContext,
-  PacketRequest,
-  StreamRequest,
 } from '../../../../src/protocols/contract.ts';
 import { SocksInbound, socksAccounts } from '../../../../src/protocols/socks/inbound.ts';
 import { SocksOutbound } from '../../../../src/protocols/socks/outbound.ts';
@@ -24,38 +21,7 @@ import { silentLogger } from '../../../../src/log/output.ts';
 import { KeptObjects } from '../../../../src/collections/kept-objects.ts';
 import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
 import { inboundContext } from '../inbound-context.ts';
-import { echoPackets } from '../inbounds/engine.ts';
-
-/** Echoes streams and packets, and records the requests. */
-export class EchoDispatcher implements Dispatcher {
-  readonly streams: StreamRequest[] = [];
-  readonly associations: PacketRequest[] = [];
-  /** Associations that have not ended. */
-  open = 0;
-  /** What `stream` fails with instead. */
-  failure: Error | undefined;
-  /** The source of an echoed packet; by default its destination. */
-  answerFrom: Endpoint | undefined;
-
-  async stream(request: StreamRequest): Promise<void> {
-    this.streams.push(request);
-    if (this.failure) throw this.failure;
-    const link = await request.accept();
-    for (;;) {
-      const chunk = await link.read();
-      if (!chunk) break;
-      await link.write(chunk);
-    }
-    await link.closeWrite();
-  }
-
-  async packets(request: PacketRequest): Promise<void> {
-    this.associations.push(request);
-    this.open++;
-    await echoPackets(request.client, () => this.answerFrom);
-    this.open--;
-  }
-}
+import { FakeEngine } from '../inbounds/engine.ts';
 
 export const plainSettings: SocksInboundSettings = {
   auth: 'none',
@@ -74,7 +40,7 @@ export const withAccounts = (
 
 export interface InboundFixture {
   readonly handler: InboundHandler;
-  readonly dispatcher: EchoDispatcher;
+  readonly dispatcher: FakeEngine;
   readonly clock: ManualClock;
   readonly session: Session;
   /** Sockets whose bytes belong to the session. */
@@ -85,7 +51,7 @@ export function inbound(
   settings: SocksInboundSettings = plainSettings,
   context: Partial<InboundContext> = {},
 ): InboundFixture {
-  const dispatcher = new EchoDispatcher();
+  const dispatcher = new FakeEngine('echo');
   const clock = new ManualClock();
   const attached: WireCounter[] = [];
   const handler = new SocksInbound(

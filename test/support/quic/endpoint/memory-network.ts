@@ -39,6 +39,8 @@ const keyOf = (endpoint: IpEndpoint): string => `${addressText(endpoint)} ${endp
 /** Sockets that reach each other in memory and virtual time, and the turns of an event loop. */
 export class MemoryNetwork {
   readonly clock: ManualClock;
+  /** The address of sockets that are bound to a wildcard. */
+  readonly #host: string;
   /** Milliseconds of every datagram, unless a test says otherwise. */
   fate: Fate = () => 1;
   /** Bytes of UDP payload that paths take; longer datagrams are refused at once, like EMSGSIZE. */
@@ -47,8 +49,9 @@ export class MemoryNetwork {
   readonly #turns: (() => void)[] = [];
   #nextPort = 40_000;
 
-  constructor(clock: ManualClock) {
+  constructor(clock: ManualClock, host = '127.0.0.1') {
     this.clock = clock;
+    this.#host = host;
   }
 
   /** For `EndpointOptions.soon`. */
@@ -61,8 +64,7 @@ export class MemoryNetwork {
     handlers: DatagramHandlers,
   ): Promise<MemorySocket> => {
     const bound = { ...local, port: local.port === 0 ? this.#nextPort++ : local.port };
-    // A wildcard of this network is the one host that it has.
-    const at = isWildcard(bound) ? numeric('127.0.0.1', bound.port) : bound;
+    const at = isWildcard(bound) ? numeric(this.#host, bound.port) : bound;
     const socket = new MemorySocket(this, at, handlers);
     if (this.#sockets.has(keyOf(at))) return Promise.reject(new Error('EADDRINUSE'));
     this.#sockets.set(keyOf(at), socket);

@@ -189,7 +189,8 @@ describe('a writer', () => {
     const core = server(undefined, settingsFrame([4, 0]), requestFrame(1));
     const [request] = core.requests;
     assert.equal(request?.write(Buffer.alloc(SEND_QUEUE_BYTES - 1)), true);
-    assert.equal(request.write(Buffer.alloc(6)), false);
+    assert.equal(request.write(Buffer.alloc(1)), false);
+    request.write(Buffer.alloc(5));
     core.receive(widen(1, 5));
     assert.equal(request.writable, 0);
     core.receive(widen(1, 1));
@@ -209,6 +210,21 @@ describe('a writer', () => {
     core.connection.isBlocked = false;
     const [sent, ...rest] = core.frames();
     assert.deepEqual([String(sent?.payload), sent?.flags, rest], ['all', Flag.END_STREAM, []]);
+  });
+
+  test('whose stream was reset sends no response, and gives up what it owns', () => {
+    const core = server(undefined, requestFrame(1));
+    const stream = core.requests[0]?.stream;
+    stream?.reset(Http2ErrorCode.CANCEL);
+    stream?.respond(OK, true);
+    assert.deepEqual(
+      core.frames().map(({ type }) => type),
+      [RST_STREAM],
+    );
+    const [owned, other] = [new Uint8Array(16_384), new Uint8Array(16_384)];
+    stream?.push(owned, true);
+    stream?.push(other, false);
+    assert.deepEqual([owned.length, other.length], [0, 16_384]);
   });
 
   test('gives up its memory once all of a chunk was sent or dropped, if it is owned', () => {
@@ -296,7 +312,7 @@ describe('settings of this side (RFC 9113 §6.5.3)', () => {
 
   test('allow more streams at once, and fewer with the acknowledgement', () => {
     const core = new Core({ settings: { maxConcurrentStreams: 1 } });
-    core.receive(CLIENT_START, SETTINGS_ACK);
+    core.receive(CLIENT_START);
     let id = -1;
     /** Whether another request is accepted. */
     const accepts = (): boolean => {
@@ -308,6 +324,12 @@ describe('settings of this side (RFC 9113 §6.5.3)', () => {
       void core.connection.changeSettings({ maxConcurrentStreams }, done);
     const end = (at: number): void => core.requests[at]?.stream.reset(Http2ErrorCode.CANCEL);
     assert.deepEqual([accepts(), accepts()], [true, false]);
+    core.receive(SETTINGS_ACK);
+    // A change of other settings leaves the limit as it is.
+    core.connection.changeSettings({ initialWindowSize: 70_000 }, done);
+    assert.equal(accepts(), false);
+    core.receive(SETTINGS_ACK);
+    assert.equal(accepts(), false);
     change(2);
     assert.deepEqual([accepts(), accepts()], [true, false]);
     assert.equal(only(core.frames(), RST_STREAM).at(-1)?.[1], Http2ErrorCode.REFUSED_STREAM);
@@ -354,7 +376,14 @@ describe('the end of a connection', () => {
     core
       .frames()
       .filter(({ type }) => type === GOAWAY)
-      .map(({ payload }) => [payload.readUInt32BE(0), payload.readUInt32BE(4)]);
+      .map(({ payload }) => {
+        const text = payload.subarray(8);
+        return [
+          payload.readUInt32BE(0),
+          payload.readUInt32BE(4),
+          ...(text.length > 0 ? [String(text)] : []),
+        ];
+      });
 
   test('without a violation is announced once, and open streams go on', () => {
     const core = server(undefined, requestFrame(1));
@@ -375,7 +404,9 @@ describe('the end of a connection', () => {
     assert.deepEqual(goAwayOf(core), [[1, Http2ErrorCode.NO_ERROR]]);
     const broken = server(undefined, requestFrame(1), requestFrame(5));
     broken.receive(frame(PING, 0, 0, Buffer.alloc(7)));
-    assert.deepEqual(goAwayOf(broken), [[5, Http2ErrorCode.FRAME_SIZE_ERROR]]);
+    assert.deepEqual(goAwayOf(broken), [
+      [5, Http2ErrorCode.FRAME_SIZE_ERROR, 'PING has a wrong length'],
+    ]);
     for (const over of [core, broken]) {
       const { connection, requests } = over;
       connection.fail(undefined);
@@ -396,6 +427,17 @@ describe('the end of a connection', () => {
     assert.ok(client.isEnded && call.stream.isClosed);
     assert.equal(call.write('x'), undefined);
     assert.equal(client.connection.request(REQUEST), undefined);
+    client.connection.lost(undefined);
+    assert.equal(client.cause, cause);
+  });
+
+  test('does not end a stream that was reset meanwhile', () => {
+    const { client } = corePair();
+    const [first, second] = [client.request(), client.request()];
+    first.onAbort = () => second.stream.reset(Http2ErrorCode.CANCEL);
+    client.connection.lost(undefined);
+    assert.ok(second.stream.isClosed);
+    assert.equal(second.end, undefined);
   });
 
   test('that a server announces refuses the streams above its last, each once', () => {
@@ -405,13 +447,17 @@ describe('the end of a connection', () => {
       frame(GOAWAY, 0, 0, Buffer.concat([uint32(last), uint32(code), Buffer.from(why)]));
     client.receive(goAway(5));
     const refused = (): (number | undefined)[] => calls.map(({ end }) => end?.code);
-    assert.deepEqual(refused(), [undefined, undefined, undefined, Http2ErrorCode.REFUSED_STREAM]);
+    const { REFUSED_STREAM, ENHANCE_YOUR_CALM } = Http2ErrorCode;
+    assert.deepEqual(refused(), [undefined, undefined, undefined, REFUSED_STREAM]);
+    assert.deepEqual(calls[3]?.end, { by: 'peer', code: REFUSED_STREAM });
     calls[2]?.stream.reset(Http2ErrorCode.CANCEL);
     client.receive(goAway(1, 11, 'too\nmany'));
     // The third had ended before: it is not reported again.
     assert.deepEqual(refused(), [undefined, 7, undefined, 7]);
     assert.deepEqual([client.goAways.length, client.connection.streamCount], [2, 1]);
     assert.equal(client.connection.goAwayReason, 'ENHANCE_YOUR_CALM: too?many');
+    client.receive(goAway(1, ENHANCE_YOUR_CALM));
+    assert.equal(client.connection.goAwayReason, 'ENHANCE_YOUR_CALM');
     // That of a client refuses none of its own.
     const core = server(undefined, requestFrame(1), goAway(0));
     assert.deepEqual([core.goAways.length, core.connection.goAwayReason], [1, undefined]);
@@ -420,8 +466,20 @@ describe('the end of a connection', () => {
 });
 
 test('settings of the peer are reported each time', () => {
+  assert.equal(new Core().connection.hasPeerSettings, false);
   const core = server(undefined, settingsFrame([3, 1]), settingsFrame());
   assert.equal(core.settings, 3);
+  assert.equal(core.connection.hasPeerSettings, true);
+});
+
+test('a server is proven to its client, and a client once one of its streams is served', () => {
+  const { client, server: other } = corePair();
+  assert.equal(client.connection.isProven, true);
+  client.request();
+  other.receive(client.send());
+  assert.equal(other.connection.isProven, false);
+  other.requests[0]?.stream.serve();
+  assert.equal(other.connection.isProven, true);
 });
 
 describe('a batch of frames', () => {

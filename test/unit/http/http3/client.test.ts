@@ -203,6 +203,21 @@ for (const [what, code, bytes] of [
   });
 }
 
+test('a connection that another protocol uses outlives the critical streams of its server', async () => {
+  const { connection, client, stream, response } = await requested();
+  client.release();
+  const control = connection.peerStream('unidirectional');
+  client.accept(control);
+  await control.send([hex('00 0400')]);
+  await new Promise(setImmediate);
+  await stream.send([FINAL]);
+  assert.equal((await response).status, 233);
+  const second = connection.peerStream('unidirectional');
+  client.accept(second);
+  await second.send([hex('00 0400')], false);
+  assert.equal(await closeCode(connection), 'H3_STREAM_CREATION_ERROR');
+});
+
 test('a GOAWAY may begin at the highest id and fall', async () => {
   const { connection, client, stream, response } = await requested();
   const control = connection.peerStream('unidirectional');

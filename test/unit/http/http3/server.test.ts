@@ -462,14 +462,15 @@ for (const [what, code, bytes] of CRITICAL_VIOLATIONS) {
 
 for (const [name, bytes] of [
   ['control', '00 0400'],
-  ['encoder', '02'],
-  ['decoder', '03'],
+  ['QPACK encoder', '02'],
+  ['QPACK decoder', '03'],
 ] as const) {
   test(`a second ${name} stream closes the connection with H3_STREAM_CREATION_ERROR`, async () => {
     const bench = new Bench();
     await bench.open('unidirectional', [hex(bytes)], false);
     await bench.open('unidirectional', [hex(bytes)], false);
     assert.equal(await bench.closeCode(), 'H3_STREAM_CREATION_ERROR');
+    assert.equal((await bench.connection.closed).reason, `a second ${name} stream`);
   });
 
   test(`a reset of the ${name} stream closes the connection with H3_CLOSED_CRITICAL_STREAM`, async () => {
@@ -478,6 +479,7 @@ for (const [name, bytes] of [
     await new Promise(setImmediate);
     stream.fail(0x100);
     assert.equal(await bench.closeCode(), 'H3_CLOSED_CRITICAL_STREAM');
+    assert.equal((await bench.connection.closed).reason, `the ${name} stream was closed`);
   });
 }
 
@@ -486,6 +488,7 @@ test('a client that stops one of our critical streams gets H3_CLOSED_CRITICAL_ST
   await new Promise(setImmediate);
   bench.connection.opened[1]?.fail(0x100);
   assert.equal(await bench.closeCode(), 'H3_CLOSED_CRITICAL_STREAM');
+  assert.equal((await bench.connection.closed).reason, 'a critical stream was stopped');
 });
 
 test('a connection that another protocol uses outlives its critical streams', async () => {
@@ -575,7 +578,8 @@ test('after GOAWAY new requests are rejected, and those before it are served', a
   await new Promise(setImmediate);
   bench.server.goAway();
   bench.server.goAway();
-  assert.equal(bench.connection.opened[0]?.written.subarray(-3).toString('hex'), '070104');
+  const control = bench.connection.opened[0]?.written.toString('hex');
+  assert.equal(control, '00040b0100068000400007000801070104');
   const after = await bench.request([headers(...GET)]);
   assert.equal(await resultOf(after), 'H3_REQUEST_REJECTED');
   await before.send([data('abc')]);
@@ -643,6 +647,21 @@ test('a request is waited for until it has ended, and a stream that is taken ove
   await whole.send([]);
   assert.deepEqual(await resultOf(head), '404');
   assert.equal(bench.waiting.size, 0);
+});
+
+test('a server that takes no stream over and limits no wait serves the same requests', async () => {
+  const connection = new FakeConnection('server');
+  const server = new Http3Server(connection, { respond: () => NOT_FOUND });
+  for (const [chunks, expected] of [
+    [[headers(...GET)], '404'],
+    [[headers(...POST, 'content-length 3'), data('abc')], '404'],
+    [[hex('4401 00')], 'H3_REQUEST_INCOMPLETE'],
+  ] as const) {
+    const stream = connection.peerStream('bidirectional');
+    server.accept(stream);
+    await stream.send(chunks, true);
+    assert.equal(await resultOf(stream), expected);
+  }
 });
 
 test('a request that is given up is rejected, or gets its response when its head is complete', async () => {

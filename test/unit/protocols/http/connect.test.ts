@@ -61,7 +61,7 @@ describe('CONNECT', () => {
       const { client, dispatcher } = startProxy();
       await client.send(`CONNECT a.example:443 HTTP/1.1\r\n${line}\r\n\r\nabc`);
       assert.equal((await client.response()).status, 400);
-      assert.equal(dispatcher.requests.length, 0);
+      assert.equal(dispatcher.streams.length, 0);
     }
   });
 
@@ -91,7 +91,7 @@ describe('an inbound with accounts', () => {
     assert.doesNotMatch(response.head, /close/);
     await client.send(`CONNECT a.example:443 HTTP/1.1\r\n${authorization}\r\n\r\n`);
     assert.match(await client.head(), / 200 /);
-    assert.equal(dispatcher.requests[0]?.origin.user, 'ann');
+    assert.equal(dispatcher.streams[0]?.origin.user, 'ann');
   });
 
   test('drains the body of a rejected request', async () => {

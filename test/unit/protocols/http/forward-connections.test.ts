@@ -38,7 +38,7 @@ describe('a client connection', () => {
     assert.match(await origin.head(), /^GET \/2 /);
     await origin.send(EMPTY);
     await client.response();
-    assert.equal(dispatcher.requests.length, 1);
+    assert.equal(dispatcher.streams.length, 1);
   });
 
   test('does not reuse it when the origin or its framing forbids that', async () => {
@@ -53,7 +53,7 @@ describe('a client connection', () => {
       if (response.includes('chunked')) await client.until('0\r\n\r\n');
       await client.send(GET);
       await dispatcher.origin();
-      assert.equal(dispatcher.requests.length, 2);
+      assert.equal(dispatcher.streams.length, 2);
     }
   });
 
@@ -73,7 +73,7 @@ describe('a client connection', () => {
       await client.response();
     }
     assert.deepEqual(
-      dispatcher.requests.map(({ origin }) => origin.user),
+      dispatcher.streams.map(({ origin }) => origin.user),
       ['ann', 'bob'],
     );
   });
@@ -90,7 +90,7 @@ describe('a client connection', () => {
     await settle();
     await a.send(EMPTY);
     assert.match(await a.head(), /^GET \/2 /);
-    assert.equal(dispatcher.requests.length, 1);
+    assert.equal(dispatcher.streams.length, 1);
     await a.send('HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n2');
     const b = await dispatcher.origin();
     assert.match(await b.head(), /^GET \/3 /);
@@ -121,7 +121,7 @@ describe('a client connection', () => {
     await settle();
     await exchange({ client, origin: dispatcher.origin() }, GET, EMPTY);
     assert.equal((await client.response()).status, 200);
-    assert.equal(dispatcher.requests.length, 2);
+    assert.equal(dispatcher.streams.length, 2);
   });
 
   test('sends a request again that met a closing connection', async () => {
@@ -153,7 +153,7 @@ describe('a client connection', () => {
         await origin.end();
       }
       assert.equal((await client.response()).status, 502);
-      assert.equal(dispatcher.requests.length, 1);
+      assert.equal(dispatcher.streams.length, 1);
       await client.send(GET);
       await dispatcher.origin();
     }

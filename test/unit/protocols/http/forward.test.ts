@@ -15,7 +15,7 @@ describe('a request in absolute form', () => {
     assert.equal(response.head, 'HTTP/1.1 200 Fine\r\nX-From: origin\r\nContent-Length: 5');
     assert.equal(response.text, 'hello');
     assert.deepEqual(dispatcher.destinations, ['a.example 8080']);
-    assert.equal(dispatcher.requests[0]?.sniff, false);
+    assert.equal(dispatcher.streams[0]?.sniff, false);
   });
 
   test('takes neither user information nor a fragment to its origin, and authenticates by neither', async () => {
@@ -31,12 +31,12 @@ describe('a request in absolute form', () => {
       const origin = await dispatcher.origin();
       assert.equal(await origin.head(), 'GET /x?y HTTP/1.1\r\nHost: a.example:81');
       assert.deepEqual(dispatcher.destinations, ['a.example 81']);
-      assert.equal(dispatcher.requests[0]?.origin.user, 'mia');
+      assert.equal(dispatcher.streams[0]?.origin.user, 'mia');
     }
     const { client, dispatcher } = startProxy({ accounts: [{ user: 'mia', pass: 's3cret' }] });
     await client.send('GET http://mia:s3cret@a.example/ HTTP/1.1\r\n\r\n');
     assert.equal((await client.response()).status, 407);
-    assert.deepEqual(dispatcher.requests, []);
+    assert.deepEqual(dispatcher.streams, []);
   });
 
   test('loses what belongs to the connection alone, in both directions', async () => {
@@ -106,7 +106,7 @@ describe('a request in absolute form', () => {
       assert.equal(await client.head(), `HTTP/1.1 ${status} X`);
       await client.send(GET);
       await settle();
-      assert.equal(dispatcher.requests.length, 1, 'the connection to the origin is used again');
+      assert.equal(dispatcher.streams.length, 1, 'the connection to the origin is used again');
     }
   });
 
@@ -354,7 +354,7 @@ describe('a request in origin form', () => {
       assert.equal(await client.rest(), '');
       await client.end();
       assert.equal(await served, undefined);
-      assert.equal(dispatcher.requests.length, 0);
+      assert.equal(dispatcher.streams.length, 0);
     }
   });
 
@@ -378,7 +378,7 @@ describe('a request in origin form', () => {
       const { client, dispatcher } = startProxy({ allowTransparent: true });
       await client.send(`GET / HTTP/1.1\r\n${host}\r\n`);
       assert.equal((await client.response()).status, 400, host);
-      assert.equal(dispatcher.requests.length, 0);
+      assert.equal(dispatcher.streams.length, 0);
     }
   });
 });

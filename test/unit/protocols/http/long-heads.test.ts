@@ -5,14 +5,14 @@ import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import type { ByteLink } from '../../../../src/net/links/link.ts';
 import { atOnce } from '../../../../src/net/time/turns.ts';
 import { createHttpInbound, httpAccounts } from '../../../../src/protocols/http/inbound.ts';
-import { carrierOf, ScriptedDispatcher, session } from '../../../support/protocols/http/support.ts';
+import { carrierOf, ScriptedEngine, session } from '../../../support/protocols/http/support.ts';
 import { inboundContext } from '../../../support/protocols/inbound-context.ts';
 
 const LONG = 60_000;
 
 /** An inbound, and a function that opens a connection to it. */
 function openInbound(): () => ByteLink {
-  const dispatcher = new ScriptedDispatcher();
+  const dispatcher = new ScriptedEngine();
   const settings = { accounts: [{ user: 'mia', pass: 's3cret' }], allowTransparent: false };
   const context = inboundContext('http-in', { dispatcher, clock: dispatcher.clock });
   const inbound = createHttpInbound(atOnce(httpAccounts(settings)), context, settings);

@@ -55,7 +55,7 @@ describe('Max-Forwards (RFC 9110 §7.6.2)', () => {
       const { client, dispatcher } = startProxy();
       const request = `OPTIONS http://a.example/ HTTP/1.1\r\nMax-Forwards: ${value}\r\n\r\n`;
       assert.match((await answered(client, request)).head, /^HTTP\/1\.1 400 /, value);
-      assert.deepEqual(dispatcher.requests, []);
+      assert.deepEqual(dispatcher.streams, []);
     }
   });
 
@@ -71,7 +71,7 @@ describe('Max-Forwards (RFC 9110 §7.6.2)', () => {
           'Content-Length: 0',
       );
       assert.equal(text, '');
-      assert.deepEqual(dispatcher.requests, []);
+      assert.deepEqual(dispatcher.streams, []);
     }
   });
 
@@ -90,7 +90,7 @@ describe('Max-Forwards (RFC 9110 §7.6.2)', () => {
       `HTTP/1.1 200 OK\r\nContent-Type: message/http\r\nContent-Length: ${echo.length}`,
     );
     assert.equal(text, echo);
-    assert.deepEqual(dispatcher.requests, []);
+    assert.deepEqual(dispatcher.streams, []);
   });
 
   test('of 0 gets a response only for users of the proxy', async () => {

@@ -4,7 +4,7 @@ import { atOnce } from '../../../../src/net/time/turns.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { createHttpInbound, httpAccounts } from '../../../../src/protocols/http/inbound.ts';
 import { REQUESTS_A_TURN } from '../../../../src/protocols/http/limits.ts';
-import { carrierOf, ScriptedDispatcher, session } from '../../../support/protocols/http/support.ts';
+import { carrierOf, ScriptedEngine, session } from '../../../support/protocols/http/support.ts';
 import { inboundContext } from '../../../support/protocols/inbound-context.ts';
 
 const CLIENTS = 3;
@@ -12,7 +12,7 @@ const REQUESTS = 1000;
 
 /** Connections with pipelined requests; returns the responses that each has had, which go on to grow. */
 function pipeline(request: string, accounts: readonly { user: string; pass: string }[]): number[] {
-  const dispatcher = new ScriptedDispatcher();
+  const dispatcher = new ScriptedEngine();
   const settings = { accounts, allowTransparent: false };
   const inbound = createHttpInbound(
     atOnce(httpAccounts(settings)),

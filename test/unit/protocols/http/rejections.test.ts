@@ -48,7 +48,7 @@ describe('a request that could be understood in two ways', () => {
       assert.equal(await client.rest(), '');
       await client.end();
       assert.equal(await served, undefined);
-      assert.equal(dispatcher.requests.length, 0);
+      assert.equal(dispatcher.streams.length, 0);
     });
   }
 

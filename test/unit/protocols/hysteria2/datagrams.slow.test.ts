@@ -193,7 +193,7 @@ describe('associations of one client', () => {
       if (id % 100 === 0) await settle();
     }
     await settle();
-    assert.equal(bench.dispatcher.open, ASSOCIATIONS_A_CONNECTION);
+    assert.equal(bench.dispatcher.live, ASSOCIATIONS_A_CONNECTION);
     const used = bench.dispatcher.associations[0];
     assert.ok(used);
     let isClosed = false;
@@ -216,7 +216,7 @@ describe('associations of one client', () => {
       for (let id = 0; id < ASSOCIATIONS_A_CONNECTION; id++) connection.sendDatagram(datagram(id));
       await settle();
     }
-    assert.equal(bench.dispatcher.open, MOST_ASSOCIATIONS);
+    assert.equal(bench.dispatcher.live, MOST_ASSOCIATIONS);
     const closed: number[] = [];
     for (const [at, { client }] of bench.dispatcher.associations.slice(0, 10).entries()) {
       void client.closed.then(() => closed.push(at));
@@ -224,6 +224,6 @@ describe('associations of one client', () => {
     for (let id = 10; id < 20; id++) honest.connection.sendDatagram(datagram(id));
     await settle();
     assert.deepEqual(closed, []);
-    assert.equal(bench.dispatcher.open, MOST_ASSOCIATIONS);
+    assert.equal(bench.dispatcher.live, MOST_ASSOCIATIONS);
   });
 });

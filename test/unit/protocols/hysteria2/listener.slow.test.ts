@@ -274,34 +274,6 @@ describe('a listener', () => {
     assert.deepEqual([bench.dispatcher.streams, bench.dispatcher.associations], [[], []]);
   });
 
-  test('refuses a request whose address is invalid', async () => {
-    const bench = new Bench();
-    await bench.listen();
-    const { connection, http } = await bench.prober();
-    await http.request(authentication());
-    for (const address of ['echo.example', 'a:b:1', 'echo.example:65536', 'a b:1']) {
-      const stream = await connection.openStream('bidirectional');
-      await stream.write(encodeTcpRequest(address, new SeededRandom(1)));
-      const response = await readTcpResponse(new BoundedReader(stream, READER_LIMIT));
-      assert.deepEqual(response, { ok: false, message: 'the address is invalid' });
-    }
-    assert.deepEqual(bench.dispatcher.streams, []);
-  });
-
-  test('takes a payload that comes with its request', async () => {
-    const bench = new Bench();
-    await bench.listen();
-    const { connection, http } = await bench.prober();
-    await http.request(authentication());
-    const stream = await connection.openStream('bidirectional');
-    const request = encodeTcpRequest('echo.example:7', new SeededRandom(1));
-    await stream.write(Buffer.concat([request, Buffer.from('early')]));
-    await stream.closeWrite();
-    const reader = new BoundedReader(stream, READER_LIMIT);
-    assert.deepEqual(await readTcpResponse(reader), { ok: true, message: 'Connected' });
-    assert.equal(String(await readAll(reader.release())), 'early');
-  });
-
   test('ends a stream whose request does not come, and no other', async () => {
     const bench = new Bench();
     await bench.listen();

@@ -27,14 +27,6 @@ describe('a stream through Hysteria 2', () => {
     assert.equal(request?.origin.user, undefined);
   });
 
-  test('is labelled with the user of its connection', async () => {
-    const bench = new Bench();
-    const users = [{ user: 'Ann', pass: 'a:b', label: 'ann@example' }];
-    await bench.listen({ credentials: { users } });
-    await bench.client({ password: 'aNN:a:b' }).connect(echo, patient);
-    assert.equal(bench.dispatcher.streams[0]?.origin.user, 'ann@example');
-  });
-
   test('fails with the reason of the server', async () => {
     const bench = new Bench();
     await bench.listen();

@@ -26,7 +26,7 @@ import { uuidBytes } from '../../../../src/protocols/users/uuid.ts';
 import { VmessUsers } from '../../../../src/protocols/vmess/vmess-users.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { inboundContext } from '../../../support/protocols/inbound-context.ts';
-import { EchoDispatcher } from '../../../support/protocols/socks/harness.ts';
+import { FakeEngine } from '../../../support/protocols/inbounds/engine.ts';
 
 /** The accounts before a reload and after it, and whether the first of those before it stands. */
 interface Change {
@@ -76,7 +76,7 @@ function ofVmess(ids: readonly string[]): Change['before'] {
 
 function ofShadowsocks(settings: ShadowsocksInboundSettings): Change['before'] {
   const context = inboundContext('in', {
-    dispatcher: new EchoDispatcher(),
+    dispatcher: new FakeEngine('echo'),
     clock: new ManualClock(),
   });
   const table = atOnce(ShadowsocksUsers.of(settings, context.memory));

@@ -59,6 +59,23 @@ describe('a peer that has been given up', () => {
     assert.equal(pair.left.tunnel.state, 'silent');
   });
 
+  test('is not back with its initiation, but with the packet that confirms the session', () => {
+    const pair = new TunnelPair();
+    pair.passes = () => false;
+    pair.send(pair.left, 60);
+    pair.advance(REKEY_ATTEMPT_TIME + REKEY_TIMEOUT + MAX_JITTER);
+    assert.equal(pair.left.tunnel.receivedAt, -Infinity);
+    pair.passes = undefined;
+    pair.left.sent.length = 0;
+    pair.send(pair.right, 60);
+    pair.deliverTo('left');
+    assert.equal(pair.left.tunnel.receivedAt, pair.now);
+    assert.equal(pair.left.tunnel.state, 'silent');
+    pair.deliver();
+    assert.equal(pair.left.tunnel.state, 'established');
+    assert.equal(pair.left.received.length, 1);
+  });
+
   test('leaves no keys: they are erased 540 s after, or after the last session', () => {
     const pair = new TunnelPair();
     pair.passes = () => false;

@@ -143,6 +143,29 @@ describe('a handshake', () => {
     for (let i = 0; i < 40; i++) large.send(large.left, 60_000);
     large.deliver();
     assert.equal(large.right.received.length, Math.floor(MAX_WAITING_PACKET_BYTES / 60_000));
+    const exact = new TunnelPair({ left: { mtu: 65_000 } });
+    const most = MAX_WAITING_PACKET_BYTES / 32_768;
+    for (let i = 0; i < most; i++) exact.send(exact.left, 32_768);
+    assert.equal(exact.left.tunnel.dropped, 0);
+    exact.left.tunnel.close();
+    assert.equal(exact.left.tunnel.dropped, most);
+  });
+
+  test('goes to a new address at once, unless the tunnel is closed', () => {
+    const pair = new TunnelPair();
+    const { left } = pair;
+    const moved = endpoint('192.0.2.9', 9);
+    pair.send(left, 100);
+    left.sent.length = 0;
+    left.tunnel.moveTo(moved, pair.now);
+    left.tunnel.transmit(pair.now, left);
+    assert.deepEqual(
+      left.sent.map(({ to }) => to),
+      [moved],
+    );
+    left.tunnel.close();
+    left.tunnel.moveTo(endpoint('192.0.2.10', 10), pair.now);
+    assert.deepEqual(left.tunnel.endpoint, moved);
   });
 
   test('does not begin sooner than 5 s after the last one', () => {

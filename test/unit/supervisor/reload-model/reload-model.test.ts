@@ -22,7 +22,7 @@ import { greet5, request5, SocksRefused } from '../../../support/peers/socks-cli
 import { GRANTED, readConnect } from '../../../support/peers/socks-server.ts';
 import { freePorts } from '../../../support/ports.ts';
 import { openSockets } from '../../../support/process/proc.ts';
-import { readExactly } from '../../../support/read.ts';
+import { readExactly, readHead } from '../../../support/read.ts';
 import { eventually, within } from '../../../support/wait.ts';
 import { disruptionOf, listenersAfter, reportOf, type SessionListener } from './expectations.ts';
 import {
@@ -34,6 +34,8 @@ import {
   isTcp,
   isUdp,
   PASS,
+  pathOf,
+  PATHS,
   PLAIN,
   placed,
   protocolOf,
@@ -239,7 +241,8 @@ async function assertPorts({ environment: { ports }, own }: Real, model: Model):
 
 /** The inbounds accept the accounts that they have now, and no others. */
 async function assertAccounts(real: Real, model: Model): Promise<void> {
-  for (const inbound of placed(model.shape).filter(({ kind }) => kind === 'socks')) {
+  const bare = placed(model.shape).filter((each) => each.kind === 'socks' && takesLogins(each));
+  for (const inbound of bare) {
     for (const user of [undefined, 'u0', 'u1']) {
       const socket = await open(real.addressOf(inbound));
       const login = user === undefined ? {} : { user, pass: PASS };
@@ -250,6 +253,24 @@ async function assertAccounts(real: Real, model: Model): Promise<void> {
       socket.destroy();
       const known = user !== undefined && Number(user.slice(1)) < inbound.users;
       assert.equal(entered, inbound.users === 0 ? user === undefined : known);
+    }
+  }
+}
+
+/** The inbounds with WebSockets accept those of the path that they have now, and no others. */
+async function assertPaths(real: Real, model: Model): Promise<void> {
+  for (const inbound of placed(model.shape)) {
+    const wanted = pathOf(inbound);
+    if (wanted === undefined) continue;
+    for (const path of PATHS) {
+      const socket = await open(real.addressOf(inbound));
+      socket.write(
+        `GET ${path} HTTP/1.1\r\nHost: server.test\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n` +
+          'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+      );
+      const head = await readHead(socket);
+      socket.destroy();
+      assert.ok(head.startsWith(`HTTP/1.1 ${path === wanted ? 101 : 404} `), head);
     }
   }
 }
@@ -344,6 +365,7 @@ class Reload implements Command {
     await assertResolver(real, model);
     await assertPorts(real, model);
     await assertAccounts(real, model);
+    await assertPaths(real, model);
   }
 
   #update(model: Model, shape: Shape, spec: Spec, built: readonly string[]): void {
@@ -556,6 +578,14 @@ const EXAMPLES: readonly (readonly Command[])[] = [
   [
     new Reload([(shape) => ({ ...shape, group: 'direct' })], undefined),
     new Reload([(shape) => ({ ...shape, group: 'hole' })], undefined),
+  ],
+  // Stream settings that were exchanged are exchanged back.
+  [
+    reload({ c: { ...socks(0, 0), path: '/x' } }),
+    reload({ c: { ...socks(0, 0), path: '/y' } }),
+    reload({ c: { ...socks(0, 1), path: '/y' } }),
+    reload({ c: { ...socks(0, 1), path: '/x' } }),
+    reload({ c: socks(0, 1) }),
   ],
   // A replaced outbound closes, and so does the one that replaces it.
   [

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import type { InboundSpec, OutboundSpec, Spec } from '../../../../src/spec.ts';
+import type { InboundSpec, InboundStreamSpec, OutboundSpec, Spec } from '../../../../src/spec.ts';
 import { inboundFacts, type ProtocolOf } from '../../../../src/supervisor/inbound-facts.ts';
 import { inboundProtocol } from '../../../../src/protocols/registry.ts';
 import {
@@ -29,6 +29,9 @@ export const PASS = 'x';
 /** The first two have a rule each. */
 export const HOSTS = ['one.test', 'two.test', 'other.test'] as const;
 
+/** Of WebSockets. */
+export const PATHS = ['/x', '/y'] as const;
+
 type Exit = (typeof EXITS)[number];
 type Family = 'auto' | 'ipv4_only';
 
@@ -43,6 +46,8 @@ export interface InboundShape {
   readonly name: string;
   /** What they cannot change under live sessions. */
   readonly fixed: string;
+  /** Path of the WebSockets in which `socks` and `http` expect their clients; `undefined` for none. */
+  readonly path: string | undefined;
 }
 
 /** A configuration. */
@@ -64,7 +69,14 @@ export interface Shape {
   readonly level: string;
 }
 
-export const PLAIN = { wide: false, users: 0, sniffing: true, name: 'first', fixed: 'x' };
+export const PLAIN = {
+  wide: false,
+  users: 0,
+  sniffing: true,
+  name: 'first',
+  fixed: 'x',
+  path: undefined,
+};
 
 export const FIRST: Shape = {
   inbounds: {
@@ -93,7 +105,12 @@ export interface Placed extends InboundShape {
 
 export const isTcp = ({ kind }: InboundShape): boolean => kind !== 'lines' && kind !== 'rows';
 export const isUdp = ({ kind }: InboundShape): boolean => kind !== 'socks' && kind !== 'http';
-export const takesLogins = ({ kind }: InboundShape): boolean => kind === 'socks' || kind === 'http';
+const mayHavePath = ({ kind }: InboundShape): boolean => kind === 'socks' || kind === 'http';
+/** The path of an inbound that has one. */
+export const pathOf = (inbound: InboundShape): string | undefined =>
+  mayHavePath(inbound) ? inbound.path : undefined;
+export const takesLogins = (inbound: InboundShape): boolean =>
+  mayHavePath(inbound) && inbound.path === undefined;
 
 /** The inbounds with the ports that they get. */
 export function placed({ inbounds }: Shape): Placed[] {
@@ -126,6 +143,7 @@ const inbound: fc.Arbitrary<InboundShape> = fc.record({
   sniffing: fc.boolean(),
   name: fc.constantFrom('first', 'second'),
   fixed: fc.constantFrom('x', 'y'),
+  path: fc.constantFrom(undefined, ...PATHS),
 });
 const tag = fc.constantFrom(...TAGS);
 const exit = fc.constantFrom(...EXITS);
@@ -140,7 +158,17 @@ const wholeInbound = fc
     })),
   );
 
-const PARTS = ['kind', 'kind', 'place', 'wide', 'users', 'sniffing', 'name', 'fixed'] as const;
+const PARTS = [
+  'kind',
+  'kind',
+  'place',
+  'wide',
+  'users',
+  'sniffing',
+  'name',
+  'fixed',
+  'path',
+] as const;
 
 const partOfInbound = fc.tuple(tag, inbound, fc.constantFrom(...PARTS)).map(([of, from, part]) =>
   named(`${of}.${part} = ${from[part]}`, (shape) => {
@@ -240,6 +268,13 @@ function settingsOf({ kind, users, name, fixed }: InboundShape): unknown {
   }
 }
 
+function streamOf(inbound: InboundShape): InboundStreamSpec | undefined {
+  const path = pathOf(inbound);
+  return path === undefined
+    ? undefined
+    : { tls: undefined, carrier: { kind: 'ws', path, host: undefined } };
+}
+
 function brokenInbounds(fault: Fault | undefined, { taken }: Surroundings): InboundSpec[] {
   const fake = (settings: object): InboundSpec =>
     inboundSpec('broken', { protocol: 'lines', settings });
@@ -259,6 +294,7 @@ export function specOf(shape: Shape, around: Surroundings, fault?: Fault): Spec 
       protocol: each.kind,
       listen: at(around.ports[each.place] ?? 0, each.wide ? '0.0.0.0' : '127.0.0.1'),
       sniffing: each.sniffing,
+      stream: streamOf(each),
       settings: settingsOf(each),
     }),
   );

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { AssociationTable } from '../../../../../src/protocols/shadowsocks/associations/association-table.ts';
 import type { DatagramCodec } from '../../../../../src/protocols/shadowsocks/packets.ts';
 import type { KeyedUser } from '../../../../../src/protocols/shadowsocks/shadowsocks-users.ts';
-import { EchoDispatcher } from '../../../../support/protocols/socks/harness.ts';
+import { FakeEngine } from '../../../../support/protocols/inbounds/engine.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
 import { inboundContext } from '../../../../support/protocols/inbound-context.ts';
 import {
@@ -59,7 +59,7 @@ function tableOf(users: number, limit: number) {
   const sessions = new FakeSessions();
   const credentialOf = () => '';
   const context = inboundContext('ss', {
-    dispatcher: new EchoDispatcher(),
+    dispatcher: new FakeEngine('echo'),
     clock: new ManualClock(),
   });
   return {
