@@ -6,6 +6,7 @@ import { DashboardProcess } from '../support/browser/dashboard-process.ts';
 import { REBOUND } from '../support/browser/open-browser.ts';
 import { Stage } from '../support/browser/stage.ts';
 import type { WatchedPage } from '../support/browser/watched-page.ts';
+import { FROM_SOURCE } from '../support/process/weir.ts';
 
 const stage = new Stage({ flows: 2 });
 const { skip } = stage;
@@ -157,7 +158,12 @@ describe('the policy of the page', () => {
 
 describe('the stream', () => {
   test('pauses while the page is hidden, and Weir is asked for nothing', { skip }, async () => {
-    await using window = await stage.open();
+    await using dashboard = await DashboardProcess.start(
+      ['--config', `${stage.weir.folder}/weir.toml`, '--socket', stage.weir.controlPath],
+      FROM_SOURCE,
+    );
+    await using window = await stage.openBare({}, dashboard);
+    await window.page.goto(await dashboard.newLink());
     await window.page.locator('[data-health="Serving"]').waitFor();
     const hide = (hidden: boolean): Promise<unknown> =>
       window.evaluate(`{
@@ -198,13 +204,10 @@ describe('weir dashboard --read-only', () => {
     await stage.openFlow();
     const flow = (await stage.flows()).at(-1);
     const config = `${stage.weir.folder}/weir.toml`;
-    await using dashboard = await DashboardProcess.start([
-      '--config',
-      config,
-      '--socket',
-      stage.weir.controlPath,
-      '--read-only',
-    ]);
+    await using dashboard = await DashboardProcess.start(
+      ['--config', config, '--socket', stage.weir.controlPath, '--read-only'],
+      FROM_SOURCE,
+    );
     await using window = await stage.openBare({}, dashboard);
     await window.page.goto(await dashboard.newLink());
     await window.page.locator('[data-health="Serving"]').waitFor();

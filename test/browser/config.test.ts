@@ -5,6 +5,7 @@ import { checkAccessible } from '../support/browser/accessible.ts';
 import { DashboardProcess } from '../support/browser/dashboard-process.ts';
 import { Stage } from '../support/browser/stage.ts';
 import { freedom, rule, socksIn } from '../support/process/config.ts';
+import { FROM_SOURCE } from '../support/process/weir.ts';
 
 const PASSWORD = 'S3cretS3cret';
 
@@ -168,13 +169,10 @@ test(
 );
 
 test('read-only shows the difference and refuses to reload or restore', { skip }, async () => {
-  await using dashboard = await DashboardProcess.start([
-    '--config',
-    file(),
-    '--socket',
-    stage.weir.controlPath,
-    '--read-only',
-  ]);
+  await using dashboard = await DashboardProcess.start(
+    ['--config', file(), '--socket', stage.weir.controlPath, '--read-only'],
+    FROM_SOURCE,
+  );
   await using window = await open(dashboard);
   const { page } = window;
   const before = await stage.readConfig();

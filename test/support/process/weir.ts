@@ -18,6 +18,9 @@ const SOURCE_MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.ur
  */
 export const mainModule = (): string => process.env[BUILT_MAIN] ?? SOURCE_MAIN;
 
+/** For tests that need the modules as they are written. */
+export const FROM_SOURCE: WeirOptions = { program: [process.execPath, SOURCE_MAIN] };
+
 /** The line with which a listener reports its address; a tag may have spaces. */
 const LISTENING = /svc_app: inbound (.+) listening on (\S+)\n/g;
 
