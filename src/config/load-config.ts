@@ -14,8 +14,7 @@ import { loadGeo } from './sources/load-geo.ts';
 import type { MergedConfig } from './merge.ts';
 import type { Places } from './places.ts';
 import { lowerConfig, type Lowered } from './lower.ts';
-import type { Examined } from './warnings/examined.ts';
-import type { Warning } from './warnings/warning.ts';
+import type { Examined, Warning } from './warnings/warning.ts';
 import { printable } from '../printable.ts';
 import { warningsOf } from './warnings/warnings.ts';
 

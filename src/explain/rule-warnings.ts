@@ -1,7 +1,6 @@
-import type { Examined } from '../config/warnings/examined.ts';
+import { type Examined, WarningList } from '../config/warnings/warning.ts';
 import { warnOfRules } from '../config/warnings/rules.ts';
 import { warnOfShadowedRules } from '../config/warnings/shadowed-rules.ts';
-import { WarningList } from '../config/warnings/warning.ts';
 
 /** A likely mistake in a rule. */
 export interface RuleWarning {

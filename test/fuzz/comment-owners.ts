@@ -1,5 +1,5 @@
 import { traverseNodes } from 'toml-eslint-parser';
-import { parseText } from '../../src/config/toml/parse-text.ts';
+import { parseText } from '../../src/config/toml/parse.ts';
 import { lineBreak, lineStart, nextLine } from '../../src/config/edit/toml-text.ts';
 import type { Span } from '../../src/schema/node.ts';
 

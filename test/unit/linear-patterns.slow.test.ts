@@ -184,12 +184,12 @@ const PATTERNS: readonly Row[] = [
     worst: [run('"', 'a'), run('"', '\\"'), run('"', '\\'), run("'", 'a'), run('', 'a')],
   },
   {
-    file: 'config/values/addresses.ts',
+    file: 'config/values.ts',
     pattern: /^[^:]*:\d+$/,
     worst: [run('', '1'), run(':', '1'), run('', ':1')],
   },
   {
-    file: 'config/values/matchers.ts',
+    file: 'config/values.ts',
     pattern: /^ *(?<low>\d+) *(?:- *(?<high>\d+) *)?$/,
     worst: [
       run('', ' '),
@@ -329,7 +329,7 @@ const PATTERNS: readonly Row[] = [
     worst: [run('', 'a'), runs('', 'a', ' '), run('', '['), runs('[', 'a', ']', 'b')],
   },
   {
-    file: 'config/shown-text.ts',
+    file: 'config/shown-line.ts',
     pattern: /^[\w-]+\.[\w.-]+:\d{1,5}$/,
     worst: [run('', 'a'), run('a', '.'), run('a.b:', '1'), run('', 'a.')],
   },

@@ -41,7 +41,7 @@ export const ROOMS = {
     branches: 95,
   },
   config: {
-    files: ['config/{tables,values,toml}/*.ts', 'config/{merge,lower,api,route-targets}.ts'],
+    files: ['config/{tables,toml}/*.ts', 'config/{merge,lower,api,route-targets,values}.ts'],
     tests: ['unit/config/*.test.ts'],
     branches: 97,
   },

@@ -13,7 +13,7 @@ import type { ConfigFile } from './config-file.ts';
 import { Finding, Findings } from '../findings.ts';
 import type { Places } from '../places.ts';
 import { listEntries, ruleSubject } from '../tables/rule.ts';
-import { parseGeoipRef, parseGeositeRef } from '../values/matchers.ts';
+import { parseGeoipRef, parseGeositeRef } from '../values.ts';
 
 /** The routes whose lists are loaded. */
 export interface GeoLoad {

@@ -14,7 +14,7 @@ import { protocolNames } from '../../protocols/registry.ts';
 import type { OutboundSpec } from '../../spec.ts';
 import { Finding, strayInSettings, type Findings } from '../findings.ts';
 import type { InputFiles } from '../sources/input-files.ts';
-import { hostProblem, hostShown, parseFamilyPolicy } from '../values/addresses.ts';
+import { hostProblem, hostShown, parseFamilyPolicy } from '../values.ts';
 import { lowerSettings, protocolSide } from './protocol-side.ts';
 import { lowerOutboundStream, streamTable } from './stream.ts';
 

@@ -13,7 +13,7 @@ import { optional, struct, type Decoded } from '../../schema/struct.ts';
 import { parseCidr } from '../../ip/cidr.ts';
 import type { CidrSpec, GeoipRef, GeositeRef, PortRangeSpec, RuleSpec } from '../../spec.ts';
 import { Finding, type Findings } from '../findings.ts';
-import { parseGeoipRef, parseGeositeRef, parsePortRange } from '../values/matchers.ts';
+import { parseGeoipRef, parseGeositeRef, parsePortRange } from '../values.ts';
 
 /** The list of a matcher with its place, and each entry with its own. */
 const list = located(array(located(disclosed(str))));

@@ -10,8 +10,7 @@ import { inboundProtocol } from '../../protocols/registry.ts';
 import type { Span } from '../../schema/node.ts';
 import type { InboundSpec, SocketListenSpec } from '../../spec.ts';
 import type { InboundTable } from '../tables/inbound.ts';
-import type { Examined } from './examined.ts';
-import type { WarningList } from './warning.ts';
+import type { Examined, WarningList } from './warning.ts';
 
 /** Warns of inbounds with overlapping addresses, and of open proxies on public addresses. */
 export function warnOfListeners({ own, spec, api }: Examined, list: WarningList): void {

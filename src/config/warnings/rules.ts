@@ -4,9 +4,8 @@ import { isEmptyDomainList, normalizeName } from '../../engine/router/tables/dom
 import type { Located } from '../../schema/decoder.ts';
 import { suggestion } from '../../schema/suggestion.ts';
 import { listEntries, ruleSubject, type MatcherList, type RuleTable } from '../tables/rule.ts';
-import { parseGeositeRef, suffixesOf } from '../values/matchers.ts';
-import type { Examined } from './examined.ts';
-import { quotedShort, type WarningList } from './warning.ts';
+import { parseGeositeRef, suffixesOf } from '../values.ts';
+import { type Examined, quotedShort, type WarningList } from './warning.ts';
 
 /** The keys of lists, as written in a file and as properties. */
 const LISTS = [

@@ -1,4 +1,4 @@
-import { parsePortRange } from '../../config/values/matchers.ts';
+import { parsePortRange } from '../../config/values.ts';
 import { parseCidr } from '../../ip/cidr.ts';
 import { quoted } from '../../printable.ts';
 import type { Matchers, RuleEntry, Target } from '../routing.ts';

@@ -114,7 +114,6 @@ const toml: FuzzTarget = {
   name: 'toml',
   files: [
     'config/toml/parse.ts',
-    'config/toml/parse-text.ts',
     'config/toml/slices.ts',
     'config/toml/long-strings.ts',
     'config/toml/tree.ts',

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { Finding, SettingsFinding } from '../../../src/config/findings.ts';
 import { lowerSettings } from '../../../src/config/tables/protocol-side.ts';
 import { InputFiles } from '../../../src/config/sources/input-files.ts';
-import { lowerListen } from '../../../src/config/tables/listen.ts';
+import { lowerListen } from '../../../src/config/tables/inbound.ts';
 import type { Protocol } from '../../../src/protocols/protocol.ts';
 import { device, lines } from '../../support/peers/own-session-protocol.ts';
 import { fakeFiles } from '../../support/config/support.ts';

@@ -6,9 +6,10 @@ import {
   parseGeositeRef,
   parsePortRange,
   suffixesOf,
-} from '../../../src/config/values/matchers.ts';
+  parseFamilyPolicy,
+  hostProblem,
+} from '../../../src/config/values.ts';
 import { parseCidr } from '../../../src/ip/cidr.ts';
-import { parseFamilyPolicy, hostProblem } from '../../../src/config/values/addresses.ts';
 import { formatIP } from '../../../src/net/addresses/address.ts';
 
 describe('a network', () => {

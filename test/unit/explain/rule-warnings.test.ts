@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import type { Examined } from '../../../src/config/warnings/examined.ts';
+import type { Examined } from '../../../src/config/warnings/warning.ts';
 import { loadRoutes } from '../../../src/explain/load-routes.ts';
 import { ruleWarnings } from '../../../src/explain/rule-warnings.ts';
 import { freedom, rule, socksIn } from '../../support/process/config.ts';
