@@ -1,5 +1,4 @@
-import { nameProcess } from '../src/platform/process/process-name.ts';
-import { widenThreadPool } from '../src/platform/process/thread-pool.ts';
+import { nameProcess, widenThreadPool } from '../src/platform/process/process-settings.ts';
 import { Chunks, findInExecutable } from './substitutes/executable/chunks.ts';
 
 /* The script of the single executable: loads the program from the chunks beside it. */

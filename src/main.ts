@@ -1,8 +1,7 @@
 #!/usr/bin/env node
 import { fileURLToPath } from 'node:url';
 import { keepCompiledCode, writeCompiledCode } from './platform/process/compile-cache.ts';
-import { nameProcess } from './platform/process/process-name.ts';
-import { widenThreadPool } from './platform/process/thread-pool.ts';
+import { nameProcess, widenThreadPool } from './platform/process/process-settings.ts';
 
 nameProcess();
 // The first statements: the size of the thread pool is fixed at its first use, and only modules loaded afterwards are

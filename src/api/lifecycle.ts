@@ -1,7 +1,7 @@
 import type { ApiOptions } from '../config/api.ts';
 import { messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
-import type { OwnListeners } from '../net/loop-guard/own-listeners.ts';
+import type { OwnListeners } from '../net/own-listeners.ts';
 import type { ControlledApp } from './contract.ts';
 import type { ReopenableListener } from '../supervisor/inbound-listener.ts';
 import type { ApiServer } from './http/server.ts';

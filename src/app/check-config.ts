@@ -1,6 +1,6 @@
 import { RegexCache } from '../engine/router/tables/regex-set.ts';
 import { silentLogger } from '../log/output.ts';
-import { OwnListeners } from '../net/loop-guard/own-listeners.ts';
+import { OwnListeners } from '../net/own-listeners.ts';
 import { systemClock } from '../net/time/clock.ts';
 import { Supervisor } from '../supervisor/supervisor.ts';
 import { loadAtStart } from './loading/config-loader.ts';

@@ -11,7 +11,7 @@ import type { RegexCache } from '../engine/router/tables/regex-set.ts';
 import { recordLines } from '../log/output.ts';
 import type { Logger } from '../log/logger.ts';
 import { systemClock, type Clock } from '../net/time/clock.ts';
-import { OwnListeners } from '../net/loop-guard/own-listeners.ts';
+import { OwnListeners } from '../net/own-listeners.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
 import { ApplyError } from '../supervisor/apply-error.ts';
 import { ownBuild } from '../platform/process/own-build.ts';

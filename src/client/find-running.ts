@@ -7,7 +7,7 @@ import { decodeSource } from '../config/sources/decode-source.ts';
 import { readApiTable, readConfigFile } from '../config/sources/read-tables.ts';
 import { withShownKeys } from '../config/sources/with-shown-keys.ts';
 import { UsageError, WeirError, messageOf } from '../errors.ts';
-import { isLoopbackHost } from '../ip/loopback-host.ts';
+import { isLoopbackHost } from '../ip/ip-text.ts';
 import { openRegularFile } from '../platform/regular-file.ts';
 import { ApiClient, parsePlace, readSecret, type ApiAccess, type ApiPlace } from './api-client.ts';
 import { chooseSocket } from './choose-socket.ts';

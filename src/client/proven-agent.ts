@@ -5,8 +5,7 @@ import { connect, type NetConnectOpts, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { asError, WeirError } from '../errors.ts';
-import { mayReadByGroup } from '../platform/process/group-readers.ts';
-import { isAmbiguousUser, peerOwners } from '../platform/process/peer-owners.ts';
+import { mayReadByGroup, isAmbiguousUser, peerOwners } from '../platform/process/peer-owners.ts';
 
 /** Conditions on the peer of a connection before it receives the secret of the API. */
 export interface ApiProof {

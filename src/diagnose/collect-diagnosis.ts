@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { arch, availableParallelism, cpus, release, totalmem, type } from 'node:os';
 import { FilesRead } from '../app/loading/files-read.ts';
 import { followLog } from '../app/control/follow-log.ts';
 import { requestProfile, requestStatus } from '../app/control/control-client.ts';
@@ -10,9 +12,17 @@ import { messageOf, WeirError } from '../errors.ts';
 import { textLine } from '../log/line-format.ts';
 import { printable, printableJsonLines, printableLines } from '../printable.ts';
 import { PART_NAMES, type Diagnosis, type DiagnosisPart, type PartName } from './diagnosis.ts';
-import { environmentOf, environmentText } from './environment-text.ts';
-import { shareable } from './shareable.ts';
-import { versionsText } from './versions-text.ts';
+import {
+  shownString,
+  STARS,
+  type ShownTable,
+  type ShownValue,
+} from '../config/effective/shown-value.ts';
+import { datedNode, securityOf } from '../platform/process/node-releases.ts';
+import { buildText, type Build } from '../platform/process/build.ts';
+import { ownBuild } from '../platform/process/own-build.ts';
+import { bytes } from '../text/amounts.ts';
+import { VERSION } from '../version.ts';
 
 /** Sources and options of a diagnosis. */
 export interface DiagnosisSources {
@@ -148,4 +158,121 @@ async function configText(path: string | undefined, isBuiltIn: boolean): Promise
     const lines = printableLines(renderConfigError(error)).split('\n');
     return `# ${name} is invalid:\n${lines.map((line) => `# ${line}\n`).join('')}`;
   }
+}
+
+/** Variables whose values are settings without secrets and addresses. */
+const SHOWN: ReadonlySet<string> = new Set([
+  'RUST_LOG',
+  'WEIR_LOG',
+  'WEIR_LOG_ADDRESSES',
+  'NO_COLOR',
+]);
+
+/** Variables that affect Weir. */
+const NAMED =
+  /^(?:WEIR_\w+|RUST_LOG|NODE_\w+|UV_\w+|SSL_CERT_\w+|NO_COLOR|JOURNAL_STREAM|NOTIFY_SOCKET|LISTEN_FDS)$/;
+
+/** The settings of an environment, one per line; values that may be secret are left out. */
+function environmentText(env: Readonly<Record<string, string | undefined>>, whose: string): string {
+  const lines = Object.keys(env)
+    .filter((name) => NAMED.test(name) && env[name] !== undefined)
+    .sort()
+    .map((name) => `${name}=${SHOWN.has(name) ? printable(env[name] ?? '') : '(set)'}`);
+  const found = lines.length === 0 ? ['no variable that Weir uses is set'] : lines;
+  return `# The environment of ${whose}.\n${found.join('\n')}\n`;
+}
+
+/** The environment of another process of this user. @throws the error of the system */
+async function environmentOf(pid: number): Promise<Readonly<Record<string, string>>> {
+  const text = await readFile(`/proc/${pid}/environ`, 'utf8');
+  return Object.fromEntries(
+    text.split('\0').flatMap((line) => {
+      const equals = line.indexOf('=');
+      return equals > 0 ? [[line.slice(0, equals), line.slice(equals + 1)]] : [];
+    }),
+  );
+}
+
+/**
+ * Further keys whose values give access to a server, or identify a customer of a resolver; `weir show` prints them, for
+ * its user alone.
+ */
+const HIDDEN = new Map<string, (value: string) => string>([
+  // A secret path protects the server from probes.
+  ['stream.ws.path', (path) => (path === '/' ? path : STARS)],
+  ['stream.grpc.service_name', () => STARS],
+  // The path of a resolver often names its customer.
+  ['dns.url', (url) => `${/^https?:\/\/[^/?#@]*(?=[/?#]|$)/i.exec(url)?.[0] ?? ''}/${STARS}`],
+]);
+
+/** A configuration that may be attached to a report: paths that work as passwords are starred too. */
+const shareable = (table: ShownTable): ShownTable => tableOf(table, []);
+
+function tableOf({ entries, ...table }: ShownTable, path: readonly string[]): ShownTable {
+  return {
+    ...table,
+    entries: new Map(
+      Array.from(entries, ([key, value]) => [key, valueOf(value, [...path, key])] as const),
+    ),
+  };
+}
+
+function valueOf(value: ShownValue, path: readonly string[]): ShownValue {
+  switch (value.kind) {
+    case 'table':
+      return tableOf(value, path);
+    case 'array':
+      return { ...value, items: value.items.map((item) => valueOf(item, path)) };
+    case 'scalar': {
+      const hide = HIDDEN.get(path.slice(path[0] === 'dns' ? 0 : 1).join('.'));
+      const { json, from } = value;
+      if (!hide || typeof json !== 'string' || from === 'default') return value;
+      return shownString(hide(json), from);
+    }
+    default:
+      return value satisfies never;
+  }
+}
+
+/** Versions that a running Weir reports. */
+interface RunningVersions {
+  readonly weir: string | undefined;
+  readonly build: Build | undefined;
+  /** `process.versions` of the running Weir. */
+  readonly versions: Readonly<Record<string, string>> | undefined;
+}
+
+/** Versions of the programs, and of the machine without its name. */
+async function versionsText({ weir, build, versions }: RunningVersions): Promise<string> {
+  const { node, openssl, v8, uv } = versions ?? process.versions;
+  const [processor] = cpus();
+  const lines = [
+    `weir: ${weir ?? 'none was asked'} (running), ${VERSION} (this command)`,
+    `commit: ${commitOf(build)} (running), ${commitOf(ownBuild())} (this command)`,
+    `node: ${datedNode(node)}, v8 ${v8}, libuv ${uv}${versions ? '' : ' (this command)'}`,
+    securityOf(node),
+    `openssl: ${openssl}`,
+    `libc: ${libc()}`,
+    `kernel: ${type()} ${release()}, ${arch()}`,
+    `distribution: ${await distribution()}`,
+    `processor: ${processor?.model ?? 'unknown'}, ${cpus().length} cores, ${availableParallelism()} for Weir`,
+    `memory: ${bytes(totalmem())}`,
+  ];
+  return lines.map((line) => `${printable(line)}\n`).join('');
+}
+
+const commitOf = (build: Build | undefined): string => (build ? buildText(build) : 'not known');
+
+/** Version of the C library of this process, which is that of the machine. */
+function libc(): string {
+  // By default the report resolves every address of the machine, which may take long.
+  const report = Object.assign(process.report, { excludeNetwork: true, excludeEnv: true });
+  const { header } = report.getReport() as { readonly header?: Readonly<Record<string, unknown>> };
+  const version = header?.['glibcVersionRuntime'];
+  return typeof version === 'string' ? `glibc ${version}` : 'not glibc';
+}
+
+async function distribution(): Promise<string> {
+  const text = await readFile('/etc/os-release', 'utf8').catch(() => '');
+  return /^PRETTY_NAME="?([^"\n]*)/m.exec(text)?.[1] ?? 'unknown';
 }

@@ -2,8 +2,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { createFile } from '../app/create-file.ts';
 import { codeOf, messageOf, WeirError } from '../errors.ts';
-import { readmeText } from './contents-text.ts';
-import type { Diagnosis } from './diagnosis.ts';
+import { readmeText, type Diagnosis } from './diagnosis.ts';
 import { tarArchive } from './tar.ts';
 
 /** Readable by its owner only. */

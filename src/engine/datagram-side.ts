@@ -1,5 +1,5 @@
 import type { Packet, ReplyPath } from '../net/links/link.ts';
-import type { OwnListeners } from '../net/loop-guard/own-listeners.ts';
+import type { OwnListeners } from '../net/own-listeners.ts';
 import type { DatagramServer, InboundHandler } from '../protocols/contract.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 import { LiveSessions } from './live-sessions.ts';

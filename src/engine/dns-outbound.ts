@@ -6,7 +6,7 @@ import { LinkClosedError } from '../net/errors.ts';
 import { IdleTimer } from '../net/time/idle-timer.ts';
 import type { ByteLink, Packet, PacketLink } from '../net/links/link.ts';
 import { linkPair } from '../net/links/memory-link.ts';
-import { QueuedPackets } from '../net/packets/queued-packets.ts';
+import { QueuedPackets } from '../net/packets/packet-queue.ts';
 import { UDP_DNS_IDLE_MS } from '../net/time/time-limits.ts';
 import type { DialOptions, Outbound } from '../protocols/contract.ts';
 

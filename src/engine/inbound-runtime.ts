@@ -2,7 +2,7 @@ import { messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
 import { endInTurns } from '../net/links/ended-flows.ts';
 import type { Carrier, Packet, ReplyPath } from '../net/links/link.ts';
-import type { OwnListeners } from '../net/loop-guard/own-listeners.ts';
+import type { OwnListeners } from '../net/own-listeners.ts';
 import type { InboundHandler } from '../protocols/contract.ts';
 import type { InboundMemory } from '../protocols/inbounds/inbound-memory.ts';
 import { accountsOf, NO_ACCOUNTS } from '../protocols/users/standing.ts';

@@ -1,6 +1,6 @@
 import { unmapIPv4, type Endpoint } from '../net/addresses/address.ts';
 import { endInTurns } from '../net/links/ended-flows.ts';
-import type { OwnListeners } from '../net/loop-guard/own-listeners.ts';
+import type { OwnListeners } from '../net/own-listeners.ts';
 import type { OpenSession, SessionBook, SessionClient } from '../protocols/contract.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 

@@ -11,7 +11,7 @@ import { silentLogger } from '../log/output.ts';
 import type { Endpoint } from '../net/addresses/address.ts';
 import { DialTimer } from '../net/dial-steps.ts';
 import type { ByteLink } from '../net/links/link.ts';
-import { OwnListeners } from '../net/loop-guard/own-listeners.ts';
+import { OwnListeners } from '../net/own-listeners.ts';
 import { systemSockets } from '../net/sockets/system-sockets.ts';
 import { systemClock } from '../net/time/clock.ts';
 import { loadProtocols } from '../protocols/registry.ts';

@@ -134,3 +134,10 @@ export function splitZone(host: string): { readonly address: string; readonly zo
     ? { address: host, zone: '' }
     : { address: host.slice(0, percent), zone: host.slice(percent + 1) };
 }
+
+/** Whether an address or a name, bare or as in a URL, refers to this host. */
+export function isLoopbackHost(host: string): boolean {
+  const name = host.toLowerCase();
+  if (name === 'localhost' || name === '[::1]' || name === '::1') return true;
+  return name.startsWith('127.') && ipVersion(name) === 4;
+}

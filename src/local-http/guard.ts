@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isOwnSite } from '../http/fields/fetch-site.ts';
 import { LocalHttpError } from './local-http-error.ts';
-import { isLoopbackHost } from '../ip/loopback-host.ts';
+import { isLoopbackHost } from '../ip/ip-text.ts';
 
 /** The place that a bound server accepts requests for. */
 export interface GuardedPlace {

@@ -3,7 +3,7 @@ import { resolve as resolvePath } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { UsageError, WeirError, messageOf } from '../errors.ts';
 import { ipVersion } from '../ip/ip-version.ts';
-import { isLoopbackHost } from '../ip/loopback-host.ts';
+import { isLoopbackHost } from '../ip/ip-text.ts';
 import { openRegularFile } from '../platform/regular-file.ts';
 
 /** The place where a local server listens. */

@@ -1,6 +1,6 @@
 import { mayRespondFor, type Endpoint } from '../net/addresses/address.ts';
 import type { Packet, PacketLink } from '../net/links/link.ts';
-import { QueuedPackets } from '../net/packets/queued-packets.ts';
+import { QueuedPackets } from '../net/packets/packet-queue.ts';
 import { encodeEnd, encodePacketHeader } from './frame.ts';
 import type { Outlet } from './outlet.ts';
 

@@ -10,7 +10,7 @@ import type {
   ReplyPath,
   WireCounter,
 } from '../net/links/link.ts';
-import type { DialOrigin, OwnListeners } from '../net/loop-guard/own-listeners.ts';
+import type { DialOrigin, OwnListeners } from '../net/own-listeners.ts';
 import type { DatagramUse } from '../net/sockets/sockets.ts';
 import type { FamilyPolicy, Resolver } from '../net/addresses/resolver.ts';
 import type { PacketTaps } from '../ip/tapped-device.ts';

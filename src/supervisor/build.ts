@@ -11,7 +11,7 @@ import type { Logger } from '../log/logger.ts';
 import type { Endpoint } from '../net/addresses/address.ts';
 import type { Clock } from '../net/time/clock.ts';
 import type { Carrier } from '../net/links/link.ts';
-import { lineageGroup, type OwnListeners } from '../net/loop-guard/own-listeners.ts';
+import { lineageGroup, type OwnListeners } from '../net/own-listeners.ts';
 import type { Resolver } from '../net/addresses/resolver.ts';
 import type { Steps, Turns } from '../net/time/turns.ts';
 import type { Dispatcher, Outbound } from '../protocols/contract.ts';

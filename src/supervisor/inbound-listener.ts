@@ -1,4 +1,4 @@
-import type { OwnEndpoint } from '../net/loop-guard/own-listeners.ts';
+import type { OwnEndpoint } from '../net/own-listeners.ts';
 import type { ListenSpec, SocketListenSpec } from '../spec.ts';
 
 /** The kind of socket or device that an inbound listens on. A unix socket counts as TCP. */

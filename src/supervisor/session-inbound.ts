@@ -1,6 +1,6 @@
 import { LinkClosedError } from '../net/errors.ts';
 import type { LiveSessions } from '../engine/live-sessions.ts';
-import type { OwnEndpoint } from '../net/loop-guard/own-listeners.ts';
+import type { OwnEndpoint } from '../net/own-listeners.ts';
 import type { SessionListener, SessionServer } from '../protocols/contract.ts';
 import type { InboundSpec, ListenSpec, SocketListenSpec } from '../spec.ts';
 import type { InboundListener, ListenMeans } from './inbound-listener.ts';

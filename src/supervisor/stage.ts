@@ -10,7 +10,7 @@ import type { RouterTables } from '../engine/router/tables/router-tables.ts';
 import type { PacketTaps } from '../ip/tapped-device.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Clock } from '../net/time/clock.ts';
-import type { OwnListeners } from '../net/loop-guard/own-listeners.ts';
+import type { OwnListeners } from '../net/own-listeners.ts';
 import type { Resolver } from '../net/addresses/resolver.ts';
 import type { AcceptedConnection } from '../net/sockets/sockets.ts';
 import type { Turns } from '../net/time/turns.ts';

@@ -11,7 +11,7 @@ import type { PacketTaps } from '../ip/tapped-device.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Clock } from '../net/time/clock.ts';
 import { LinkClosedError } from '../net/errors.ts';
-import type { OwnListeners } from '../net/loop-guard/own-listeners.ts';
+import type { OwnListeners } from '../net/own-listeners.ts';
 import { systemSockets } from '../net/sockets/system-sockets.ts';
 import { Turns } from '../net/time/turns.ts';
 import type { OwnedResolver } from '../dns/cached-resolver.ts';

@@ -1,6 +1,6 @@
 import type { Packet, ReplyPath } from '../net/links/link.ts';
 import type { AcceptedConnection } from '../net/sockets/sockets.ts';
-import type { OwnEndpoint } from '../net/loop-guard/own-listeners.ts';
+import type { OwnEndpoint } from '../net/own-listeners.ts';
 import type { SocketListenSpec } from '../spec.ts';
 import { isInUse } from '../transports/listeners/bind-error.ts';
 import { listenTcp, type Listener } from '../transports/listeners/tcp-listener.ts';

@@ -1,5 +1,5 @@
 import { printable } from '../printable.ts';
-import { columnsOf, segmentsOf } from '../text/text-width.ts';
+import { columnsOf, segmentsOf } from '../text/text-table.ts';
 
 /** The style of a part of a line. No meaning is expressed by style alone. */
 export type Style = 'plain' | 'bold' | 'dim' | 'good' | 'warn' | 'bad' | 'selected';

@@ -1,5 +1,5 @@
 import type { WireCounter } from '../net/links/link.ts';
-import type { Lineage } from '../net/loop-guard/own-listeners.ts';
+import type { Lineage } from '../net/own-listeners.ts';
 
 /** One accepted carrier while it is open. */
 export interface Session {

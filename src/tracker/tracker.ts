@@ -1,7 +1,7 @@
 import type { Clock } from '../net/time/clock.ts';
 import type { WireCounter } from '../net/links/link.ts';
 import { endInTurns } from '../net/links/ended-flows.ts';
-import type { Lineage } from '../net/loop-guard/own-listeners.ts';
+import type { Lineage } from '../net/own-listeners.ts';
 import { CounterSlab, type ByteCounter } from './counter-slab.ts';
 import { FlowEvents } from './flow-events.ts';
 import { FlowOutcomes } from './flow-outcomes.ts';

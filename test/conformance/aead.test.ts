@@ -1,6 +1,6 @@
 import { baselineAead } from '../../src/crypto/aead/baseline-aead.ts';
-import { checkedAead } from '../../src/crypto/aead/checked-aead.ts';
-import { openOpensslAead } from '../../src/crypto/aead/openssl-aead.ts';
+import { checkedAead } from '../../src/crypto/aead/checked.ts';
+import { openOpensslAead } from '../../src/crypto/aead/aead.ts';
 import { aeadConformance } from './aead.ts';
 
 aeadConformance('node:crypto', baselineAead);

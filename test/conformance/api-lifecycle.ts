@@ -11,7 +11,7 @@ import { parseAddress } from '../support/data/address.ts';
 import { eventually } from '../support/wait.ts';
 import { ApiClient } from './api-client.ts';
 import { FakeApp } from './api-fake.ts';
-import { OwnListeners } from '../../src/net/loop-guard/own-listeners.ts';
+import { OwnListeners } from '../../src/net/own-listeners.ts';
 import { apiOptions, freeListen, logLines, type Carrier } from './api-harness.ts';
 
 /** An API that is started and stopped as a process would. */

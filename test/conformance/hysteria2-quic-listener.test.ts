@@ -1,7 +1,7 @@
 import { silentLogger } from '../../src/log/output.ts';
 import { systemClock } from '../../src/net/time/clock.ts';
 import { KeptObjects } from '../../src/collections/kept-objects.ts';
-import { OwnListeners } from '../../src/net/loop-guard/own-listeners.ts';
+import { OwnListeners } from '../../src/net/own-listeners.ts';
 import { atOnce } from '../../src/net/time/turns.ts';
 import type { SessionServer } from '../../src/protocols/contract.ts';
 import { Authenticator } from '../../src/protocols/hysteria2/authentication.ts';

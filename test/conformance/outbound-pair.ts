@@ -8,7 +8,7 @@ import type { Endpoint } from '../../src/net/addresses/address.ts';
 import { DialError, type DialErrorCode } from '../../src/net/errors.ts';
 import type { ByteLink, PacketLink } from '../../src/net/links/link.ts';
 import { linkPair } from '../../src/net/links/memory-link.ts';
-import { OwnListeners } from '../../src/net/loop-guard/own-listeners.ts';
+import { OwnListeners } from '../../src/net/own-listeners.ts';
 import { FIRST_PAYLOAD_MS } from '../../src/net/time/time-limits.ts';
 import type { Outbound, OutboundContext } from '../../src/protocols/contract.ts';
 import { chunksOf, cuts, nearly } from '../support/data/chunks.ts';

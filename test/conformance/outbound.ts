@@ -10,7 +10,7 @@ import { abortedDial, DeadlineError, DialError, type DialErrorCode } from '../..
 import type { ByteLink, PacketLink } from '../../src/net/links/link.ts';
 import { ServerReach } from '../../src/net/dial-steps.ts';
 import { KeptObjects } from '../../src/collections/kept-objects.ts';
-import { OwnListeners } from '../../src/net/loop-guard/own-listeners.ts';
+import { OwnListeners } from '../../src/net/own-listeners.ts';
 import type { Resolver } from '../../src/net/addresses/resolver.ts';
 import type { Outbound } from '../../src/protocols/contract.ts';
 import type { OutboundSpec } from '../../src/spec.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { LiveSessions } from '../../src/engine/live-sessions.ts';
 import { systemClock } from '../../src/net/time/clock.ts';
-import { OwnListeners } from '../../src/net/loop-guard/own-listeners.ts';
+import { OwnListeners } from '../../src/net/own-listeners.ts';
 import type { SessionListener, SessionServer } from '../../src/protocols/contract.ts';
 import type { ListenSpec } from '../../src/spec.ts';
 import { Tracker } from '../../src/tracker/tracker.ts';

@@ -298,18 +298,18 @@ const PATTERNS: readonly Row[] = [
     worst: [run('', '.'), run('', '.1'), run('', '1'), run('.0x', 'a'), run('', '.0x0')],
   },
   {
-    file: 'dns/system/name-switch.ts',
+    file: 'dns/system/host-config.ts',
     pattern: /\[[^\][]*\]|[^\s[\]]+/g,
     worst: [run('', '['), run('[', 'a'), run('', 'a'), run('', '[]'), run('', 'a[')],
   },
   {
-    file: 'diagnose/environment-text.ts',
+    file: 'diagnose/collect-diagnosis.ts',
     pattern:
       /^(?:WEIR_\w+|RUST_LOG|NODE_\w+|UV_\w+|SSL_CERT_\w+|NO_COLOR|JOURNAL_STREAM|NOTIFY_SOCKET|LISTEN_FDS)$/,
     worst: [run('WEIR_', 'a'), run('SSL_CERT_', 'A'), run('', 'UV_')],
   },
   {
-    file: 'diagnose/versions-text.ts',
+    file: 'diagnose/collect-diagnosis.ts',
     pattern: /^PRETTY_NAME="?([^"\n]*)/m,
     worst: [run('', 'PRETTY_NAME'), run('PRETTY_NAME=', 'a'), run('', '\n')],
   },

@@ -24,7 +24,7 @@ const ALLOWED: Readonly<Record<string, Readonly<Record<string, readonly string[]
     'platform/process/end-process.ts': ['isHeld'],
     'platform/process/process-memory.ts': ['lastResident'],
     'platform/quic-tls/quic-tls-probe.ts': ['known'],
-    'platform/service/passed-sockets.ts': ['adopted'],
+    'platform/passed-sockets.ts': ['adopted'],
     'platform/sockets/reset-node-socket.ts': ['bound'],
     'platform/tls/stream-tls-library.ts': ['known'],
     'platform/xor.ts': ['loaded'],
@@ -49,7 +49,7 @@ const ALLOWED: Readonly<Record<string, Readonly<Record<string, readonly string[]
     'crypto/hash/shake128.ts': ['chosen'],
     'protocols/vmess/header/header-seal.ts': ['headerSealer', 'headerOpener'],
     'protocols/vmess/kdf.ts': ['shared'],
-    'text/text-width.ts': ['SEGMENTER'],
+    'text/text-table.ts': ['SEGMENTER'],
   },
   'compiled once in a process, since what is compiled is never freed (`checkRegex`)': {
     'subscribe/balancers/follow-balancers.ts': ['expressions'],
@@ -85,7 +85,7 @@ const ALLOWED: Readonly<Record<string, Readonly<Record<string, readonly string[]
     'protocols/shadowsocks/edition-2022/identity.ts': ['identityKeys'],
     'protocols/shadowsocks/keys.ts': ['sessionKeys'],
     'quic/recovery/sent-packets.ts': ['NO_FACTS'],
-    'text/text-width.ts': ['SEGMENTER'],
+    'text/text-table.ts': ['SEGMENTER'],
   },
 };
 

@@ -9,7 +9,7 @@ import { recordLines } from '../../log/output.ts';
 import type { Logger } from '../../log/logger.ts';
 import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
 import { systemSockets } from '../../net/sockets/system-sockets.ts';
-import { claimPassed, type Claim } from '../../platform/service/passed-sockets.ts';
+import { claimPassed, type Claim } from '../../platform/passed-sockets.ts';
 import type { SocketListenSpec } from '../../spec.ts';
 import { bindReason } from '../../transports/listeners/bind-error.ts';
 import { bindUnixSocket } from '../../transports/listeners/unix-socket.ts';

@@ -6,7 +6,7 @@ import { formatEndpoint } from '../../net/addresses/address.ts';
 import { normalizeHost } from '../../net/addresses/host-name.ts';
 import { DialTimer, type DialTimes } from '../../net/dial-steps.ts';
 import { DeadlineError } from '../../net/errors.ts';
-import type { DialOrigin } from '../../net/loop-guard/own-listeners.ts';
+import type { DialOrigin } from '../../net/own-listeners.ts';
 import { relay } from '../../net/links/relay.ts';
 import { SocketLink } from '../../net/sockets/node/socket-link.ts';
 import type { Clock } from '../../net/time/clock.ts';

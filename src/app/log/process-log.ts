@@ -1,7 +1,7 @@
 import { DEFAULT_LEVEL } from '../../config/tables/log.ts';
 import { messageOf } from '../../errors.ts';
 import { BoundedSink, type LostNotice } from '../../log/bounded-sink.ts';
-import { chooseFormat, isJournal } from '../../log/choose-format.ts';
+import { chooseFormat, isJournal } from '../../log/line-format.ts';
 import { chooseFilter, filterText, parseFilter, passes } from '../../log/filter.ts';
 import type { Logger } from '../../log/logger.ts';
 import { createLogger, FilterSwitch } from '../../log/output.ts';

@@ -3,7 +3,7 @@ import { isatty } from 'node:tty';
 import { codeOf } from '../../errors.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import type { LineDevice } from '../../log/bounded-sink.ts';
-import type { FileNumbers } from '../../log/choose-format.ts';
+import type { FileNumbers } from '../../log/line-format.ts';
 
 const STDERR = 2;
 

@@ -4,7 +4,7 @@ import {
   adoptPassedSockets,
   PassedSockets,
   type PassedDescriptor,
-} from '../../platform/service/passed-sockets.ts';
+} from '../../platform/passed-sockets.ts';
 import { openSystemCalls, type SystemCalls } from '../../platform/sockets/bindings.ts';
 
 /** The sockets that a service manager has passed to the process. */

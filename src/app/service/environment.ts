@@ -1,4 +1,4 @@
-import type { PassedDescriptor } from '../../platform/service/passed-sockets.ts';
+import type { PassedDescriptor } from '../../platform/passed-sockets.ts';
 
 /**
  * The parameters that a service manager passes to a process: sd_notify(3), sd_watchdog_enabled(3), sd_listen_fds(3).

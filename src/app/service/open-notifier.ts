@@ -1,7 +1,7 @@
 import { messageOf } from '../../errors.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { Clock } from '../../net/time/clock.ts';
-import { UnixDatagrams } from '../../platform/service/unix-datagrams.ts';
+import { UnixDatagrams } from '../../platform/unix-datagrams.ts';
 import { openSystemCalls, type SystemCalls } from '../../platform/sockets/bindings.ts';
 import { ServiceNotifier, type NotifierOptions } from './notifier.ts';
 import type { ServiceEnvironment } from './environment.ts';

@@ -1,6 +1,6 @@
 import type { InboundStatus } from '../../app/control/running-status.ts';
 import { ipVersion } from '../../net/addresses/address.ts';
-import { isLoopbackHost } from '../../ip/loopback-host.ts';
+import { isLoopbackHost } from '../../ip/ip-text.ts';
 import type { ClashFacts } from './facts.ts';
 
 /** The only mode of Weir, as mihomo calls it. */

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { findRunning } from '../../client/find-running.ts';
 import { collectDiagnosis } from '../../diagnose/collect-diagnosis.ts';
-import { contentsText } from '../../diagnose/contents-text.ts';
+import { contentsText } from '../../diagnose/diagnosis.ts';
 import { archiveName, archiveOf, writeArchive } from '../../diagnose/write-archive.ts';
 import { UsageError, WeirError } from '../../errors.ts';
 import { loadConfigFile } from '../../app/loading/inline-runner.ts';

@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import { selfSigned } from '../../crypto/certificate/self-signed.ts';
+import { selfSigned } from '../../crypto/self-signed.ts';
 import { SystemRandomSource, type RandomSource } from '../../crypto/random-source.ts';
 import { printable, printableJson, quoted } from '../../printable.ts';
 import { findMethod, METHODS, type MethodName } from '../../protocols/shadowsocks/methods.ts';

@@ -285,17 +285,15 @@ function keyOf(address: Uint8Array, prefix: number): string {
   return `${formatIP(network)}/${prefix}`;
 }
 
-const PORTS = 65_536;
-
 /** Ports, each with the first rule that matches it. */
 class TakenPorts {
   readonly #rules = new Map<number, number>();
-  /** Union-find with path compression: for each port the next one that may be free. */
-  readonly #next = new Int32Array(PORTS + 1).map((_, port) => port);
+  /** Union-find with path compression: for each taken port the next one that may be free. */
+  readonly #next = new Map<number, number>();
 
   take({ low, high }: PortRangeSpec, rule: number): void {
     for (let port = this.#free(low); port <= high; port = this.#free(port)) {
-      this.#next[port] = port + 1;
+      this.#next.set(port, port + 1);
       this.#rules.set(port, rule);
     }
   }

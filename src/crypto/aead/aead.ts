@@ -1,9 +1,16 @@
-import { agrees } from './aead-self-test.ts';
-import type { AeadBackend, AeadName, Opener, Sealer } from './aead-contract.ts';
+import { agrees } from './self-test.ts';
+import {
+  type AeadBackend,
+  type AeadName,
+  type Opener,
+  type Sealer,
+  checkKey,
+} from './aead-contract.ts';
 import { baselineAead } from './baseline-aead.ts';
-import { checkedAead } from './checked-aead.ts';
+import { checkedAead } from './checked.ts';
 import { chooseBackend } from '../choose-backend.ts';
-import { openOpensslAead } from './openssl-aead.ts';
+import { Evp, EvpOpener, EvpSealer } from '../../platform/openssl/evp.ts';
+import { extendedOpener, extendedSealer } from './extended-nonce.ts';
 
 export {
   AEAD_SHAPES,
@@ -33,3 +40,28 @@ export const createSealer = (name: AeadName, key: Uint8Array): Sealer => aead().
 
 /** Creates a cipher that opens messages sealed under `key`. @throws {RangeError} for a key of the wrong length. */
 export const createOpener = (name: AeadName, key: Uint8Array): Opener => aead().opener(name, key);
+
+/**
+ * Opens the AEADs of OpenSSL, which reuse one context for all messages of a cipher.
+ *
+ * @throws {NativeError} on machines where OpenSSL cannot be called.
+ */
+export function openOpensslAead(): AeadBackend {
+  const evp = new Evp();
+  const backend: AeadBackend = {
+    name: 'openssl',
+    sealer(name, key) {
+      checkKey(name, key);
+      return name === 'xchacha20-poly1305'
+        ? extendedSealer(backend, key)
+        : new EvpSealer(evp, name, key);
+    },
+    opener(name, key) {
+      checkKey(name, key);
+      return name === 'xchacha20-poly1305'
+        ? extendedOpener(backend, key)
+        : new EvpOpener(evp, name, key);
+    },
+  };
+  return backend;
+}

@@ -1,5 +1,5 @@
 import { blake2b } from '@noble/hashes/blake2.js';
-import { EvpBlake2b } from '../../platform/openssl/evp-blake2b.ts';
+import { EvpBlake2b } from '../../platform/openssl/evp-digests.ts';
 import { chooseBackend } from '../choose-backend.ts';
 
 const DIGEST_LENGTH = 32;

@@ -9,7 +9,7 @@ import { DNS_MESSAGE, type DohConnection, type DohReply, type DohTarget } from '
 import { UnansweredError } from './exchange.ts';
 import { Http1Link, type Http1LinkHandler } from './http1-link.ts';
 import { SilenceWatch } from './silence-watch.ts';
-import { WaitingLine } from './waiting-line.ts';
+import { Semaphore } from './semaphore.ts';
 
 /** Concurrent questions, each on a connection of its own; further ones wait for a free connection. */
 const MAX_LINKS = 6;
@@ -36,7 +36,7 @@ export class DohOverHttp1 implements DohConnection, Http1LinkHandler {
   readonly #liveness: SilenceWatch;
   readonly #links = new Set<Http1Link>();
   readonly #free: Http1Link[] = [];
-  readonly #line = new WaitingLine();
+  readonly #slots = new Semaphore();
   readonly #closing = new AbortController();
   /** Number of connections that are being opened. */
   #opening = 0;
@@ -76,7 +76,7 @@ export class DohOverHttp1 implements DohConnection, Http1LinkHandler {
       }
     } finally {
       this.#liveness.settled();
-      this.#line.next();
+      this.#slots.next();
     }
   }
 
@@ -86,7 +86,7 @@ export class DohOverHttp1 implements DohConnection, Http1LinkHandler {
     this.#lost = new UnansweredError(cause);
     this.#liveness.stop();
     this.#closing.abort(this.#lost);
-    this.#line.fail(this.#lost);
+    this.#slots.fail(this.#lost);
     for (const link of this.#links) link.destroy(cause);
     this.#options.onEnd();
   }
@@ -101,10 +101,10 @@ export class DohOverHttp1 implements DohConnection, Http1LinkHandler {
     if (at >= 0) this.#free.splice(at, 1);
     const others = this.#links.size + this.#opening;
     if (lost && others === 0) this.end(lost.cause);
-    else if (others + this.#line.length === 0) this.end();
+    else if (others + this.#slots.length === 0) this.end();
     else {
       if (lost && !link.hasAnswered) this.#limit = Math.max(1, Math.min(this.#limit, others));
-      this.#line.next();
+      this.#slots.next();
     }
   }
 
@@ -114,15 +114,15 @@ export class DohOverHttp1 implements DohConnection, Http1LinkHandler {
       if (this.#lost) throw this.#lost;
       const link = this.#free.pop();
       if (link) return link;
-      const isExpected = this.#opening > this.#line.length;
+      const isExpected = this.#opening > this.#slots.length;
       if (!isExpected && this.#links.size + this.#opening < this.#limit) void this.#open();
-      await this.#line.wait(signal);
+      await this.#slots.wait(signal);
     }
   }
 
   #release(link: Http1Link): void {
     if (!this.#links.has(link)) return;
-    if (this.#free.length >= MAX_FREE && this.#line.length === 0) link.destroy();
+    if (this.#free.length >= MAX_FREE && this.#slots.length === 0) link.destroy();
     else this.#free.push(link);
   }
 
@@ -148,7 +148,7 @@ export class DohOverHttp1 implements DohConnection, Http1LinkHandler {
     const made = new Http1Link(link, this);
     this.#links.add(made);
     this.#free.push(made);
-    this.#line.next();
+    this.#slots.next();
   }
 
   #request(message: Buffer): Buffer {

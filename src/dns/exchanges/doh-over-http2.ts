@@ -19,7 +19,7 @@ import {
 } from './doh-response.ts';
 import { UnansweredError } from './exchange.ts';
 import { SilenceWatch } from './silence-watch.ts';
-import { WaitingLine } from './waiting-line.ts';
+import { Semaphore } from './semaphore.ts';
 
 /** The window of a stream is the initial one of RFC 9113 §6.9.2: as large as the longest message. */
 const OPTIONS: ConnectionOptions = {
@@ -35,7 +35,7 @@ export class DohOverHttp2 implements DohConnection {
   readonly #liveness: SilenceWatch;
   readonly #onEnd: () => void;
   /** Questions beyond the streams that the server allows. */
-  readonly #line = new WaitingLine();
+  readonly #slots = new Semaphore();
   #answered = 0;
   /** Limit of concurrent streams: below the server's SETTINGS after it has refused one. */
   #limit = Number.POSITIVE_INFINITY;
@@ -50,7 +50,7 @@ export class DohOverHttp2 implements DohConnection {
     this.#onEnd = onEnd;
     this.#liveness = new SilenceWatch(clock, (cause) => this.end(cause));
     this.#driver = new Http2Driver(link, clock, OPTIONS, {
-      onPeerSettings: () => this.#line.next(),
+      onPeerSettings: () => this.#slots.next(),
       onGoAway: () => {
         this.#retire();
         // The driver closes with the last question.
@@ -85,7 +85,7 @@ export class DohOverHttp2 implements DohConnection {
       }
     } finally {
       this.#liveness.settled();
-      this.#line.next();
+      this.#slots.next();
     }
   }
 
@@ -127,7 +127,7 @@ export class DohOverHttp2 implements DohConnection {
     if (this.#isRetired) return;
     this.#isRetired = true;
     this.#liveness.stop();
-    this.#line.fail(new UnansweredError());
+    this.#slots.fail(new UnansweredError());
     this.#onEnd();
   }
 
@@ -138,10 +138,10 @@ export class DohOverHttp2 implements DohConnection {
       const { connection } = this.#driver;
       const stream = connection.streamCount < this.#limit ? connection.request(request) : undefined;
       if (stream) {
-        this.#line.next();
+        this.#slots.next();
         return stream;
       }
-      await this.#line.wait(signal);
+      await this.#slots.wait(signal);
     }
   }
 

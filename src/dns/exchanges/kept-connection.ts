@@ -5,7 +5,7 @@ import { abortedDial } from '../../net/errors.ts';
 import type { WireCounter } from '../../net/links/link.ts';
 import { RepeatedDial } from '../../net/sockets/repeated-dial.ts';
 import { unlessAborted } from '../../net/time/unless-aborted.ts';
-import { WaitingLine } from './waiting-line.ts';
+import { Semaphore } from './semaphore.ts';
 
 /** Milliseconds that a question waits for the connection and the TLS handshake together. */
 const CONNECT_MS = 5000;
@@ -60,7 +60,7 @@ export class KeptConnection<C extends KeepableConnection> {
   /** Limit of concurrent questions on a connection; grows with the number that one connection answers. */
   #window = Number.POSITIVE_INFINITY;
   /** Questions beyond the window. */
-  readonly #line = new WaitingLine();
+  readonly #slots = new Semaphore();
 
   constructor(clock: Clock, open: OpenConnection<C>) {
     this.#clock = clock;
@@ -77,7 +77,7 @@ export class KeptConnection<C extends KeepableConnection> {
     for (;;) {
       const kept = this.#join();
       if (!kept) {
-        await this.#line.wait(signal);
+        await this.#slots.wait(signal);
         continue;
       }
       try {
@@ -101,7 +101,7 @@ export class KeptConnection<C extends KeepableConnection> {
         }
       } finally {
         kept.asking--;
-        this.#line.next();
+        this.#slots.next();
       }
     }
   }
@@ -123,7 +123,7 @@ export class KeptConnection<C extends KeepableConnection> {
     kept.dial.join();
     kept.asking++;
     if (kept.asking > 1) kept.isShared = true;
-    this.#line.next();
+    this.#slots.next();
     return kept;
   }
 

@@ -1,11 +1,13 @@
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { codeOf } from '../../errors.ts';
 import type { Clock } from '../../net/time/clock.ts';
-import { readHosts, type HostsTable } from './hosts-file.ts';
-import { hostSources } from './name-switch.ts';
 import { parseResolvConf, type ResolvConf } from './resolv-conf.ts';
+import { ipVersion } from '../../net/addresses/address.ts';
+import { normalizeHost, normalizeDomain } from '../../net/addresses/host-name.ts';
 
 /** The files that configure how the host resolves names. */
 export interface HostPaths {
@@ -145,3 +147,86 @@ const surroundings = () => ({
   resOptions: process.env['RES_OPTIONS'],
   hostname: hostname(),
 });
+
+/** Addresses by canonical name, of both families. */
+type HostsTable = ReadonlyMap<string, readonly string[]>;
+
+/** Addresses of one name that are kept. */
+const MAX_ADDRESSES = 32;
+const BLANKS = /[ \t]+/;
+
+/**
+ * Reads hosts(5). A name on several lines has the addresses of all of them; lines that do not start
+ * with an address are skipped. Long files are read in pieces, so that other work continues.
+ *
+ * @throws {Error} when the stream fails.
+ */
+export async function readHosts(file: Readable): Promise<HostsTable> {
+  const table = new Map<string, string[]>();
+  // readline ends its lines without an error when the stream fails.
+  let failure: Error | undefined;
+  file.on('error', (error) => (failure = error));
+  for await (const line of createInterface({ input: file, crlfDelay: Infinity })) {
+    const comment = line.indexOf('#');
+    const text = comment < 0 ? line : line.slice(0, comment);
+    const [written = '', ...names] = text.trim().split(BLANKS);
+    if (ipVersion(written) === 0) continue;
+    const address = normalizeHost(written);
+    if (address === undefined) continue;
+    for (const each of names) {
+      const name = normalizeDomain(each);
+      if (name === undefined) continue;
+      const known = table.get(name);
+      if (!known) table.set(name, [address]);
+      else if (known.length < MAX_ADDRESSES && !known.includes(address)) known.push(address);
+    }
+  }
+  if (failure) throw failure;
+  return table;
+}
+
+/** A source, or an action after it, in brackets (nsswitch.conf(5)). */
+const WORD = /\[[^\][]*\]|[^\s[\]]+/g;
+
+/** Sources other than `files` and `dns` that only have names of their own kind. */
+const NARROW: ReadonlySet<string> = new Set([
+  'myhostname',
+  'mymachines',
+  'resolve',
+  'mdns',
+  'mdns4',
+  'mdns6',
+  'mdns_minimal',
+  'mdns4_minimal',
+  'mdns6_minimal',
+]);
+
+/** Actions that change nothing for names in `files` and `dns`. */
+const USUAL_ACTION = /^\[(?:NOTFOUND|!UNAVAIL)=return\]$/i;
+const BEFORE_ACTION = /^(?:resolve|mdns[46]?_minimal)$/;
+
+/** The sources of the C library when the file or the line is missing. */
+const DEFAULT: ReadonlySet<string> = new Set(['files', 'dns']);
+
+/**
+ * Returns the sources of host names in nsswitch.conf(5) when the line is a usual one: the hosts file first, then DNS,
+ * with other sources only for names of their own kinds. `undefined` when the line is left to the C library.
+ */
+export function hostSources(text: string | undefined): ReadonlySet<string> | undefined {
+  const line = text?.split('\n').find((each) => /^[ \t]*hosts:/.test(each));
+  if (line === undefined) return DEFAULT;
+  const words = line.slice(line.indexOf(':') + 1).replace(/#.*/s, '');
+  const sources = new Set<string>();
+  let last = '';
+  for (const word of words.match(WORD) ?? []) {
+    if (word.startsWith('[')) {
+      if (!USUAL_ACTION.test(word) || !BEFORE_ACTION.test(last)) return undefined;
+      continue;
+    }
+    if (word !== 'files' && word !== 'dns' && !NARROW.has(word)) return undefined;
+    if (word === 'dns' && !sources.has('files')) return undefined;
+    sources.add(word);
+    last = word;
+  }
+  return sources.has('dns') ? sources : undefined;
+}

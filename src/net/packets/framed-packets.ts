@@ -2,7 +2,7 @@ import { asError } from '../../errors.ts';
 import { UnsentDatagrams } from '../bounds/datagram-cost.ts';
 import { UnitCost, UnitShare } from '../bounds/unit-share.ts';
 import type { ByteLink, Packet, PacketLink } from '../links/link.ts';
-import { QueuedPackets } from './queued-packets.ts';
+import { QueuedPackets } from './packet-queue.ts';
 
 /** The encoding of datagrams in a stream of bytes. One instance belongs to one link. */
 export interface PacketFraming {

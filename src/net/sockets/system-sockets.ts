@@ -1,6 +1,5 @@
 import { systemClock } from '../time/clock.ts';
-import { kernelSockets } from './kernel/kernel-sockets.ts';
-import { openKernelIo } from './kernel/open-kernel-io.ts';
+import { kernelSockets, openKernelIo } from './kernel/kernel-sockets.ts';
 import { LinkWatchdog, type LostEvent } from './kernel/watchdog.ts';
 import { nodeSockets } from './node/node-sockets.ts';
 import type { Sockets } from './sockets.ts';

@@ -2,8 +2,7 @@ import { shownEndpoint, shownHost, shownSource } from '../../net/addresses/shown
 import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
 import { abortedDial, type DialError } from '../../net/errors.ts';
 import type { ByteLink, PacketLink } from '../../net/links/link.ts';
-import type { DialOrigin } from '../../net/loop-guard/own-listeners.ts';
-import { OwnPeers } from '../../net/loop-guard/own-peers.ts';
+import { type DialOrigin, OwnPeers } from '../../net/own-listeners.ts';
 import { dialTcp } from '../../transports/dial-tcp.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { LogLimiter } from '../../net/time/log-limiter.ts';

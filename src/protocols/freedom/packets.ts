@@ -4,7 +4,7 @@ import { toDialError, type DialError } from '../../net/errors.ts';
 import type { PacketLink } from '../../net/links/link.ts';
 import type { FamilyPolicy, Resolver } from '../../net/addresses/resolver.ts';
 import { systemSockets } from '../../net/sockets/system-sockets.ts';
-import type { OwnPeers } from '../../net/loop-guard/own-peers.ts';
+import type { OwnPeers } from '../../net/own-listeners.ts';
 import type { UdpSocket } from '../../net/sockets/sockets.ts';
 import { ResolvedPackets } from '../outbounds/resolved-packets.ts';
 

@@ -6,7 +6,7 @@ import type { DialObserver } from '../../net/dial-steps.ts';
 import { abortedDial, DeadlineError, DialError, toDialError } from '../../net/errors.ts';
 import { connectAny } from '../../net/sockets/happy-eyeballs.ts';
 import type { ByteLink, PacketLink, WireCounter } from '../../net/links/link.ts';
-import { lineageGroup, type DialOrigin } from '../../net/loop-guard/own-listeners.ts';
+import { lineageGroup, type DialOrigin } from '../../net/own-listeners.ts';
 import { RepeatedDial } from '../../net/sockets/repeated-dial.ts';
 import { unlessAborted } from '../../net/time/unless-aborted.ts';
 import type { ClientTls } from '../../quic/connection/tls-handshake.ts';

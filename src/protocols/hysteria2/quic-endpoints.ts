@@ -5,7 +5,7 @@ import { ipVersion, type Endpoint } from '../../net/addresses/address.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import type { Defer } from '../../net/time/turn-loop.ts';
 import { numericEndpoint } from '../../net/addresses/numeric-endpoint.ts';
-import { dialledUdp } from '../../net/loop-guard/own-peers.ts';
+import { dialledUdp } from '../../net/own-listeners.ts';
 import type { DialledSocket } from '../../net/sockets/sockets.ts';
 import { systemSockets } from '../../net/sockets/system-sockets.ts';
 import {

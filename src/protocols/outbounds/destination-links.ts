@@ -7,7 +7,7 @@ import { Deadline } from '../../net/time/deadline.ts';
 import { ServerReach } from '../../net/dial-steps.ts';
 import { DialError } from '../../net/errors.ts';
 import type { Packet, PacketLink } from '../../net/links/link.ts';
-import { QueuedPackets } from '../../net/packets/queued-packets.ts';
+import { QueuedPackets } from '../../net/packets/packet-queue.ts';
 import { DIAL_MS, udpIdleMs } from '../../net/time/time-limits.ts';
 import type { AssociateOptions, DialOptions, OutboundContext } from '../contract.ts';
 

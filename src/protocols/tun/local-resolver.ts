@@ -3,7 +3,7 @@ import type { Cidr } from '../../ip/cidr.ts';
 import { formatEndpoint, ipVersion, type Endpoint } from '../../net/addresses/address.ts';
 import { LinkClosedError } from '../../net/errors.ts';
 import type { ByteLink, Packet, PacketLink } from '../../net/links/link.ts';
-import { QueuedPackets } from '../../net/packets/queued-packets.ts';
+import { QueuedPackets } from '../../net/packets/packet-queue.ts';
 import type { AcceptedConnection, Sockets } from '../../net/sockets/sockets.ts';
 import { DNS_PORT } from './device-addresses.ts';
 

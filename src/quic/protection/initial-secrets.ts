@@ -1,4 +1,4 @@
-import { hkdfExpandLabel, hkdfExtract } from '../../crypto/hash/hkdf.ts';
+import { hkdfExpandLabel, hkdfExtract } from '../../crypto/hash/keyed-hash.ts';
 import { CipherSuite, PacketOpener, PacketSealer } from './packet-keys.ts';
 
 /** The Initial salt of version 1 (RFC 9001 §5.2). */

@@ -1,4 +1,4 @@
-import { hkdfExpandLabel, type HkdfHash } from '../../crypto/hash/hkdf.ts';
+import { hkdfExpandLabel, type HkdfHash } from '../../crypto/hash/keyed-hash.ts';
 import {
   MASK_BATCH,
   MASK_LENGTH,

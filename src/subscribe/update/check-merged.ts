@@ -4,7 +4,7 @@ import { loadConfig } from '../../config/load-config.ts';
 import type { FileReader } from '../../config/sources/input-files.ts';
 import { RegexCache } from '../../engine/router/tables/regex-set.ts';
 import { silentLogger } from '../../log/output.ts';
-import { OwnListeners } from '../../net/loop-guard/own-listeners.ts';
+import { OwnListeners } from '../../net/own-listeners.ts';
 import { systemClock } from '../../net/time/clock.ts';
 import { Supervisor } from '../../supervisor/supervisor.ts';
 

@@ -9,8 +9,7 @@ import { parseSelector } from '../../../src/api/requests/selector.ts';
 import { partsOf, routeRequest } from '../../../src/clash-api/serve/router.ts';
 import { formatToml } from '../../../src/config/format/format-toml.ts';
 import { parseToml } from '../../../src/config/toml/parse.ts';
-import { readHosts } from '../../../src/dns/system/hosts-file.ts';
-import { hostSources } from '../../../src/dns/system/name-switch.ts';
+import { readHosts, hostSources } from '../../../src/dns/system/host-config.ts';
 import { parseResolvConf } from '../../../src/dns/system/resolv-conf.ts';
 import { bytesSource } from '../../../src/engine/geo/byte-source.ts';
 import {
@@ -248,7 +247,7 @@ const addressTexts: FuzzTarget = {
 
 const systemFiles: FuzzTarget = {
   name: 'resolver-files',
-  files: ['dns/system/resolv-conf.ts', 'dns/system/name-switch.ts', 'dns/system/hosts-file.ts'],
+  files: ['dns/system/resolv-conf.ts', 'dns/system/host-config.ts', 'dns/system/host-config.ts'],
   samples: textSamples(
     'nameserver 192.0.2.1\nnameserver fe80::1%eth0\nsearch a.example b\noptions ndots:2 timeout:1\n',
     'hosts: files [NOTFOUND=return] mymachines dns # x\n',

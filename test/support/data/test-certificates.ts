@@ -3,7 +3,7 @@ import {
   basicConstraints,
   signCertificate,
   subjectAltName,
-} from '../../../src/crypto/certificate/x509.ts';
+} from '../../../src/crypto/self-signed.ts';
 
 /** A certificate and its key as PEM text, as `node:tls` takes them. */
 export interface TestCertificate {

@@ -1,7 +1,7 @@
 import { silentLogger } from '../../../src/log/output.ts';
 import type { ByteLink, WireCounter } from '../../../src/net/links/link.ts';
 import { linkPair } from '../../../src/net/links/memory-link.ts';
-import { OwnListeners } from '../../../src/net/loop-guard/own-listeners.ts';
+import { OwnListeners } from '../../../src/net/own-listeners.ts';
 import { Turns } from '../../../src/net/time/turns.ts';
 import { InboundMemory } from '../../../src/protocols/inbounds/inbound-memory.ts';
 import { inboundProtocol, loadProtocols } from '../../../src/protocols/registry.ts';

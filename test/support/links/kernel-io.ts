@@ -1,7 +1,12 @@
 import { systemClock } from '../../../src/net/time/clock.ts';
 import { LinkWatchdog, type LostEvent } from '../../../src/net/sockets/kernel/watchdog.ts';
 import { openSystemCalls, type SystemCalls } from '../../../src/platform/sockets/bindings.ts';
-import { checkCalls, type CheckedCalls } from '../../../src/platform/sockets/check-calls.ts';
+import {
+  checkCalls,
+  type CheckedCalls,
+  probeSockets,
+  surroundings,
+} from '../../../src/platform/sockets/probe.ts';
 import {
   AF_UNIX,
   EINTR,
@@ -9,7 +14,6 @@ import {
   SOCK_STREAM,
 } from '../../../src/platform/sockets/linux.ts';
 import { KernelIo } from '../../../src/platform/sockets/kernel-io.ts';
-import { probeSockets, surroundings } from '../../../src/platform/sockets/probe.ts';
 import { StreamSocket } from '../../../src/platform/sockets/streams/stream-socket.ts';
 
 const probe = probeSockets({ ...surroundings(), wanted: undefined, check: false });

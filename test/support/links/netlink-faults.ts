@@ -1,6 +1,6 @@
 import { systemClock } from '../../../src/net/time/clock.ts';
 import { openSystemCalls } from '../../../src/platform/sockets/bindings.ts';
-import { checkCalls, type CheckedCalls } from '../../../src/platform/sockets/check-calls.ts';
+import { checkCalls, type CheckedCalls } from '../../../src/platform/sockets/probe.ts';
 import { KernelIo } from '../../../src/platform/sockets/kernel-io.ts';
 import { SOCK_NONBLOCK } from '../../../src/platform/sockets/linux.ts';
 

@@ -8,7 +8,7 @@ import { systemClock } from '../../../src/net/time/clock.ts';
 import { DialError } from '../../../src/net/errors.ts';
 import type { ByteLink } from '../../../src/net/links/link.ts';
 import { KeptObjects } from '../../../src/collections/kept-objects.ts';
-import { OwnListeners } from '../../../src/net/loop-guard/own-listeners.ts';
+import { OwnListeners } from '../../../src/net/own-listeners.ts';
 import { Hysteria2Outbound } from '../../../src/protocols/hysteria2/outbound.ts';
 import { dialServer } from '../../../src/protocols/hysteria2/quic-endpoints.ts';
 import type { ClientTls } from '../../../src/quic/connection/tls-handshake.ts';

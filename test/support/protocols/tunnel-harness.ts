@@ -10,7 +10,7 @@ import { ManualClock } from '../manual-clock.ts';
 import { silentLogger } from '../../../src/log/output.ts';
 import { inboundContext } from './inbound-context.ts';
 import { KeptObjects } from '../../../src/collections/kept-objects.ts';
-import { OwnListeners } from '../../../src/net/loop-guard/own-listeners.ts';
+import { OwnListeners } from '../../../src/net/own-listeners.ts';
 import { FakeEngine } from './inbounds/engine.ts';
 import { carrierOf, type InboundFixture } from './socks/harness.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decode, encode, type Answer } from 'dns-packet';
 import * as fc from 'fast-check';
-import { followAliases } from '../../../src/dns/follow-aliases.ts';
+import { followAliases } from '../../../src/dns/wire-backend.ts';
 import {
   encodeQuery,
   messageId,

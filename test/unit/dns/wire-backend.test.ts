@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import type { DnsExchange } from '../../../src/dns/exchanges/exchange.ts';
 import type { Question, DnsReply } from '../../../src/dns/message.ts';
 import type { AnswerRecord } from '../../../src/dns/records.ts';
-import { WireBackend } from '../../../src/dns/wire-backend.ts';
+import { WireBackend, followAliases, type Resolution } from '../../../src/dns/wire-backend.ts';
 import type { Logger } from '../../../src/log/logger.ts';
-import { DialError } from '../../../src/net/errors.ts';
+import { DialError, ProtocolError } from '../../../src/net/errors.ts';
 import { silentLogger } from '../../../src/log/output.ts';
 
 const never = new AbortController().signal;
@@ -138,4 +138,149 @@ test('an aborted question does not count as a failure of the server', async () =
   });
   await assert.rejects(backend.query('a.example', 'A', never), { code: 'aborted' });
   assert.deepEqual(lines, []);
+});
+
+const addressRecord = (owner: string, data: string, ttl = 60): AnswerRecord => ({
+  owner,
+  type: 'A',
+  data,
+  ttl,
+});
+const aliasRecord = (owner: string, data: string, ttl = 60): AnswerRecord => ({
+  owner,
+  type: 'CNAME',
+  data,
+  ttl,
+});
+
+function resolve(records: readonly AnswerRecord[], rest: Partial<DnsReply> = {}): Resolution {
+  const message = Buffer.alloc(0);
+  const reply: DnsReply = {
+    message,
+    rcode: 0,
+    truncated: false,
+    records,
+    authority: undefined,
+    ...rest,
+  };
+  return followAliases(reply, { name: 'www.example', type: 'A' });
+}
+
+test('addresses of the name are the answer, each once, with the shortest TTL', () => {
+  assert.deepEqual(
+    resolve([
+      addressRecord('www.example', '192.0.2.1', 60),
+      addressRecord('www.example', '192.0.2.2', 20),
+      addressRecord('www.example', '192.0.2.1', 60),
+    ]),
+    { kind: 'addresses', addresses: ['192.0.2.1', '192.0.2.2'], ttl: 20, aliases: [] },
+  );
+});
+
+test('aliases are followed in whatever order their records come', () => {
+  assert.deepEqual(
+    resolve([
+      addressRecord('c.example', '192.0.2.1', 300),
+      aliasRecord('b.example', 'c.example', 10),
+      aliasRecord('www.example', 'b.example', 200),
+    ]),
+    {
+      kind: 'addresses',
+      addresses: ['192.0.2.1'],
+      ttl: 10,
+      aliases: ['b.example', 'c.example'],
+    },
+  );
+});
+
+test('records about other names and of the other family are not used', () => {
+  assert.deepEqual(
+    resolve([
+      addressRecord('other.example', '192.0.2.66'),
+      { owner: 'www.example', type: 'AAAA', data: '2001:db8::1', ttl: 60 },
+    ]),
+    { kind: 'none', absent: false, ttl: 5, aliases: [] },
+  );
+});
+
+test('a chain that ends without an addressRecord is asked on from its end', () => {
+  assert.deepEqual(
+    resolve([aliasRecord('www.example', 'b.example', 30), aliasRecord('b.example', 'c.test', 90)]),
+    { kind: 'alias', name: 'c.test', ttl: 30, aliases: ['b.example', 'c.test'] },
+  );
+});
+
+test('an authority over the end of a chain means that there is no addressRecord', () => {
+  const records = [aliasRecord('www.example', 'b.test', 30)];
+  assert.deepEqual(resolve(records, { authority: { zone: 'test', ttl: 20 } }), {
+    kind: 'none',
+    absent: false,
+    ttl: 20,
+    aliases: ['b.test'],
+  });
+  assert.deepEqual(resolve(records, { authority: { zone: 'example', ttl: 20 } }), {
+    kind: 'alias',
+    name: 'b.test',
+    ttl: 30,
+    aliases: ['b.test'],
+  });
+});
+
+test('a name that does not exist has no addressRecord, for the TTL of its authority', () => {
+  assert.deepEqual(resolve([], { rcode: 3, authority: { zone: 'example', ttl: 20 } }), {
+    kind: 'none',
+    absent: true,
+    ttl: 20,
+    aliases: [],
+  });
+  for (const zone of ['', 'www.example']) {
+    assert.deepEqual(resolve([], { rcode: 3, authority: { zone, ttl: 20 } }), {
+      kind: 'none',
+      absent: true,
+      ttl: 20,
+      aliases: [],
+    });
+  }
+});
+
+test('the end of a chain that does not exist is not asked for', () => {
+  assert.deepEqual(resolve([aliasRecord('www.example', 'gone.test', 30)], { rcode: 3 }), {
+    kind: 'none',
+    absent: true,
+    ttl: 5,
+    aliases: ['gone.test'],
+  });
+});
+
+test('an absence without an authority holds for 5 s, or as long as the aliasRecord that led to it', () => {
+  assert.deepEqual(resolve([]), { kind: 'none', absent: false, ttl: 5, aliases: [] });
+  assert.deepEqual(resolve([], { rcode: 3 }), { kind: 'none', absent: true, ttl: 5, aliases: [] });
+  const records = [aliasRecord('www.example', 'gone.test', 2)];
+  assert.deepEqual(resolve(records, { rcode: 3 }), {
+    kind: 'none',
+    absent: true,
+    ttl: 2,
+    aliases: ['gone.test'],
+  });
+});
+
+test('aliases in a loop are a named error', () => {
+  assert.throws(
+    () =>
+      resolve([aliasRecord('www.example', 'b.example'), aliasRecord('b.example', 'www.example')]),
+    ProtocolError,
+  );
+  assert.throws(() => resolve([aliasRecord('www.example', 'www.example')]), /loop/);
+});
+
+test('a chain of 16 aliases is followed, a longer one is a named error', () => {
+  const chain = (length: number): AnswerRecord[] => [
+    aliasRecord('www.example', 'n1.example'),
+    ...Array.from({ length: length - 1 }, (_, i) =>
+      aliasRecord(`n${i + 1}.example`, `n${i + 2}.example`),
+    ),
+    addressRecord(`n${length}.example`, '192.0.2.1'),
+  ];
+  assert.equal(resolve(chain(16)).kind, 'addresses');
+  assert.throws(() => resolve(chain(17)), ProtocolError);
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DatagramSide } from '../../../src/engine/datagram-side.ts';
-import { OwnListeners } from '../../../src/net/loop-guard/own-listeners.ts';
+import { OwnListeners } from '../../../src/net/own-listeners.ts';
 import type { Packet, ReplyPath } from '../../../src/net/links/link.ts';
 import type {
   OpenSession,

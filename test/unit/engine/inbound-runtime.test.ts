@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { InboundRuntime } from '../../../src/engine/inbound-runtime.ts';
 import { silentLogger } from '../../../src/log/output.ts';
 import { linkPair } from '../../../src/net/links/memory-link.ts';
-import { OwnListeners } from '../../../src/net/loop-guard/own-listeners.ts';
+import { OwnListeners } from '../../../src/net/own-listeners.ts';
 import { InboundMemory } from '../../../src/protocols/inbounds/inbound-memory.ts';
 import { Tracker } from '../../../src/tracker/tracker.ts';
 import { ManualClock } from '../../support/manual-clock.ts';

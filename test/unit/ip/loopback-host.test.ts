@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isLoopbackHost } from '../../../src/ip/loopback-host.ts';
+import { isLoopbackHost } from '../../../src/ip/ip-text.ts';
 
 test('localhost, 127.0.0.0/8 and ::1 reach this host alone, in any spelling of a URL', () => {
   for (const host of [

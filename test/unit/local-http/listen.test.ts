@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { UsageError, WeirError } from '../../../src/errors.ts';
-import { isLoopbackHost } from '../../../src/ip/loopback-host.ts';
+import { isLoopbackHost } from '../../../src/ip/ip-text.ts';
 import { parseLocalListen } from '../../../src/local-http/listen.ts';
 import { TestAuthority } from '../../support/data/test-certificates.ts';
 import { scratch } from '../../support/process/weir.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { chooseFormat, isJournal, type LogSurroundings } from '../../../src/log/choose-format.ts';
+import { chooseFormat, isJournal, type LogSurroundings } from '../../../src/log/line-format.ts';
 
 const FILE: LogSurroundings = {
   terminal: false,

@@ -4,7 +4,7 @@ import type { ShareOptions, SharedInbound } from '../../../src/share/inbound-ser
 import { shareLink } from '../../../src/share/links.ts';
 import { scratch } from '../../support/process/weir.ts';
 import { TestAuthority, type TestCertificate } from '../../support/data/test-certificates.ts';
-import { selfSigned } from '../../../src/crypto/certificate/self-signed.ts';
+import { selfSigned } from '../../../src/crypto/self-signed.ts';
 import { SystemRandomSource } from '../../../src/crypto/random-source.ts';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

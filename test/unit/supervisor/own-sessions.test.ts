@@ -6,7 +6,7 @@ import { RegexCache } from '../../../src/engine/router/tables/regex-set.ts';
 import type { Logger } from '../../../src/log/logger.ts';
 import { silentLogger } from '../../../src/log/output.ts';
 import { systemClock, type Clock } from '../../../src/net/time/clock.ts';
-import { OwnListeners } from '../../../src/net/loop-guard/own-listeners.ts';
+import { OwnListeners } from '../../../src/net/own-listeners.ts';
 import { inboundProtocol } from '../../../src/protocols/registry.ts';
 import type { InboundSpec, ListenSpec } from '../../../src/spec.ts';
 import { inboundFacts, type ProtocolOf } from '../../../src/supervisor/inbound-facts.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RegexCache } from '../../../src/engine/router/tables/regex-set.ts';
 import { silentLogger } from '../../../src/log/output.ts';
-import { OwnListeners } from '../../../src/net/loop-guard/own-listeners.ts';
+import { OwnListeners } from '../../../src/net/own-listeners.ts';
 import { Supervisor } from '../../../src/supervisor/supervisor.ts';
 import type { Wanted } from '../../../src/supervisor/wanted.ts';
 import type { InboundSpec, OutboundSpec, OutboundStreamSpec } from '../../../src/spec.ts';

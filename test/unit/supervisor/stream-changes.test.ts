@@ -7,7 +7,7 @@ import { connect as connectTls, TLSSocket } from 'node:tls';
 import { RegexCache } from '../../../src/engine/router/tables/regex-set.ts';
 import { silentLogger } from '../../../src/log/output.ts';
 import { systemClock } from '../../../src/net/time/clock.ts';
-import { OwnListeners } from '../../../src/net/loop-guard/own-listeners.ts';
+import { OwnListeners } from '../../../src/net/own-listeners.ts';
 import type { InboundSpec, InboundStreamSpec, TlsServerSpec } from '../../../src/spec.ts';
 import { Supervisor } from '../../../src/supervisor/supervisor.ts';
 import { encodeHunks } from '../../../src/transports/grpc/hunks.ts';

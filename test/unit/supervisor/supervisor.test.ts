@@ -8,7 +8,7 @@ import type { Logger } from '../../../src/log/logger.ts';
 import { Supervisor } from '../../../src/supervisor/supervisor.ts';
 import type { InboundSpec, ListenSpec, Spec } from '../../../src/spec.ts';
 import { silentLogger } from '../../../src/log/output.ts';
-import { OwnListeners } from '../../../src/net/loop-guard/own-listeners.ts';
+import { OwnListeners } from '../../../src/net/own-listeners.ts';
 import { inboundSpec, spec, wantedOf } from '../../support/data/specs.ts';
 import { freePort } from '../../support/ports.ts';
 

@@ -6,7 +6,7 @@ import type { Logger } from '../../../src/log/logger.ts';
 import { silentLogger } from '../../../src/log/output.ts';
 import { systemClock } from '../../../src/net/time/clock.ts';
 import type { Endpoint } from '../../../src/net/addresses/address.ts';
-import { MAX_HOPS, OwnListeners } from '../../../src/net/loop-guard/own-listeners.ts';
+import { MAX_HOPS, OwnListeners } from '../../../src/net/own-listeners.ts';
 import { UdpLink } from '../../../src/net/sockets/node/udp-link.ts';
 import { LegacyDatagramCodec } from '../../../src/protocols/shadowsocks/legacy/datagrams.ts';
 import { METHODS } from '../../../src/protocols/shadowsocks/methods.ts';

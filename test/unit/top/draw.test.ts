@@ -6,7 +6,7 @@ import { lineText } from '../../../src/top/line.ts';
 import { Screen } from '../../../src/top/screen.ts';
 import type { Snapshot } from '../../../src/top/snapshot.ts';
 import type { Overlay, TopState } from '../../../src/top/top-state.ts';
-import { columnsOf } from '../../../src/text/text-width.ts';
+import { columnsOf } from '../../../src/text/text-table.ts';
 import { fakeMonitor, flowOf, trafficOf } from '../../support/dashboard/fake-monitor.ts';
 import { fullStatus } from '../../support/metrics/full-status.ts';
 import { NOW, promptOf, routesOf, snapshotOf, stateOf } from '../../support/top/snapshot.ts';

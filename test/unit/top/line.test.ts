@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { columnsOf } from '../../../src/text/text-width.ts';
+import { columnsOf } from '../../../src/text/text-table.ts';
 import { cut, fitted, foreign, lineText, span } from '../../../src/top/line.ts';
 
 for (const [text, columns, expected] of [

@@ -1,15 +1,19 @@
 import { SystemError } from '../../../platform/sockets/errno.ts';
-import type { SocketOwner, StreamSocket } from '../../../platform/sockets/streams/stream-socket.ts';
+import {
+  type SocketOwner,
+  type StreamSocket,
+  AGAIN,
+} from '../../../platform/sockets/streams/stream-socket.ts';
 import { LINK_CLOSED } from '../../errors.ts';
 import { DelayedReset } from '../../links/delayed-reset.ts';
 import type { ByteLink, Pour, WireCounter } from '../../links/link.ts';
-import { systemClock } from '../../time/clock.ts';
-import { Linger } from './linger.ts';
+import { systemClock, type Timer } from '../../time/clock.ts';
 import type { HalfOwner } from './link-half.ts';
 import { LinkReader } from './link-reader.ts';
 import { LinkWriter } from './link-writer.ts';
 import { LinkTransfer } from './link-transfer.ts';
 import type { LinkWatchdog, WatchedLink } from './watchdog.ts';
+import { SOCKET_LINGER_BYTES, SOCKET_LINGER_MS } from '../socket-limits.ts';
 
 /**
  * A kernel socket (TCP or unix) without a handle of Node, as a ByteLink: the lifetime of the
@@ -237,5 +241,48 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
   #failHalves(reason: Error): void {
     this.#reader.fail(reason);
     this.#writer.fail(reason);
+  }
+}
+
+/**
+ * Reads and discards on a destroyed link until the peer has ended as well (RFC 9112 §9.6): the
+ * kernel resets a connection that is closed with unread bytes, and data that the peer has not read yet
+ * would be lost.
+ */
+class Linger {
+  readonly #socket: StreamSocket;
+  readonly #over: () => void;
+  /** The time limit; created only when the peer has to be waited for: most have ended by then. */
+  #timer: Timer | undefined;
+  #left = SOCKET_LINGER_BYTES;
+
+  /** @param over called when the socket can be closed; never within this call. */
+  constructor(socket: StreamSocket, over: () => void) {
+    this.#socket = socket;
+    this.#over = over;
+  }
+
+  /** Discards received data; the socket may be closed afterwards. */
+  swallow(): void {
+    while (this.#socket.isOpen) {
+      const count = this.#socket.receive();
+      if (count === AGAIN) {
+        this.#wait();
+        return;
+      }
+      this.#left -= Math.max(count, 0);
+      if (count <= 0 || this.#left < 0) this.#over();
+    }
+  }
+
+  cancel(): void {
+    this.#timer?.cancel();
+  }
+
+  #wait(): void {
+    if (this.#timer) return;
+    // The system's clock: this limit is not part of any protocol.
+    this.#timer = systemClock.after(SOCKET_LINGER_MS, this.#over);
+    this.#socket.keepAlive(false);
   }
 }

@@ -24,9 +24,8 @@ import {
   MAX_UNSENT_OF_SOCKET,
   UDP_RECEIVE_BUFFER,
 } from '../socket-limits.ts';
-import { ReceivedUdp } from '../received-udp.ts';
+import { ReceivedUdp, reachable, type UdpReach } from '../received-udp.ts';
 import type { UdpBindOptions, UdpSocket } from '../sockets.ts';
-import { reachable, type UdpReach } from '../../addresses/udp-reach.ts';
 import type { AssociationSockets } from './association-sockets.ts';
 
 /** Datagrams of one turn that are sent with one call. */

@@ -1,4 +1,4 @@
-import { pollEvents } from '../../../platform/sockets/poll-events.ts';
+import { pollEvents } from '../../../platform/sockets/poller.ts';
 import type { StreamSocket } from '../../../platform/sockets/streams/stream-socket.ts';
 import type { Clock, Timer } from '../../time/clock.ts';
 

@@ -1,6 +1,6 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { WeirError } from '../../../errors.ts';
-import { claimPassed } from '../../../platform/service/passed-sockets.ts';
+import { claimPassed } from '../../../platform/passed-sockets.ts';
 import type { Endpoint } from '../../addresses/address.ts';
 import type { ByteLink, WireCounter } from '../../links/link.ts';
 import type {

@@ -2,10 +2,9 @@ import type { Socket } from 'node:dgram';
 import { codeOf } from '../../../errors.ts';
 import { unmapIPv4, type Endpoint } from '../../addresses/address.ts';
 import type { Packet } from '../../links/link.ts';
-import { ReceivedUdp } from '../received-udp.ts';
+import { ReceivedUdp, reachable, type UdpReach } from '../received-udp.ts';
 import type { UdpBindOptions, UdpSocket } from '../sockets.ts';
 import { MAX_UDP_PAYLOAD, MAX_UNSENT } from '../socket-limits.ts';
-import { reachable, type UdpReach } from '../../addresses/udp-reach.ts';
 import { bindUdpSocket, closeUdpSocket, connectUdpSocket, isTransient } from './udp-socket.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { codeOf } from '../../../errors.ts';
-import { claimPassed, type Claim } from '../../../platform/service/passed-sockets.ts';
+import { claimPassed, type Claim } from '../../../platform/passed-sockets.ts';
 import type { Endpoint } from '../../addresses/address.ts';
 import { UDP_RECEIVE_BUFFER } from '../socket-limits.ts';
 

@@ -13,7 +13,7 @@ import {
   isWildcard,
   type IpEndpoint,
 } from '../../../ip/ip-endpoint.ts';
-import { claimPassed, type Claim } from '../../service/passed-sockets.ts';
+import { claimPassed, type Claim } from '../../passed-sockets.ts';
 import { Descriptor } from '../descriptor.ts';
 import { SystemError } from '../errno.ts';
 import type { KernelIo } from '../kernel-io.ts';

@@ -1,5 +1,5 @@
 import { unlinkSync } from 'node:fs';
-import { claimPassed, type Claim } from '../../service/passed-sockets.ts';
+import { claimPassed, type Claim } from '../../passed-sockets.ts';
 import { Descriptor } from '../descriptor.ts';
 import { errorText, SystemError } from '../errno.ts';
 import type { KernelIo } from '../kernel-io.ts';

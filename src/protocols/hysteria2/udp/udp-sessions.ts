@@ -3,7 +3,7 @@ import { formatEndpoint, type Endpoint } from '../../../net/addresses/address.ts
 import type { Clock } from '../../../net/time/clock.ts';
 import { IdleTimer } from '../../../net/time/idle-timer.ts';
 import type { Packet, PacketLink } from '../../../net/links/link.ts';
-import { QueuedPackets } from '../../../net/packets/queued-packets.ts';
+import { QueuedPackets } from '../../../net/packets/packet-queue.ts';
 import type { QuicConnection } from '../../../quic/contract.ts';
 import { datagramsOf, MessageReassembly } from './fragments.ts';
 import { ASSOCIATION_QUEUE } from '../limits.ts';

@@ -3,7 +3,7 @@ import type { Clock } from '../../../net/time/clock.ts';
 import { IdleTimer } from '../../../net/time/idle-timer.ts';
 import type { Packet, PacketLink, WireCounter, ReplyPath } from '../../../net/links/link.ts';
 import { onClosed } from '../../../net/links/on-closed.ts';
-import { QueuedPackets } from '../../../net/packets/queued-packets.ts';
+import { QueuedPackets } from '../../../net/packets/packet-queue.ts';
 import { UDP_IDLE_MS } from '../../../net/time/time-limits.ts';
 
 /** Seals responses as datagrams for one client. */

@@ -1,7 +1,7 @@
 import { ipVersion, type Endpoint } from '../../../net/addresses/address.ts';
 import type { Packet, PacketLink } from '../../../net/links/link.ts';
 import { bindToServer } from '../../../net/sockets/server-socket.ts';
-import { dialledUdp } from '../../../net/loop-guard/own-peers.ts';
+import { dialledUdp } from '../../../net/own-listeners.ts';
 import type { SocketObserver, UdpSocket } from '../../../net/sockets/sockets.ts';
 import type { FamilyPolicy } from '../../../net/addresses/resolver.ts';
 import { reachableAddress } from '../../../net/sockets/reachable-address.ts';

@@ -3,7 +3,7 @@ import { UnsentDatagrams } from '../../../net/bounds/datagram-cost.ts';
 import { UnitCost, UnitShare } from '../../../net/bounds/unit-share.ts';
 import { type Endpoint, mayRespondFor } from '../../../net/addresses/address.ts';
 import type { Packet, PacketLink } from '../../../net/links/link.ts';
-import { QueuedPackets } from '../../../net/packets/queued-packets.ts';
+import { QueuedPackets } from '../../../net/packets/packet-queue.ts';
 import { Body, type BodyParts } from './body.ts';
 import { LONGEST_DATAGRAM } from './body-chunks.ts';
 

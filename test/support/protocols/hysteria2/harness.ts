@@ -1,7 +1,7 @@
 import { LiveSessions } from '../../../../src/engine/live-sessions.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
 import { KeptObjects } from '../../../../src/collections/kept-objects.ts';
-import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
+import { OwnListeners } from '../../../../src/net/own-listeners.ts';
 import { atOnce } from '../../../../src/net/time/turns.ts';
 import type {
   InboundContext,

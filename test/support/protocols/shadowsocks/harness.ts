@@ -7,7 +7,7 @@ import { DialError } from '../../../../src/net/errors.ts';
 import type { ByteLink, Carrier, WireCounter } from '../../../../src/net/links/link.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { KeptObjects } from '../../../../src/collections/kept-objects.ts';
-import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
+import { OwnListeners } from '../../../../src/net/own-listeners.ts';
 import type {
   InboundHandler,
   Outbound,

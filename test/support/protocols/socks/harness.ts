@@ -19,7 +19,7 @@ import type { Session } from '../../../../src/tracker/session.ts';
 import { ManualClock } from '../../manual-clock.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
 import { KeptObjects } from '../../../../src/collections/kept-objects.ts';
-import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
+import { OwnListeners } from '../../../../src/net/own-listeners.ts';
 import { inboundContext } from '../inbound-context.ts';
 import { FakeEngine } from '../inbounds/engine.ts';
 

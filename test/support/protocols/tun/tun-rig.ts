@@ -5,7 +5,7 @@ import { toEndpoint, type IpEndpoint } from '../../../../src/ip/ip-endpoint.ts';
 import type { Logger } from '../../../../src/log/logger.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
 import { systemClock } from '../../../../src/net/time/clock.ts';
-import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
+import { OwnListeners } from '../../../../src/net/own-listeners.ts';
 import type { TunPlan } from '../../../../src/platform/tun/tun-device.ts';
 import { Netstack } from '../../../../src/netstack/netstack.ts';
 import type {

@@ -1,19 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { agrees } from '../../../../src/crypto/aead/aead-self-test.ts';
+import { agrees } from '../../../../src/crypto/aead/self-test.ts';
 import {
   AEAD_SHAPES,
   type AeadBackend,
   type AeadName,
   type Sealer,
 } from '../../../../src/crypto/aead/aead-contract.ts';
-import { chooseAead } from '../../../../src/crypto/aead/aead.ts';
+import { chooseAead, openOpensslAead } from '../../../../src/crypto/aead/aead.ts';
 import { baselineAead } from '../../../../src/crypto/aead/baseline-aead.ts';
-import { checkedAead } from '../../../../src/crypto/aead/checked-aead.ts';
+import { checkedAead } from '../../../../src/crypto/aead/checked.ts';
 import { hchacha20 } from '../../../../src/crypto/aead/extended-nonce.ts';
 import { NonceCounter } from '../../../../src/crypto/aead/nonce-counter.ts';
-import { openOpensslAead } from '../../../../src/crypto/aead/openssl-aead.ts';
 
 const NAMES = Object.keys(AEAD_SHAPES) as AeadName[];
 

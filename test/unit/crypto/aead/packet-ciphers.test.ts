@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { baselinePacketCiphers } from '../../../../src/crypto/aead/baseline-packet-cipher.ts';
-import { checkedPacketCiphers } from '../../../../src/crypto/aead/checked-packet-cipher.ts';
-import { openOpensslPacketCiphers } from '../../../../src/crypto/aead/openssl-packet-cipher.ts';
+import { checkedPacketCiphers } from '../../../../src/crypto/aead/checked.ts';
+import {
+  openOpensslPacketCiphers,
+  choosePacketCiphers,
+} from '../../../../src/crypto/aead/packet-ciphers.ts';
 import type {
   PacketCipherBackend,
   PacketSealing,
 } from '../../../../src/crypto/aead/packet-cipher-contract.ts';
-import { packetCiphersAgree } from '../../../../src/crypto/aead/packet-cipher-self-test.ts';
-import { choosePacketCiphers } from '../../../../src/crypto/aead/packet-ciphers.ts';
+import { packetCiphersAgree } from '../../../../src/crypto/aead/self-test.ts';
 
 test('the environment chooses: the fast way by default, the baseline on request', () => {
   assert.equal(choosePacketCiphers('').name, 'openssl');

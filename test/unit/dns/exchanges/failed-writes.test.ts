@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DohOverHttp1 } from '../../../../src/dns/exchanges/doh-over-http1.ts';
 import { frame, FramedMessageReader } from '../../../../src/dns/exchanges/framing.ts';
-import { StreamConnection } from '../../../../src/dns/exchanges/stream-connection.ts';
+import { StreamConnection } from '../../../../src/dns/exchanges/tls-exchange.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 

@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  GetaddrinfoBackend,
-  type HostLookup,
-} from '../../../../src/dns/system/getaddrinfo-backend.ts';
+import { GetaddrinfoBackend, type HostLookup } from '../../../../src/dns/system/host-backend.ts';
 
 type Call = { readonly name: string; readonly family: number };
 

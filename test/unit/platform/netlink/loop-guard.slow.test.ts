@@ -9,7 +9,7 @@ import { toEndpoint, type IpEndpoint } from '../../../../src/ip/ip-endpoint.ts';
 import type { PacketDevice } from '../../../../src/ip/packet-device.ts';
 import { openKernelTun } from '../../../../src/net/sockets/kernel/kernel-tun.ts';
 import { connectKernel } from '../../../../src/net/sockets/kernel/kernel-dial.ts';
-import { ownAddressQuery } from '../../../../src/net/sockets/kernel/own-address-query.ts';
+import { ownAddressQuery } from '../../../../src/net/sockets/kernel/kernel-sockets.ts';
 import { ANY_DEVICE, NO_DEVICE } from '../../../../src/platform/sockets/device-choice.ts';
 import {
   ENOBUFS,

@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  EvpContextPool,
-  POOLED_CONTEXTS,
-} from '../../../../src/platform/openssl/evp-context-pool.ts';
+import { EvpContextPool, POOLED_CONTEXTS } from '../../../../src/platform/openssl/evp.ts';
 import { NativeError } from '../../../../src/platform/native.ts';
 
 /** A pool of contexts with the numbers 1, 2, …, and those that were freed. */

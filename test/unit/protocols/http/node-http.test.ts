@@ -27,7 +27,7 @@ import { inboundContext } from '../../../support/protocols/inbound-context.ts';
 import { freePort } from '../../../support/ports.ts';
 import { eventually } from '../../../support/wait.ts';
 import { KeptObjects } from '../../../../src/collections/kept-objects.ts';
-import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
+import { OwnListeners } from '../../../../src/net/own-listeners.ts';
 import { carrierOf, Peer, quietLog, session } from '../../../support/protocols/http/support.ts';
 
 /** Dials destinations; the open flows can be counted. */

@@ -9,7 +9,7 @@ import { createHttpOutbound } from '../../../../src/protocols/http/outbound.ts';
 import { failureLine } from '../../../support/data/harmless-output.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { KeptObjects } from '../../../../src/collections/kept-objects.ts';
-import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
+import { OwnListeners } from '../../../../src/net/own-listeners.ts';
 import { carrierOf, Peer, quietLog, settle } from '../../../support/protocols/http/support.ts';
 
 /** An outbound whose upstream proxy is the test. */

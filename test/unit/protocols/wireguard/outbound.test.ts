@@ -7,7 +7,7 @@ import { systemClock, type Clock } from '../../../../src/net/time/clock.ts';
 import { DialError } from '../../../../src/net/errors.ts';
 import { DIAL_MS } from '../../../../src/net/time/time-limits.ts';
 import { KeptObjects } from '../../../../src/collections/kept-objects.ts';
-import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
+import { OwnListeners } from '../../../../src/net/own-listeners.ts';
 import type { ByteLink } from '../../../../src/net/links/link.ts';
 import type { FamilyPolicy } from '../../../../src/net/addresses/resolver.ts';
 import { Netstack } from '../../../../src/netstack/netstack.ts';

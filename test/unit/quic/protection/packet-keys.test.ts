@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { hkdfExpandLabel } from '../../../../src/crypto/hash/hkdf.ts';
+import { hkdfExpandLabel } from '../../../../src/crypto/hash/keyed-hash.ts';
 import { initialKeys } from '../../../../src/quic/protection/initial-secrets.ts';
 import { OneRttKeys } from '../../../../src/quic/protection/one-rtt-keys.ts';
 import {

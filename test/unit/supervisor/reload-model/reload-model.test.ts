@@ -9,7 +9,7 @@ import type { OutboundVersion } from '../../../../src/engine/outbound-version.ts
 import { RegexCache } from '../../../../src/engine/router/tables/regex-set.ts';
 import type { Logger } from '../../../../src/log/logger.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
-import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
+import { OwnListeners } from '../../../../src/net/own-listeners.ts';
 import { systemClock, type Clock } from '../../../../src/net/time/clock.ts';
 import type { Spec } from '../../../../src/spec.ts';
 import { Supervisor } from '../../../../src/supervisor/supervisor.ts';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
-import { openKernelIo } from '../../../../../src/net/sockets/kernel/open-kernel-io.ts';
+import { openKernelIo } from '../../../../../src/net/sockets/kernel/kernel-sockets.ts';
 import { surroundings } from '../../../../../src/platform/sockets/probe.ts';
 import { noKernelSockets } from '../../../../support/links/kernel-io.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { openSystemCalls } from '../../../../../src/platform/sockets/bindings.ts';
-import { checkCalls } from '../../../../../src/platform/sockets/check-calls.ts';
+import { checkCalls } from '../../../../../src/platform/sockets/probe.ts';
 import { KernelIo } from '../../../../../src/platform/sockets/kernel-io.ts';
 import { F_GETPIPE_SZ, F_SETPIPE_SZ } from '../../../../../src/platform/sockets/linux.ts';
 import { PipePool, type Pipe } from '../../../../../src/platform/sockets/streams/pipe-pool.ts';

@@ -10,7 +10,7 @@ import { codeOf } from '../../../../../src/errors.ts';
 import { DescriptorRoom } from '../../../../../src/platform/sockets/descriptor-room.ts';
 import { KernelIo } from '../../../../../src/platform/sockets/kernel-io.ts';
 import { openSystemCalls } from '../../../../../src/platform/sockets/bindings.ts';
-import { checkCalls } from '../../../../../src/platform/sockets/check-calls.ts';
+import { checkCalls } from '../../../../../src/platform/sockets/probe.ts';
 import * as linux from '../../../../../src/platform/sockets/linux.ts';
 import type { IpAddress, SocketAddress } from '../../../../../src/platform/sockets/sockaddr.ts';
 import { getOption } from '../../../../../src/platform/sockets/socket-options.ts';

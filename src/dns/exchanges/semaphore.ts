@@ -1,8 +1,8 @@
 import { abortedDial } from '../../net/errors.ts';
 import { unlessAborted } from '../../net/time/unless-aborted.ts';
 
-/** A queue of questions that wait until a connection can accept another one, in FIFO order. */
-export class WaitingLine {
+/** A semaphore whose permits its connection counts: questions wait in FIFO order until it can accept another one. */
+export class Semaphore {
   readonly #waiting = new Set<PromiseWithResolvers<void>>();
 
   get length(): number {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ServerOrder } from '../../../src/dns/server-order.ts';
-import { ManualClock } from '../../support/manual-clock.ts';
+import { ServerOrder } from '../../../../src/dns/exchanges/udp-exchange.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
 
 const [a, b, c] = ['192.0.2.1', '192.0.2.2', '192.0.2.3'].map((host) => ({ host, port: 53 }));
 assert.ok(a && b && c);

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
-import { toEndpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
-import type { NativeMemory } from '../native-memory.ts';
-import type { SystemCalls } from '../sockets/bindings.ts';
+import { toEndpoint, type IpEndpoint } from '../ip/ip-endpoint.ts';
+import type { NativeMemory } from './native-memory.ts';
+import type { SystemCalls } from './sockets/bindings.ts';
 import {
   F_DUPFD_CLOEXEC,
   F_GETFL,
@@ -14,9 +14,9 @@ import {
   SOCK_DGRAM,
   SOCK_STREAM,
   SOL_SOCKET,
-} from '../sockets/linux.ts';
-import { SocketAddresses, type SocketAddress } from '../sockets/sockaddr.ts';
-import { getOption } from '../sockets/socket-options.ts';
+} from './sockets/linux.ts';
+import { SocketAddresses, type SocketAddress } from './sockets/sockaddr.ts';
+import { getOption } from './sockets/socket-options.ts';
 
 /** A listening stream socket, or a datagram socket. */
 export type PassedKind = 'stream' | 'datagram';

@@ -4,9 +4,9 @@ import {
   OwnListeners,
   type DialOrigin,
   type OwnInbound,
-} from '../../../../src/net/loop-guard/own-listeners.ts';
-import { OwnPeers } from '../../../../src/net/loop-guard/own-peers.ts';
-import { UdpLink } from '../../../../src/net/sockets/node/udp-link.ts';
+  OwnPeers,
+} from '../../../src/net/own-listeners.ts';
+import { UdpLink } from '../../../src/net/sockets/node/udp-link.ts';
 
 const PORT = 4433;
 const peer = (host: string, port = PORT) => ({ host, port });

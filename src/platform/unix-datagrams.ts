@@ -1,6 +1,6 @@
-import type { SystemCalls } from '../sockets/bindings.ts';
-import { Descriptor } from '../sockets/descriptor.ts';
-import { SystemError } from '../sockets/errno.ts';
+import type { SystemCalls } from './sockets/bindings.ts';
+import { Descriptor } from './sockets/descriptor.ts';
+import { SystemError } from './sockets/errno.ts';
 import {
   AF_UNIX,
   EAGAIN,
@@ -8,8 +8,8 @@ import {
   MSG_NOSIGNAL,
   NONBLOCK_CLOEXEC,
   SOCK_DGRAM,
-} from '../sockets/linux.ts';
-import { SocketAddresses } from '../sockets/sockaddr.ts';
+} from './sockets/linux.ts';
+import { SocketAddresses } from './sockets/sockaddr.ts';
 
 /**
  * Sends datagrams to a unix socket, which Node does not support. Each is sent by a new socket, so

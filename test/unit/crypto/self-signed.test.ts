@@ -9,9 +9,9 @@ import {
   pem,
   TAG,
   time,
-} from '../../../../src/crypto/certificate/der.ts';
-import { selfSigned } from '../../../../src/crypto/certificate/self-signed.ts';
-import { SystemRandomSource } from '../../../../src/crypto/random-source.ts';
+} from '../../../src/crypto/der.ts';
+import { selfSigned } from '../../../src/crypto/self-signed.ts';
+import { SystemRandomSource } from '../../../src/crypto/random-source.ts';
 
 describe('DER', () => {
   for (const [what, bytes, hex] of [

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { openSystemCalls } from '../../../../src/platform/sockets/bindings.ts';
 import { EACCES, EBUSY, EMFILE, ENOENT, EPERM } from '../../../../src/platform/sockets/linux.ts';
-import { openTun, TunError } from '../../../../src/platform/tun/open-tun.ts';
+import { openTun, TunError } from '../../../../src/platform/tun/tun-device.ts';
 import { noKernelSockets } from '../../../support/links/kernel-io.ts';
 
 const failed = (message: RegExp) => (error: unknown) =>

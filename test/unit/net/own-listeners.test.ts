@@ -9,7 +9,7 @@ import {
   lineageGroup,
   type DialOrigin,
   type Lineage,
-} from '../../../../src/net/loop-guard/own-listeners.ts';
+} from '../../../src/net/own-listeners.ts';
 
 const PORT = 1080;
 
