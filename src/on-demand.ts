@@ -21,6 +21,10 @@ export class OnDemand<T extends Imports> {
     this.#imports = imports;
   }
 
+  get names(): readonly (keyof T & string)[] {
+    return Object.keys(this.#imports);
+  }
+
   /** Whether a part of this name exists, loaded or not. */
   has(name: string): name is keyof T & string {
     return Object.hasOwn(this.#imports, name);

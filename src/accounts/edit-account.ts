@@ -6,6 +6,7 @@ import type { EditedUsers } from '../config/edit/users/edit-users.ts';
 import type { SourceText } from '../config/sources/source-text.ts';
 import { withShownKeys } from '../config/sources/with-shown-keys.ts';
 import { quoted } from '../printable.ts';
+import { loadForms } from '../protocols/registry.ts';
 
 /** The text of a file with edited users. */
 export interface AccountChange extends Omit<EditedUsers, 'secret'> {
@@ -47,6 +48,7 @@ export interface EditedAccount {
  */
 export async function editAccount(edit: AccountEdit, target: EditTarget): Promise<EditedAccount> {
   const { kind, config, inbound, name, expected, dryRun } = edit;
+  await loadForms();
   let change: AccountChange | undefined;
   let file: EditedFile | undefined;
   const write = async (): Promise<EditedFile> => {

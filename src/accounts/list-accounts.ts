@@ -3,6 +3,7 @@ import { listUsers, type WrittenUser } from '../config/edit/users/edit-users.ts'
 import { ConfigError, renderConfigError } from '../config/errors.ts';
 import { decodeSource } from '../config/sources/decode-source.ts';
 import { withShownKeys } from '../config/sources/with-shown-keys.ts';
+import { loadForms } from '../protocols/registry.ts';
 import { messageOf, WeirError } from '../errors.ts';
 
 /**
@@ -16,6 +17,7 @@ export async function listAccounts(
   inbound?: string,
 ): Promise<readonly WrittenUser[]> {
   try {
+    await loadForms();
     const bytes = await readConfigFile(config);
     return await withShownKeys(() => listUsers(decodeSource(bytes, config), inbound));
   } catch (error) {

@@ -1,8 +1,8 @@
-import type { UserKind } from '../config/edit/users/user-kinds.ts';
 import type { RandomSource } from '../crypto/random-source.ts';
 import { X25519_LENGTH, X25519PrivateKey } from '../crypto/x25519.ts';
 import { findMethod, METHODS, type MethodName } from '../protocols/shadowsocks/methods.ts';
-import { hyphenated } from '../share/users.ts';
+import type { UserForm } from '../protocols/forms/contract.ts';
+import { hyphenated } from '../protocols/users/uuid.ts';
 
 /** Letters and digits: they need no escapes in URLs, TOML, JSON and shells, and a double click selects all of them. */
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
@@ -50,7 +50,7 @@ export function wireguardKeys(random: RandomSource): WireguardKeys {
 
 /** A new secret of a user. @param method the inbound's Shadowsocks method, if it has one */
 export function userSecret(
-  kind: UserKind,
+  kind: UserForm,
   method: string | undefined,
   random: RandomSource,
 ): string {

@@ -4,6 +4,7 @@ import { LocalServer } from '../local-http/local-server.ts';
 import type { LocalListen } from '../local-http/listen.ts';
 import type { Monitor } from '../monitor/contract.ts';
 import { systemClock } from '../net/time/clock.ts';
+import { loadForms } from '../protocols/registry.ts';
 import { DelayTester } from './delays/delay-tester.ts';
 import { DelayHistory } from './delays/history.ts';
 import { FollowedOutbounds } from './delays/followed-outbounds.ts';
@@ -43,6 +44,7 @@ export interface ServedClashApi extends AsyncDisposable {
  */
 export async function startClashApi(options: ClashApiOptions): Promise<ServedClashApi> {
   const { weir, note, monitor, updateSubscription, onDefect } = options;
+  await loadForms();
   const now = (): number => systemClock.wall();
   const access = new ClashAccess(
     options.secret,

@@ -1,11 +1,12 @@
 import { readClash } from './clash/clash.ts';
-import { ImportError, trimmedLines, type ImportedEntry } from './draft.ts';
-import { ForeignObject, isEmpty } from './foreign-object.ts';
+import { ImportError } from '../protocols/forms/draft.ts';
+import { trimmedLines, type ImportedEntry } from './entry.ts';
+import { ForeignObject, isEmpty } from '../protocols/forms/foreign-object.ts';
 import { looksLikeJson } from './parse/json-comments.ts';
 import { parseJson } from './parse/json.ts';
 import { parseYaml } from './parse/yaml.ts';
 import { nameOf } from './read-entry.ts';
-import { looselyFromBase64 } from './links/encodings.ts';
+import { looselyFromBase64 } from '../protocols/forms/encodings.ts';
 import { hasShareLink, isLinkList, readShareLinks } from './links/share-links.ts';
 import { serversAlone, type Routing, type Target } from './routing.ts';
 import { bounded } from './targets.ts';

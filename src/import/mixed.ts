@@ -1,4 +1,4 @@
-import { ImportError } from './draft.ts';
+import { ImportError } from '../protocols/forms/draft.ts';
 import type { InboundDraft } from './routing.ts';
 
 /**

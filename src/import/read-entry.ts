@@ -1,5 +1,6 @@
-import { entryOf, ImportError, type Draft, type ImportedEntry } from './draft.ts';
-import { ForeignObject } from './foreign-object.ts';
+import { ImportError, type Draft } from '../protocols/forms/draft.ts';
+import { entryOf, type ImportedEntry } from './entry.ts';
+import { ForeignObject } from '../protocols/forms/foreign-object.ts';
 import { notesOn, type KeyTable } from './verdicts.ts';
 
 /** The reader of one program's entries. */

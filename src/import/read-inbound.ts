@@ -1,5 +1,5 @@
-import { ImportError } from './draft.ts';
-import { ForeignObject } from './foreign-object.ts';
+import { ImportError } from '../protocols/forms/draft.ts';
+import { ForeignObject } from '../protocols/forms/foreign-object.ts';
 import { nameOf } from './read-entry.ts';
 import type { InboundDraft, InboundEntry } from './routing.ts';
 import { notesOn, type KeyTable } from './verdicts.ts';

@@ -1,4 +1,5 @@
-import type { ImportedEntry, Settings, SettingValue, StreamDraft } from './draft.ts';
+import type { Settings, SettingValue, StreamDraft } from '../protocols/forms/draft.ts';
+import type { ImportedEntry } from './entry.ts';
 
 /*
  * The intermediate form of a document: the readers of Clash, sing-box, Xray and share links create it, and `write/`

@@ -1,6 +1,6 @@
 import { quoted } from '../printable.ts';
-import { ImportError } from './draft.ts';
-import type { ForeignObject } from './foreign-object.ts';
+import { ImportError } from '../protocols/forms/draft.ts';
+import type { ForeignObject } from '../protocols/forms/foreign-object.ts';
 import { noteOn, verdictOn, type KeyTable } from './verdicts.ts';
 
 /**

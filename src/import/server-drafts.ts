@@ -1,5 +1,10 @@
-import { ImportError, type Settings, type StreamDraft, type Transport } from './draft.ts';
-import { streamOf } from './draft.ts';
+import {
+  ImportError,
+  type Settings,
+  type StreamDraft,
+  type Transport,
+} from '../protocols/forms/draft.ts';
+import { streamOf } from '../protocols/forms/draft.ts';
 import type { InboundDraft } from './routing.ts';
 
 /*

@@ -1,6 +1,6 @@
-import { bareHost, toPort, type Draft } from './draft.ts';
-import { ForeignObject } from './foreign-object.ts';
-import { shadowsocksDraft } from './protocol-drafts.ts';
+import { bareHost, toPort, type Draft } from '../protocols/forms/draft.ts';
+import { ForeignObject } from '../protocols/forms/foreign-object.ts';
+import { shadowsocksDraft } from '../protocols/shadowsocks/forms.ts';
 import { readEntry, type EntryReader } from './read-entry.ts';
 import { serversAlone, type Routing } from './routing.ts';
 import { bounded } from './targets.ts';

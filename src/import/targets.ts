@@ -1,4 +1,4 @@
-import { ImportError } from './draft.ts';
+import { ImportError } from '../protocols/forms/draft.ts';
 import type { ForeignGroup, Target } from './routing.ts';
 
 /** Maximum numbers of each kind of part in a document. */

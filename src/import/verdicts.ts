@@ -1,6 +1,6 @@
 import { quoted } from '../printable.ts';
-import { ImportError } from './draft.ts';
-import type { ForeignObject } from './foreign-object.ts';
+import { ImportError } from '../protocols/forms/draft.ts';
+import type { ForeignObject } from '../protocols/forms/foreign-object.ts';
 import type { DocumentKey } from './routing.ts';
 
 /** The treatment of another program's key that Weir does not carry over. */
@@ -62,9 +62,12 @@ function* verdictsIn({
 }
 
 const pathsIn = (words: string): readonly string[] =>
-  Array.from(words.matchAll(/([^\s{}]+)(?:\{([^}]*)\})?/g)).flatMap(([, path = '', keys]) =>
-    keys === undefined ? [path] : keys.split(/\s+/).map((key) => path + key),
-  );
+  words.split('}').flatMap((part) => {
+    const [plain = [], keys] = part.split('{').map(wordsIn);
+    return keys ? [...plain.slice(0, -1), ...keys.map((key) => `${plain.at(-1)}${key}`)] : plain;
+  });
+
+const wordsIn = (text: string): readonly string[] => text.split(/\s/).filter((word) => word !== '');
 
 /** Maximum number of notes on one entry; a document may have any number of keys. */
 const MAX_NOTES = 20;

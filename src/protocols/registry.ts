@@ -1,4 +1,5 @@
 import { OnDemand } from '../on-demand.ts';
+import type { ProtocolForms } from './forms/contract.ts';
 import type { InboundProtocol, OutboundProtocol, Protocol } from './protocol.ts';
 
 /** The properties of a protocol that are available before it is loaded. */
@@ -7,6 +8,8 @@ interface Listing {
   readonly inbound?: true;
   readonly outbound?: true;
   readonly load: () => Promise<Protocol>;
+  /** Its forms in other programs, and of its users in files: see `ProtocolForms`. */
+  readonly forms?: () => Promise<ProtocolForms>;
 }
 
 /** All protocols. A new one needs a folder and an entry here. */
@@ -15,55 +18,66 @@ const LISTINGS = {
     aliases: ['block'],
     outbound: true,
     load: async () => (await import('./blackhole/index.ts')).blackhole,
+    forms: async () => (await import('./blackhole/forms.ts')).blackholeForms,
   },
   freedom: {
     aliases: ['direct'],
     outbound: true,
     load: async () => (await import('./freedom/index.ts')).freedom,
+    forms: async () => (await import('./freedom/forms.ts')).freedomForms,
   },
   http: {
     inbound: true,
     outbound: true,
     load: async () => (await import('./http/index.ts')).http,
+    forms: async () => (await import('./http/forms.ts')).httpForms,
   },
   hysteria2: {
     aliases: ['hysteria', 'hy2'],
     inbound: true,
     outbound: true,
     load: async () => (await import('./hysteria2/index.ts')).hysteria2,
+    forms: async () => (await import('./hysteria2/forms.ts')).hysteria2Forms,
   },
   shadowsocks: {
     inbound: true,
     outbound: true,
     load: async () => (await import('./shadowsocks/index.ts')).shadowsocks,
+    forms: async () => (await import('./shadowsocks/forms.ts')).shadowsocksForms,
   },
   socks: {
     inbound: true,
     outbound: true,
     load: async () => (await import('./socks/index.ts')).socks,
+    forms: async () => (await import('./socks/forms.ts')).socksForms,
   },
   trojan: {
     inbound: true,
     outbound: true,
     load: async () => (await import('./trojan/index.ts')).trojan,
+    forms: async () => (await import('./trojan/forms.ts')).trojanForms,
   },
   tun: {
     inbound: true,
     load: async () => (await import('./tun/index.ts')).tun,
+    forms: async () => (await import('./tun/forms.ts')).tunForms,
   },
   vless: {
     inbound: true,
     outbound: true,
     load: async () => (await import('./vless/index.ts')).vless,
+    forms: async () => (await import('./vless/forms.ts')).vlessForms,
   },
   vmess: {
     inbound: true,
     outbound: true,
     load: async () => (await import('./vmess/index.ts')).vmess,
+    forms: async () => (await import('./vmess/forms.ts')).vmessForms,
   },
   wireguard: {
     outbound: true,
     load: async () => (await import('./wireguard/index.ts')).wireguard,
+    forms: async () => (await import('./wireguard/forms.ts')).wireguardForms,
   },
 } satisfies Readonly<Record<string, Listing>>;
 
@@ -72,6 +86,11 @@ const ENTRIES: readonly (readonly [string, Listing])[] = Object.entries(LISTINGS
 const PROTOCOLS = new OnDemand(
   'protocol',
   Object.fromEntries(ENTRIES.map(([name, { load }]) => [name, load])),
+);
+
+const FORMS = new OnDemand(
+  'forms of',
+  Object.fromEntries(ENTRIES.flatMap(([name, { forms }]) => (forms ? [[name, forms]] : []))),
 );
 
 /** The canonical names, by name and alias. */
@@ -123,3 +142,21 @@ export function outboundProtocol(name: string): OutboundProtocol<unknown> {
   if (!side) throw new RangeError(`there is no outbound protocol ${name}`);
   return side;
 }
+
+/**
+ * Loads the forms of all protocols, before anything that reads or writes them.
+ * @throws {WeirError} `not_loadable`
+ */
+export const loadForms = (): Promise<void> => FORMS.load(FORMS.names);
+
+/**
+ * Returns the forms of a protocol by its name or alias; `undefined` for a protocol without.
+ * @throws {RangeError} when they have not been loaded
+ */
+export function formsOf(name: string): ProtocolForms | undefined {
+  const canonical = NAMES.get(name);
+  return canonical !== undefined && FORMS.has(canonical) ? FORMS.get(canonical) : undefined;
+}
+
+/** Returns the forms of all protocols; see `formsOf`. */
+export const allForms = (): readonly ProtocolForms[] => FORMS.names.map((name) => FORMS.get(name));

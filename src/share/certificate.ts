@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { alternativeNames, chainOf } from '../crypto/server-certificate.ts';
 import { ipVersion } from '../ip/ip-version.ts';
 import { normalizeDomain } from '../net/addresses/host-name.ts';
-import type { PinnedCertificate } from './shared-server.ts';
+import type { PinnedCertificate } from '../protocols/forms/shared-server.ts';
 
 /** A server's certificate as clients judge it. */
 export interface ServerCertificate {

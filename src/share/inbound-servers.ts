@@ -1,5 +1,5 @@
 import { ipVersion } from '../ip/ip-version.ts';
-import { inboundProtocol } from '../protocols/registry.ts';
+import { formsOf, inboundProtocol } from '../protocols/registry.ts';
 import type { TableNode } from '../schema/node.ts';
 import type { InboundSpec } from '../spec.ts';
 import { examineCertificate } from './certificate.ts';
@@ -8,8 +8,7 @@ import {
   type SharedCarrier,
   type SharedServer,
   type SharedTls,
-} from './shared-server.ts';
-import { usersOf, type Below } from './users.ts';
+} from '../protocols/forms/shared-server.ts';
 
 /** How clients reach the inbounds, and which authorities they trust. */
 export interface ShareOptions {
@@ -70,8 +69,16 @@ export function inboundServers(
   const { tag } = inbound;
   const port = portFor(inbound, options);
   const { tls, refused } = tlsOf(inbound, options);
-  const below: Below = { tls, stream: { tls, carrier: carrierOf(inbound, tls, options) } };
-  const users = usersOf(inbound, written, below, labels);
+  const { protocol, settings } = inbound;
+  const stream = { tls, carrier: carrierOf(inbound, tls, options) };
+  const users = formsOf(protocol)?.sharedUsers?.(settings, {
+    protocol,
+    stream,
+    tls,
+    written,
+    labels,
+  });
+  if (!users) throw new ShareError(`protocol ${protocol} has no clients to share it with`);
   if (users.length === 0) throw new ShareError('it has no users');
   const servers = users.map(({ name: user, aliases, access }) => {
     const name = user === undefined ? `${host} ${tag}` : `${host} ${tag} ${user}`;

@@ -37,6 +37,7 @@ async function modulesOf(
 const UNNAMED: readonly RegExp[] = [
   /^protocols\/(?!socks\/|freedom\/|inbounds\/|outbounds\/|users\/|[^/]+$)/,
   /^protocols\/socks\/outbound\.ts$/,
+  /^protocols\/\w+\/forms\.ts$/,
   /^transports\/(grpc|tls)\/(?!alpn\.ts$)/,
   /^transports\/ws\/(?!handshake\.ts$)/,
   /^(http|quic|netstack|congestion|import|share|fetch|probe|subscribe|library)\//,

@@ -21,7 +21,7 @@ const HTTP2_DRIVER = 'http/http2/http2-driver.ts';
 const IMPURE = /^node:(?!url$)|^(\.\.?\/)+(net\/)?(time\/)?clock\.ts$/;
 
 /** A folder of `protocols/` is one protocol, but for these, which hold what several share. */
-const SHARED_BY_PROTOCOLS = new Set(['inbounds', 'outbounds', 'users']);
+const SHARED_BY_PROTOCOLS = new Set(['forms', 'inbounds', 'outbounds', 'users']);
 
 /** Imports every protocol, so none may import it. */
 const REGISTRY = 'protocols/registry.ts';

@@ -69,7 +69,7 @@ interface Row {
 /* oxlint-disable no-control-regex -- the patterns are those of the program */
 const PATTERNS: readonly Row[] = [
   {
-    file: 'import/draft.ts',
+    file: 'protocols/forms/draft.ts',
     pattern: /^\s*\d{1,5}(?:\.0{1,9})?\s*$/,
     worst: [run('', ' '), run('1', ' '), run('1.', '0'), run('', '1')],
   },

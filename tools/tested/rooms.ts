@@ -217,7 +217,7 @@ export const ROOMS = {
     branches: 97,
   },
   import: {
-    files: ['import/**/*.ts'],
+    files: ['import/**/*.ts', 'protocols/forms/*.ts', 'protocols/*/forms.ts'],
     tests: ['unit/import/*.test.ts', 'unit/share/round-trip.test.ts'],
     branches: 90,
   },

@@ -4,7 +4,7 @@ import { printable } from '../../printable.ts';
 import type { ClashConnection, ClashMetadata, ClashSnapshot } from '../contract.ts';
 import { chainOf, isRuleKnown } from './chains.ts';
 import type { ClashFacts } from './facts.ts';
-import { inboundType } from './protocols.ts';
+import { formsOf } from '../../protocols/registry.ts';
 import { matchOfFlow, type ClashMatch } from './rules.ts';
 
 /** Bytes since the start, and the memory of the process. */
@@ -63,7 +63,7 @@ function metadataOf({ inbounds }: ClashFacts, flow: FlowView): ClashMetadata {
   const isAddress = ipVersion(flow.host) !== 0;
   return {
     network: NETWORKS[flow.network] ?? 'invalid',
-    type: inboundType(inbounds.get(flow.inbound)),
+    type: formsOf(inbounds.get(flow.inbound) ?? '')?.clashApi?.inbound ?? 'Unknown',
     sourceIP: flow.source ?? '',
     destinationIP: isAddress ? flow.host : '',
     sourceGeoIP: null,

@@ -4,7 +4,7 @@ import type { DelayHistory } from '../delays/history.ts';
 import { inheritedName, memberOfRoute, type ClashRoute } from './chains.ts';
 import type { ClashFacts } from './facts.ts';
 import { GLOBAL, type Named } from './names.ts';
-import { carriesUdp, outboundType } from './protocols.ts';
+import { formsOf } from '../../protocols/registry.ts';
 
 /** Default URL of health checks and tests: a small response without a body, served from many places. */
 export const TEST_URL = 'http://cp.cloudflare.com/generate_204';
@@ -96,7 +96,7 @@ function commonOf(
     alive: alive && !(named.kind === 'target' && facts.down.has(named.name)),
     history,
     extra,
-    udp: carriesUdp(protocol),
+    udp: formsOf(protocol ?? '')?.clashApi?.streamsOnly !== true,
     uot: false,
     xudp: false,
     tfo: false,
@@ -113,5 +113,5 @@ function typeOf({ balancers, outbounds }: ClashFacts, named: Named): string {
   if (named.kind !== 'target') return 'Selector';
   const balancer = balancers.get(named.name);
   if (balancer) return balancer.strategy === 'failover' ? 'Fallback' : 'LoadBalance';
-  return outboundType(outbounds.get(named.name));
+  return formsOf(outbounds.get(named.name) ?? '')?.clashApi?.outbound ?? 'Unknown';
 }

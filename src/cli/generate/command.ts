@@ -4,7 +4,8 @@ import { SystemRandomSource, type RandomSource } from '../../crypto/random-sourc
 import { printable, printableJson, quoted } from '../../printable.ts';
 import { findMethod, METHODS, type MethodName } from '../../protocols/shadowsocks/methods.ts';
 import { examineCertificate } from '../../share/certificate.ts';
-import { shareLink } from '../../share/links.ts';
+import { loadForms } from '../../protocols/registry.ts';
+import { shareLink } from '../../share/forms.ts';
 import { reportErrors, type CommandIo } from '../command.ts';
 import { UsageError } from '../../errors.ts';
 import { makeFolder, writeFiles, type OutputFile } from '../write-files.ts';
@@ -98,6 +99,7 @@ async function generateCertificate(
 
 async function generateServer(asked: ServerArguments, random: RandomSource): Promise<Result> {
   const { name, days, output = '.', force } = asked;
+  await loadForms();
   const host = plannedHost(asked);
   const { certificate, key } = selfSigned([host], days, { random, now: Date.now() });
   const { leaf } = examineCertificate(certificate, () => []);

@@ -3,10 +3,10 @@ import { apiSocketFor, SERVICE_FOLDER } from '../../app/control/control-folder.t
 import { labelComment } from '../../config/edit/lists/label.ts';
 import { basicString } from '../../config/edit/toml-text.ts';
 import { LOCAL_LISTENERS } from '../../config/sources/default-config.ts';
-import { shareLink } from '../../share/links.ts';
-import type { SharedAccess, SharedCarrier } from '../../share/shared-server.ts';
-import { weirOutbound } from '../share/weir-form.ts';
-import { USER, type PlannedInbound, type ServerPlan } from './server-plan.ts';
+import { outboundText } from '../../import/write/tables.ts';
+import { draftOf, shareLink } from '../../share/forms.ts';
+import type { SharedCarrier } from '../../protocols/forms/shared-server.ts';
+import { generatedServer, USER, type PlannedInbound, type ServerPlan } from './server-plan.ts';
 
 /** The names of a server's files. */
 export const fileNames = (name: string) => ({
@@ -85,9 +85,13 @@ function inboundText(
     `protocol = ${basicString(protocol)}`,
     `listen = ${basicString(plan.listen)}${plan.listen === '::' ? '   # IPv4 as well' : ''}`,
     `port = ${server.port}   # ${network}`,
-    ...('stream' in access ? streamLines(access.stream.carrier, tls) : []),
+    ...(access.stream ? streamLines(access.stream.carrier, tls) : []),
     '[inbound.settings]',
-    ...settingsLines(access, tls),
+    ...generatedServer(protocol).settings(access, {
+      user: USER,
+      comment: labelComment(USER),
+      tls,
+    }),
   ];
   return `${lines.join('\n')}\n`;
 }
@@ -105,48 +109,6 @@ function streamLines(carrier: SharedCarrier, tls: string): readonly string[] {
     '[inbound.stream.tls]',
     tls,
   ];
-}
-
-function settingsLines(access: SharedAccess, tls: string): readonly string[] {
-  const email = `email = ${basicString(USER)}`;
-  switch (access.protocol) {
-    case 'vless':
-    case 'vmess':
-      return ['users = [', `  { id = ${basicString(access.id)} }, ${labelComment(USER)}`, ']'];
-    case 'trojan':
-      return ['users = [', `  { password = ${basicString(access.password)}, ${email} },`, ']'];
-    case 'shadowsocks': {
-      const [identity = '', own = ''] = access.password.split(':');
-      return [
-        `method = ${basicString(access.method)}`,
-        `password = ${basicString(identity)}   # of the server`,
-        'users = [',
-        `  { password = ${basicString(own)}, ${email} },`,
-        ']',
-      ];
-    }
-    case 'hysteria2': {
-      const [user = '', pass = ''] = access.auth.split(':');
-      return [
-        tls,
-        'udp = true',
-        'users = [',
-        `  { user = ${basicString(user)}, pass = ${basicString(pass)} },`,
-        ']',
-      ];
-    }
-    case 'http':
-    case 'socks': {
-      const { user, pass } = access.login ?? { user: '', pass: '' };
-      return [
-        'accounts = [',
-        `  { user = ${basicString(user)}, pass = ${basicString(pass)} },`,
-        ']',
-      ];
-    }
-    default:
-      return access satisfies never;
-  }
 }
 
 /** Members of the balancer `any`, which probes over TCP. */
@@ -168,7 +130,10 @@ export function clientText(plan: ServerPlan, folder: string): string {
   const others = tags.filter((tag) => tag !== standard);
   const alternatives = others.length === 0 ? '' : `   # or ${others.map(basicString).join(', ')}`;
   const outbounds = inbounds.map(({ protocol, server }) =>
-    weirOutbound(server, protocol, isTrial ? join(folder, files.certificate) : files.certificate),
+    outboundText(
+      protocol,
+      draftOf(server, isTrial ? join(folder, files.certificate) : files.certificate),
+    ),
   );
   const balancer = isBalanced
     ? `\n# The first that can be reached.\n[[balancer]]\ntag = "any"\noutbounds = [${members.map(basicString).join(', ')}]\n`

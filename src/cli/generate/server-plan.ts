@@ -1,14 +1,16 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
 import { ipVersion } from '../../ip/ip-version.ts';
 import { isLocal } from '../../share/inbound-servers.ts';
+import type { GeneratedServer, NewSecrets } from '../../protocols/forms/contract.ts';
+import { formsOf } from '../../protocols/registry.ts';
 import type {
   PinnedCertificate,
   SharedAccess,
   SharedServer,
   SharedTls,
-} from '../../share/shared-server.ts';
+} from '../../protocols/forms/shared-server.ts';
 import type { ServerArguments, ServerProtocol } from './arguments.ts';
-import { password, presharedKey, uuid } from '../../accounts/new-secrets.ts';
+import { password, uuid } from '../../accounts/new-secrets.ts';
 
 /** The inbounds of a server to be generated, with all secrets, and the settings of its clients. */
 export interface ServerPlan {
@@ -25,7 +27,7 @@ export interface ServerPlan {
 
 export interface PlannedInbound {
   readonly protocol: ServerProtocol;
-  readonly network: 'TCP' | 'UDP' | 'TCP and UDP';
+  readonly network: GeneratedServer<SharedAccess>['network'];
   /**
    * The server as its one user's client reaches it. The tag of the inbound, and of the client's outbound, is the
    * protocol.
@@ -35,23 +37,6 @@ export interface PlannedInbound {
 
 /** The label of the first user. */
 export const USER = 'user1';
-
-const SHADOWSOCKS_METHOD = '2022-blake3-aes-128-gcm';
-
-interface Usual {
-  readonly port: number;
-  readonly network: PlannedInbound['network'];
-}
-
-/** Default ports, which client networks are most likely to allow: those of HTTPS, and neighbouring ones. */
-const USUAL: Readonly<Record<ServerProtocol, Usual>> = {
-  vless: { port: 443, network: 'TCP' },
-  hysteria2: { port: 443, network: 'UDP' },
-  trojan: { port: 8443, network: 'TCP' },
-  vmess: { port: 2083, network: 'TCP' },
-  http: { port: 2087, network: 'TCP' },
-  shadowsocks: { port: 8388, network: 'TCP and UDP' },
-};
 
 /** The ports of a trial start here, where no privileges are needed. */
 const TRIAL_PORT_BASE = 10_443;
@@ -66,18 +51,20 @@ export function planServer(
   const isTrial = isLocal(host);
   const base = portBase ?? (isTrial ? TRIAL_PORT_BASE : undefined);
   const tls: SharedTls = { serverName: host, insecure: false, certificate };
+  const secrets = secretsFrom(random);
   const inbounds = protocols.map((protocol, index): PlannedInbound => {
-    const { port, network } = USUAL[protocol];
+    const generated = generatedServer(protocol);
+    const { port, network } = generated;
     const server = {
       name: `${name} ${protocol} ${USER}`,
       host,
       port: base === undefined ? port : base + index,
-      access: accessOf(protocol, tls, random),
+      access: generated.access(USER, tls, secrets),
     };
     return { protocol, network, server };
   });
   const loopback = ipVersion(host) === 0 ? TRIAL_HOST : host;
-  const hasTls = protocols.some((protocol) => protocol !== 'shadowsocks');
+  const hasTls = inbounds.some(({ server: { access } }) => access.tls ?? access.stream?.tls);
   return { name, host, listen: isTrial ? loopback : '::', isTrial, hasTls, inbounds };
 }
 
@@ -87,34 +74,16 @@ export const plannedHost = ({ host = TRIAL_HOST }: ServerArguments): string => h
 /** Number of characters of a path or service name that cannot be found by brute force. */
 const SECRET_PATH = 16;
 
-function accessOf(protocol: ServerProtocol, tls: SharedTls, random: RandomSource): SharedAccess {
-  switch (protocol) {
-    case 'vless': {
-      const carrier = {
-        kind: 'ws',
-        path: `/${password(random, SECRET_PATH)}`,
-        host: undefined,
-      } as const;
-      return { protocol, id: uuid(random), stream: { tls, carrier } };
-    }
-    case 'vmess': {
-      const serviceName = password(random, SECRET_PATH);
-      const carrier = { kind: 'grpc', serviceName, authority: undefined } as const;
-      return { protocol, id: uuid(random), stream: { tls, carrier } };
-    }
-    case 'trojan':
-      return { protocol, password: password(random), stream: { tls, carrier: { kind: 'raw' } } };
-    case 'shadowsocks': {
-      const [identity, own] = [0, 1].map(() => presharedKey(random, SHADOWSOCKS_METHOD));
-      return { protocol, method: SHADOWSOCKS_METHOD, password: `${identity}:${own}` };
-    }
-    case 'hysteria2':
-      return { protocol, auth: `${USER}:${password(random)}`, tls, obfuscation: undefined };
-    case 'http': {
-      const login = { user: USER, pass: password(random) };
-      return { protocol, login, stream: { tls, carrier: { kind: 'raw' } } };
-    }
-    default:
-      return protocol satisfies never;
-  }
+const secretsFrom = (random: RandomSource): NewSecrets => ({
+  uuid: () => uuid(random),
+  password: () => password(random),
+  path: () => password(random, SECRET_PATH),
+  key: (bytes) => random.bytes(bytes).toString('base64'),
+});
+
+/** How a protocol is served securely. */
+export function generatedServer(protocol: string): GeneratedServer<SharedAccess> {
+  const generated = formsOf(protocol)?.generated;
+  if (!generated) throw new RangeError(`no server is made of ${protocol}`);
+  return generated;
 }

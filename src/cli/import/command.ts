@@ -2,12 +2,13 @@ import { join } from 'node:path';
 import { configProblem, pairProblem } from '../../app/loading/config-problem.ts';
 import { WeirError } from '../../errors.ts';
 import { readForeign, type Imported } from '../../import/document.ts';
-import { ImportError } from '../../import/draft.ts';
+import { ImportError } from '../../protocols/forms/draft.ts';
 import type { ImportReport } from '../../import/report.ts';
 import { reportLines } from '../../import/report-text.ts';
 import { NothingImported, toConfig } from '../../import/write/config.ts';
 import { toNodes, toPair, toSubscribe } from '../../import/write/subscribe.ts';
 import { printable, printableJson } from '../../printable.ts';
+import { loadForms } from '../../protocols/registry.ts';
 import type { CommandIo } from '../command.ts';
 import { IMPORT_HELP, parseImport, type ImportArguments } from './arguments.ts';
 import { readDocument } from './read-document.ts';
@@ -29,6 +30,7 @@ export async function importCommand(argv: readonly string[], io: CommandIo): Pro
   }
   const warn = (text: string): void => void io.stderr.write(`weir import: ${printable(text)}\n`);
   try {
+    await loadForms();
     const imported = readForeign(await readDocument(options.file, options.userAgent));
     const { text, files, report } = await written(imported, options);
     await writeReport(report, options, io);

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { readReason } from '../../app/loading/files-read.ts';
 import { LARGEST_DOCUMENT } from '../../import/document.ts';
-import { ImportError } from '../../import/draft.ts';
+import { ImportError } from '../../protocols/forms/draft.ts';
 import { VERSION } from '../../version.ts';
 
 const TIMEOUT_MS = 60_000;

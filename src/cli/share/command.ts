@@ -12,11 +12,12 @@ import {
   type InboundServer,
   type ShareOptions,
 } from '../../share/inbound-servers.ts';
-import { ShareError } from '../../share/shared-server.ts';
+import { ShareError } from '../../protocols/forms/shared-server.ts';
 import { reportErrors, type CommandIo } from '../command.ts';
 import { loadOrReport } from '../load.ts';
 import { writeFiles } from '../write-files.ts';
 import { parseShare, SHARE_HELP, type ShareArguments } from './arguments.ts';
+import { loadForms } from '../../protocols/registry.ts';
 import { adviceOn } from './certificate-advice.ts';
 import { sharedText, type Shared } from './forms.ts';
 
@@ -38,6 +39,7 @@ export async function shareCommand(argv: readonly string[], io: CommandIo): Prom
     asked.config,
     {},
     async (path, input) => {
+      await loadForms();
       const loaded = await loadConfigFile(path, { ...input, onMerged });
       const bytes = input.bytes ?? (await new FilesRead().read(asked.config));
       users = listUsers(decodeSource(bytes, path));

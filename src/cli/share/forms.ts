@@ -1,14 +1,18 @@
+import { outboundText } from '../../import/write/tables.ts';
 import { UniqueNames } from '../../import/write/tags.ts';
 import { printable, printableJson, printableJsonLines, quoted } from '../../printable.ts';
-import { clashDocument, clashProxy } from '../../share/clash.ts';
 import type { InboundServer } from '../../share/inbound-servers.ts';
-import { shareLink } from '../../share/links.ts';
-import { ShareError, type SharedServer } from '../../share/shared-server.ts';
-import { singBoxOutbound } from '../../share/sing-box.ts';
-import { xrayOutbound } from '../../share/xray.ts';
+import { ShareError, type SharedServer } from '../../protocols/forms/shared-server.ts';
+import {
+  clashDocument,
+  clashProxy,
+  draftOf,
+  shareLink,
+  singBoxOutbound,
+  xrayOutbound,
+} from '../../share/forms.ts';
 import type { ShareArguments, ShareForm } from './arguments.ts';
 import { qrForTerminal, qrModules, qrSvg } from './qr.ts';
-import { weirOutbound } from './weir-form.ts';
 
 /** A server with the tag of its inbound. */
 export interface Shared extends InboundServer {
@@ -86,7 +90,7 @@ function formOf({ server, inbound }: Shared, form: ShareForm): Formed['formed'] 
     case 'clash':
       return clashProxy(server);
     case 'weir':
-      return weirOutbound(server, server.name, caFileFor(inbound));
+      return outboundText(server.name, draftOf(server, caFileFor(inbound)));
     default:
       return form satisfies never;
   }
@@ -107,7 +111,7 @@ const filesToCopy = (formed: readonly Formed[]): ReadonlySet<string> =>
   );
 
 function needsFile({ access }: SharedServer): boolean {
-  const tls = 'stream' in access ? access.stream.tls : 'tls' in access ? access.tls : undefined;
+  const tls = access.tls ?? access.stream?.tls;
   return tls !== undefined && tls.certificate !== undefined && !tls.insecure;
 }
 

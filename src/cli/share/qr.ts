@@ -1,5 +1,5 @@
 import { encode } from 'uqr';
-import { ShareError } from '../../share/shared-server.ts';
+import { ShareError } from '../../protocols/forms/shared-server.ts';
 
 /** Width of the white border around a code, in modules (ISO/IEC 18004 §6.3.8). */
 const QUIET_ZONE = 4;

@@ -4,8 +4,9 @@ import type { MergedConfig } from '../../config/merge.ts';
 import { decodeSource } from '../../config/sources/decode-source.ts';
 import { trustedCertificates } from '../../crypto/ca-bundle.ts';
 import { inboundServers } from '../../share/inbound-servers.ts';
-import { shareLink } from '../../share/links.ts';
-import { ShareError } from '../../share/shared-server.ts';
+import { shareLink } from '../../share/forms.ts';
+import { loadForms } from '../../protocols/registry.ts';
+import { ShareError } from '../../protocols/forms/shared-server.ts';
 import { adviceOn } from '../share/certificate-advice.ts';
 
 /**
@@ -18,6 +19,7 @@ export async function linkOf(
   bytes: Uint8Array,
   { inbound: tag, index, host }: { inbound: string; index: number; host: string },
 ): Promise<{ readonly link: string; readonly advice: string | undefined }> {
+  await loadForms();
   let merged: MergedConfig | undefined;
   const { spec } = await loadConfigFile(config, {
     bytes,

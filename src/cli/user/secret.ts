@@ -1,6 +1,6 @@
 import { userSecret } from '../../accounts/new-secrets.ts';
 import { FilesRead } from '../../app/loading/files-read.ts';
-import type { UserKind } from '../../config/edit/users/user-kinds.ts';
+import type { UserForm } from '../../protocols/forms/contract.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
 import { UsageError, messageOf, WeirError } from '../../errors.ts';
 import type { GivenSecret } from './arguments.ts';
@@ -9,7 +9,7 @@ import type { GivenSecret } from './arguments.ts';
 const MAX_FILE = 4096;
 
 /** Provides the secret of a user. */
-export type SecretMaker = (kind: UserKind, method: string | undefined) => string;
+export type SecretMaker = (kind: UserForm, method: string | undefined) => string;
 
 /**
  * A maker of the given secret, or of new ones. It throws a UsageError for a given secret that is invalid for the

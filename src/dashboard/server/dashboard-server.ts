@@ -2,6 +2,7 @@ import type { LocalListen } from '../../local-http/listen.ts';
 import type { LocalExchange } from '../../local-http/local-exchange.ts';
 import { LocalHttpError } from '../../local-http/local-http-error.ts';
 import { LocalServer } from '../../local-http/local-server.ts';
+import { loadForms } from '../../protocols/registry.ts';
 import { ActionError } from '../action-error.ts';
 import type { DashboardContext, PageAction, PageSource, PageTopic } from '../contract.ts';
 import type { PageFiles } from '../files/page-files.ts';
@@ -56,6 +57,7 @@ export class DashboardServer implements AsyncDisposable {
 
   /** @throws {BindError} */
   static async start(options: DashboardServerOptions): Promise<DashboardServer> {
+    await loadForms();
     const dashboard = new DashboardServer(options);
     dashboard.#server = await LocalServer.start({
       listen: options.listen,

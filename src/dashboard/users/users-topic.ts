@@ -1,4 +1,4 @@
-import { userKind } from '../../config/edit/users/user-kinds.ts';
+import { formsOf } from '../../protocols/registry.ts';
 import type { DashboardContext, PageTopic } from '../contract.ts';
 import { Parameters } from '../parameters.ts';
 import { MAX_ROWS } from '../shared/window.ts';
@@ -73,7 +73,7 @@ function unlisted({ api, listedAt }: DashboardContext['monitor']): UsersView['un
 /** Inbounds whose protocol has users. */
 const inboundsWithUsers = ({ status }: DashboardContext['monitor']): readonly string[] =>
   (status?.value.inbounds ?? [])
-    .filter(({ protocol }) => userKind(protocol) !== undefined)
+    .filter(({ protocol }) => formsOf(protocol)?.user !== undefined)
     .slice(0, MAX_INBOUNDS)
     .map(({ tag }) => tag);
 

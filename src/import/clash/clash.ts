@@ -1,4 +1,4 @@
-import type { ForeignObject } from '../foreign-object.ts';
+import type { ForeignObject } from '../../protocols/forms/foreign-object.ts';
 import { CLASH_DOCUMENT_KEYS } from '../keys/clash.ts';
 import { nameOf } from '../read-entry.ts';
 import type { DefaultRoute, DocumentKey, Routing, RuleEntry, Target } from '../routing.ts';

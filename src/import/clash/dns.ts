@@ -1,7 +1,7 @@
 import { ipVersion } from '../../net/addresses/address.ts';
 import { printable } from '../../printable.ts';
-import { ImportError } from '../draft.ts';
-import type { ForeignObject } from '../foreign-object.ts';
+import { ImportError } from '../../protocols/forms/draft.ts';
+import type { ForeignObject } from '../../protocols/forms/foreign-object.ts';
 import type { DnsDraft, DocumentKey } from '../routing.ts';
 
 /** `[dns]`, and a report on each server. */

@@ -1,8 +1,8 @@
 import { RegexCache } from '../../engine/router/tables/regex-set.ts';
 import { WeirError } from '../../errors.ts';
 import { quoted } from '../../printable.ts';
-import { ImportError } from '../draft.ts';
-import { ForeignObject } from '../foreign-object.ts';
+import { ImportError } from '../../protocols/forms/draft.ts';
+import { ForeignObject } from '../../protocols/forms/foreign-object.ts';
 import { CLASH_GROUP_KEYS } from '../keys/clash.ts';
 import { nameOf } from '../read-entry.ts';
 import type { ForeignGroup, TakenServers } from '../routing.ts';

@@ -1,5 +1,5 @@
-import { ImportError, toPort } from '../draft.ts';
-import { ForeignObject } from '../foreign-object.ts';
+import { ImportError, toPort } from '../../protocols/forms/draft.ts';
+import { ForeignObject } from '../../protocols/forms/foreign-object.ts';
 import { CLASH_LISTENER_KEYS } from '../keys/clash.ts';
 import { mixedDrafts } from '../mixed.ts';
 import { nameOf } from '../read-entry.ts';

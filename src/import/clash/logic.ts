@@ -1,4 +1,4 @@
-import { ImportError } from '../draft.ts';
+import { ImportError } from '../../protocols/forms/draft.ts';
 import type { Matchers } from '../routing.ts';
 
 /** Maximum number of alternatives of one rule. */

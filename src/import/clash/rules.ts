@@ -1,5 +1,5 @@
 import { domainToASCII } from 'node:url';
-import { ImportError } from '../draft.ts';
+import { ImportError } from '../../protocols/forms/draft.ts';
 import type { Matchers, RuleEntry } from '../routing.ts';
 import type { TargetNames } from '../targets.ts';
 import { allOf, MATCHES_NEVER, oneOf } from './logic.ts';

@@ -1,3 +1,4 @@
+import { isBrowser } from '../../protocols/forms/clash.ts';
 import { keyTable } from '../verdicts.ts';
 import {
   ALPN,
@@ -14,14 +15,6 @@ import {
   TUNING,
   UDP_OVER_TCP,
 } from './reasons.ts';
-
-/**
- * Whether a `fingerprint` names a browser, as in documents older than `client-fingerprint`; mihomo rejects it as a
- * hash.
- */
-export const isBrowser = (value: unknown): boolean =>
-  typeof value === 'string' &&
-  /^(?:chrome|firefox|safari|ios|android|edge|360|qq|random|randomized)$/i.test(value);
 
 /** Keys of the proxies of mihomo (`adapter/outbound/*.go`, ccc3f84) that are not carried over. */
 export const CLASH_KEYS = keyTable({

@@ -1,4 +1,4 @@
-import { ImportError } from '../draft.ts';
+import { ImportError } from '../../protocols/forms/draft.ts';
 import { endOfPart, withoutComments } from './json-comments.ts';
 
 /** Maximum nesting of lists and objects; documents have about ten levels. */

@@ -13,7 +13,7 @@ import {
   type ScalarTag,
   type SchemaOptions,
 } from 'yaml';
-import { ImportError } from '../draft.ts';
+import { ImportError } from '../../protocols/forms/draft.ts';
 
 /** Maximum nesting of lists and mappings; documents have about ten levels. */
 const DEEPEST = 64;

@@ -1,5 +1,5 @@
-import { ImportError } from '../draft.ts';
-import { ForeignObject, isEmpty } from '../foreign-object.ts';
+import { ImportError } from '../../protocols/forms/draft.ts';
+import { ForeignObject, isEmpty } from '../../protocols/forms/foreign-object.ts';
 import { SING_BOX_DNS_KEYS } from '../keys/sing-box.ts';
 import { nameOf } from '../read-entry.ts';
 import type { DnsDraft, DocumentKey } from '../routing.ts';

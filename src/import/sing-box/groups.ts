@@ -1,4 +1,4 @@
-import { ForeignObject } from '../foreign-object.ts';
+import { ForeignObject } from '../../protocols/forms/foreign-object.ts';
 import { SING_BOX_GROUP_KEYS } from '../keys/sing-box.ts';
 import type { ForeignGroup } from '../routing.ts';
 import type { TargetNames } from '../targets.ts';

@@ -1,5 +1,5 @@
-import { ImportError } from '../draft.ts';
-import type { ForeignObject } from '../foreign-object.ts';
+import { ImportError } from '../../protocols/forms/draft.ts';
+import type { ForeignObject } from '../../protocols/forms/foreign-object.ts';
 import { SING_BOX_INBOUND_KEYS, SING_BOX_USER_KEYS } from '../keys/sing-box.ts';
 import { mixedDrafts } from '../mixed.ts';
 import { objectsOf, readInbound, type InboundReading } from '../read-inbound.ts';

@@ -1,5 +1,5 @@
-import { ImportError } from '../draft.ts';
-import { ForeignObject } from '../foreign-object.ts';
+import { ImportError } from '../../protocols/forms/draft.ts';
+import { ForeignObject } from '../../protocols/forms/foreign-object.ts';
 import { nameOf } from '../read-entry.ts';
 import type { Matchers } from '../routing.ts';
 import { destinationsOf } from './conditions.ts';

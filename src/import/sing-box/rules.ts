@@ -1,5 +1,5 @@
-import { ImportError } from '../draft.ts';
-import { ForeignObject } from '../foreign-object.ts';
+import { ImportError } from '../../protocols/forms/draft.ts';
+import { ForeignObject } from '../../protocols/forms/foreign-object.ts';
 import { SING_BOX_RULE_KEYS } from '../keys/sing-box.ts';
 import { NOT_ANSWERED, NOT_RESOLVED } from '../not-resolved.ts';
 import type { Matchers, RuleEntry, Target } from '../routing.ts';

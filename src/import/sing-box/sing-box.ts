@@ -1,8 +1,8 @@
-import { ForeignObject } from '../foreign-object.ts';
+import { ForeignObject } from '../../protocols/forms/foreign-object.ts';
 import { SING_BOX_DOCUMENT_KEYS } from '../keys/sing-box.ts';
 import { nameOf } from '../read-entry.ts';
 import { logLevelOf } from '../values/log-level.ts';
-import type { ImportedEntry } from '../draft.ts';
+import type { ImportedEntry } from '../entry.ts';
 import { NOT_RESOLVED } from '../not-resolved.ts';
 import type { RuleEntry, Routing, Target } from '../routing.ts';
 import { bounded, groupOrReason, TargetNames } from '../targets.ts';

@@ -1,5 +1,5 @@
 import { formatIP, parseIP } from '../../ip/ip-text.ts';
-import { bareHost, ImportError, toPort } from '../draft.ts';
+import { bareHost, ImportError, toPort } from '../../protocols/forms/draft.ts';
 import type { DnsDraft } from '../routing.ts';
 
 /** A DNS server of another program. */

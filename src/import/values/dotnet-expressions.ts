@@ -1,5 +1,5 @@
 import { quoted } from '../../printable.ts';
-import { ImportError } from '../draft.ts';
+import { ImportError } from '../../protocols/forms/draft.ts';
 
 /*
  * Converts mihomo's expressions, which are those of .NET (regexp2). In Rust's regex, which Weir uses, classes with

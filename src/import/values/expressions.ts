@@ -1,5 +1,5 @@
 import { quoted } from '../../printable.ts';
-import { ImportError } from '../draft.ts';
+import { ImportError } from '../../protocols/forms/draft.ts';
 
 /**
  * Syntax that Rust's regex interprets differently than Go's: set operations, nested classes, a repetition without a

@@ -1,4 +1,4 @@
-import type { ForeignObject } from '../foreign-object.ts';
+import type { ForeignObject } from '../../protocols/forms/foreign-object.ts';
 
 /** Levels of `[log].level` by those of other programs, in lower case. */
 const LEVELS: ReadonlyMap<string, string> = new Map([

@@ -1,6 +1,6 @@
 import { formatCidr, parseInterfaceAddress } from '../../ip/cidr.ts';
 import { formatIP, parseIP } from '../../ip/ip-text.ts';
-import { ImportError } from '../draft.ts';
+import { ImportError } from '../../protocols/forms/draft.ts';
 
 /**
  * The networks that Go's net/netip considers private, loopback, link-local, multicast or unspecified, which

@@ -1,5 +1,5 @@
 import { quoted } from '../../printable.ts';
-import { ImportError } from '../draft.ts';
+import { ImportError } from '../../protocols/forms/draft.ts';
 
 const LARGEST = 0xffff;
 

@@ -1,5 +1,5 @@
 import { quoted } from '../../printable.ts';
-import type { ImportedEntry } from '../draft.ts';
+import type { ImportedEntry } from '../entry.ts';
 import type { ForeignGroup, Routing, Target } from '../routing.ts';
 import type { Targets } from './settle.ts';
 import { isInformation } from '../values/information.ts';

@@ -1,4 +1,4 @@
-import { ImportError } from '../draft.ts';
+import { ImportError } from '../../protocols/forms/draft.ts';
 import type { Imported } from '../document.ts';
 import type { ImportReport, ReportItem } from '../report.ts';
 import type { Routing, Target } from '../routing.ts';

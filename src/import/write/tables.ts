@@ -1,7 +1,7 @@
 import { basicString, dottedKey, terminalSafe } from '../../config/edit/toml-text.ts';
 import { labelComment } from '../../config/edit/lists/label.ts';
 import { printable } from '../../printable.ts';
-import type { Draft, Settings, SettingValue, StreamDraft } from '../draft.ts';
+import type { Draft, Settings, SettingValue, StreamDraft } from '../../protocols/forms/draft.ts';
 import type { DnsDraft, InboundDraft, InboundValue, Matchers } from '../routing.ts';
 
 /** Tables of an outbound: in a configuration, or as a node of a subscribe file. */

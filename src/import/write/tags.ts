@@ -1,5 +1,5 @@
 import { replaceUnprintable } from '../../printable.ts';
-import type { Draft } from '../draft.ts';
+import type { Draft } from '../../protocols/forms/draft.ts';
 
 /** Maximum length of a tag or name, in UTF-16 code units. */
 const LONGEST = 80;

@@ -1,4 +1,4 @@
-import { ForeignObject } from '../foreign-object.ts';
+import { ForeignObject } from '../../protocols/forms/foreign-object.ts';
 import { XRAY_BALANCER_KEYS } from '../keys/xray.ts';
 import type { ForeignGroup } from '../routing.ts';
 import type { MemberBudget, TargetNames } from '../targets.ts';

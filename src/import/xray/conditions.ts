@@ -1,5 +1,5 @@
-import { ImportError } from '../draft.ts';
-import { statedOf, type ForeignObject } from '../foreign-object.ts';
+import { ImportError } from '../../protocols/forms/draft.ts';
+import { statedOf, type ForeignObject } from '../../protocols/forms/foreign-object.ts';
 import type { Matchers } from '../routing.ts';
 import { expressionOf, literally } from '../values/expressions.ts';
 import { networkOf } from '../values/networks.ts';

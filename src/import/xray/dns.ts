@@ -1,5 +1,5 @@
-import { ImportError } from '../draft.ts';
-import { ForeignObject } from '../foreign-object.ts';
+import { ImportError } from '../../protocols/forms/draft.ts';
+import { ForeignObject } from '../../protocols/forms/foreign-object.ts';
 import { XRAY_DNS_KEYS } from '../keys/xray.ts';
 import type { DnsDraft, DocumentKey } from '../routing.ts';
 import { dnsDraft, dnsUrlOf } from '../values/dns-server.ts';

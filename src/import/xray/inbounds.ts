@@ -1,5 +1,5 @@
-import { ImportError, toPort } from '../draft.ts';
-import type { ForeignObject } from '../foreign-object.ts';
+import { ImportError, toPort } from '../../protocols/forms/draft.ts';
+import type { ForeignObject } from '../../protocols/forms/foreign-object.ts';
 import { XRAY_INBOUND_KEYS, XRAY_USER_KEYS } from '../keys/xray.ts';
 import { mixedDrafts } from '../mixed.ts';
 import { objectsOf, readInbound, type InboundReading } from '../read-inbound.ts';
@@ -20,7 +20,7 @@ import {
 } from '../server-drafts.ts';
 import { notesOn } from '../verdicts.ts';
 import { wordsOf } from './conditions.ts';
-import { transportOf } from './stream.ts';
+import { transportOf } from '../../protocols/forms/xray.ts';
 
 /** Reads one of `inbounds`. @param taken the ports of the document */
 export const readInboundOf = (value: unknown, source: string, taken: Set<number>): InboundEntry =>

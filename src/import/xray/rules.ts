@@ -1,5 +1,5 @@
-import { ImportError } from '../draft.ts';
-import { ForeignObject } from '../foreign-object.ts';
+import { ImportError } from '../../protocols/forms/draft.ts';
+import { ForeignObject } from '../../protocols/forms/foreign-object.ts';
 import { XRAY_RULE_KEYS } from '../keys/xray.ts';
 import { NOT_ANSWERED } from '../not-resolved.ts';
 import type { Matchers, RuleEntry, Target } from '../routing.ts';

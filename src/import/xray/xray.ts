@@ -1,9 +1,9 @@
-import type { ForeignObject } from '../foreign-object.ts';
+import type { ForeignObject } from '../../protocols/forms/foreign-object.ts';
 import { XRAY_DOCUMENT_KEYS } from '../keys/xray.ts';
 import { levelOf } from '../values/log-level.ts';
 import { portsOf } from '../read-inbound.ts';
 import { nameOf } from '../read-entry.ts';
-import type { ImportedEntry } from '../draft.ts';
+import type { ImportedEntry } from '../entry.ts';
 import { NOT_RESOLVED } from '../not-resolved.ts';
 import type { RuleEntry, Routing, Target } from '../routing.ts';
 import { bounded, groupOrReason, MemberBudget, TargetNames } from '../targets.ts';

@@ -23,6 +23,10 @@ export function parseUuid(text: string): string | undefined {
 /** Returns the 16 bytes of a UUID that `parseUuid` returned. */
 export const uuidBytes = (digits: string): Buffer => Buffer.from(digits, 'hex');
 
+/** Returns the hyphenated form of a UUID that `parseUuid` returned. */
+export const hyphenated = (digits: string): string =>
+  digits.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+
 export const UUID_HINT =
   'a UUID has 32 hex digits, as in 0b1c6d5e-4f3a-4b2c-9d8e-7f6a5b4c3d2e: uuidgen makes one, and both ends have the same';
 

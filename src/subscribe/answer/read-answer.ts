@@ -1,6 +1,8 @@
 import { messageOf } from '../../errors.ts';
 import { readForeign, type Imported } from '../../import/document.ts';
-import { ImportError, pinOf, type Draft } from '../../import/draft.ts';
+import { loadForms } from '../../protocols/registry.ts';
+import { ImportError, type Draft } from '../../protocols/forms/draft.ts';
+import { pinOf } from '../../import/entry.ts';
 import { Targets } from '../../import/write/settle.ts';
 import { isInformation } from '../../import/values/information.ts';
 import type { Endpoint } from '../../net/addresses/address.ts';
@@ -47,6 +49,7 @@ export async function readAnswer(
   bytes: Uint8Array,
   options: ReadAnswerOptions,
 ): Promise<ReadAnswer> {
+  await loadForms();
   const imported = importedFrom(textOf(bytes));
   const found = sorted(imported, options);
   if (found.drafts.length > MOST_NODES) {

@@ -1,6 +1,6 @@
 import { configProblem } from '../../app/loading/config-problem.ts';
 import { parseToml } from '../../config/toml/parse.ts';
-import type { Draft } from '../../import/draft.ts';
+import type { Draft } from '../../protocols/forms/draft.ts';
 import { problemsIn } from '../../import/write/check.ts';
 import { outboundText } from '../../import/write/tables.ts';
 import { formatEndpoint } from '../../net/addresses/address.ts';

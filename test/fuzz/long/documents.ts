@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkRegex } from '../../../src/engine/router/tables/regex-set.ts';
 import { readForeign } from '../../../src/import/document.ts';
-import { Link } from '../../../src/import/links/link.ts';
+import { Link } from '../../../src/protocols/forms/link.ts';
 import { parseJson } from '../../../src/import/parse/json.ts';
 import { parseYaml } from '../../../src/import/parse/yaml.ts';
 import { fromDotNet } from '../../../src/import/values/dotnet-expressions.ts';
@@ -13,6 +13,7 @@ import { readAnswer } from '../../../src/subscribe/answer/read-answer.ts';
 import { parseUpdateInterval, parseUserinfo } from '../../../src/subscribe/answer/userinfo.ts';
 import { shown } from './stream-outcome.ts';
 import { textSamples, type FuzzTarget } from './target.ts';
+import '../../support/import/load-forms.ts';
 
 const TEST = join(import.meta.dirname, '../..');
 const file = (path: string): Buffer => readFileSync(join(TEST, path));
@@ -90,9 +91,8 @@ const shareLinks: FuzzTarget = {
   name: 'share-links',
   files: [
     'import/links/share-links.ts',
-    'import/links/link.ts',
-    'import/links/encodings.ts',
-    'import/links/proxies.ts',
+    'protocols/forms/link.ts',
+    'protocols/forms/encodings.ts',
   ],
   samples: [...SHARE_LINKS, LINKS],
   share: 0.1,
@@ -250,7 +250,7 @@ const subscriptions: FuzzTarget = {
 
 const linkTexts: FuzzTarget = {
   name: 'link-parts',
-  files: ['import/links/link.ts'],
+  files: ['protocols/forms/link.ts'],
   samples: SHARE_LINKS,
   share: 0.3,
   run: (input) => {

@@ -4,6 +4,7 @@ import { Router } from '../../../src/engine/router/router.ts';
 import { RegexCache } from '../../../src/engine/router/tables/regex-set.ts';
 import { readForeign } from '../../../src/import/document.ts';
 import { toConfig, type WrittenConfig } from '../../../src/import/write/config.ts';
+import './load-forms.ts';
 
 /** A document as Weir's configuration. */
 export const written = (document: string): Promise<WrittenConfig> =>

@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
 import { readForeign } from '../../../src/import/document.ts';
-import type { Draft } from '../../../src/import/draft.ts';
-import { clashDocument, clashProxy } from '../../../src/share/clash.ts';
-import { shareLink } from '../../../src/share/links.ts';
-import type { SharedServer } from '../../../src/share/shared-server.ts';
-import { singBoxOutbound } from '../../../src/share/sing-box.ts';
-import { xrayOutbound } from '../../../src/share/xray.ts';
+import type { Draft } from '../../../src/protocols/forms/draft.ts';
+import {
+  clashDocument,
+  clashProxy,
+  shareLink,
+  singBoxOutbound,
+  xrayOutbound,
+} from '../../../src/share/forms.ts';
+import type { SharedServer } from '../../../src/protocols/forms/shared-server.ts';
 import type { OutboundSpec } from '../../../src/spec.ts';
+import '../import/load-forms.ts';
 
 /** The forms of other programs; `lacks` is what each has no way to say. */
 export const FORMS: Readonly<
@@ -20,21 +24,21 @@ export const FORMS: Readonly<
 > = {
   link: {
     write: shareLink,
-    lacks: ({ access }) => access.protocol === 'http' && access.stream.carrier.kind !== 'raw',
+    lacks: ({ access }) => access.protocol === 'http' && access.stream?.carrier.kind !== 'raw',
   },
   'sing-box': {
     write: (each) => JSON.stringify({ outbounds: [singBoxOutbound(each)] }),
-    lacks: ({ access }) => access.protocol === 'http' && access.stream.carrier.kind !== 'raw',
+    lacks: ({ access }) => access.protocol === 'http' && access.stream?.carrier.kind !== 'raw',
   },
   xray: {
     write: (each) => JSON.stringify({ outbounds: [xrayOutbound(each)] }),
-    lacks: ({ access }) => access.protocol === 'hysteria2' && access.tls.insecure,
+    lacks: ({ access }) => access.protocol === 'hysteria2' && access.tls?.insecure === true,
   },
   clash: {
     write: (each) => clashDocument([clashProxy(each)]),
     lacks: ({ access }) =>
-      (access.protocol === 'trojan' && !access.stream.tls) ||
-      (access.protocol === 'http' && access.stream.carrier.kind !== 'raw'),
+      (access.protocol === 'trojan' && !access.stream?.tls) ||
+      (access.protocol === 'http' && access.stream?.carrier.kind !== 'raw'),
   },
 };
 

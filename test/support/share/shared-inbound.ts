@@ -6,6 +6,7 @@ import {
   type ShareOptions,
   type SharedInbound,
 } from '../../../src/share/inbound-servers.ts';
+import '../import/load-forms.ts';
 
 /** When certificates are examined. */
 const NOW = Date.UTC(2026, 10, 24);

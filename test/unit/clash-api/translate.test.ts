@@ -11,6 +11,7 @@ import { clashProviders } from '../../../src/clash-api/translate/providers.ts';
 import { clashProxies } from '../../../src/clash-api/translate/proxies.ts';
 import { clashMatch, clashRules } from '../../../src/clash-api/translate/rules.ts';
 import { factsOf, flow, ROUTES, ruleSpec, STATUS } from './support.ts';
+import '../../support/import/load-forms.ts';
 
 const NOW = Date.UTC(2026, 10, 24, 5);
 const noDelays = () => new DelayHistory(() => NOW);

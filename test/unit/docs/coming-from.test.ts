@@ -30,15 +30,30 @@ const keysIn = (rows: readonly (readonly string[])[], column: number): ReadonlyS
     ),
   );
 
-/** The source of the files of `src/import` that a pattern names. */
+/** The source of the files that a pattern names. */
 const sourceOf = (pattern: string): string =>
-  globSync(join(ROOT, 'src/import', pattern))
+  globSync(join(ROOT, 'src', pattern))
     .map((file) => readFileSync(file, 'utf8'))
     .join('\n');
 
-/** The keys that a reader of `src/import` looks at, as its source has them. */
-function keysReadBy(file: string): ReadonlySet<string> {
-  const source = sourceOf(file);
+/** The source that reads servers of a program: its own, and its part of the forms of each protocol. */
+function readerOf({ name, reader, parts }: Program): string {
+  const forms = sourceOf('protocols/*/forms.ts');
+  const own = new RegExp(
+    `^  ${name}: \\{$[^]*?^  \\},$|^function read${reader}\\([^]*?^\\}$`,
+    'gm',
+  );
+  return [...parts.map(sourceOf), ...(forms.match(own) ?? [])].join('\n');
+}
+
+interface Program {
+  readonly name: string;
+  readonly reader: string;
+  readonly parts: readonly string[];
+}
+
+/** The keys that a reader looks at, as its source has them. */
+function keysReadIn(source: string): ReadonlySet<string> {
   const calls = source.matchAll(
     /\.(?:text|needText|flag|list|number|fields|has|only)\(\s*'([^']+)'/g,
   );
@@ -63,22 +78,45 @@ describe('the page of keys of other programs', () => {
   });
 
   // The reader of servers, and all files that read documents of the program.
+  const partsOf = (file: string, form: string): readonly string[] => [
+    `import/${file}`,
+    `protocols/forms/${form}.ts`,
+  ];
   const READERS = [
-    ['sing-box', 'sing-box/outbounds.ts', 'sing-box/*.ts', 1],
-    ['Xray', 'xray/outbounds.ts', 'xray/*.ts', 2],
-    ['Clash', 'clash/proxies.ts', 'clash/*.ts', 3],
+    [
+      'sing-box',
+      {
+        name: 'singBox',
+        reader: 'SingBox',
+        parts: partsOf('sing-box/outbounds.ts', 'sing-box'),
+      },
+      'import/sing-box/*.ts',
+      1,
+    ],
+    [
+      'Xray',
+      { name: 'xray', reader: 'Xray', parts: partsOf('xray/outbounds.ts', 'xray') },
+      'import/xray/*.ts',
+      2,
+    ],
+    [
+      'Clash',
+      { name: 'clash', reader: 'Clash', parts: partsOf('clash/proxies.ts', 'clash') },
+      'import/clash/*.ts',
+      3,
+    ],
   ] as const;
-  for (const [program, file, all, column] of READERS) {
+  for (const [program, reader, all, column] of READERS) {
     test(`names every key that the reader of ${program} carries over`, () => {
       const named = keysIn(cellsOf(carried), column);
-      const missing = [...keysReadBy(file)].filter(
+      const missing = [...keysReadIn(readerOf(reader))].filter(
         (key) => !named.has(key) && !CONTAINERS.has(key),
       );
       assert.deepEqual(missing, []);
     });
 
     test(`names no key of ${program} that its reader does not know`, () => {
-      const source = sourceOf(all);
+      const source = readerOf(reader) + sourceOf(all);
       const unknown = [...keysIn(cellsOf(carried), column)].filter(
         (key) => !source.includes(`'${key}'`) && !key.startsWith('?'),
       );

@@ -12,6 +12,7 @@ import { toPair } from '../../../src/import/write/subscribe.ts';
 import type { Spec } from '../../../src/spec.ts';
 import { specOf } from '../../support/config/support.ts';
 import { specOfBoth } from '../../support/config/subscribe-support.ts';
+import '../../support/import/load-forms.ts';
 
 /** Where the targets of the documents below lead in Clash: through selectors, to a server. */
 const TARGETS: Readonly<Record<string, string>> = {

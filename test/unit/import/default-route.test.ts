@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { readForeign } from '../../../src/import/document.ts';
 import { settleDefault, Targets } from '../../../src/import/write/settle.ts';
+import '../../support/import/load-forms.ts';
 
 const ID = 'b831381d-6324-4d53-ad4f-8cda48b30811';
 const server = (tag: string): object => ({

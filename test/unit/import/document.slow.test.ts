@@ -3,8 +3,9 @@ import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { readForeign } from '../../../src/import/document.ts';
 import { parseJson } from '../../../src/import/parse/json.ts';
-import { ImportError } from '../../../src/import/draft.ts';
+import { ImportError } from '../../../src/protocols/forms/draft.ts';
 import { linesOf } from '../../support/import/support.ts';
+import '../../support/import/load-forms.ts';
 
 const ID = 'b831381d-6324-4d53-ad4f-8cda48b30811';
 const KEY = Buffer.alloc(32, 7).toString('base64');

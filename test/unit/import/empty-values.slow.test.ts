@@ -4,6 +4,7 @@ import { readForeign, type Imported } from '../../../src/import/document.ts';
 import { CLASH_KEYS, CLASH_DOCUMENT_KEYS } from '../../../src/import/keys/clash.ts';
 import { SING_BOX_KEYS } from '../../../src/import/keys/sing-box.ts';
 import { XRAY_KEYS } from '../../../src/import/keys/xray.ts';
+import '../../support/import/load-forms.ts';
 
 /*
  * What generators, converters and users write for keys that have no value: it is as if the key were not

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { configProblem } from '../../../src/app/loading/config-problem.ts';
 import { readForeign } from '../../../src/import/document.ts';
 import { toPair } from '../../../src/import/write/subscribe.ts';
+import '../../support/import/load-forms.ts';
 
 const PROXIES = ['HK 1', 'HK 2 x10', 'US 1']
   .map(

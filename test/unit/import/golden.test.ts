@@ -7,6 +7,7 @@ import { readForeign } from '../../../src/import/document.ts';
 import { reportLines } from '../../../src/import/report-text.ts';
 import { toConfig } from '../../../src/import/write/config.ts';
 import { toPair, toSubscribe } from '../../../src/import/write/subscribe.ts';
+import '../../support/import/load-forms.ts';
 
 const FOLDER = join(import.meta.dirname, 'golden');
 const OPTIONS = { check: configProblem };

@@ -5,8 +5,8 @@ import { configProblem } from '../../../src/app/loading/config-problem.ts';
 import { readDns, dnsServerOf } from '../../../src/import/clash/dns.ts';
 import { readRules } from '../../../src/import/clash/rules.ts';
 import { readForeign } from '../../../src/import/document.ts';
-import { ImportError } from '../../../src/import/draft.ts';
-import { ForeignObject } from '../../../src/import/foreign-object.ts';
+import { ImportError } from '../../../src/protocols/forms/draft.ts';
+import { ForeignObject } from '../../../src/protocols/forms/foreign-object.ts';
 import { parseJson } from '../../../src/import/parse/json.ts';
 import { parseYaml } from '../../../src/import/parse/yaml.ts';
 import { reportLines } from '../../../src/import/report-text.ts';
@@ -14,6 +14,7 @@ import { TargetNames } from '../../../src/import/targets.ts';
 import { writableRules } from '../../../src/import/write/rules.ts';
 import { toConfig } from '../../../src/import/write/config.ts';
 import { toSubscribe } from '../../../src/import/write/subscribe.ts';
+import '../../support/import/load-forms.ts';
 
 /** Calls `work`; an ImportError is a result too. */
 function attempt<T>(work: () => T): T | undefined {

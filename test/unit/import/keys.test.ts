@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { readForeign } from '../../../src/import/document.ts';
-import type { ImportedEntry } from '../../../src/import/draft.ts';
+import type { ImportedEntry } from '../../../src/import/entry.ts';
 import { outboundText } from '../../../src/import/write/tables.ts';
 import { CLASH, SING_BOX, XRAY, type ProgramKeys } from '../../support/import/key-lists.ts';
+import '../../support/import/load-forms.ts';
 
 /** A copy of `entry` with `value` at a path; the objects on the way are made, and lists have one member. */
 function withKey(entry: object, path: string, value: unknown): object {

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { decoded, fromBase64 } from '../../../src/import/links/encodings.ts';
-import { Link } from '../../../src/import/links/link.ts';
-import { isHttpProxy, withPlainPlace } from '../../../src/import/links/proxies.ts';
+import { decoded, fromBase64 } from '../../../src/protocols/forms/encodings.ts';
+import { Link } from '../../../src/protocols/forms/link.ts';
+import { isHttpProxy } from '../../../src/protocols/http/forms.ts';
+import { withPlainPlace } from '../../../src/protocols/socks/forms.ts';
 import { isLinkList } from '../../../src/import/links/share-links.ts';
+import '../../support/import/load-forms.ts';
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 

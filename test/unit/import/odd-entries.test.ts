@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { readForeign } from '../../../src/import/document.ts';
 import { isInformation } from '../../../src/import/values/information.ts';
+import '../../support/import/load-forms.ts';
 
 /*
  * One odd entry, key or line costs none of its neighbours, and what is written in another case or with white

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { readForeign } from '../../../src/import/document.ts';
-import { ImportError } from '../../../src/import/draft.ts';
+import { ImportError } from '../../../src/protocols/forms/draft.ts';
 import { SING_BOX_INBOUND_KEYS, SING_BOX_RULE_KEYS } from '../../../src/import/keys/sing-box.ts';
 import { XRAY_RULE_KEYS } from '../../../src/import/keys/xray.ts';
 import type { Routing, RuleEntry } from '../../../src/import/routing.ts';
@@ -16,6 +16,7 @@ import {
   XRAY_DOCUMENT,
   XRAY_RULE,
 } from '../../support/import/part-keys.ts';
+import '../../support/import/load-forms.ts';
 
 const singBox = (parts: object): Routing =>
   readForeign(

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { readForeign } from '../../../src/import/document.ts';
-import type { ImportedEntry } from '../../../src/import/draft.ts';
+import type { ImportedEntry } from '../../../src/import/entry.ts';
+import '../../support/import/load-forms.ts';
 
 /*
  * Pins of other programs. Weir cannot compare hashes: it verifies the chain and the name, and says so. What a

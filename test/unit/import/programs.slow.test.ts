@@ -8,6 +8,7 @@ import { singBoxOut } from '../../support/ways/sing-box.ts';
 import { CARRIERS, wayTitle, type Way } from '../../support/ways/way.ts';
 import { weirOut } from '../../support/ways/weir-config.ts';
 import { specOf, textOf } from '../../support/import/support.ts';
+import '../../support/import/load-forms.ts';
 
 /*
  * The interop suite runs these configurations of Xray and sing-box against Weir: what is imported from

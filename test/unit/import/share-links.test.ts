@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { readForeign } from '../../../src/import/document.ts';
 import { readShareLinks } from '../../../src/import/links/share-links.ts';
 import { linesOf } from '../../support/import/support.ts';
+import '../../support/import/load-forms.ts';
 
 const ID = 'b831381d-6324-4d53-ad4f-8cda48b30811';
 const base64 = (text: string): string => Buffer.from(text).toString('base64');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ImportError } from '../../../src/import/draft.ts';
-import { ForeignObject } from '../../../src/import/foreign-object.ts';
+import { ImportError } from '../../../src/protocols/forms/draft.ts';
+import { ForeignObject } from '../../../src/protocols/forms/foreign-object.ts';
 import type { Matchers } from '../../../src/import/routing.ts';
 import { both } from '../../../src/import/values/alternatives.ts';
 import { secondsOf } from '../../../src/import/values/durations.ts';

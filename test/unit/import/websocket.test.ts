@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { readForeign, type Imported } from '../../../src/import/document.ts';
+import '../../support/import/load-forms.ts';
 
 /* What real programs send over WebSocket for keys that stand elsewhere, or not at all, in Weir. */
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ShareOptions, SharedInbound } from '../../../src/share/inbound-servers.ts';
-import { shareLink } from '../../../src/share/links.ts';
+import { shareLink } from '../../../src/share/forms.ts';
 import { scratch } from '../../support/process/weir.ts';
 import { TestAuthority, type TestCertificate } from '../../support/data/test-certificates.ts';
 import { selfSigned } from '../../../src/crypto/self-signed.ts';
@@ -10,6 +10,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ID } from '../../support/share/servers.ts';
 import { sharedOf } from '../../support/share/shared-inbound.ts';
+import '../../support/import/load-forms.ts';
 
 const linksOf = ({ servers }: SharedInbound): readonly string[] =>
   servers.map(({ server }) => shareLink(server));
@@ -160,7 +161,7 @@ describe('the certificate of an inbound', () => {
     });
     const { searchParams } = new URL(linksOf(shared)[0] ?? '');
     const access = shared.servers[0]?.server.access;
-    const isPinned = access?.protocol === 'vless' && access.stream.tls?.certificate !== undefined;
+    const isPinned = access?.protocol === 'vless' && access.stream?.tls?.certificate !== undefined;
     return [
       searchParams.get('sni'),
       searchParams.get('allowInsecure'),

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { shareLink } from '../../../src/share/links.ts';
-import { ShareError, type SharedServer } from '../../../src/share/shared-server.ts';
-import { BARE, ID, serverWith, VERIFIED } from '../../support/share/servers.ts';
+import { shareLink } from '../../../src/share/forms.ts';
+import { ShareError, type SharedServer } from '../../../src/protocols/forms/shared-server.ts';
+import { BARE, ID, serverWith, VERIFIED, type FlatAccess } from '../../support/share/servers.ts';
+import '../../support/import/load-forms.ts';
 
 const TLS = { tls: VERIFIED, carrier: { kind: 'raw' } } as const;
 const INSECURE = { ...VERIFIED, insecure: true };
@@ -192,7 +193,7 @@ describe('the share link', () => {
       'HTTP over WebSocket',
       { protocol: 'http', login: undefined, stream: { tls: undefined, carrier: WS } },
     ],
-  ] satisfies readonly (readonly [string, SharedServer['access']])[]) {
+  ] satisfies readonly (readonly [string, FlatAccess])[]) {
     test(`has no form for ${why}`, () => {
       assert.throws(() => shareLink(serverWith(access)), ShareError);
     });

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { clashProxy } from '../../../src/share/clash.ts';
-import type { SharedTls } from '../../../src/share/shared-server.ts';
-import { ShareError } from '../../../src/share/shared-server.ts';
-import { xrayOutbound } from '../../../src/share/xray.ts';
+import { clashProxy, xrayOutbound } from '../../../src/share/forms.ts';
+import type { SharedTls } from '../../../src/protocols/forms/shared-server.ts';
+import { ShareError } from '../../../src/protocols/forms/shared-server.ts';
 import { serverWith, VERIFIED } from '../../support/share/servers.ts';
+import '../../support/import/load-forms.ts';
 
 const PINNED: SharedTls = { ...VERIFIED, certificate: { pem: '', sha256: 'ab'.repeat(32) } };
 const hysteria2 = (tls: SharedTls, obfuscation?: string) =>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { weirOutbound } from '../../../src/cli/share/weir-form.ts';
+import { draftOf } from '../../../src/share/forms.ts';
 import { outboundText } from '../../../src/import/write/tables.ts';
 import { normalizeHost } from '../../../src/net/addresses/host-name.ts';
 import type {
@@ -10,9 +10,10 @@ import type {
   SharedServer,
   SharedStream,
   SharedTls,
-} from '../../../src/share/shared-server.ts';
+} from '../../../src/protocols/forms/shared-server.ts';
 import { specOf } from '../../support/import/support.ts';
 import { comparable, FORMS, onlyDraft } from '../../support/share/forms.ts';
+import { accessOf, type FlatAccess } from '../../support/share/servers.ts';
 import { CODE_POINT } from '../../support/data/code-point.ts';
 
 const charactersOf = (text: string): string[] => text.split('');
@@ -67,7 +68,7 @@ function accessTo(address: string): fc.Arbitrary<SharedAccess> {
     tls: fc.option(tls, { nil: undefined }),
     carrier,
   });
-  return fc.oneof(
+  const flat: fc.Arbitrary<FlatAccess> = fc.oneof(
     fc.record({ protocol: fc.constant('vless' as const), id, stream }),
     fc.record({ protocol: fc.constant('vmess' as const), id, stream }),
     fc.record({ protocol: fc.constant('trojan' as const), password: anyText, stream }),
@@ -84,6 +85,7 @@ function accessTo(address: string): fc.Arbitrary<SharedAccess> {
     fc.record({ protocol: fc.constant('socks' as const), login }),
     fc.record({ protocol: fc.constant('http' as const), login, stream }),
   );
+  return flat.map(accessOf);
 }
 
 const server: fc.Arbitrary<SharedServer> = host.chain((address) =>
@@ -106,7 +108,7 @@ describe('what is shared as', () => {
             assert.equal(draft.name, shared.name);
             const [imported, written] = await Promise.all([
               specOf(outboundText('out', draft)),
-              specOf(weirOutbound(shared, 'out', undefined)),
+              specOf(outboundText('out', draftOf(shared, undefined))),
             ]);
             assert.ok(written);
             assert.deepEqual(comparable(imported, form), comparable(written, form));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { readAnswer } from '../../../src/subscribe/answer/read-answer.ts';
-import { ImportError } from '../../../src/import/draft.ts';
+import { ImportError } from '../../../src/protocols/forms/draft.ts';
 import { RefusedAnswerError } from '../../../src/subscribe/errors.ts';
 import { nodeNotes } from '../../../src/subscribe/update/notes.ts';
 import { MOST_NODES } from '../../../src/subscribe/source.ts';

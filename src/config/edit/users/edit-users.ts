@@ -1,5 +1,7 @@
 import { CodedError } from '../../../errors.ts';
 import { printable, quoted } from '../../../printable.ts';
+import type { UserEdit, UserForm } from '../../../protocols/forms/contract.ts';
+import { formsOf } from '../../../protocols/registry.ts';
 import { parseUuid } from '../../../protocols/users/uuid.ts';
 import { suggestion } from '../../../schema/suggestion.ts';
 import type { SourceText } from '../../sources/source-text.ts';
@@ -9,7 +11,6 @@ import {
   type WrittenElement,
   type WrittenInbound,
 } from '../lists/inbound-list.ts';
-import { isHysteria, userKind, type UserKind } from './user-kinds.ts';
 
 export type UserErrorCode =
   /** No inbound has the tag, or the inbound has no users. */
@@ -56,14 +57,17 @@ export function listUsers(source: SourceText, tag?: string): readonly WrittenUse
   const file = new ConfigInbounds(source);
   if (tag !== undefined) return usersOf(openInbound(file, tag));
   return file.all.flatMap((inbound) =>
-    userKind(inbound.protocol) ? usersOf(openInbound(file, inbound.tag)) : [],
+    userForm(inbound) ? usersOf(openInbound(file, inbound.tag)) : [],
   );
 }
+
+/** How an inbound writes its users; `undefined` for a protocol without users, such as `tun`. */
+const userForm = ({ protocol }: WrittenInbound): UserForm | undefined => formsOf(protocol)?.user;
 
 /** An inbound with its list. */
 interface OpenInbound {
   readonly inbound: WrittenInbound;
-  readonly kind: UserKind;
+  readonly kind: UserForm;
   readonly list: InboundList;
   readonly elements: readonly WrittenElement[];
 }
@@ -76,7 +80,7 @@ function openInbound(file: ConfigInbounds, tag: string): OpenInbound {
     const hint = meant === undefined ? undefined : `did you mean ${quoted(meant)}?`;
     throw new UserError('no_inbound', `no inbound has the tag ${quoted(tag)}`, { hint });
   }
-  const kind = userKind(inbound.protocol);
+  const kind = userForm(inbound);
   const list = kind && file.list(tag, kind.lists);
   if (!kind || !list) {
     const message = `inbound ${quoted(tag)} has the protocol ${quoted(inbound.protocol)}, which has no users`;
@@ -100,7 +104,7 @@ function usersOf({ inbound, kind, elements }: OpenInbound): readonly WrittenUser
   });
 }
 
-const nameOf = ({ values, label }: WrittenElement, kind: UserKind): string | undefined =>
+const nameOf = ({ values, label }: WrittenElement, kind: UserForm): string | undefined =>
   (kind.name === undefined ? label : values.get(kind.name)) || undefined;
 
 /** A user to add. */
@@ -108,7 +112,7 @@ export interface NewUser {
   readonly inbound: string;
   readonly name: string;
   /** Creates the secret of the user. @param method the method of Shadowsocks, if the file has one */
-  readonly secret: (kind: UserKind, method: string | undefined) => string;
+  readonly secret: (kind: UserForm, method: string | undefined) => string;
   /** Whether an edit is made even if it changes the access of all other clients. */
   readonly force: boolean;
 }
@@ -117,7 +121,7 @@ export interface NewUser {
 export interface EditedUsers {
   readonly text: string;
   readonly user: WrittenUser;
-  readonly kind: UserKind;
+  readonly kind: UserForm;
   readonly secret: string;
   readonly notes: readonly string[];
 }
@@ -129,7 +133,7 @@ export interface EditedUsers {
 export function addUser(source: SourceText, user: NewUser): EditedUsers {
   const open = openInbound(new ConfigInbounds(source), user.inbound);
   const { inbound, kind, list, elements } = open;
-  refuseName(user.name, inbound.protocol);
+  refuseName(user.name, kind);
   const secret = user.secret(kind, inbound.settings.get('method'));
   for (const present of usersOf(open)) {
     if (present.name === user.name) {
@@ -170,7 +174,7 @@ export function addUser(source: SourceText, user: NewUser): EditedUsers {
   };
 }
 
-function isSameSecret(written: string, secret: string, kind: UserKind): boolean {
+function isSameSecret(written: string, secret: string, kind: UserForm): boolean {
   if (kind.secret !== 'id') return written === secret;
   const id = parseUuid(secret);
   return id !== undefined && parseUuid(written) === id;
@@ -179,7 +183,7 @@ function isSameSecret(written: string, secret: string, kind: UserKind): boolean 
 /** The longest name in characters. */
 const MAX_NAME = 128;
 
-function refuseName(name: string, protocol: string): void {
+function refuseName(name: string, kind: UserForm): void {
   const refuse = (why: string): never => {
     throw new UserError('invalid_name', `a user cannot be called ${quoted(name)}: ${why}`);
   };
@@ -188,43 +192,30 @@ function refuseName(name: string, protocol: string): void {
   if (name.length > MAX_NAME) refuse(`it is longer than ${MAX_NAME} characters`);
   if (name !== printable(name)) refuse('it has characters that cannot be printed');
   if (name.startsWith('#')) refuse('"#" and a number stand for users without a name');
-  if ((protocol === 'http' || isHysteria(protocol)) && name.includes(':')) {
-    refuse('the protocol ends the name at the first ":"');
-  }
-  if (isHysteria(protocol) && /[^\x20-\x7e]/.test(name)) refuse('the protocol allows ASCII only');
+  const reason = kind.refusedName?.(name);
+  if (reason !== undefined) refuse(reason);
 }
 
 /**
  * Notes on adding a user.
  * @throws {UserError} when existing clients could no longer log in, unless `force`
  */
-function notesOnAdding(
-  { inbound: { tag, protocol, settings }, elements }: OpenInbound,
-  force: boolean,
-): readonly string[] {
-  const which = `inbound ${quoted(tag)}`;
-  if (isHysteria(protocol) && settings.has('password')) {
-    const message = `${which} has one password for all clients, and a hysteria2 inbound has either that or users: replace its "password" by "users" first`;
-    throw new UserError('meaning', message);
-  }
-  if (elements.length > 0) return authNotes(which, protocol, settings);
-  if (protocol === 'shadowsocks') {
-    const message = `with its first user, ${which} no longer takes its single password: clients that use it are locked out`;
-    if (!force) throw new UserError('meaning', message, { hint: '--force adds the user' });
-    return [message];
-  }
-  if (protocol === 'http') return [`${which} was open to everybody and now asks for an account`];
-  return authNotes(which, protocol, settings);
-}
+const notesOnAdding = ({ inbound, kind, elements }: OpenInbound, force: boolean) =>
+  notesOn(
+    kind.onAdd?.(`inbound ${quoted(inbound.tag)}`, inbound.settings, elements.length === 0),
+    force ? undefined : '--force adds the user',
+  );
 
-const authNotes = (
-  which: string,
-  protocol: string,
-  settings: ReadonlyMap<string, string>,
-): readonly string[] =>
-  protocol === 'socks' && settings.get('auth') !== 'password'
-    ? [`${which} does not ask for accounts, so it is open to everybody: it needs auth = "password"`]
-    : [];
+/** @param unforced the hint for an edit that has to be forced; `undefined` if it is */
+function notesOn(edit: UserEdit | undefined, unforced: string | undefined): readonly string[] {
+  if (!edit) return [];
+  const { message, kind } = edit;
+  if (kind === 'impossible') throw new UserError('meaning', message);
+  if (kind === 'forced' && unforced !== undefined) {
+    throw new UserError('meaning', message, { hint: unforced });
+  }
+  return [message];
+}
 
 /** The text after a removal. */
 export interface RemovedUser extends Omit<EditedUsers, 'secret'> {
@@ -304,26 +295,11 @@ function isMeant(user: WrittenUser, name: string, { elements, kind }: OpenInboun
  * Notes on removing a user.
  * @throws {UserError} when others than the remaining users could log in, unless `force`
  */
-function notesOnRemoving(
-  { inbound: { tag, protocol, settings }, elements }: OpenInbound,
-  force: boolean,
-): readonly string[] {
-  const which = `inbound ${quoted(tag)}`;
+function notesOnRemoving({ inbound, kind, elements }: OpenInbound, force: boolean) {
   if (elements.length > 1) return [];
-  const open =
-    protocol === 'http'
-      ? `without its last account, ${which} is open to everybody`
-      : protocol === 'shadowsocks'
-        ? `without its last user, ${which} lets in every client with its single password`
-        : undefined;
-  if (open !== undefined) {
-    if (!force) throw new UserError('meaning', open, { hint: '--force removes the user' });
-    return [open];
-  }
-  if (isHysteria(protocol)) {
-    const message = `a hysteria2 inbound needs a user or a password, and this is the last user of ${which}`;
-    throw new UserError('meaning', message);
-  }
-  if (protocol === 'socks' && settings.get('auth') !== 'password') return [];
-  return [`${which} has no user any more, so it rejects every client`];
+  const which = `inbound ${quoted(inbound.tag)}`;
+  const edit = kind.onRemoveLast?.(which, inbound.settings);
+  if (edit === 'unchanged') return [];
+  if (!edit) return [`${which} has no user any more, so it rejects every client`];
+  return notesOn(edit, force ? undefined : '--force removes the user');
 }

@@ -8,6 +8,7 @@ import {
   type UserErrorCode,
 } from '../../../../src/config/edit/users/edit-users.ts';
 import { SourceText } from '../../../../src/config/sources/source-text.ts';
+import '../../../support/import/load-forms.ts';
 
 const source = (text: string): SourceText => new SourceText(text, 'weir.toml');
 

@@ -32,3 +32,10 @@ export function looselyFromBase64(text: string): string | undefined {
   if (!/^[A-Za-z0-9+/_-]+={0,2}$/.test(compact)) return undefined;
   return new TextDecoder().decode(Buffer.from(compact, 'base64'));
 }
+
+/** Percent-encodes all but the unreserved characters of RFC 3986, so that a link is one word anywhere. */
+export const encoded = (text: string): string =>
+  encodeURIComponent(text.toWellFormed()).replaceAll(
+    /[!'()*]/g,
+    (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
+  );

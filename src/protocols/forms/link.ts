@@ -1,17 +1,22 @@
+import { ipVersion } from '../../ip/ip-version.ts';
+import { formatEndpoint } from '../../net/addresses/address.ts';
 import { quoted } from '../../printable.ts';
+import type { LinkReading } from './contract.ts';
 import {
   bareHost,
   ImportError,
   streamOf,
   toPort,
+  type Draft,
+  type NamedServer,
   type StreamDraft,
   type Tls,
   type Transport,
   type withNameOfHost,
-} from '../draft.ts';
-import { ForeignObject } from '../foreign-object.ts';
-import type { NamedServer } from '../protocol-drafts.ts';
-import { decoded, decodedName } from './encodings.ts';
+} from './draft.ts';
+import { ForeignObject } from './foreign-object.ts';
+import { decoded, decodedName, encoded, fromBase64 } from './encodings.ts';
+import type { SharedCarrier, SharedServer, SharedStream, SharedTls } from './shared-server.ts';
 
 /** A share link: `scheme://user@host:port/path?query#name`; any text may precede the `@`. */
 export class Link {
@@ -136,3 +141,105 @@ function parameters(query: string): Readonly<Record<string, string>> {
     if (!found.has(key)) found.set(key, value);
   return Object.fromEntries(found);
 }
+
+/** Reads a link in the usual form. */
+export const readLink =
+  (read: (link: Link) => Draft): ((text: string) => LinkReading) =>
+  (text) => {
+    const link = new Link(text);
+    return { draft: read(link), parameters: link.query };
+  };
+
+/** The part of a link between its scheme and its parameters or name, and the rest. */
+export function placeIn(link: string): { readonly place: string; readonly rest: string } {
+  const start = link.indexOf('://') + 3;
+  const length = link.slice(start).search(/[?#]/);
+  const end = length < 0 ? link.length : start + length;
+  return { place: link.slice(start, end), rest: link.slice(end) };
+}
+
+/** The decoded text of a base64 place, which may contain a `/`, or end with one as a path. */
+export function placeFromBase64(place: string): string | undefined {
+  const coded = decoded(place);
+  const slash = coded.indexOf('/');
+  const forms = [coded, coded.replace(/\/$/, ''), ...(slash < 0 ? [] : [coded.slice(0, slash)])];
+  return forms
+    .map((form) => fromBase64(form)?.trim())
+    .find((plain) => plain && endsWithPort(plain));
+}
+
+const endsWithPort = (text: string): boolean =>
+  /^\d{1,5}$/.test(text.slice(text.lastIndexOf(':') + 1));
+
+/** @throws {ImportError} for text that is not JSON */
+export function parsedJson(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    throw new ImportError('its JSON is invalid');
+  }
+}
+
+/* Links, written in the form that most clients read: XTLS/Xray-core discussion 716 where several protocols share it. */
+
+export type LinkQuery = readonly (readonly [key: string, value: string | undefined])[];
+
+export function linkText(
+  { host, port, name }: SharedServer,
+  scheme: string,
+  user: string | undefined,
+  query: LinkQuery = [],
+  path = '',
+): string {
+  const parameters = query
+    .flatMap(([key, value]) => (value === undefined ? [] : [`${key}=${encoded(value)}`]))
+    .join('&');
+  const credentials = user === undefined ? '' : `${user}@`;
+  const asked = parameters === '' ? '' : `?${parameters}`;
+  return `${scheme}://${credentials}${formatEndpoint({ host, port })}${path}${asked}#${encoded(name)}`;
+}
+
+export function streamQuery({ tls, carrier }: SharedStream): LinkQuery {
+  const security: LinkQuery = [
+    ['security', tls ? 'tls' : 'none'],
+    ...(tls ? tlsQuery(tls, carrier) : []),
+    ['pcs', pinIn(tls)],
+  ];
+  switch (carrier.kind) {
+    case 'raw':
+      return [...security, ['type', 'tcp']];
+    case 'ws':
+      return [...security, ['type', 'ws'], ['path', carrier.path], ['host', carrier.host]];
+    case 'grpc':
+      return [
+        ...security,
+        ['type', 'grpc'],
+        ['serviceName', carrier.serviceName],
+        ['mode', 'gun'],
+        ['authority', carrier.authority],
+      ];
+    default:
+      return carrier satisfies never;
+  }
+}
+
+export const tlsQuery = (tls: SharedTls, carrier?: SharedCarrier): LinkQuery => [
+  ['sni', sniOf(tls, carrier)],
+  ['allowInsecure', tls.insecure ? '1' : undefined],
+];
+
+/** What a client does that does not know the parameter `pcs` of `streamQuery`. */
+export const WITHOUT_PCS = '; one that does not know "pcs" refuses it';
+
+/** The hash to pin in place of a chain to an authority; `undefined` if there is none. */
+export const pinIn = (tls: SharedTls | undefined): string | undefined =>
+  tls?.insecure === true ? undefined : tls?.certificate?.sha256;
+
+/**
+ * The SNI of a link. An IP address is not valid SNI (RFC 6066 §3): clients verify the address that they connect to.
+ * Beside the Host of a WebSocket it is written anyway, since clients would otherwise use that as the name.
+ */
+export const sniOf = ({ serverName }: SharedTls, carrier?: SharedCarrier): string | undefined =>
+  ipVersion(serverName) === 0 || (carrier?.kind === 'ws' && carrier.host !== undefined)
+    ? serverName
+    : undefined;

@@ -1,0 +1,3 @@
+import { defineForms } from '../forms/contract.ts';
+
+export const tunForms = defineForms({ clashApi: { inbound: 'Tun' } });
