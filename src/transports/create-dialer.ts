@@ -4,10 +4,9 @@ import type { Endpoint } from '../net/addresses/address.ts';
 import type { Clock } from '../net/time/clock.ts';
 import type { FamilyPolicy, Resolver } from '../net/addresses/resolver.ts';
 import type { OutboundCarrierSpec, OutboundStreamSpec, TlsClientSpec } from '../spec.ts';
-import { dialTcp, raceAddresses } from './dial-tcp.ts';
+import { dialTcp, dialWith } from './dial-tcp.ts';
 import type { Dialer } from './dialer.ts';
 import { carrierOver } from './carrier-over.ts';
-import type { TcpDial } from './tls/secure-client.ts';
 
 /** Client implementations of TLS, WebSocket and gRPC, imported on demand. */
 const CLIENTS = new OnDemand('client side of', {
@@ -87,9 +86,9 @@ function connectionDial(
   }
   const client = CLIENTS.get('tls')(tls, alpn, deps.clock);
   return async ({ signal, approach, observe, use }) => {
-    const dial: TcpDial = (connect, discard) =>
-      raceAddresses(server, { ...deps, signal, approach, observe, use }, connect, discard);
-    const { carrier } = await client.connect(server, dial, { signal });
+    const options = { ...deps, signal, approach, observe, use };
+    const below = await dialWith(client.below, server, options);
+    const { carrier } = await client.secure(below, server, signal);
     observe?.('secured');
     return carrier;
   };

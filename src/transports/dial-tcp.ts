@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import type { Endpoint } from '../net/addresses/address.ts';
 import type { FamilyPolicy, Resolver } from '../net/addresses/resolver.ts';
 import type { DialObserver } from '../net/dial-steps.ts';
@@ -21,37 +22,48 @@ export interface TcpDialOptions {
   readonly use?: DatagramUse | undefined;
 }
 
+/** Opens a TCP connection to one address, in the form that its user needs: a carrier, or a bare socket. */
+export interface Opener<Below> {
+  connect(address: Endpoint, options: ConnectOptions): Promise<Below>;
+  /** Closes a connection that is not needed. */
+  discard(below: Below): void;
+}
+
+export const CARRIERS: Opener<Carrier> = {
+  connect: (address, options) => systemSockets().connect(address, options),
+  discard: ({ link }) => link.destroy(),
+};
+
+/** For Node's TLS, which runs on sockets of Node. */
+export const SOCKETS: Opener<Socket> = {
+  connect: (address, options) => systemSockets().connectSocket(address, options),
+  discard: (socket) => void socket.destroy(),
+};
+
 /**
  * Opens a TCP connection to a host by name or address: resolves it under the family policy and
  * races the addresses (RFC 8305).
  *
  * @throws {DialError} with the code of the failure.
  */
-export function dialTcp(target: Endpoint, options: TcpDialOptions): Promise<Carrier> {
-  return raceAddresses(
-    target,
-    options,
-    (address, attempt) => systemSockets().connect(address, attempt),
-    ({ link }) => link.destroy(),
-  );
-}
+export const dialTcp = (target: Endpoint, options: TcpDialOptions): Promise<Carrier> =>
+  dialWith(CARRIERS, target, options);
 
-/** Resolves a host and races its addresses as `dialTcp` does, but calls `connect` to establish each connection. */
-export async function raceAddresses<Made>(
+/** Opens a TCP connection as `dialTcp` does, in another form. */
+export async function dialWith<Below>(
+  opener: Opener<Below>,
   target: Endpoint,
   { resolver, family, clock, signal, approach, client, observe, use }: TcpDialOptions,
-  connect: (address: Endpoint, options: ConnectOptions) => Promise<Made>,
-  discard: (made: Made) => void,
-): Promise<Made> {
+): Promise<Below> {
   const addresses = await resolver.resolve(target.host, family, signal, client);
   observe?.('resolved');
   const made = await connectAny(
     addresses,
     (host, attempt) => {
       const address = { host, port: target.port };
-      return connect(address, { signal: attempt, onSocket: approach?.(address), use });
+      return opener.connect(address, { signal: attempt, onSocket: approach?.(address), use });
     },
-    { clock, signal, discard },
+    { clock, signal, discard: (below) => opener.discard(below) },
   );
   observe?.('connected');
   return made;

@@ -35,7 +35,8 @@ export class TlsConnector {
   }
 
   /**
-   * Connects. | @param onWire called with the byte counter of the connection, before the handshake.
+   * Connects.
+   * @param onWire called with the byte counter of the connection, before the handshake.
    * @throws {DialError} when the server is not reached, or its certificate is invalid.
    */
   async connect(
@@ -44,12 +45,11 @@ export class TlsConnector {
   ): Promise<SecureConnection> {
     const { server, serverName, ca, clock } = this.#options;
     const spec = { serverName, allowInsecure: false, ca };
-    this.#client ??= secureClient(spec, this.#alpn, clock);
+    const client = (this.#client ??= secureClient(spec, this.#alpn, clock));
     try {
-      return await this.#client.connect(server, (connect) => connect(server, { signal }), {
-        signal,
-        onWire,
-      });
+      const below = await client.below.connect(server, { signal });
+      onWire?.('wire' in below ? below.wire : below);
+      return await client.secure(below, server, signal);
     } catch (error) {
       const isOfServer = error instanceof DialError && error.code === 'upstream';
       throw isOfServer ? toDialError(error.cause, server) : error;

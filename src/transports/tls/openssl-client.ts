@@ -27,8 +27,7 @@ export class OpensslClient {
   #context: StreamTlsContext | undefined;
 
   /**
-   * s|@param alpn protocols offered (RFC 7301); none for no ALPN at all.|@param alpn protocols to offer (RFC 7301);
-   * empty to send no ALPN extension.|
+   * @param alpn protocols to offer (RFC 7301); empty to send no ALPN extension.
    */
   constructor(
     library: StreamTlsLibrary,

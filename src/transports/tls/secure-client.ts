@@ -1,29 +1,14 @@
 import type { Socket } from 'node:net';
 import type { Endpoint } from '../../net/addresses/address.ts';
-import type { Carrier, WireCounter } from '../../net/links/link.ts';
+import type { Carrier } from '../../net/links/link.ts';
 import { endsOf, socketCarrier } from '../../net/sockets/node/socket-carrier.ts';
-import type { ConnectOptions } from '../../net/sockets/sockets.ts';
-import { systemSockets } from '../../net/sockets/system-sockets.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import type { TlsClientSpec } from '../../spec.ts';
 import { carrierOver } from '../carrier-over.ts';
+import { CARRIERS, SOCKETS, type Opener } from '../dial-tcp.ts';
 import { NodeClient } from './node-client.ts';
+import type { OpensslClient } from './openssl-client.ts';
 import { opensslClient } from './openssl.ts';
-
-/**
- * Opens the underlying TCP connection: calls `connect` for each address of the server to try, and `discard` for
- * connections that are not needed.
- */
-export type TcpDial = <Made extends Carrier | Socket>(
-  connect: (address: Endpoint, options: ConnectOptions) => Promise<Made>,
-  discard: (made: Made) => void,
-) => Promise<Made>;
-
-export interface SecureDialOptions {
-  readonly signal: AbortSignal;
-  /** Called with the byte counter of the TCP connection, before the handshake. */
-  readonly onWire?: ((wire: WireCounter) => void) | undefined;
-}
 
 /** A TLS connection to an authenticated server. */
 export interface SecureConnection {
@@ -33,13 +18,15 @@ export interface SecureConnection {
 }
 
 /** A TLS client for one server. */
-export interface SecureClient {
+export interface SecureClient<Below = Carrier | Socket> {
+  /** Opens the TCP connection that `secure` runs on. */
+  readonly below: Opener<Below>;
   /**
-   * Dials `server` and performs the handshake; the connection is closed if the handshake fails.
-   * @throws {DialError} of `dial`, or `upstream` if the server is not authenticated or the handshake fails, with the
-   * reason as the cause.
+   * Performs the handshake on a TCP connection, which is closed if the handshake fails.
+   * @throws {DialError} `upstream` if the server is not authenticated or the handshake fails, with the reason as the
+   * cause.
    */
-  connect(server: Endpoint, dial: TcpDial, options: SecureDialOptions): Promise<SecureConnection>;
+  secure(below: Below, server: Endpoint, signal: AbortSignal): Promise<SecureConnection>;
 }
 
 /**
@@ -53,32 +40,23 @@ export function secureClient(
   alpn: readonly string[],
   clock: Clock,
 ): SecureClient {
-  const sockets = systemSockets();
   const openssl = opensslClient(spec, alpn, clock);
-  if (openssl) {
-    return {
-      async connect(server, dial, { signal, onWire }) {
-        const below = await dial(
-          (address, options) => sockets.connect(address, options),
-          ({ link }) => link.destroy(),
-        );
-        onWire?.(below.wire);
-        const link = await openssl.connect(below.link, server, signal);
-        return { carrier: carrierOver(below, link), alpn: link.alpn };
-      },
-    };
-  }
-  const node = new NodeClient(spec, alpn, clock);
-  return {
-    async connect(server, dial, { signal, onWire }) {
-      const raw = await dial(
-        (address, options) => sockets.connectSocket(address, options),
-        (socket) => void socket.destroy(),
-      );
-      onWire?.(raw);
-      const socket = await node.connect(raw, server, signal);
-      const carrier = socketCarrier(socket, raw, endsOf(raw));
-      return { carrier, alpn: socket.alpnProtocol || undefined };
-    },
-  };
+  return openssl ? overCarriers(openssl) : overSockets(new NodeClient(spec, alpn, clock));
 }
+
+const overCarriers = (client: OpensslClient): SecureClient<Carrier> => ({
+  below: CARRIERS,
+  async secure(below, server, signal) {
+    const link = await client.connect(below.link, server, signal);
+    return { carrier: carrierOver(below, link), alpn: link.alpn };
+  },
+});
+
+const overSockets = (client: NodeClient): SecureClient<Socket> => ({
+  below: SOCKETS,
+  async secure(raw, server, signal) {
+    const socket = await client.connect(raw, server, signal);
+    const carrier = socketCarrier(socket, raw, endsOf(raw));
+    return { carrier, alpn: socket.alpnProtocol || undefined };
+  },
+});

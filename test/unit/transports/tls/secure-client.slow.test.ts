@@ -33,12 +33,15 @@ async function serve(t: TestContext, supported: readonly string[]) {
   t.after(() => server.close());
   const { port } = server.address() as AddressInfo;
   const where = { host: '127.0.0.1', port };
-  const connect = (
+  const connect = async (
     offered: readonly string[],
     client = secureClient(TLS_CLIENT, offered, systemClock),
     onWire?: (wire: WireCounter) => void,
-  ): Promise<SecureConnection> =>
-    client.connect(where, (dial) => dial(where, { signal: never }), { signal: never, onWire });
+  ): Promise<SecureConnection> => {
+    const below = await client.below.connect(where, { signal: never });
+    onWire?.('wire' in below ? below.wire : below);
+    return client.secure(below, where, never);
+  };
   return { connect, resumed };
 }
 
@@ -57,7 +60,7 @@ for (const [offered, supported, chosen] of [
   });
 }
 
-test('the byte counter is passed before the handshake, which it counts', async (t) => {
+test('the byte counter of the connection below counts the handshake', async (t) => {
   const { connect } = await serve(t, []);
   const wires: WireCounter[] = [];
   const before: number[] = [];

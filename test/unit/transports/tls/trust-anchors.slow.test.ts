@@ -88,9 +88,8 @@ const CLIENTS: Readonly<Record<string, (t: TestContext, each: Case) => Promise<u
   'a stream': async (t, each) => {
     const server = await greets(t, each.server);
     const client = secureClient(specOf(each), [], systemClock);
-    const { carrier } = await client.connect(server, (dial) => dial(server, { signal: never }), {
-      signal: never,
-    });
+    const below = await client.below.connect(server, { signal: never });
+    const { carrier } = await client.secure(below, server, never);
     assert.equal(String(await carrier.link.read()), 'hello');
     carrier.link.destroy();
   },
