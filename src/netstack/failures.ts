@@ -2,7 +2,7 @@ import { shownEndpoint } from '../net/addresses/shown-address.ts';
 import { WeirError } from '../errors.ts';
 import type { Endpoint } from '../net/addresses/address.ts';
 import { DialError, type DialErrorCode } from '../net/errors.ts';
-import type { TcpFailure } from './tcp/events.ts';
+import type { TcpFailure } from './tcp/state.ts';
 
 const TEXTS: Readonly<Record<TcpFailure, string>> = {
   refused: 'connection refused',

@@ -8,10 +8,15 @@ import { Drops } from './drops.ts';
 import { IcmpMessages } from './ip/icmp-messages.ts';
 import type { IcmpError } from './ip/icmp-replies.ts';
 import { IpOutput } from './ip/ip-output.ts';
-import { MAX_BUFFERED_BYTES, SENT_BYTES_A_TURN, TIMEOUTS_A_TURN } from './limits.ts';
+import {
+  MAX_BUFFERED_BYTES,
+  SENT_BYTES_A_TURN,
+  TIMEOUTS_A_TURN,
+  KEEP_ALIVE_IDLE,
+  MAX_BACKLOG,
+  MAX_RECEIVE_WINDOW,
+} from './limits.ts';
 import { FragmentReassembly } from './ip/fragment-reassembly.ts';
-import { KEEP_ALIVE_IDLE, MAX_BACKLOG } from './tcp/limits.ts';
-import { MAX_RECEIVE_WINDOW } from './tcp/buffer-limits.ts';
 import type { TcpFlow } from './flows/tcp-flow.ts';
 import { TcpFlows } from './flows/tcp-flows.ts';
 import type { Trace } from './trace.ts';

@@ -12,7 +12,7 @@ import {
   type FragmentOutcome,
 } from '../../src/netstack/ip/fragment-reassembly.ts';
 import { UdpBatch } from '../../src/netstack/flows/udp-batch.ts';
-import { MAX_FRAGMENT_BYTES, MAX_INCOMPLETE_DATAGRAMS } from '../../src/netstack/ip/wire-limits.ts';
+import { MAX_FRAGMENT_BYTES, MAX_INCOMPLETE_DATAGRAMS } from '../../src/netstack/limits.ts';
 import { IcmpMessage, IcmpQuote, readIcmp, readQuote } from '../../src/netstack/wire/icmp.ts';
 import { readIpPacket } from '../../src/netstack/wire/ip.ts';
 import { IpPacket, IpProtocol } from '../../src/netstack/wire/ip-packet.ts';

@@ -2,7 +2,7 @@ import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
 import type { Drops } from '../drops.ts';
 import { addressNumber, networkNumber } from '../ip/address-hash.ts';
 import { PENDING_BESIDE_ESTABLISHED } from '../limits.ts';
-import { ListenBacklog } from '../tcp/lifecycle/listen-backlog.ts';
+import { ListenBacklog } from '../tcp/listen-backlog.ts';
 import { EstablishedConnections } from './established-connections.ts';
 import type { TcpFlow } from './tcp-flow.ts';
 

@@ -1,4 +1,4 @@
-import type { TcpEvent } from '../tcp/events.ts';
+import type { TcpEvent } from '../tcp/state.ts';
 import type { TcpFlow } from './tcp-flow.ts';
 import type { UdpEvent, UdpFlow } from './udp-flow.ts';
 

@@ -1,7 +1,7 @@
 import { copyEndpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
 import type { Keyed } from './flow-table.ts';
 import type { TcpConnection } from '../tcp/connection.ts';
-import type { TcpEvent } from '../tcp/events.ts';
+import type { TcpEvent } from '../tcp/state.ts';
 import type { Timed } from '../../collections/timer-wheel.ts';
 
 /** The user of a connection, which receives its events. */

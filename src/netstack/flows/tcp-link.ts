@@ -3,7 +3,7 @@ import type { ByteLink } from '../../net/links/link.ts';
 import { PulledLink } from '../../net/links/pulled-link.ts';
 import { TcpFailedError } from '../failures.ts';
 import { LINGER, RESTING_LINGER } from '../limits.ts';
-import type { TcpEvent } from '../tcp/events.ts';
+import type { TcpEvent } from '../tcp/state.ts';
 import type { TcpFlow, TcpOwner } from './tcp-flow.ts';
 
 /** The stack of a link, as seen by the link. */

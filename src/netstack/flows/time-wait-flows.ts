@@ -1,8 +1,8 @@
 import { copyEndpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
 import { AgedSet } from '../../collections/aged-set.ts';
 import type { FlowTable, Keyed } from './flow-table.ts';
-import { MAX_TIME_WAIT } from '../tcp/limits.ts';
-import type { TimeWait } from '../tcp/lifecycle/time-wait.ts';
+import { MAX_TIME_WAIT } from '../limits.ts';
+import type { TimeWait } from '../tcp/time-wait.ts';
 
 /** A connection in TIME-WAIT: its endpoints, and the state that responds to segments. */
 export class TimeWaitFlow implements Keyed {

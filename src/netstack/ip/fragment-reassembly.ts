@@ -16,7 +16,7 @@ import {
   MAX_INCOMPLETE_DATAGRAMS,
   MAX_INCOMPLETE_FROM_SOURCE,
   REASSEMBLY_TIMEOUT_MS,
-} from './wire-limits.ts';
+} from '../limits.ts';
 
 /** The reason why a fragment is dropped, and with it its datagram. */
 export type FragmentFault =

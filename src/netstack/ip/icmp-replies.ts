@@ -4,7 +4,7 @@ import {
   ICMP_ADDRESS_BUCKETS,
   ICMP_ERRORS_A_SECOND,
   ICMP_ERRORS_TO_ADDRESS_A_SECOND,
-} from './wire-limits.ts';
+} from '../limits.ts';
 import { RateLimit } from '../../net/time/rate-limit.ts';
 import { writeUint32 } from '../../collections/network-order.ts';
 import { pseudoHeaderSum } from '../wire/checksum.ts';

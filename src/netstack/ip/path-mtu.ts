@@ -5,7 +5,7 @@ import {
   type IpEndpoint,
 } from '../../ip/ip-endpoint.ts';
 import { hashAddress } from './address-hash.ts';
-import { MAX_PATH_MTUS, MIN_PATH_MTU_IPV4, PATH_MTU_LIFETIME_MS } from './wire-limits.ts';
+import { MAX_PATH_MTUS, MIN_PATH_MTU_IPV4, PATH_MTU_LIFETIME_MS } from '../limits.ts';
 import { IcmpQuote, readQuote, type IcmpMessage } from '../wire/icmp.ts';
 import { MIN_IPV6_MTU } from '../wire/ipv6.ts';
 

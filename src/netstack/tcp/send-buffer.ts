@@ -1,12 +1,7 @@
 import { copyBytes } from '../../collections/copy-bytes.ts';
 import { Fifo } from '../../collections/fifo.ts';
 import { freeChunk } from '../../net/links/spent-chunk.ts';
-import {
-  CHUNK_OVERHEAD,
-  FIRST_SEND_BUFFER,
-  LEAST_BUFFER,
-  MAX_SEND_BUFFER,
-} from './buffer-limits.ts';
+import { CHUNK_OVERHEAD, FIRST_SEND_BUFFER, LEAST_BUFFER, MAX_SEND_BUFFER } from '../limits.ts';
 
 interface Chunk {
   /** The chunk's offset in the stream. */

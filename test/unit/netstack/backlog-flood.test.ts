@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { Stack } from '../../../src/netstack/stack.ts';
 import type { StackEvent } from '../../../src/netstack/flows/stack-event.ts';
 import type { TcpFlow } from '../../../src/netstack/flows/tcp-flow.ts';
-import { MAX_BACKLOG, MAX_BACKLOG_PER_ADDRESS } from '../../../src/netstack/tcp/limits.ts';
+import { MAX_BACKLOG, MAX_BACKLOG_PER_ADDRESS } from '../../../src/netstack/limits.ts';
 import { TcpFlag } from '../../../src/netstack/wire/tcp.ts';
 import { endpoint, segment, tcpPacket } from '../../support/data/ip-packets.ts';
 import { BareStack, sentSegment } from '../../support/netstack/bare-stack.ts';

@@ -4,9 +4,12 @@ import { OWNED, type ByteLink } from '../../../src/net/links/link.ts';
 import { DialError } from '../../../src/net/errors.ts';
 import { FLOWS_ENDED_A_TURN } from '../../../src/net/links/ended-flows.ts';
 import type { ConnectionRequest } from '../../../src/netstack/netstack.ts';
-import { LINGER, RESTING_LINGER } from '../../../src/netstack/limits.ts';
-import { ICMP_ERRORS_A_SECOND } from '../../../src/netstack/ip/wire-limits.ts';
-import { FIRST_RECEIVE_WINDOW } from '../../../src/netstack/tcp/buffer-limits.ts';
+import {
+  LINGER,
+  RESTING_LINGER,
+  ICMP_ERRORS_A_SECOND,
+  FIRST_RECEIVE_WINDOW,
+} from '../../../src/netstack/limits.ts';
 import type { RefusalReason } from '../../../src/netstack/stack.ts';
 import { udpPacket } from '../../support/data/ip-packets.ts';
 import { ManualClock } from '../../support/manual-clock.ts';

@@ -6,12 +6,13 @@ import {
   MAX_ALL_QUEUED_BYTES,
   STRAY_RESPONSES_A_SECOND,
   UNUSED_ATTEMPTS,
+  ICMP_ERRORS_TO_ADDRESS_A_SECOND,
+  CHUNK_OVERHEAD,
+  LEAST_BUFFER,
+  MAX_BACKLOG_PER_ADDRESS,
 } from '../../../src/netstack/limits.ts';
-import { ICMP_ERRORS_TO_ADDRESS_A_SECOND } from '../../../src/netstack/ip/wire-limits.ts';
 import { writeIcmpError } from '../../../src/netstack/ip/icmp-replies.ts';
 import type { TcpFlow } from '../../../src/netstack/flows/tcp-flow.ts';
-import { CHUNK_OVERHEAD, LEAST_BUFFER } from '../../../src/netstack/tcp/buffer-limits.ts';
-import { MAX_BACKLOG_PER_ADDRESS } from '../../../src/netstack/tcp/limits.ts';
 import { IcmpMessage, readIcmp } from '../../../src/netstack/wire/icmp.ts';
 import { IpProtocol } from '../../../src/netstack/wire/ip-packet.ts';
 import { NextHeader } from '../../../src/netstack/wire/ipv6.ts';

@@ -1,5 +1,5 @@
 import type { RttEstimator } from '../../../congestion/rtt.ts';
-import { DUPLICATE_THRESHOLD, TIMESTAMP_TICK } from './recovery-limits.ts';
+import { DUPLICATE_THRESHOLD, TIMESTAMP_TICK } from '../../limits.ts';
 
 /** RACK.reo_wnd_persist: recoveries after which the reordering window is reset (RFC 8985 §6.2). */
 const PERSISTENCE = 16;

@@ -1,9 +1,38 @@
+import { MAX_SEGMENTS, MAX_OUTSTANDING_SEGMENTS } from '../../limits.ts';
 import { initialWindow } from '../../../congestion/controller.ts';
 import type { SendControl } from '../../../congestion/send-control.ts';
-import type { DuplicateAcks } from './duplicate-acks.ts';
 import type { Outstanding } from './outstanding.ts';
-import { MAX_OUTSTANDING_SEGMENTS, MAX_SEGMENTS } from './recovery-limits.ts';
 import type { RetransmissionTimer } from './retransmission-timer.ts';
+
+/**
+ * Duplicate acknowledgements in a row from a peer without SACK: each stands for one segment that has left the network,
+ * but not for a particular one (RFC 5681 §3.2).
+ */
+export class DuplicateAcks {
+  #count = 0;
+
+  get count(): number {
+    return this.#count;
+  }
+
+  clear(): void {
+    this.#count = 0;
+  }
+
+  /** Counts a duplicate acknowledgement, with data outstanding. */
+  onDuplicate(): void {
+    this.#count = Math.min(this.#count + 1, MAX_SEGMENTS);
+  }
+
+  /**
+   * Handles a partial acknowledgement (RFC 6582 §3.2), which covers the retransmitted segment and further ones, which
+   * duplicates have already counted.
+   */
+  onPartialAck(bytes: number, mss: number): void {
+    const counted = Math.max(0, Math.ceil(bytes / mss) - 1);
+    this.#count = Math.max(0, this.#count - counted);
+  }
+}
 
 /** Minimum share of cwnd (1/4) that must be open before a large segment is sent. */
 const DEFERRED_SHARE = 4;
@@ -27,7 +56,7 @@ export interface PlannedSegment {
 export type RecoveryPhase = 'open' | 'recovery' | 'timeout' | 'go-back';
 
 /** A segment that is sent without regard to cwnd: the first unacknowledged one, or the tail loss probe. */
-export type ProbeKind = 'none' | 'first' | 'tail';
+type ProbeKind = 'none' | 'first' | 'tail';
 
 /**
  * Chooses the next segment of a connection: a probe, then lost data, then new data. New and lost data

@@ -1,5 +1,5 @@
 import { SentFacts } from '../../../congestion/delivery-rate.ts';
-import { FIRST_SEGMENT_CAPACITY, KEPT_SEGMENT_CAPACITY } from './recovery-limits.ts';
+import { FIRST_SEGMENT_CAPACITY, KEPT_SEGMENT_CAPACITY } from '../../limits.ts';
 
 /** The state of a sent segment, as bits. */
 export const SegmentFlag = {

@@ -1,7 +1,8 @@
 import { Cubic } from '../../../../src/congestion/cubic.ts';
 import { SendControl } from '../../../../src/congestion/send-control.ts';
-import { TcpConnection, type TcpSettings } from '../../../../src/netstack/tcp/connection.ts';
-import type { TcpEvent } from '../../../../src/netstack/tcp/events.ts';
+import { TcpConnection } from '../../../../src/netstack/tcp/connection.ts';
+import type { TcpSettings } from '../../../../src/netstack/tcp/tcb.ts';
+import type { TcpEvent } from '../../../../src/netstack/tcp/state.ts';
 import type { TcpPath } from '../../../../src/netstack/tcp/segment-output.ts';
 import type { TraceEvent } from '../../../../src/netstack/trace.ts';
 import { Capture, type Segment, toRecord } from './segments.ts';

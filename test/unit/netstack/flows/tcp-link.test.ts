@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ByteLink } from '../../../../src/net/links/link.ts';
-import { RESTING_LINGER } from '../../../../src/netstack/limits.ts';
-import { FIRST_RECEIVE_WINDOW } from '../../../../src/netstack/tcp/buffer-limits.ts';
+import { RESTING_LINGER, FIRST_RECEIVE_WINDOW } from '../../../../src/netstack/limits.ts';
 import { readAll } from '../../../conformance/byte-link.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { endpoint, stackPair, type StackPair } from '../../../support/netstack/stack-pair.ts';

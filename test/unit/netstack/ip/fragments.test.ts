@@ -10,7 +10,7 @@ import {
   MAX_INCOMPLETE_DATAGRAMS,
   MAX_INCOMPLETE_FROM_SOURCE,
   REASSEMBLY_TIMEOUT_MS,
-} from '../../../../src/netstack/ip/wire-limits.ts';
+} from '../../../../src/netstack/limits.ts';
 import { IpProtocol, type IpPacket } from '../../../../src/netstack/wire/ip-packet.ts';
 import {
   amid,

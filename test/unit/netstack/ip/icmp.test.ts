@@ -17,8 +17,10 @@ import {
   type IcmpError,
 } from '../../../../src/netstack/ip/icmp-replies.ts';
 import { IpOutput } from '../../../../src/netstack/ip/ip-output.ts';
-import { ICMP_ERRORS_TO_ADDRESS_A_SECOND } from '../../../../src/netstack/ip/wire-limits.ts';
-import { LARGEST_PACKET } from '../../../../src/netstack/limits.ts';
+import {
+  ICMP_ERRORS_TO_ADDRESS_A_SECOND,
+  LARGEST_PACKET,
+} from '../../../../src/netstack/limits.ts';
 import type { TraceEvent } from '../../../../src/netstack/trace.ts';
 import { IcmpMessage, IcmpQuote, readIcmp, readQuote } from '../../../../src/netstack/wire/icmp.ts';
 import type { IpPacket } from '../../../../src/netstack/wire/ip-packet.ts';

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { IpEndpoint } from '../../../../src/ip/ip-endpoint.ts';
 import { icmpErrorSize, writeIcmpError } from '../../../../src/netstack/ip/icmp-replies.ts';
 import { PathMtus, type PathMtuOutcome } from '../../../../src/netstack/ip/path-mtu.ts';
-import { MAX_PATH_MTUS, PATH_MTU_LIFETIME_MS } from '../../../../src/netstack/ip/wire-limits.ts';
+import { MAX_PATH_MTUS, PATH_MTU_LIFETIME_MS } from '../../../../src/netstack/limits.ts';
 import { IcmpMessage, readIcmp, type IcmpQuote } from '../../../../src/netstack/wire/icmp.ts';
 import {
   CLIENT4,

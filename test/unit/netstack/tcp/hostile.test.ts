@@ -3,16 +3,16 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { NewReno } from '../../../../src/congestion/new-reno.ts';
 import { SendControl } from '../../../../src/congestion/send-control.ts';
-import { ReceiveBuffer } from '../../../../src/netstack/tcp/receive/receive-buffer.ts';
+import { ReceiveBuffer } from '../../../../src/netstack/tcp/receive-buffer.ts';
 import { Recovery } from '../../../../src/netstack/tcp/recovery/recovery.ts';
-import type { ReceivedAck } from '../../../../src/netstack/tcp/recovery/received-ack.ts';
+import type { ReceivedAck } from '../../../../src/netstack/tcp/recovery/sack-scoreboard.ts';
 import {
   FIRST_RECEIVE_WINDOW,
   MAX_RANGES,
   MOST_BLOCK,
   OUT_OF_ORDER_BLOCK,
-} from '../../../../src/netstack/tcp/buffer-limits.ts';
-import { MAX_SEGMENTS } from '../../../../src/netstack/tcp/recovery/recovery-limits.ts';
+  MAX_SEGMENTS,
+} from '../../../../src/netstack/limits.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 import { countSteps } from '../../../support/netstack/tcp/count-steps.ts';
 import { MSS, RecoveryRig } from '../../../support/netstack/tcp/recovery-rig.ts';

@@ -1,15 +1,19 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ListenBacklog, type Ends } from '../../../../src/netstack/tcp/lifecycle/listen-backlog.ts';
-import { InitialSequences } from '../../../../src/netstack/tcp/lifecycle/initial-sequences.ts';
+import { ListenBacklog, type Ends } from '../../../../src/netstack/tcp/listen-backlog.ts';
+import { InitialSequences } from '../../../../src/netstack/tcp/initial-sequences.ts';
 import {
   DISPLACED_A_SECOND,
   MAX_CHALLENGE_ACKS,
   TIME_WAIT,
-} from '../../../../src/netstack/tcp/limits.ts';
-import { advance, distance, SequenceSpace } from '../../../../src/netstack/tcp/sequence.ts';
-import { TimeWait, type TimeWaitFacts } from '../../../../src/netstack/tcp/lifecycle/time-wait.ts';
-import { Timestamps } from '../../../../src/netstack/tcp/timestamps.ts';
+} from '../../../../src/netstack/limits.ts';
+import {
+  advance,
+  distance,
+  SequenceSpace,
+  Timestamps,
+} from '../../../../src/netstack/tcp/sequence.ts';
+import { TimeWait, type TimeWaitFacts } from '../../../../src/netstack/tcp/time-wait.ts';
 import { endpoint } from '../../../support/data/ip-packets.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 import { Capture, type Segment, toRecord } from '../../../support/netstack/tcp/segments.ts';

@@ -4,7 +4,7 @@ import {
   CHUNK_OVERHEAD,
   FIRST_SEND_BUFFER,
   MAX_SEND_BUFFER,
-} from '../../../../src/netstack/tcp/buffer-limits.ts';
+} from '../../../../src/netstack/limits.ts';
 import { SendBuffer } from '../../../../src/netstack/tcp/send-buffer.ts';
 
 test('a writer waits at the limit and goes on when half of it is free, which is said once', () => {

@@ -4,7 +4,7 @@ import type { LiveSessions } from '../../../../src/engine/live-sessions.ts';
 import { DialError, type DialErrorCode } from '../../../../src/net/errors.ts';
 import type { ByteLink } from '../../../../src/net/links/link.ts';
 import type { Netstack } from '../../../../src/netstack/netstack.ts';
-import { MAX_RECEIVE_WINDOW } from '../../../../src/netstack/tcp/buffer-limits.ts';
+import { MAX_RECEIVE_WINDOW } from '../../../../src/netstack/limits.ts';
 import type { SessionListener } from '../../../../src/protocols/contract.ts';
 import { until } from '../../../conformance/packet-link.ts';
 import { endpoint, PROGRAM, TunRig } from '../../../support/protocols/tun/tun-rig.ts';

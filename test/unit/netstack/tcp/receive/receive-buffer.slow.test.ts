@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { freeChunk } from '../../../../../src/net/links/spent-chunk.ts';
-import { ReceiveBuffer } from '../../../../../src/netstack/tcp/receive/receive-buffer.ts';
+import { ReceiveBuffer } from '../../../../../src/netstack/tcp/receive-buffer.ts';
 import {
   FIRST_RECEIVE_WINDOW,
   MAX_RANGES,
   MAX_RECEIVE_WINDOW,
   MOST_BLOCK,
   OUT_OF_ORDER_BLOCK,
-} from '../../../../../src/netstack/tcp/buffer-limits.ts';
+} from '../../../../../src/netstack/limits.ts';
 
 const MSS = 1000;
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DeliveryRate, SentFacts } from '../../../../../src/congestion/delivery-rate.ts';
-import { KEPT_SEGMENT_CAPACITY } from '../../../../../src/netstack/tcp/recovery/recovery-limits.ts';
+import { KEPT_SEGMENT_CAPACITY } from '../../../../../src/netstack/limits.ts';
 import { SentSegments } from '../../../../../src/netstack/tcp/recovery/sent-segments.ts';
 
 test('the memory of a burst is given back when everything is acknowledged', () => {

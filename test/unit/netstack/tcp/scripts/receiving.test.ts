@@ -1,4 +1,4 @@
-import { MAX_RECEIVE_WINDOW } from '../../../../../src/netstack/tcp/buffer-limits.ts';
+import { MAX_RECEIVE_WINDOW } from '../../../../../src/netstack/limits.ts';
 import { describeScripts } from '../../../../support/netstack/tcp/script.ts';
 
 describeScripts('delayed ACKs (RFC 9293 §3.8.6.3)', {

@@ -1,4 +1,4 @@
-import { MAX_CHALLENGE_ACKS } from '../../../../../src/netstack/tcp/limits.ts';
+import { MAX_CHALLENGE_ACKS } from '../../../../../src/netstack/limits.ts';
 import { AT, describeScripts, SYNCHRONIZED } from '../../../../support/netstack/tcp/script.ts';
 
 const WINDOW = 65_535;

@@ -1,5 +1,5 @@
-import { RateLimit } from '../../../net/time/rate-limit.ts';
-import { Shares } from '../../../net/bounds/shares.ts';
+import { RateLimit } from '../../net/time/rate-limit.ts';
+import { Shares } from '../../net/bounds/shares.ts';
 import {
   DISPLACED_A_SECOND,
   FAR_MORE_DIALS,

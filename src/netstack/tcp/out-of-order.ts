@@ -1,7 +1,7 @@
-import { RangeSet } from '../../../collections/range-set.ts';
-import { copyBytes } from '../../../collections/copy-bytes.ts';
-import { MAX_RANGES, OUT_OF_ORDER_BLOCK } from '../buffer-limits.ts';
-import { MAX_SACK_BLOCKS } from '../../wire/tcp.ts';
+import { RangeSet } from '../../collections/range-set.ts';
+import { copyBytes } from '../../collections/copy-bytes.ts';
+import { MAX_RANGES, OUT_OF_ORDER_BLOCK } from '../limits.ts';
+import { MAX_SACK_BLOCKS } from '../wire/tcp.ts';
 
 /**
  * Data received out of order. Each byte is copied once, to its place in a block by stream offset, so no

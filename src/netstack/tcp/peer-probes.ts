@@ -1,6 +1,6 @@
-import type { RttEstimator } from '../../../congestion/rtt.ts';
-import type { Trace } from '../../trace.ts';
-import type { Deadlines } from '../deadlines.ts';
+import type { RttEstimator } from '../../congestion/rtt.ts';
+import type { Trace } from '../trace.ts';
+import type { Deadlines } from './state.ts';
 import {
   FIRST_WINDOW_PROBE,
   KEEP_ALIVE_INTERVAL,

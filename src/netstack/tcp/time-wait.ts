@@ -1,9 +1,8 @@
-import { TcpFlag, type TcpSegment } from '../../wire/tcp.ts';
-import { ChallengeLimit } from '../receive/challenge-limit.ts';
+import { TcpFlag, type TcpSegment } from '../wire/tcp.ts';
+import { ChallengeLimit } from './acknowledgments.ts';
 import { REUSE_DELAY, TIME_WAIT, TIMESTAMP_LIFETIME } from '../limits.ts';
-import type { SegmentOutput } from '../segment-output.ts';
-import { advance, distance } from '../sequence.ts';
-import { timestampAt } from '../timestamps.ts';
+import type { SegmentOutput } from './segment-output.ts';
+import { advance, distance, timestampAt } from './sequence.ts';
 
 /** The variables of a connection that TIME-WAIT keeps; numbers as on the wire. */
 export interface TimeWaitFacts {
@@ -20,7 +19,7 @@ export interface TimeWaitFacts {
 }
 
 /** The effect of a segment on a connection in TIME-WAIT. */
-export type TimeWaitVerdict =
+type TimeWaitVerdict =
   /** No effect. */
   | 'ignored'
   /** An ACK must be sent: `acknowledge`. */

@@ -1,7 +1,7 @@
-import { sha256 } from '../../../crypto/hash/keyed-hash.ts';
-import type { RandomSource } from '../../../crypto/random-source.ts';
-import type { IpEndpoint } from '../../../ip/ip-endpoint.ts';
-import { readUint32 } from '../../../collections/network-order.ts';
+import { sha256 } from '../../crypto/hash/keyed-hash.ts';
+import type { RandomSource } from '../../crypto/random-source.ts';
+import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
+import { readUint32 } from '../../collections/network-order.ts';
 
 const SECRET_BYTES = 32;
 /** M, the clock of initial sequence numbers: one step every 4 microseconds (RFC 6528 §3). */
