@@ -2,13 +2,14 @@ import type { RandomSource } from '../crypto/random-source.ts';
 import { isIPv4Endpoint, isSameAddress, type IpEndpoint } from '../ip/ip-endpoint.ts';
 import type { DeviceTraits, InboundPacket, PacketOutput } from '../ip/packet-device.ts';
 import type { Unreachable } from '../net/links/link.ts';
-import { FlowQueues } from './flows/flow-queues.ts';
-import { FlowLimit } from './flows/flow-limit.ts';
-import { Drops } from './drops.ts';
+import { FlowQueues, StackEventRecords, type StackEvent } from './flows/flow-queues.ts';
+import { Drops, type Trace } from './trace.ts';
 import { IcmpMessages } from './ip/icmp-messages.ts';
 import type { IcmpError } from './ip/icmp-replies.ts';
 import { IpOutput } from './ip/ip-output.ts';
 import {
+  LEAST_SHARED_FLOWS,
+  LEFT_TO_UDP,
   MAX_BUFFERED_BYTES,
   SENT_BYTES_A_TURN,
   TIMEOUTS_A_TURN,
@@ -19,12 +20,10 @@ import {
 import { FragmentReassembly } from './ip/fragment-reassembly.ts';
 import type { TcpFlow } from './flows/tcp-flow.ts';
 import { TcpFlows } from './flows/tcp-flows.ts';
-import type { Trace } from './trace.ts';
-import { StackEventRecords, type StackEvent } from './flows/stack-event.ts';
 import type { UdpFlow } from './flows/udp-flow.ts';
 import { UdpFlows } from './flows/udp-flows.ts';
 import { IpPacket, IpProtocol } from './wire/ip-packet.ts';
-import { emptyDatagram } from './wire/empty-datagram.ts';
+import { emptyDatagram } from './wire/udp.ts';
 import { readIpPacket } from './wire/ip.ts';
 import { NextHeader } from './wire/ipv6.ts';
 
@@ -92,11 +91,6 @@ export class Stack {
   readonly #queues: FlowQueues;
   readonly #drops: Drops;
   readonly #icmp: IcmpMessages;
-  readonly #limit = new FlowLimit({
-    tcp: () => this.tcp.size,
-    udp: () => this.udp.size,
-    maxFlows: () => this.#settings.maxFlows,
-  });
   readonly #reassembly = new FragmentReassembly();
   readonly #packet = new IpPacket();
   readonly #records = new StackEventRecords();
@@ -124,9 +118,10 @@ export class Stack {
     this.#drops = drops;
     this.tcp = new TcpFlows({
       ...shared,
-      hasRoom: () => this.#limit.hasRoomForTcp,
-      endMakesRoom: () => this.#limit.endMakesRoom,
-      makeRoom: (client, at) => this.#limit.isUdpCrowding && this.udp.giveWay(client, at),
+      hasRoom: () => this.tcp.size + Math.max(this.udp.size, this.#leftToUdp) < this.#maxFlows,
+      endMakesRoom: () => this.#endMakesRoom,
+      makeRoom: (client, at) =>
+        this.#isFull && this.udp.size > this.#leftToUdp && this.udp.giveWay(client, at),
       maxHeld: options.maxHeld ?? MAX_BUFFERED_BYTES,
       maxBacklog: Math.min(options.maxBacklog ?? MAX_BACKLOG, MAX_BACKLOG),
       settings: {
@@ -137,8 +132,8 @@ export class Stack {
     });
     this.udp = new UdpFlows({
       ...shared,
-      hasRoom: () => this.#limit.hasRoomForUdp,
-      isFull: () => this.#limit.isFull,
+      hasRoom: () => this.flows < this.#maxFlows,
+      isFull: () => this.#isFull,
       sourceFor: (remote) => this.sourceFor(remote),
       idle: () => this.#settings.udpIdle,
     });
@@ -315,6 +310,27 @@ export class Stack {
     }
     flow.connection.abort(now);
     this.#queues.touch(flow);
+  }
+
+  get #maxFlows(): number {
+    return this.#settings.maxFlows;
+  }
+
+  /** The number of flows that is reserved for associations. */
+  get #leftToUdp(): number {
+    return Math.floor(this.#maxFlows * LEFT_TO_UDP);
+  }
+
+  get #isFull(): boolean {
+    return this.#endMakesRoom && this.flows === this.#maxFlows;
+  }
+
+  /**
+   * Whether there will be room as soon as another flow ends: after a change of the settings there may be more flows
+   * than the limit.
+   */
+  get #endMakesRoom(): boolean {
+    return this.#maxFlows >= LEAST_SHARED_FLOWS && this.flows <= this.#maxFlows;
   }
 
   /**

@@ -8,7 +8,7 @@ import type { TcpFault } from './wire/tcp.ts';
 import type { UdpFault } from './wire/udp.ts';
 
 /** The reason why a packet was dropped. A drop does not end a connection, and mostly gets no response. */
-export type DropReason =
+type DropReason =
   | IpFault
   | TcpFault
   | UdpFault
@@ -82,3 +82,22 @@ export type TraceEvent =
  * which costs one comparison: `if (trace !== undefined) trace({ … }, now)`.
  */
 export type Trace = TraceSink<TraceEvent>;
+
+/** Counts dropped packets, and reports them to the trace. */
+export class Drops {
+  readonly trace: Trace | undefined;
+  #count = 0;
+
+  constructor(trace: Trace | undefined) {
+    this.trace = trace;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  add(reason: DropReason, bytes: number, now: number): void {
+    this.#count++;
+    if (this.trace !== undefined) this.trace({ kind: 'packet-dropped', reason, bytes }, now);
+  }
+}

@@ -11,13 +11,12 @@ import {
   FragmentReassembly,
   type FragmentOutcome,
 } from '../../src/netstack/ip/fragment-reassembly.ts';
-import { UdpBatch } from '../../src/netstack/flows/udp-batch.ts';
+import { UdpBatch, readUdpDatagram, UdpDatagram } from '../../src/netstack/wire/udp.ts';
 import { MAX_FRAGMENT_BYTES, MAX_INCOMPLETE_DATAGRAMS } from '../../src/netstack/limits.ts';
 import { IcmpMessage, IcmpQuote, readIcmp, readQuote } from '../../src/netstack/wire/icmp.ts';
 import { readIpPacket } from '../../src/netstack/wire/ip.ts';
 import { IpPacket, IpProtocol } from '../../src/netstack/wire/ip-packet.ts';
 import { readTcpSegment, TcpFlag, TcpSegment, tcpHeaderSize } from '../../src/netstack/wire/tcp.ts';
-import { readUdpDatagram, UdpDatagram } from '../../src/netstack/wire/udp.ts';
 import {
   IPV6,
   ipPacket,

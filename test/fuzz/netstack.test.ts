@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { InboundPacket } from '../../src/ip/packet-device.ts';
 import type { Stack } from '../../src/netstack/stack.ts';
-import type { StackEvent } from '../../src/netstack/flows/stack-event.ts';
+import type { StackEvent } from '../../src/netstack/flows/flow-queues.ts';
 import { MAX_SEND_BUFFER } from '../../src/netstack/limits.ts';
 import { TcpFlag } from '../../src/netstack/wire/tcp.ts';
 import {

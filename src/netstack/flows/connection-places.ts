@@ -1,10 +1,52 @@
+import { Shares } from '../../net/bounds/shares.ts';
+import { FAR_MORE_CONNECTIONS, PENDING_BESIDE_ESTABLISHED } from '../limits.ts';
 import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
-import type { Drops } from '../drops.ts';
+import type { Drops } from '../trace.ts';
 import { addressNumber, networkNumber } from '../ip/address-hash.ts';
-import { PENDING_BESIDE_ESTABLISHED } from '../limits.ts';
 import { ListenBacklog } from '../tcp/listen-backlog.ts';
-import { EstablishedConnections } from './established-connections.ts';
 import type { TcpFlow } from './tcp-flow.ts';
+
+/** Connections that are examined for the one to evict. */
+const LOOKS = 8;
+
+/**
+ * Established connections by their clients. When they use up all flows, the client with the most loses one to a client
+ * that has far fewer: the connection that was silent for the longest time, among the `LOOKS` least recently examined.
+ */
+class EstablishedConnections {
+  /** The connections of each client, by its `addressNumber`. */
+  readonly #shares = new Shares<TcpFlow, number>();
+
+  /** Adds a connection that was not added before. */
+  add(flow: TcpFlow, client: number): void {
+    this.#shares.add(flow, client);
+  }
+
+  has(flow: TcpFlow): boolean {
+    return this.#shares.has(flow);
+  }
+
+  /** Removes a connection. Idempotent. */
+  delete(flow: TcpFlow): void {
+    this.#shares.delete(flow);
+  }
+
+  /** Returns the connection to evict for a new one; the caller ends and deletes it. */
+  victim(client: number): TcpFlow | undefined {
+    const shares = this.#shares;
+    if (shares.most < FAR_MORE_CONNECTIONS * (shares.countOf(client) + 1)) return undefined;
+    const holder = shares.heaviest?.holder;
+    let victim: TcpFlow | undefined;
+    for (let look = 0; holder !== undefined && look < LOOKS; look++) {
+      const flow = shares.oldestOf(holder);
+      if (flow === undefined) break;
+      if (victim === undefined || flow.connection.heardAt < victim.connection.heardAt)
+        victim = flow;
+      shares.renew(flow);
+    }
+    return victim;
+  }
+}
 
 export interface ConnectionPlacesOptions {
   /** The bound of pending connections; see `MAX_BACKLOG`. */
@@ -29,7 +71,7 @@ export interface ConnectionPlacesOptions {
 export class ConnectionPlaces {
   readonly #options: ConnectionPlacesOptions;
   readonly #backlog: ListenBacklog<TcpFlow, number, number>;
-  readonly #established = new EstablishedConnections<TcpFlow, number>();
+  readonly #established = new EstablishedConnections();
   /** The client and the destination of the current request. */
   readonly #ends = { address: 0, network: 0 };
 

@@ -1,10 +1,11 @@
 import { Fifo } from '../../collections/fifo.ts';
 import type { TcpFlow } from './tcp-flow.ts';
 import { TimerWheel } from '../../collections/timer-wheel.ts';
-import type { UdpFlow } from './udp-flow.ts';
+import type { UdpFlow, UdpEvent } from './udp-flow.ts';
+import type { TcpEvent } from '../tcp/state.ts';
 
 /** A TCP connection or a UDP association of the stack. */
-export type StackFlow = TcpFlow | UdpFlow;
+type StackFlow = TcpFlow | UdpFlow;
 
 /** The flows that have events for their owners, segments to send, or a deadline. */
 export class FlowQueues {
@@ -58,5 +59,32 @@ export class FlowQueues {
     const flow = this.#ready.shift();
     if (flow !== undefined) flow.isReady = false;
     return flow;
+  }
+}
+
+/** An event and its flow. The record is reused for the next event. */
+export type StackEvent =
+  | { readonly network: 'tcp'; readonly flow: TcpFlow; readonly event: TcpEvent }
+  | { readonly network: 'udp'; readonly flow: UdpFlow; readonly event: UdpEvent };
+
+type Mutable<Record> = { -readonly [key in keyof Record]: Record[key] };
+
+/** One record for events of connections and one for those of associations, so that none is allocated per event. */
+export class StackEventRecords {
+  #tcp: Mutable<StackEvent & { network: 'tcp' }> | undefined;
+  #udp: Mutable<StackEvent & { network: 'udp' }> | undefined;
+
+  tcp(flow: TcpFlow, event: TcpEvent): StackEvent {
+    const record = (this.#tcp ??= { network: 'tcp', flow, event });
+    record.flow = flow;
+    record.event = event;
+    return record;
+  }
+
+  udp(flow: UdpFlow, event: UdpEvent): StackEvent {
+    const record = (this.#udp ??= { network: 'udp', flow, event });
+    record.flow = flow;
+    record.event = event;
+    return record;
   }
 }

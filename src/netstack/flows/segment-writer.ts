@@ -1,9 +1,18 @@
-import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
-import { blankEndpoint } from '../../ip/ip-endpoint.ts';
+import { type IpEndpoint, blankEndpoint } from '../../ip/ip-endpoint.ts';
 import type { IpOutput } from '../ip/ip-output.ts';
 import type { SegmentOutput } from '../tcp/segment-output.ts';
-import { IpProtocol } from '../wire/ip-packet.ts';
-import { TCP_CHECKSUM_OFFSET, TcpSegment, tcpHeaderSize, writeTcpHeader } from '../wire/tcp.ts';
+import { IpProtocol, type IpPacket } from '../wire/ip-packet.ts';
+import {
+  TCP_CHECKSUM_OFFSET,
+  TcpSegment,
+  tcpHeaderSize,
+  writeTcpHeader,
+  sequenceLength,
+  TcpFlag,
+} from '../wire/tcp.ts';
+import { RateLimit } from '../../net/time/rate-limit.ts';
+import type { Drops } from '../trace.ts';
+import { STRAY_RESPONSES_A_SECOND } from '../limits.ts';
 
 /** Writes TCP segments into IP packets. One writer serves all connections in turn. */
 export class SegmentWriter implements SegmentOutput {
@@ -48,5 +57,41 @@ export class SegmentWriter implements SegmentOutput {
       segmentSize,
       true,
     );
+  }
+}
+
+/** Handles segments for no connection: each gets a reset (RFC 9293 §3.10.7.1), up to a rate. */
+export class StraySegments {
+  readonly #writer: SegmentWriter;
+  readonly #drops: Drops;
+  readonly #responses = new RateLimit(STRAY_RESPONSES_A_SECOND);
+
+  constructor(writer: SegmentWriter, drops: Drops) {
+    this.#writer = writer;
+    this.#drops = drops;
+  }
+
+  receive(packet: IpPacket, received: TcpSegment, now: number): void {
+    this.#drops.add('no connection', packet.end - packet.start, now);
+    const { flags, sequence, acknowledgment, payload, payloadEnd } = received;
+    if ((flags & TcpFlag.RST) !== 0) return;
+    const { trace } = this.#drops;
+    if (!this.#responses.take(now)) {
+      if (trace !== undefined) trace({ kind: 'response-limited' }, now);
+      return;
+    }
+    const out = this.#writer.between(packet.destination, packet.source);
+    const { segment } = out;
+    segment.clear();
+    if ((flags & TcpFlag.ACK) !== 0) {
+      segment.sequence = acknowledgment;
+      segment.flags = TcpFlag.RST;
+    } else {
+      segment.acknowledgment = (sequence + sequenceLength(flags, payloadEnd - payload)) >>> 0;
+      segment.flags = TcpFlag.RST | TcpFlag.ACK;
+    }
+    if (out.begin(0) < 0) return;
+    out.end(0);
+    if (trace !== undefined) trace({ kind: 'reset-sent' }, now);
   }
 }

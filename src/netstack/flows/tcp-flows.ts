@@ -3,29 +3,32 @@ import { SendControl } from '../../congestion/send-control.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
 import { assignEndpoint, blankEndpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
 import type { FlowQueues } from './flow-queues.ts';
-import type { Drops } from '../drops.ts';
+import type { Drops } from '../trace.ts';
 import { FlowTable } from './flow-table.ts';
 import { ipHeaderSize, type IpOutput } from '../ip/ip-output.ts';
 import { ConnectionPlaces, type ConnectionPlacesOptions } from './connection-places.ts';
-import { FlowMemory } from './flow-memory.ts';
-import { BYTES_A_TURN, MAX_QUOTED_SYN } from '../limits.ts';
+import { FlowMemory, TcpFlow } from './tcp-flow.ts';
+import {
+  BYTES_A_TURN,
+  MAX_QUOTED_SYN,
+  RESTORED_A_TURN,
+  RESTORED_INTERVAL,
+  SCANNED_A_TURN,
+} from '../limits.ts';
 import { chooseLocalPort, type PortState } from './local-ports.ts';
-import { RestoredFlows } from './restored-flows.ts';
-import { SegmentWriter } from './segment-writer.ts';
+import { SegmentWriter, StraySegments } from './segment-writer.ts';
 import { TcpConnection } from '../tcp/connection.ts';
 import type { TcpSettings } from '../tcp/tcb.ts';
 import type { TcpEvent } from '../tcp/state.ts';
 import { InitialSequences } from '../tcp/initial-sequences.ts';
 import type { TcpPath } from '../tcp/segment-output.ts';
-import { TcpFlow } from './tcp-flow.ts';
 import { TimeWaitFlow, TimeWaitFlows } from './time-wait-flows.ts';
 import { copyOf } from '../../collections/copy-bytes.ts';
 import type { IpPacket } from '../wire/ip-packet.ts';
-import { StraySegments } from './stray-segments.ts';
 import { readTcpSegment, TCP_HEADER_SIZE, TcpFlag, TcpSegment } from '../wire/tcp.ts';
 
 /** Dependencies of all connections of a stack. */
-export interface TcpFlowsOptions extends Omit<ConnectionPlacesOptions, 'connections' | 'end'> {
+interface TcpFlowsOptions extends Omit<ConnectionPlacesOptions, 'connections' | 'end'> {
   readonly random: RandomSource;
   readonly output: IpOutput;
   readonly queues: FlowQueues;
@@ -369,5 +372,43 @@ export class TcpFlows {
     if (timeWait !== undefined && timeWait.expiresAt > now) {
       this.#waiting.add(new TimeWaitFlow(flow.local, flow.remote, timeWait));
     }
+  }
+}
+
+/**
+ * Connections that retransmit unacknowledged data after their path was restored: a few at a time, since all may have
+ * waited for the path.
+ */
+class RestoredFlows {
+  #flows: readonly TcpFlow[] = [];
+  #next = 0;
+  #at = Infinity;
+
+  /** Starts a round through `flows`: those in backoff are restored. Replaces an earlier round. */
+  begin(flows: readonly TcpFlow[], now: number): void {
+    this.#flows = flows;
+    this.#next = 0;
+    this.#at = now;
+  }
+
+  /** Returns the time at which the next connections are due, in milliseconds; Infinity if none are left. */
+  nextTimeout(): number {
+    return this.#at;
+  }
+
+  /** Calls `restore` for connections that are due. */
+  onTimeout(now: number, restore: (flow: TcpFlow) => void): void {
+    if (now < this.#at) return;
+    const end = Math.min(this.#next + SCANNED_A_TURN, this.#flows.length);
+    for (let count = 0; this.#next < end && count < RESTORED_A_TURN; this.#next++) {
+      const flow = this.#flows[this.#next];
+      if (flow === undefined || flow.isForgotten || !flow.connection.isBackedOff) continue;
+      restore(flow);
+      count++;
+    }
+    this.#at = now + RESTORED_INTERVAL;
+    if (this.#next < this.#flows.length) return;
+    this.#flows = [];
+    this.#at = Infinity;
   }
 }

@@ -9,22 +9,22 @@ import { AssociationOrder, Stage } from '../../net/bounds/association-order.ts';
 import { RateLimit } from '../../net/time/rate-limit.ts';
 import type { FlowQueues } from './flow-queues.ts';
 import { addressNumber } from '../ip/address-hash.ts';
-import type { Drops } from '../drops.ts';
+import type { Drops } from '../trace.ts';
 import { FlowTable } from './flow-table.ts';
 import { ipHeaderSize, largestTransport, type IpOutput } from '../ip/ip-output.ts';
 import { REPLACED_A_SECOND } from '../limits.ts';
 import { chooseLocalPort } from './local-ports.ts';
-import { UdpBatch } from './udp-batch.ts';
-import { UdpFlow, type QueuedDatagrams } from './udp-flow.ts';
-import { copyOf } from '../../collections/copy-bytes.ts';
-import { IpProtocol, type IpPacket } from '../wire/ip-packet.ts';
 import {
+  UdpBatch,
   readUdpDatagram,
   UDP_CHECKSUM_OFFSET,
   UDP_HEADER_SIZE,
   UdpDatagram,
   writeUdpHeader,
 } from '../wire/udp.ts';
+import { UdpFlow, type QueuedDatagrams } from './udp-flow.ts';
+import { copyOf } from '../../collections/copy-bytes.ts';
+import { IpProtocol, type IpPacket } from '../wire/ip-packet.ts';
 
 /** Dependencies of all associations of a stack. */
 export interface UdpFlowsOptions {

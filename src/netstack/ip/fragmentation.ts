@@ -1,12 +1,15 @@
-import type { IpPacket } from '../wire/ip-packet.ts';
+import { IpPacket } from '../wire/ip-packet.ts';
 import { IPV4_HEADER_SIZE, rewriteIPv4Header } from '../wire/ipv4.ts';
 import {
   FRAGMENT_HEADER_SIZE,
   IPV6_HEADER_SIZE,
   NextHeader,
   writeFragmentHeader,
+  MAX_IPV6_PAYLOAD,
 } from '../wire/ipv6.ts';
 import { writeUint16 } from '../../collections/network-order.ts';
+import type { PacketOutput } from '../../ip/packet-device.ts';
+import { readIpPacket } from '../wire/ip.ts';
 
 /**
  * Splits an outgoing packet into fragments for an MTU (RFC 791, RFC 8200 §4.5). One object is reused for all
@@ -92,5 +95,33 @@ export class Fragmentation {
     }
     into.set(bytes.subarray(payload + offset, payload + offset + dataSize), at + headerSize);
     this.#offset += dataSize;
+  }
+}
+
+/** A buffer for packets larger than their path MTU: they are written here, and sent in fragments. */
+export class FragmentedPacket {
+  readonly buffer = new Uint8Array(IPV6_HEADER_SIZE + MAX_IPV6_PAYLOAD);
+  readonly #fragmentation = new Fragmentation();
+  readonly #packet = new IpPacket();
+
+  /**
+   * Sends the packet at offset 0 of `buffer`, whose checksums are complete.
+   *
+   * @param mtu bytes of a fragment.
+   * @returns false when the packet is invalid, or the output had no room for all fragments: then the packet is
+   *   lost.
+   */
+  send(length: number, mtu: number, identification: number, output: PacketOutput): boolean {
+    const fragmentation = this.#fragmentation;
+    if (readIpPacket(this.buffer, 0, length, this.#packet) !== undefined) return false;
+    if (!fragmentation.begin(this.#packet, mtu, identification)) return false;
+    for (;;) {
+      const size = fragmentation.nextSize();
+      if (size === 0) return true;
+      const at = output.reserve(size);
+      if (at < 0) return false;
+      fragmentation.write(output.buffer, at);
+      output.commit(size, 0, -1, 0);
+    }
   }
 }

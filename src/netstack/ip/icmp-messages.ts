@@ -1,6 +1,6 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
 import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
-import type { Drops } from '../drops.ts';
+import type { Drops } from '../trace.ts';
 import {
   echoReplySize,
   IcmpErrorLimit,

@@ -1,6 +1,6 @@
 import { isIPv4Endpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
 import type { DeviceTraits, PacketOutput } from '../../ip/packet-device.ts';
-import { FragmentedPacket } from './fragmented-packet.ts';
+import { FragmentedPacket } from './fragmentation.ts';
 import { pseudoHeaderSum } from '../wire/checksum.ts';
 import { writePartialChecksum, writeTransportChecksum } from '../wire/ip-packet.ts';
 import { IPV4_HEADER_SIZE, MAX_IPV4_PACKET, writeIPv4Header } from '../wire/ipv4.ts';

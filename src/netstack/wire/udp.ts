@@ -1,5 +1,8 @@
 import { readUint16, writeUint16 } from '../../collections/network-order.ts';
-import { isTransportSumValid, type IpPacket } from './ip-packet.ts';
+import { isTransportSumValid, type IpPacket, IpProtocol } from './ip-packet.ts';
+import { isIPv4Endpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
+import { IPV4_HEADER_SIZE, writeIPv4Header } from './ipv4.ts';
+import { IPV6_HEADER_SIZE, writeIPv6Header } from './ipv6.ts';
 
 export const UDP_HEADER_SIZE = 8;
 /** The offset of the checksum in the header. */
@@ -75,4 +78,61 @@ export function writeUdpHeader(
   writeUint16(bytes, at + 2, destinationPort);
   writeUint16(bytes, at + 4, UDP_HEADER_SIZE + payloadSize);
   writeUint16(bytes, at + UDP_CHECKSUM_OFFSET, 0);
+}
+
+/**
+ * The datagrams of a batch that the device has merged (UDP segmentation offload): all of one size but for
+ * the last. A datagram that was not merged is a batch of one.
+ *
+ *     batch.begin(datagram, segmentSize);
+ *     while (batch.next()) use(datagram.bytes, batch.start, batch.end);
+ */
+export class UdpBatch {
+  /** The start of the current datagram's payload. */
+  start = 0;
+  end = 0;
+  #next = 0;
+  #batchEnd = 0;
+  #size = 0;
+  #isEmpty = false;
+
+  /** @param segmentSize bytes of payload in each datagram; 0 for a datagram that was not merged. */
+  begin(datagram: UdpDatagram, segmentSize: number): void {
+    this.#next = datagram.payload;
+    this.#batchEnd = datagram.payloadEnd;
+    this.#size = segmentSize === 0 ? Infinity : segmentSize;
+    // An empty payload is a datagram as well.
+    this.#isEmpty = datagram.payload === datagram.payloadEnd;
+    this.start = this.end = datagram.payload;
+  }
+
+  /** Moves to the next datagram. @returns false after the last one. */
+  next(): boolean {
+    if (this.#isEmpty) {
+      this.#isEmpty = false;
+      return true;
+    }
+    if (this.#next >= this.#batchEnd) return false;
+    this.start = this.#next;
+    this.end = Math.min(this.#batchEnd, this.start + this.#size);
+    this.#next = this.end;
+    return true;
+  }
+}
+
+const HOP_LIMIT = 64;
+
+/**
+ * Returns an IP packet with an empty UDP datagram, for an ICMP error about a datagram that was not kept. The receiver
+ * of the error reads only the addresses and ports (RFC 1122 §4.1.3.3).
+ */
+export function emptyDatagram(from: IpEndpoint, to: IpEndpoint): Uint8Array {
+  const isIPv4 = isIPv4Endpoint(to);
+  const start = isIPv4 ? IPV4_HEADER_SIZE : IPV6_HEADER_SIZE;
+  const size = start + UDP_HEADER_SIZE;
+  const bytes = new Uint8Array(size);
+  if (isIPv4) writeIPv4Header(bytes, 0, from, to, IpProtocol.UDP, size, HOP_LIMIT, 0, 0, false);
+  else writeIPv6Header(bytes, 0, from, to, IpProtocol.UDP, UDP_HEADER_SIZE, HOP_LIMIT, 0);
+  writeUdpHeader(bytes, start, from.port, to.port, 0);
+  return bytes;
 }

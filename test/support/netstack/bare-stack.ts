@@ -2,7 +2,7 @@ import type { IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
 import type { DeviceTraits } from '../../../src/ip/packet-device.ts';
 import { LARGEST_PACKET } from '../../../src/netstack/limits.ts';
 import { Stack, type StackSettings } from '../../../src/netstack/stack.ts';
-import type { StackEvent } from '../../../src/netstack/flows/stack-event.ts';
+import type { StackEvent } from '../../../src/netstack/flows/flow-queues.ts';
 import type { TraceEvent } from '../../../src/netstack/trace.ts';
 import { IpProtocol, type IpPacket } from '../../../src/netstack/wire/ip-packet.ts';
 import { readTcpSegment, TcpSegment } from '../../../src/netstack/wire/tcp.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
 import type { DeviceTraits, PacketOutput } from '../../../src/ip/packet-device.ts';
 import { Stack, type StackSettings } from '../../../src/netstack/stack.ts';
-import type { StackEvent } from '../../../src/netstack/flows/stack-event.ts';
+import type { StackEvent } from '../../../src/netstack/flows/flow-queues.ts';
 import type { Trace } from '../../../src/netstack/trace.ts';
 import { IDLE, send, wait, type Datagram, type Node, type Output } from '../simnet/node.ts';
 import { SeededRandom } from '../simnet/seeded-random.ts';

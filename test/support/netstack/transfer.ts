@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
 import type { Stack } from '../../../src/netstack/stack.ts';
-import type { StackEvent } from '../../../src/netstack/flows/stack-event.ts';
+import type { StackEvent } from '../../../src/netstack/flows/flow-queues.ts';
 import type { TcpFlow } from '../../../src/netstack/flows/tcp-flow.ts';
 import type { App } from './stack-node.ts';
 

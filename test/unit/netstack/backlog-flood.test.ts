@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Stack } from '../../../src/netstack/stack.ts';
-import type { StackEvent } from '../../../src/netstack/flows/stack-event.ts';
+import type { StackEvent } from '../../../src/netstack/flows/flow-queues.ts';
 import type { TcpFlow } from '../../../src/netstack/flows/tcp-flow.ts';
 import { MAX_BACKLOG, MAX_BACKLOG_PER_ADDRESS } from '../../../src/netstack/limits.ts';
 import { TcpFlag } from '../../../src/netstack/wire/tcp.ts';

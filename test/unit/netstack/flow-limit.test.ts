@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { LEAST_SHARED_FLOWS, REPLACED_A_SECOND } from '../../../src/netstack/limits.ts';
 import type { Stack } from '../../../src/netstack/stack.ts';
-import type { StackEvent } from '../../../src/netstack/flows/stack-event.ts';
+import type { StackEvent } from '../../../src/netstack/flows/flow-queues.ts';
 import { TcpLink } from '../../../src/netstack/flows/tcp-link.ts';
 import type { UdpFlow } from '../../../src/netstack/flows/udp-flow.ts';
 import { TcpFlag } from '../../../src/netstack/wire/tcp.ts';

@@ -6,7 +6,7 @@ import {
   isSameEndpoint,
   type IpEndpoint,
 } from '../../../../src/ip/ip-endpoint.ts';
-import { Drops } from '../../../../src/netstack/drops.ts';
+import { Drops, type TraceEvent } from '../../../../src/netstack/trace.ts';
 import type { TcpFlow } from '../../../../src/netstack/flows/tcp-flow.ts';
 import { IcmpMessages } from '../../../../src/netstack/ip/icmp-messages.ts';
 import {
@@ -21,7 +21,6 @@ import {
   ICMP_ERRORS_TO_ADDRESS_A_SECOND,
   LARGEST_PACKET,
 } from '../../../../src/netstack/limits.ts';
-import type { TraceEvent } from '../../../../src/netstack/trace.ts';
 import { IcmpMessage, IcmpQuote, readIcmp, readQuote } from '../../../../src/netstack/wire/icmp.ts';
 import type { IpPacket } from '../../../../src/netstack/wire/ip-packet.ts';
 import {

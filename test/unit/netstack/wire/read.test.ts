@@ -9,7 +9,7 @@ import {
   TcpFlag,
   TcpSegment,
 } from '../../../../src/netstack/wire/tcp.ts';
-import { readUdpDatagram, UdpDatagram } from '../../../../src/netstack/wire/udp.ts';
+import { readUdpDatagram, UdpBatch, UdpDatagram } from '../../../../src/netstack/wire/udp.ts';
 import {
   amid,
   CLIENT6,
@@ -304,4 +304,28 @@ describe('a TCP segment', () => {
     assert.deepEqual([sequenceLength(ACK, 100), sequenceLength(SYN, 0)], [100, 1]);
     assert.equal(sequenceLength(FIN | ACK, 10), 11);
   });
+});
+
+test('a received batch is walked in place', () => {
+  const batch = new UdpBatch();
+  const datagram = new UdpDatagram();
+  const sizes = (payload: number, segmentSize: number): number[] => {
+    readUdpDatagram(parsed(udpPacket(pattern(payload))), false, datagram);
+    batch.begin(datagram, segmentSize);
+    const found: number[] = [];
+    let expected = datagram.payload;
+    while (batch.next()) {
+      assert.equal(batch.start, expected);
+      expected = batch.end;
+      found.push(batch.end - batch.start);
+    }
+    assert.equal(expected, datagram.payloadEnd);
+    assert.equal(batch.next(), false);
+    return found;
+  };
+  assert.deepEqual(sizes(2500, 1000), [1000, 1000, 500]);
+  assert.deepEqual(sizes(2000, 1000), [1000, 1000]);
+  assert.deepEqual(sizes(300, 1000), [300]);
+  assert.deepEqual(sizes(300, 0), [300]);
+  assert.deepEqual(sizes(0, 0), [0]);
 });

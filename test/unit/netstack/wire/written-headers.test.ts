@@ -4,7 +4,7 @@ import {
   writePartialChecksum,
   writeTransportChecksum,
 } from '../../../../src/netstack/wire/ip-packet.ts';
-import { emptyDatagram } from '../../../../src/netstack/wire/empty-datagram.ts';
+import { emptyDatagram, readUdpDatagram, UdpDatagram } from '../../../../src/netstack/wire/udp.ts';
 import { rewriteIPv4Header } from '../../../../src/netstack/wire/ipv4.ts';
 import { writeIPv6Header } from '../../../../src/netstack/wire/ipv6.ts';
 import {
@@ -13,7 +13,6 @@ import {
   type TcpSegment,
   writeTcpHeader,
 } from '../../../../src/netstack/wire/tcp.ts';
-import { readUdpDatagram, UdpDatagram } from '../../../../src/netstack/wire/udp.ts';
 import {
   CLIENT4,
   CLIENT6,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { KnownPeers } from '../../../../src/netstack/ip/known-peers.ts';
+import { KnownPeers } from '../../../../src/netstack/flows/udp-flow.ts';
 import { KNOWN_PEERS } from '../../../../src/netstack/limits.ts';
 import { endpoint } from '../../../support/data/ip-packets.ts';
 
