@@ -1,7 +1,8 @@
 /*
- * Bounds of the stack as a whole. Bounds of one connection are in `tcp/limits.ts`, those of fragments and ICMP in
- * `ip/wire-limits.ts`.
+ * The limits of the stack: of its memory and work, and the times of its protocols.
  */
+
+// ---- the stack as a whole ----
 
 /**
  * Bytes that all connections hold together, unread and unacknowledged. Above half of this no buffer grows: many fast
@@ -127,7 +128,7 @@ export const RESTING_LINGER = 300_000;
 /** Bytes of the largest IP packet: the length fields have 16 bits. */
 export const LARGEST_PACKET = 65_535;
 
-/** Bounds of the state below TCP and UDP, each with the effect of reaching it. */
+// ---- below TCP and UDP: fragments, ICMP, path MTUs ----
 
 /**
  * Milliseconds from the arrival of the first fragment of a datagram to that of the last, as in Linux; RFC 8200
@@ -187,10 +188,7 @@ export const PATH_MTU_LIFETIME_MS = 600_000;
  */
 export const MIN_PATH_MTU_IPV4 = 552;
 
-/*
- * Limits and times of TCP connections. Limits of buffers are in `buffer-limits.ts`, those of loss recovery in
- * `recovery/recovery-limits.ts`.
- */
+// ---- a TCP connection ----
 
 /** The window scale of this side: 64 KiB times 128 is above the largest receive buffer of 4 MiB. */
 export const OWN_WINDOW_SCALE = 7;
@@ -285,9 +283,7 @@ export const DISPLACED_A_SECOND = 250;
  */
 export const FAR_MORE_DIALS = 8;
 
-/*
- * Sizes of the buffers of a connection.
- */
+// ---- buffers of a TCP connection ----
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -331,9 +327,7 @@ export const OUT_OF_ORDER_BLOCK = 16 * KIB;
 export const LEAST_BLOCK = 256;
 export const MOST_BLOCK = 64 * KIB;
 
-/*
- * Bounds and times of loss recovery. Times in milliseconds.
- */
+// ---- loss recovery of a TCP connection; times in milliseconds ----
 
 /**
  * Segments in the retransmission queue beyond which no new data is sent until an acknowledgement arrives; each has up

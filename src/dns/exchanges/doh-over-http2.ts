@@ -2,7 +2,7 @@ import type { ConnectionOptions } from '../../http/http2/connection.ts';
 import { Http2Driver } from '../../http/http2/http2-driver.ts';
 import { Http2Error, Http2ErrorCode, http2ErrorName } from '../../http/http2/errors.ts';
 import { type HttpField, valueOf } from '../../http/fields/field.ts';
-import { HEADER_LIST_LIMIT } from '../../http/http2/limits.ts';
+import { HEADER_LIST_LIMIT } from '../../http/limits.ts';
 import type { Http2Stream, StreamEnd, StreamHandler } from '../../http/http2/stream.ts';
 import { asError } from '../../errors.ts';
 import { abortedDial, ProtocolError } from '../../net/errors.ts';

@@ -1,4 +1,4 @@
-import { LEAST_HEAD_BYTES, MAX_ALL_HEAD_BYTES } from './limits.ts';
+import { LEAST_HEAD_BYTES, MAX_ALL_HEAD_BYTES } from '../limits.ts';
 import { MessageError } from './message-error.ts';
 
 /**

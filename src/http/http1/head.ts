@@ -1,7 +1,7 @@
 import { MessageError } from './message-error.ts';
 import { blankControls, hasControl, isToken } from '../fields/http-text.ts';
 import { parseField, type FieldLine, type FieldLines } from './fields.ts';
-import { FIELD_LINE_LIMIT, RESPONSE_FIELD_LINE_LIMIT } from './limits.ts';
+import { FIELD_LINE_LIMIT, RESPONSE_FIELD_LINE_LIMIT } from '../limits.ts';
 
 /** The version of a message, HTTP/1.0 or HTTP/1.1; a higher minor version is handled as 1.1 (RFC 9110 §2.5). */
 export type Version = '1.0' | '1.1';

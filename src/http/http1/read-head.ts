@@ -2,7 +2,7 @@ import type { ByteLink } from '../../net/links/link.ts';
 import { MessageError } from './message-error.ts';
 import { isToken } from '../fields/http-text.ts';
 import type { HeadMemory } from './head-memory.ts';
-import { HEAD_LIMIT } from './limits.ts';
+import { HEAD_LIMIT } from '../limits.ts';
 
 const LF = 0x0a;
 const CR = 0x0d;

@@ -1,43 +1,15 @@
+import { readUint32, writeUint32 } from '../../collections/network-order.ts';
 import { shownForeign } from '../../net/addresses/shown-address.ts';
-import { ConnectionWindow } from './connection-window.ts';
-import { connectionError, Http2Error, Http2ErrorCode, http2ErrorName } from './errors.ts';
 import type { HttpField } from '../fields/field.ts';
-import { IncomingFrames, type IncomingHost } from './incoming-frames.ts';
-import { UNACKNOWLEDGED_LIMIT } from './limits.ts';
-import { LocalSettings } from './local-settings.ts';
+import { UNACKNOWLEDGED_LIMIT, WINDOW_LIMIT } from '../limits.ts';
+import { connectionError, Http2Error, Http2ErrorCode, http2ErrorName } from './errors.ts';
+import { FrameReader, type FrameRead } from './frame-reader.ts';
+import { GOAWAY_BYTES, PING_BYTES, readUint31 } from './frames.ts';
+import { Sender } from './sender.ts';
+import { INITIAL_WINDOW, LocalSettings, PeerSettings, type Http2Settings } from './settings.ts';
+import type { ConnectionHandler, Http2Stream, StreamEnd } from './stream.ts';
+import { Streams } from './streams.ts';
 import { WorkLimits } from './work-limits.ts';
-import { Pings } from './pings.ts';
-import { Sender, type SenderHost } from './sender.ts';
-import { PeerSettings, type Http2Settings } from './settings.ts';
-import { Http2Stream, type Http2StreamHost, type StreamEnd } from './stream.ts';
-import { OpenStreams } from './open-streams.ts';
-
-/** The user of a connection. Its methods are called synchronously by the connection, and must not throw. */
-export interface ConnectionHandler {
-  /** Called when there is output, which may be delayed until the end of the turn, to be sent with more. */
-  onOutput(): void;
-  /** Called when a batch is full: it should be taken at once, unless the underlying link is blocked. */
-  onFullBatch(): void;
-  /** Called for a client's request. The stream must have a handler, or be reset, when the call returns. */
-  onRequest(stream: Http2Stream, fields: readonly HttpField[]): void;
-  /** Called when SETTINGS of the peer were received and applied. */
-  onPeerSettings(): void;
-  /** Called when the peer, or this side, accepts no more streams; open streams continue. */
-  onGoAway(): void;
-  /** Called when a stream has ended. */
-  onStreamEnd(): void;
-  /**
-   * Called when the connection has ended, with the `error`, if any.
-   *
-   * @param streams the streams that were open: each must be passed to `abort`, immediately or in later turns of the
-   * event loop, since there may be thousands. Until then a stream delivers no data, and what is sent on it is lost.
-   */
-  onEnd(
-    error: Error | Http2Error | undefined,
-    streams: readonly Http2Stream[],
-    abort: (stream: Http2Stream) => void,
-  ): void;
-}
 
 export interface ConnectionOptions {
   readonly role: 'client' | 'server';
@@ -53,56 +25,52 @@ export interface ConnectionOptions {
  * - `going`: GOAWAY was sent or received, open streams continue
  * - `closed`: nothing is sent or received
  */
-export type Http2ConnectionState = 'open' | 'going' | 'closed';
+type Http2ConnectionState = 'open' | 'going' | 'closed';
 
 /**
  * An HTTP/2 connection (RFC 9113) without a socket and a clock: it receives bytes and the time, and produces frames in
- * batches. The connection window is replenished as data arrives, stream windows as data is read, so that a slow reader
- * blocks only its own stream.
+ * batches. It reads frame by frame, and passes those of streams down to `Streams`. The connection window is replenished
+ * as data arrives, stream windows as data is read, so that a slow reader blocks only its own stream.
  */
-export class Http2Connection implements IncomingHost, SenderHost, Http2StreamHost {
+export class Http2Connection {
   readonly role: 'client' | 'server';
   readonly peerSettings = new PeerSettings();
+  readonly #settings: Http2Settings;
   readonly #local: LocalSettings;
   readonly #handler: ConnectionHandler;
   readonly #sender: Sender;
-  readonly #incoming: IncomingFrames;
-  readonly #streams: OpenStreams;
+  readonly #reader: FrameReader;
+  readonly #streams: Streams;
   readonly #limits: WorkLimits;
+  /** Number of bytes that the peer may have in flight, and of those that it may still send. */
+  readonly #window: number;
+  #credit = INITIAL_WINDOW;
   #state: Http2ConnectionState = 'open';
   #hasPeerSettings = false;
-  #isRefusing = false;
   /** The error code and debug text of the peer's GOAWAY. */
   #goAwayReason: string | undefined;
-  readonly #window: ConnectionWindow;
-  readonly #pings: Pings;
+  /** Unacknowledged PING frames of this side, in the order sent (RFC 9113 §6.7). */
+  readonly #pings: { readonly number: number; readonly onAck: () => void }[] = [];
+  #lastPing = 0;
 
   constructor(options: ConnectionOptions, handler: ConnectionHandler) {
     const { role, settings, connectionWindow } = options;
     this.role = role;
+    this.#settings = settings;
+    this.#window = connectionWindow;
     this.#handler = handler;
     this.#limits = new WorkLimits(role === 'client');
-    this.#sender = new Sender(this.peerSettings, this);
-    this.#local = new LocalSettings(settings, this.#sender);
-    this.#window = new ConnectionWindow(connectionWindow, this.#sender);
-    this.#pings = new Pings(this.#sender);
-    this.#streams = new OpenStreams(role, this.#sender, this.#local, () => handler.onStreamEnd());
-    this.#incoming = new IncomingFrames(this, {
-      sender: this.#sender,
-      streams: this.#streams,
-      window: this.#window,
-      local: this.#local,
-      peerSettings: this.peerSettings,
-      pings: this.#pings,
-      limits: this.#limits,
-    });
+    this.#reader = new FrameReader(this.#limits, role === 'server');
+    this.#sender = new Sender(this.peerSettings, handler);
+    this.#local = new LocalSettings(settings);
+    this.#streams = new Streams(role, handler, this.#sender, this.#local, this.#limits);
   }
 
   /** Sends the preface and SETTINGS. */
   start(): void {
     if (this.role === 'client') this.#sender.preface();
-    this.#local.announce();
-    this.#window.grant();
+    this.#sender.settings(this.#local.change(this.#settings, undefined));
+    this.#grant();
     this.#handler.onOutput();
   }
 
@@ -146,14 +114,17 @@ export class Http2Connection implements IncomingHost, SenderHost, Http2StreamHos
    */
   receive(chunk: Uint8Array, now: number): number {
     if (this.#state === 'closed') return chunk.length;
-    const error = this.#incoming.receive(chunk, now);
+    this.#limits.beginTurn(now);
+    this.#reader.push(chunk);
+    const error = this.#readFrames();
+    const taken = this.#reader.release();
     this.#streams.callReaders();
     if (error) this.fail(error);
     else if (this.#sender.isOverrun) {
       this.fail(connectionError('ENHANCE_YOUR_CALM', 'responses are not read'));
     } else this.#sender.pump();
     if (this.#sender.output.length > 0) this.#handler.onOutput();
-    return this.#incoming.taken;
+    return error ? chunk.length : taken;
   }
 
   /** Called when the peer has ended the connection, or the underlying link has failed. */
@@ -184,10 +155,9 @@ export class Http2Connection implements IncomingHost, SenderHost, Http2StreamHos
   /** Makes a request; returns `undefined` if `mayRequest` is false. */
   request(fields: readonly HttpField[], isLast = false): Http2Stream | undefined {
     if (!this.mayRequest) return undefined;
-    const stream = new Http2Stream(this, this.#streams.takeNextId());
-    this.#streams.add(stream);
+    const stream = this.#streams.open();
     this.#sender.headers(stream.id, fields, isLast);
-    if (isLast) this.onEndSent(stream);
+    if (isLast) stream.onEndSent();
     this.#handler.onOutput();
     return stream;
   }
@@ -199,7 +169,7 @@ export class Http2Connection implements IncomingHost, SenderHost, Http2StreamHos
    */
   changeSettings(settings: Http2Settings, onAck: () => void): boolean {
     if (this.#state === 'closed' || this.#local.pending >= UNACKNOWLEDGED_LIMIT) return false;
-    this.#local.change(settings, onAck);
+    this.#sender.settings(this.#local.change(settings, onAck));
     this.#handler.onOutput();
     return true;
   }
@@ -209,15 +179,19 @@ export class Http2Connection implements IncomingHost, SenderHost, Http2StreamHos
    * the connection ends first.
    */
   ping(onAck: () => void): boolean {
-    if (this.#state === 'closed' || !this.#pings.send(onAck)) return false;
+    if (this.#state === 'closed' || this.#pings.length >= UNACKNOWLEDGED_LIMIT) return false;
+    const data = new Uint8Array(PING_BYTES);
+    writeUint32(data, 0, ++this.#lastPing);
+    this.#pings.push({ number: this.#lastPing, onAck });
+    this.#sender.ping(data, false);
     this.#handler.onOutput();
     return true;
   }
 
   /** Sends GOAWAY and accepts no more streams; open streams continue. */
   goAway(): void {
-    if (this.#state === 'closed' || this.#isRefusing) return;
-    this.#isRefusing = true;
+    if (this.#state === 'closed' || this.#streams.isRefusing) return;
+    this.#streams.isRefusing = true;
     this.#state = 'going';
     this.#sender.goAway(this.#streams.lastPeerId, Http2ErrorCode.NO_ERROR, '');
     this.#handler.onGoAway();
@@ -229,70 +203,129 @@ export class Http2Connection implements IncomingHost, SenderHost, Http2StreamHos
     if (this.#state === 'closed') return;
     const isOurs = !(error instanceof Http2Error);
     const code = isOurs ? Http2ErrorCode.NO_ERROR : error.code;
-    if (!isOurs || !this.#isRefusing) {
+    if (!isOurs || !this.#streams.isRefusing) {
       this.#sender.goAway(this.#streams.lastPeerId, code, isOurs ? '' : error.reason);
     }
     this.#finish(error);
     this.#handler.onOutput();
   }
 
-  // ---- Http2StreamHost ----
+  // ---- frames of the peer ----
 
-  write(stream: Http2Stream): void {
-    this.#sender.offer(stream);
-    if (this.outputLength > 0) this.#handler.onOutput();
+  /** Reads frames until the chunk or the turn is used up. Returns the error that ends the connection, if any. */
+  #readFrames(): Http2Error | undefined {
+    const reader = this.#reader;
+    for (;;) {
+      if (reader.isBetweenFrames && this.#limits.isTurnSpent(this.#streams.touchedCount)) {
+        return undefined;
+      }
+      const read = reader.next();
+      if (read === undefined || typeof read !== 'string') return read;
+      const error = this.#handle(read);
+      if (error) return error;
+    }
   }
 
-  respond(stream: Http2Stream, fields: readonly HttpField[], isLast: boolean): void {
-    this.#sender.headers(stream.id, fields, isLast);
-    if (isLast) this.onEndSent(stream);
-    this.#handler.onOutput();
+  /** Applies what was read (RFC 9113 §6). */
+  #handle(read: FrameRead): Http2Error | undefined {
+    const reader = this.#reader;
+    const { streamId, payload } = reader;
+    switch (read) {
+      case 'data begins':
+        return this.#beginData(streamId, reader.length);
+      case 'data':
+        this.#streams.data(payload);
+        return undefined;
+      case 'data ends':
+        this.#streams.endData(reader.hasPadding, reader.endsStream);
+        return undefined;
+      case 'headers':
+        return this.#streams.headers(streamId, reader.fields, reader.endsStream);
+      case 'reset':
+        return this.#streams.resetByPeer(streamId, reader.value);
+      case 'settings':
+        return this.#applySettings(payload);
+      case 'settings acknowledged':
+        return this.#onSettingsAck();
+      case 'ping':
+        if (!reader.isAck) this.#sender.ping(payload, true);
+        // Other data than that of the oldest PING is ignored.
+        else if (this.#pings[0]?.number === readUint32(payload, 0)) this.#pings.shift()?.onAck();
+        return this.#limits.countPing();
+      case 'go away':
+        this.#onGoAway(payload);
+        return this.#limits.countIdle();
+      case 'window update':
+        return streamId === 0
+          ? this.#widen(reader.value)
+          : this.#streams.widen(streamId, reader.value);
+      case 'nothing':
+        return undefined;
+      default:
+        return read satisfies never;
+    }
   }
 
-  reset(stream: Http2Stream, code: number): void {
-    this.#sender.reset(stream.id, code);
-    this.#streams.abort(stream, { by: 'self', code }, false);
-    this.#handler.onOutput();
+  #beginData(streamId: number, length: number): Http2Error | undefined {
+    if (this.#streams.isIdle(streamId)) {
+      return connectionError('PROTOCOL_ERROR', 'DATA on an idle stream');
+    }
+    if (length > this.#credit) {
+      return connectionError('FLOW_CONTROL_ERROR', 'the window of the connection is exceeded');
+    }
+    this.#credit -= length;
+    if (this.#credit <= this.#window / 2) this.#grant();
+    return this.#streams.beginData(streamId, length);
   }
 
-  consumed(stream: Http2Stream): void {
-    if (this.#streams.grant(stream)) this.#handler.onOutput();
+  /** Opens the receive window of the connection to its full size (RFC 9113 §6.9). */
+  #grant(): void {
+    const increment = this.#window - this.#credit;
+    if (increment <= 0) return;
+    this.#credit += increment;
+    this.#sender.windowUpdate(0, increment);
   }
 
-  served(): void {
-    this.#limits.prove();
-  }
-
-  // ---- SenderHost ----
-
-  onFull(): void {
-    this.#handler.onFullBatch();
-  }
-
-  onEndSent(stream: Http2Stream): void {
-    this.#streams.endLocal(stream);
-  }
-
-  // ---- IncomingHost ----
-
-  get isRefusing(): boolean {
-    return this.#isRefusing;
-  }
-
-  createStream(id: number): Http2Stream {
-    return new Http2Stream(this, id);
-  }
-
-  onRequest(stream: Http2Stream, fields: readonly HttpField[]): void {
-    this.#handler.onRequest(stream, fields);
-  }
-
-  onPeerSettings(): void {
+  #applySettings(payload: Uint8Array): Http2Error | undefined {
+    const before = this.peerSettings.initialWindowSize;
+    const error = this.peerSettings.apply(payload, this.role === 'client');
+    if (error) return error;
+    const { initialWindowSize, headerTableSize } = this.peerSettings;
+    this.#sender.encoder.limit(headerTableSize);
+    this.#sender.settingsAck();
+    if (initialWindowSize !== before) {
+      const looks = this.#sender.resize(before, this.#streams, WINDOW_LIMIT);
+      if (looks === undefined) {
+        return connectionError('FLOW_CONTROL_ERROR', 'INITIAL_WINDOW_SIZE is too large');
+      }
+      const tooMany = this.#limits.countWindowLooks(looks);
+      if (tooMany) return tooMany;
+    }
     this.#hasPeerSettings = true;
     this.#handler.onPeerSettings();
+    return undefined;
   }
 
-  onPeerGoAway(lastStreamId: number, code: number, debug: Uint8Array): void {
+  #onSettingsAck(): Http2Error | undefined {
+    const before = this.#local.window;
+    if (!this.#local.acknowledged()) {
+      return connectionError('PROTOCOL_ERROR', 'SETTINGS are acknowledged that were not sent');
+    }
+    // With a smaller window, data that was read in the meantime may require a WINDOW_UPDATE.
+    if (this.#local.window !== before) this.#streams.grantAll();
+    return undefined;
+  }
+
+  #widen(increment: number): Http2Error | undefined {
+    if (increment === 0) return connectionError('PROTOCOL_ERROR', 'a window update of nothing');
+    if (this.#sender.widen(increment, WINDOW_LIMIT)) return undefined;
+    return connectionError('FLOW_CONTROL_ERROR', 'the window of the connection is too large');
+  }
+
+  #onGoAway(payload: Uint8Array): void {
+    const lastStreamId = readUint31(payload, 0);
+    const code = readUint32(payload, 4);
+    const debug = payload.subarray(GOAWAY_BYTES);
     const text = Buffer.from(debug.subarray(0, 128))
       .toString('latin1')
       .replaceAll(UNPRINTABLE, '?');
@@ -309,7 +342,7 @@ export class Http2Connection implements IncomingHost, SenderHost, Http2StreamHos
     this.#state = 'closed';
     const end: StreamEnd = { by: 'connection', code: Http2ErrorCode.CANCEL, cause };
     this.#handler.onEnd(cause, [...this.#streams], (stream) => {
-      if (!stream.isClosed) this.#streams.abort(stream, end, true);
+      if (!stream.isClosed) this.#streams.abort(stream, end);
     });
   }
 }

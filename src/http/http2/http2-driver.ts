@@ -9,7 +9,7 @@ import { freeChunk } from '../../net/links/spent-chunk.ts';
 import { Http2Connection, type ConnectionOptions } from './connection.ts';
 import { Http2Error } from './errors.ts';
 import type { HttpField } from '../fields/field.ts';
-import { recycleBatch } from './frame-batch.ts';
+import { recycleBatch } from './frames.ts';
 import type { Http2Stream } from './stream.ts';
 
 /** Milliseconds allowed for sending or reading the last frames of a connection. */

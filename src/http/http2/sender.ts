@@ -10,34 +10,23 @@ import {
   RST_STREAM_BYTES,
   WINDOW_UPDATE_BYTES,
   writeFrameHeader,
+  FULL_BATCH_BYTES,
+  FrameBatch,
 } from './frames.ts';
 import { HpackEncoder } from './hpack/encoder.ts';
-import { FRAME_LIMIT, REPLY_LIMIT, SEND_QUEUE_BYTES } from './limits.ts';
-import { FULL_BATCH_BYTES, FrameBatch } from './frame-batch.ts';
+import { FRAME_LIMIT, REPLY_LIMIT, SEND_QUEUE_BYTES } from '../limits.ts';
 import { INITIAL_WINDOW, type PeerSettings } from './settings.ts';
-import type { Http2Stream } from './stream.ts';
+import type { ConnectionHandler, Http2Stream } from './stream.ts';
 
 /** Minimum size in bytes to which a DATA frame is reduced to fit into the batch. */
 const SMALLEST_FRAME = 1024;
-
-/** The open streams of a connection. */
-export interface StreamList extends Iterable<Http2Stream> {
-  readonly size: number;
-}
-
-export interface SenderHost {
-  /** Called when a batch is large enough to be sent at once, which may block the sender. */
-  onFull(): void;
-  /** Called when END_STREAM of a stream was written. */
-  onEndSent(stream: Http2Stream): void;
-}
 
 /** The sending side of a connection: batches of frames, flow control, and round-robin scheduling of streams. */
 export class Sender {
   readonly encoder = new HpackEncoder();
   readonly output = new FrameBatch();
   readonly #peer: PeerSettings;
-  readonly #host: SenderHost;
+  readonly #handler: ConnectionHandler;
   /** Whether the underlying link is still writing the last batch: DATA then waits. */
   isBlocked = false;
   /** The send window of the connection in bytes. */
@@ -57,9 +46,9 @@ export class Sender {
   /** Number of bytes of responses to the peer's frames in the batch. */
   #replies = 0;
 
-  constructor(peer: PeerSettings, host: SenderHost) {
+  constructor(peer: PeerSettings, handler: ConnectionHandler) {
     this.#peer = peer;
-    this.#host = host;
+    this.#handler = handler;
   }
 
   /** Whether queued responses to the peer's frames exceed REPLY_LIMIT. */
@@ -169,7 +158,7 @@ export class Sender {
    * @param open the open streams, examined only if the window of a stream may exceed `limit`.
    * @returns the number of examined streams, or `undefined` if a window is too large.
    */
-  resize(before: number, open: StreamList, limit: number): number | undefined {
+  resize(before: number, open: Iterable<Http2Stream>, limit: number): number | undefined {
     const size = this.#peer.initialWindowSize;
     if (size <= before) return 0;
     this.#hasGrown = true;
@@ -177,9 +166,13 @@ export class Sender {
     if (size + this.#mostCredit <= limit) return looks;
     // The bound may come from a stream that has ended, or has sent data since.
     let most = 0;
-    for (const { sendCredit } of open) most = Math.max(most, sendCredit);
+    let count = 0;
+    for (const { sendCredit } of open) {
+      most = Math.max(most, sendCredit);
+      count++;
+    }
     this.#mostCredit = most;
-    return size + most > limit ? undefined : looks + open.size;
+    return size + most > limit ? undefined : looks + count;
   }
 
   /** Moves data that may be sent to the batch, one DATA frame per stream in turn. */
@@ -202,7 +195,7 @@ export class Sender {
           continue;
         }
         this.#data(stream);
-        if (this.output.length >= FULL_BATCH_BYTES) this.#host.onFull();
+        if (this.output.length >= FULL_BATCH_BYTES) this.#handler.onFullBatch();
       }
     } finally {
       this.#pumping = false;
@@ -242,7 +235,7 @@ export class Sender {
     this.#window -= length;
     stream.sendCredit -= length;
     this.#ready.delete(stream);
-    if (isLast) this.#host.onEndSent(stream);
+    if (isLast) stream.onEndSent();
     else this.#schedule(stream);
     if (stream.isWriterWaiting && queue.length < SEND_QUEUE_BYTES) {
       stream.isWriterWaiting = false;
@@ -254,7 +247,7 @@ export class Sender {
     const { trailers } = stream.queue;
     if (trailers) this.headers(stream.id, trailers, true);
     else this.#begin(FrameType.DATA, Flag.END_STREAM, stream.id, 0);
-    this.#host.onEndSent(stream);
+    stream.onEndSent();
   }
 
   #frame(type: number, flags: number, streamId: number, payload: Uint8Array): void {

@@ -1,7 +1,7 @@
 import { connectionError, type Http2Error } from './errors.ts';
 import { readUint32, writeUint32 } from '../../collections/network-order.ts';
 import { SETTING_BYTES } from './frames.ts';
-import { FRAME_LIMIT, SETTINGS_LIMIT, WINDOW_LIMIT } from './limits.ts';
+import { FRAME_LIMIT, SETTINGS_LIMIT, WINDOW_LIMIT } from '../limits.ts';
 
 /** Parameters of SETTINGS (RFC 9113 §6.5.2); omitted ones keep their values. */
 export interface Http2Settings {
@@ -105,5 +105,79 @@ export class PeerSettings {
       default:
         return undefined;
     }
+  }
+}
+
+interface Announced {
+  readonly settings: Http2Settings;
+  readonly onAck: (() => void) | undefined;
+}
+
+/** The settings of this side. They take effect once the peer has acknowledged them (RFC 9113 §6.5.3). */
+export class LocalSettings {
+  /** Unacknowledged SETTINGS frames, in order. */
+  readonly #announced: Announced[] = [];
+  /** The window of new streams in bytes: the larger one while a change is unacknowledged. */
+  #window = INITIAL_WINDOW;
+  #announcedWindow: number;
+  #streamLimit: number;
+
+  constructor(initial: Http2Settings) {
+    this.#announcedWindow = initial.initialWindowSize ?? INITIAL_WINDOW;
+    this.#streamLimit = initial.maxConcurrentStreams ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** The initial receive window of a stream in bytes. */
+  get window(): number {
+    return this.#window;
+  }
+
+  /** The most recently announced window in bytes. */
+  get announcedWindow(): number {
+    return this.#announcedWindow;
+  }
+
+  /** Maximum number of concurrent streams of the peer. */
+  get streamLimit(): number {
+    return this.#streamLimit;
+  }
+
+  /** Number of unacknowledged changes. */
+  get pending(): number {
+    return this.#announced.length;
+  }
+
+  /** Applies a change, or the first settings. @returns the payload of SETTINGS to send. */
+  change(settings: Http2Settings, onAck: (() => void) | undefined): Uint8Array {
+    const { initialWindowSize, maxConcurrentStreams } = settings;
+    if (initialWindowSize !== undefined) {
+      this.#announcedWindow = initialWindowSize;
+      this.#window = Math.max(this.#window, initialWindowSize);
+    }
+    if (maxConcurrentStreams !== undefined) {
+      this.#streamLimit = Math.max(this.#streamLimit, maxConcurrentStreams);
+    }
+    this.#announced.push({ settings, onAck });
+    return encodeSettings(settings);
+  }
+
+  /** Called when the peer has acknowledged the oldest change. Returns false if there is none. */
+  acknowledged(): boolean {
+    const next = this.#announced.shift();
+    if (!next) return false;
+    const { initialWindowSize, maxConcurrentStreams } = next.settings;
+    // Larger values announced later are in effect already.
+    if (initialWindowSize !== undefined) {
+      this.#window = this.#largest(initialWindowSize, (each) => each.initialWindowSize);
+    }
+    if (maxConcurrentStreams !== undefined) {
+      this.#streamLimit = this.#largest(maxConcurrentStreams, (each) => each.maxConcurrentStreams);
+    }
+    next.onAck?.();
+    return true;
+  }
+
+  #largest(value: number, of: (settings: Http2Settings) => number | undefined): number {
+    return Math.max(value, ...this.#announced.map(({ settings }) => of(settings) ?? 0));
   }
 }

@@ -1,9 +1,100 @@
 import { freeChunk } from '../../net/links/spent-chunk.ts';
 import type { Http2Error } from './errors.ts';
 import type { HttpField } from '../fields/field.ts';
-import { Received } from './received.ts';
-import { SendQueue } from './send-queue.ts';
-import { INITIAL_STATE, type StreamState } from './stream-state.ts';
+import { Received, SendQueue } from './stream-buffers.ts';
+
+/**
+ * The states of a stream (RFC 9113 §5.1, figure 2). Streams that are idle are not kept, and none are
+ * reserved, since pushes are disabled:
+ *
+ *                        HEADERS sent or received
+ *                                   |
+ *                                 open
+ *                END_STREAM sent /     \ END_STREAM received
+ *              half-closed (local)     half-closed (remote)
+ *            END_STREAM received \     / END_STREAM sent
+ *                                closed
+ *
+ * RST_STREAM, and the end of the connection, close a stream in any state. `received` is the part of
+ * the peer's message that has come (§8.1): the head of a request or of a final response, or all of it.
+ */
+export type StreamState =
+  | { readonly kind: 'open'; readonly received: 'nothing' | 'head' }
+  | { readonly kind: 'half-closed (local)'; readonly received: 'nothing' | 'head' }
+  | { readonly kind: 'half-closed (remote)'; readonly received: 'all' }
+  | { readonly kind: 'closed'; readonly received: 'nothing' | 'head' | 'all' };
+
+// One object per state, so that a transition does not allocate.
+const OPEN: StreamState = { kind: 'open', received: 'nothing' };
+const OPEN_WITH_HEAD: StreamState = { kind: 'open', received: 'head' };
+const LOCAL: StreamState = { kind: 'half-closed (local)', received: 'nothing' };
+const LOCAL_WITH_HEAD: StreamState = { kind: 'half-closed (local)', received: 'head' };
+const REMOTE: StreamState = { kind: 'half-closed (remote)', received: 'all' };
+const CLOSED: StreamState = { kind: 'closed', received: 'all' };
+const CLOSED_WITH_HEAD: StreamState = { kind: 'closed', received: 'head' };
+const CLOSED_WITHOUT_HEAD: StreamState = { kind: 'closed', received: 'nothing' };
+
+/** The initial state of a stream of either side. */
+export const INITIAL_STATE: StreamState = OPEN;
+
+/** Transition when the head of the peer's message was received; interim responses do not count. */
+export function afterHead(state: StreamState): StreamState {
+  if (state.received !== 'nothing') return state;
+  switch (state.kind) {
+    case 'open':
+      return OPEN_WITH_HEAD;
+    case 'half-closed (local)':
+      return LOCAL_WITH_HEAD;
+    case 'closed':
+      return state;
+    default:
+      return state satisfies never;
+  }
+}
+
+/** Transition when END_STREAM was received. */
+export function afterEndReceived(state: StreamState): StreamState {
+  switch (state.kind) {
+    case 'open':
+      return REMOTE;
+    case 'half-closed (local)':
+      return CLOSED;
+    case 'half-closed (remote)':
+    case 'closed':
+      return state;
+    default:
+      return state satisfies never;
+  }
+}
+
+/** Transition when END_STREAM was sent. */
+export function afterEndSent(state: StreamState): StreamState {
+  switch (state.kind) {
+    case 'open':
+      return state.received === 'head' ? LOCAL_WITH_HEAD : LOCAL;
+    case 'half-closed (remote)':
+      return CLOSED;
+    case 'half-closed (local)':
+    case 'closed':
+      return state;
+    default:
+      return state satisfies never;
+  }
+}
+
+/** Transition when RST_STREAM was sent or received, or the connection has ended. */
+export function afterReset(state: StreamState): StreamState {
+  switch (state.received) {
+    case 'nothing':
+      return CLOSED_WITHOUT_HEAD;
+    case 'head':
+      return CLOSED_WITH_HEAD;
+    case 'all':
+      return CLOSED;
+    default:
+      return state satisfies never;
+  }
+}
 
 /** The abnormal end of a stream. */
 export interface StreamEnd {
@@ -35,7 +126,34 @@ export interface StreamHandler {
   onAbort(end: StreamEnd): void;
 }
 
-/** The connection of a stream. */
+/** The user of a connection. Its methods are called synchronously by the connection, and must not throw. */
+export interface ConnectionHandler {
+  /** Called when there is output, which may be delayed until the end of the turn, to be sent with more. */
+  onOutput(): void;
+  /** Called when a batch is full: it should be taken at once, unless the underlying link is blocked. */
+  onFullBatch(): void;
+  /** Called for a client's request. The stream must have a handler, or be reset, when the call returns. */
+  onRequest(stream: Http2Stream, fields: readonly HttpField[]): void;
+  /** Called when SETTINGS of the peer were received and applied. */
+  onPeerSettings(): void;
+  /** Called when the peer, or this side, accepts no more streams; open streams continue. */
+  onGoAway(): void;
+  /** Called when a stream has ended. */
+  onStreamEnd(): void;
+  /**
+   * Called when the connection has ended, with the `error`, if any.
+   *
+   * @param streams the streams that were open: each must be passed to `abort`, immediately or in later turns of the
+   * event loop, since there may be thousands. Until then a stream delivers no data, and what is sent on it is lost.
+   */
+  onEnd(
+    error: Error | Http2Error | undefined,
+    streams: readonly Http2Stream[],
+    abort: (stream: Http2Stream) => void,
+  ): void;
+}
+
+/** The connection of a stream, as seen by the stream. */
 export interface Http2StreamHost {
   /** Called when data or the end of this side was queued. */
   write(stream: Http2Stream): void;
@@ -45,6 +163,8 @@ export interface Http2StreamHost {
   consumed(stream: Http2Stream): void;
   /** Called when the user has called `serve`. */
   served(): void;
+  /** Called when the stream has ended. */
+  closed(stream: Http2Stream): void;
 }
 
 const NO_PIECES: readonly Uint8Array[] = [];
@@ -159,5 +279,29 @@ export class Http2Stream {
     const pieces = this.received.take(limit);
     this.#host.consumed(this);
     return pieces;
+  }
+
+  /** @internal Called when the head of the peer's message was received. */
+  onHead(): void {
+    this.state = afterHead(this.state);
+  }
+
+  /** @internal Called when END_STREAM was sent. */
+  onEndSent(): void {
+    this.state = afterEndSent(this.state);
+    if (this.isClosed) this.#host.closed(this);
+    this.handler?.onEndSent();
+  }
+
+  /** @internal Called when END_STREAM was received. */
+  onEndReceived(): void {
+    this.state = afterEndReceived(this.state);
+    if (this.isClosed) this.#host.closed(this);
+  }
+
+  /** @internal Called when the stream was reset, or its connection has ended. */
+  onReset(): void {
+    this.state = afterReset(this.state);
+    this.#host.closed(this);
   }
 }

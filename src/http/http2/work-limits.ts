@@ -1,6 +1,8 @@
 import { RateLimit } from '../../net/time/rate-limit.ts';
 import { connectionError, type Http2Error } from './errors.ts';
 import {
+  IDLE_FRAME_BURST,
+  IDLE_FRAME_RATE,
   RESET_BURST,
   RESET_RATE,
   STREAM_WORK,
@@ -9,13 +11,17 @@ import {
   WINDOW_LOOK_BURST,
   WINDOW_LOOK_RATE,
   WORK_A_TURN,
-} from './limits.ts';
+} from '../limits.ts';
 
 /** Limits the work that a peer may cause: over time, with an error beyond the limit, and per turn. */
 export class WorkLimits {
   #resets: RateLimit;
   readonly #windowLooks = new RateLimit(WINDOW_LOOK_RATE, WINDOW_LOOK_BURST);
+  readonly #idle = new RateLimit(IDLE_FRAME_RATE, IDLE_FRAME_BURST);
+  readonly #pings = new RateLimit(IDLE_FRAME_RATE, IDLE_FRAME_BURST);
   #isProven: boolean;
+  /** The time of the current turn in milliseconds. */
+  #now = 0;
   /** Work caused by the frames of the current turn. */
   #work = 0;
 
@@ -39,7 +45,8 @@ export class WorkLimits {
     this.#resets = new RateLimit(RESET_RATE, RESET_BURST);
   }
 
-  beginTurn(): void {
+  beginTurn(now: number): void {
+    this.#now = now;
     this.#work = 0;
   }
 
@@ -58,8 +65,8 @@ export class WorkLimits {
   }
 
   /** Counts the reset of a stream that was not served; returns an error if there are too many. */
-  countReset(now: number): Http2Error | undefined {
-    if (this.#resets.take(now)) return undefined;
+  countReset(): Http2Error | undefined {
+    if (this.#resets.take(this.#now)) return undefined;
     return connectionError('ENHANCE_YOUR_CALM', 'too many streams are reset');
   }
 
@@ -67,8 +74,25 @@ export class WorkLimits {
    * Counts streams that are examined because of a change of INITIAL_WINDOW_SIZE; returns an error if there are too
    * many.
    */
-  countWindowLooks(looks: number, now: number): Http2Error | undefined {
-    if (this.#windowLooks.take(now, looks)) return undefined;
+  countWindowLooks(looks: number): Http2Error | undefined {
+    if (this.#windowLooks.take(this.#now, looks)) return undefined;
     return connectionError('ENHANCE_YOUR_CALM', 'windows are changed too often');
   }
+  /** Counts a frame without data; returns an error if there are too many. */
+  countIdle(): Http2Error | undefined {
+    return this.#idle.take(this.#now) ? undefined : flooded();
+  }
+
+  /** Counts a PING; returns an error if there are too many. */
+  countPing(): Http2Error | undefined {
+    return this.#pings.take(this.#now) ? undefined : flooded();
+  }
+
+  /** Counts a DATA frame with payload, which allows another PING. */
+  countData(): void {
+    this.#pings.giveBack();
+  }
 }
+
+const flooded = (): Http2Error =>
+  connectionError('ENHANCE_YOUR_CALM', 'too many frames that carry nothing');

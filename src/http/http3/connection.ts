@@ -3,7 +3,7 @@ import { TRUNCATED, writeVarint } from '../../quic/wire/varint.ts';
 import { ControlReader } from './control-stream.ts';
 import { connectionError, Http3ErrorCode, type Http3Error } from './errors.ts';
 import { frameHead, FrameType, varintFrame } from './frames.ts';
-import { BUFFERED_FIELDS_LIMIT } from './limits.ts';
+import { BUFFERED_FIELDS_LIMIT } from '../limits.ts';
 import { InstructionReader } from './qpack/instructions.ts';
 import { FieldBudget } from './request-stream.ts';
 import { encodeSettings, ownSettings } from './settings.ts';

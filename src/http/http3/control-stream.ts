@@ -1,7 +1,7 @@
 import { readVarint, varintSizeAt } from '../../quic/wire/varint.ts';
 import { connectionError, type Http3Error } from './errors.ts';
 import { FrameReader, FrameType, isHttp2Frame, type FrameSink, type Payload } from './frames.ts';
-import { CONTROL_FRAME_LIMIT } from './limits.ts';
+import { CONTROL_FRAME_LIMIT } from '../limits.ts';
 import { decodeSettings } from './settings.ts';
 
 /** Reads the peer's control stream (RFC 9114 §6.2.1, §7.2); `role` is that of this side. */

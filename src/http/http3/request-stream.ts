@@ -2,8 +2,7 @@ import type { HttpField } from '../fields/field.ts';
 import { connectionError, Http3Error, streamError } from './errors.ts';
 import { checkTrailers, parseRequest, parseResponse, type Parsed } from './fields.ts';
 import { FrameReader, FrameType, isHttp2Frame, type FrameSink, type Payload } from './frames.ts';
-import { BODY_LIMIT, FIELD_SECTION_LIMIT } from './limits.ts';
-import { INTERIM_LIMIT } from '../limits.ts';
+import { BODY_LIMIT, FIELD_SECTION_LIMIT, INTERIM_LIMIT } from '../limits.ts';
 import type { Http3Request, Http3ResponseHead } from './message.ts';
 import { decodeHeaderBlock } from './qpack/header-block.ts';
 

@@ -1,6 +1,6 @@
 import { readVarint, TRUNCATED, varintSizeAt, writeVarint } from '../../quic/wire/varint.ts';
 import { connectionError, type Http3Error } from './errors.ts';
-import { FIELD_SECTION_LIMIT } from './limits.ts';
+import { FIELD_SECTION_LIMIT } from '../limits.ts';
 
 /** Identifiers of settings (RFC 9114 §7.2.4.1, RFC 9204 §5, RFC 9220 §3, RFC 9297 §2.1.1). */
 export const Setting = {

@@ -1,5 +1,5 @@
 import type { Http2Connection } from '../../http/http2/connection.ts';
-import { HEADER_LIST_LIMIT } from '../../http/http2/limits.ts';
+import { HEADER_LIST_LIMIT } from '../../http/limits.ts';
 import type { Http2Settings } from '../../http/http2/settings.ts';
 import { UNPROVEN_TUNNELS } from '../limits.ts';
 import { toPathSegment, toRequestTarget } from '../request-target.ts';

@@ -10,7 +10,7 @@ import { readHead, startsRequest, startsResponse } from '../../../src/http/http1
 import { HpackDecoder } from '../../../src/http/http2/hpack/decoder.ts';
 import { ControlReader } from '../../../src/http/http3/control-stream.ts';
 import { http3ErrorName } from '../../../src/http/http3/errors.ts';
-import { BUFFERED_FIELDS_LIMIT } from '../../../src/http/http3/limits.ts';
+import { BUFFERED_FIELDS_LIMIT } from '../../../src/http/limits.ts';
 import { decodeHeaderBlock } from '../../../src/http/http3/qpack/header-block.ts';
 import { InstructionReader } from '../../../src/http/http3/qpack/instructions.ts';
 import {
@@ -156,8 +156,7 @@ const http2Server: FuzzTarget = {
   files: [
     'http/http2/connection.ts',
     'http/http2/frame-reader.ts',
-    'http/http2/incoming-frames.ts',
-    'http/http2/receiver.ts',
+    'http/http2/streams.ts',
     'http/http2/fields.ts',
     'http/http2/settings.ts',
     'http/http2/frames.ts',
@@ -181,7 +180,7 @@ const http2Server: FuzzTarget = {
 
 const http2Client: FuzzTarget = {
   name: 'http2-client',
-  files: ['http/http2/stream.ts', 'http/http2/stream-state.ts'],
+  files: ['http/http2/stream.ts'],
   samples: [
     ...HTTP2_CLIENT.map((bytes) => bytes.subarray(24)),
     Buffer.concat([settingsFrame(), frame(1, 4, 1, hex('88')), frame(0, 0, 1, Buffer.from('x'))]),
@@ -213,7 +212,7 @@ const hpack: FuzzTarget = {
   name: 'hpack',
   files: [
     'http/http2/hpack/decoder.ts',
-    'http/http2/hpack/dynamic-table.ts',
+    'http/http2/hpack/tables.ts',
     'http/fields/huffman.ts',
     'http/fields/prefix-integer.ts',
   ],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ConnectionOptions } from '../../../src/http/http2/connection.ts';
 import { Flag, FrameType, PREFACE } from '../../../src/http/http2/frames.ts';
-import { FRAME_LIMIT } from '../../../src/http/http2/limits.ts';
+import { FRAME_LIMIT } from '../../../src/http/limits.ts';
 import type { Http2Settings } from '../../../src/http/http2/settings.ts';
 import type { HttpField } from '../../../src/http/fields/field.ts';
 import { Core, REQUEST, type StreamLog } from './core.ts';

@@ -2,9 +2,8 @@ import { readHuffman } from '../../fields/huffman.ts';
 import { PrefixInteger } from '../../fields/prefix-integer.ts';
 import { connectionError, streamError, type Http2Error } from '../errors.ts';
 import { fieldSize, type HttpField } from '../../fields/field.ts';
-import { DECODER_TABLE_BYTES, FIELD_LIMIT, HEADER_LIST_LIMIT } from '../limits.ts';
-import { DynamicTable } from './dynamic-table.ts';
-import { HPACK_STATIC_TABLE } from './static-table.ts';
+import { DECODER_TABLE_BYTES, FIELD_LIMIT, HEADER_LIST_LIMIT } from '../../limits.ts';
+import { DynamicTable, HPACK_STATIC_TABLE } from './tables.ts';
 
 /** Representations, by the first octet (RFC 7541 §6). */
 const INDEXED = 0x80;

@@ -1,9 +1,8 @@
 import { writePrefixInteger } from '../../fields/prefix-integer.ts';
 import { writeText } from '../../fields/string-literal.ts';
 import { fieldSize, type HttpField } from '../../fields/field.ts';
-import { ENCODER_TABLE_BYTES } from '../limits.ts';
-import { DynamicTable } from './dynamic-table.ts';
-import { findStatic, HPACK_STATIC_TABLE } from './static-table.ts';
+import { ENCODER_TABLE_BYTES } from '../../limits.ts';
+import { DynamicTable, findStatic, HPACK_STATIC_TABLE } from './tables.ts';
 
 /** First octets of representations (RFC 7541 §6). */
 const INDEXED = 0x80;

@@ -1,5 +1,5 @@
 import { connectionError, streamError, type Http3Error } from '../errors.ts';
-import { FIELD_SECTION_LIMIT } from '../limits.ts';
+import { FIELD_SECTION_LIMIT } from '../../limits.ts';
 import { fieldSize, type HttpField } from '../../fields/field.ts';
 import { readHuffman } from '../../fields/huffman.ts';
 import { PrefixInteger, writePrefixInteger } from '../../fields/prefix-integer.ts';

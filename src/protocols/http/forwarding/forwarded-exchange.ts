@@ -27,7 +27,7 @@ import { parseResponseHead, type ResponseHead, type Version } from '../../../htt
 import { readHead, startsResponse } from '../../../http/http1/read-head.ts';
 import { INTERIM_BURST, INTERIM_RATE } from '../limits.ts';
 import type { HeadMemory } from '../../../http/http1/head-memory.ts';
-import { RESPONSE_HEAD_LIMIT } from '../../../http/http1/limits.ts';
+import { RESPONSE_HEAD_LIMIT } from '../../../http/limits.ts';
 import { SideError, SourceWatch, transferBody, type ExchangeSide } from './transfer-body.ts';
 
 /** The client has received the response. */

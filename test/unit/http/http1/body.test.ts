@@ -4,11 +4,7 @@ import * as fc from 'fast-check';
 import { chunkedEncoder, createDecoder } from '../../../../src/http/http1/body.ts';
 import { type Framing } from '../../../../src/http/http1/framing.ts';
 import { MessageError } from '../../../../src/http/http1/message-error.ts';
-import {
-  CHUNK_LINE_LIMIT,
-  FIELD_LINE_LIMIT,
-  TRAILER_LIMIT,
-} from '../../../../src/http/http1/limits.ts';
+import { CHUNK_LINE_LIMIT, FIELD_LINE_LIMIT, TRAILER_LIMIT } from '../../../../src/http/limits.ts';
 import { chunksOf, outcomeOf } from '../../../support/http/http1/fuzz.ts';
 
 const bytes = (text: string): Buffer => Buffer.from(text, 'latin1');

@@ -14,7 +14,7 @@ import {
   FIELD_LINE_LIMIT,
   HEAD_LIMIT,
   RESPONSE_FIELD_LINE_LIMIT,
-} from '../../../../src/http/http1/limits.ts';
+} from '../../../../src/http/limits.ts';
 import { chunksOf, outcomeOf } from '../../../support/http/http1/fuzz.ts';
 
 const bytes = (text: string): Buffer => Buffer.from(text, 'latin1');

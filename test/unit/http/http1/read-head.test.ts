@@ -1,11 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { HeadMemory } from '../../../../src/http/http1/head-memory.ts';
-import {
-  HEAD_LIMIT,
-  LEAST_HEAD_BYTES,
-  MAX_ALL_HEAD_BYTES,
-} from '../../../../src/http/http1/limits.ts';
+import { HEAD_LIMIT, LEAST_HEAD_BYTES, MAX_ALL_HEAD_BYTES } from '../../../../src/http/limits.ts';
 import { MessageError } from '../../../../src/http/http1/message-error.ts';
 import {
   HeadScanner,

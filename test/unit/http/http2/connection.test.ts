@@ -2,15 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { HttpField } from '../../../../src/http/fields/field.ts';
 import { Http2ErrorCode } from '../../../../src/http/http2/errors.ts';
-import { FrameBatch, recycleBatch } from '../../../../src/http/http2/frame-batch.ts';
-import { Flag, FrameType } from '../../../../src/http/http2/frames.ts';
+import { FrameBatch, recycleBatch, Flag, FrameType } from '../../../../src/http/http2/frames.ts';
 import {
   FRAME_LIMIT,
   SEND_QUEUE_BYTES,
   UNACKNOWLEDGED_LIMIT,
-} from '../../../../src/http/http2/limits.ts';
-import { Received } from '../../../../src/http/http2/received.ts';
-import { SendQueue } from '../../../../src/http/http2/send-queue.ts';
+} from '../../../../src/http/limits.ts';
+import { Received, SendQueue } from '../../../../src/http/http2/stream-buffers.ts';
 import { encodeSettings } from '../../../../src/http/http2/settings.ts';
 import {
   afterEndReceived,
@@ -19,7 +17,7 @@ import {
   afterReset,
   INITIAL_STATE,
   type StreamState,
-} from '../../../../src/http/http2/stream-state.ts';
+} from '../../../../src/http/http2/stream.ts';
 import { Core, corePair, REQUEST } from '../../../support/http2/core.ts';
 import {
   CLIENT_START,

@@ -9,8 +9,8 @@ import {
   HEADER_BLOCK_LIMIT,
   SETTINGS_LIMIT,
   WINDOW_LIMIT,
-} from '../../../../src/http/http2/limits.ts';
-import { INTERIM_LIMIT } from '../../../../src/http/limits.ts';
+  INTERIM_LIMIT,
+} from '../../../../src/http/limits.ts';
 import type { HttpField } from '../../../../src/http/fields/field.ts';
 import { Core } from '../../../support/http2/core.ts';
 import {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { Http2Stream } from '../../../../src/http/http2/stream.ts';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Http2Driver, type DriverHandler } from '../../../../src/http/http2/http2-driver.ts';
@@ -75,12 +76,16 @@ test('connections of clients that were never served share turns, and others do n
   const turns: (() => void)[] = [];
   const unproven = new TurnShare(2, (task) => void turns.push(task));
   const requests: string[] = [];
-  const connect = (name: string) =>
-    driven('server', { onRequest: () => void requests.push(name) }, unproven);
+  const streams: Http2Stream[] = [];
+  const onRequest = (name: string) => (stream: Http2Stream) => {
+    requests.push(name);
+    streams.push(stream);
+  };
+  const connect = (name: string) => driven('server', { onRequest: onRequest(name) }, unproven);
   const served = connect('served');
   await served.peer.write(Buffer.concat([CLIENT_START, requestFrame(1)]));
   await turn();
-  served.driver.connection.served();
+  streams[0]?.serve();
   for (const task of turns.splice(0)) task();
   const all = ['a', 'b', 'c', 'd', 'e'].map(connect);
   for (const { peer } of all) void peer.write(Buffer.concat([CLIENT_START, requestFrame(1)]));

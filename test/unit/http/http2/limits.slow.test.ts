@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import type { HttpField } from '../../../../src/http/fields/field.ts';
-import { ClosedStreams } from '../../../../src/http/http2/closed-streams.ts';
+import { ClosedStreams } from '../../../../src/http/http2/streams.ts';
 import { Http2ErrorCode } from '../../../../src/http/http2/errors.ts';
 import { Flag, FrameType } from '../../../../src/http/http2/frames.ts';
 import {
@@ -18,7 +18,7 @@ import {
   UNPROVEN_WORK_A_TURN,
   WINDOW_LOOK_BURST,
   WORK_A_TURN,
-} from '../../../../src/http/http2/limits.ts';
+} from '../../../../src/http/limits.ts';
 import { Core, corePair, type StreamLog } from '../../../support/http2/core.ts';
 import {
   CLIENT_START,

@@ -10,7 +10,7 @@ import {
   type Payload,
   varintFrame,
 } from '../../../../src/http/http3/frames.ts';
-import { BUFFERED_FIELDS_LIMIT } from '../../../../src/http/http3/limits.ts';
+import { BUFFERED_FIELDS_LIMIT } from '../../../../src/http/limits.ts';
 import { InstructionReader } from '../../../../src/http/http3/qpack/instructions.ts';
 import {
   FieldBudget,

@@ -7,7 +7,7 @@ import {
   BODY_LIMIT,
   BUFFERED_FIELDS_LIMIT,
   FIELD_SECTION_LIMIT,
-} from '../../../../src/http/http3/limits.ts';
+} from '../../../../src/http/limits.ts';
 import type { Http3Request, Http3Response } from '../../../../src/http/http3/message.ts';
 import {
   decodeHeaderBlock,

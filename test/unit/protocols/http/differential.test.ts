@@ -8,7 +8,7 @@ import { MessageError } from '../../../../src/http/http1/message-error.ts';
 import { requestFraming } from '../../../../src/http/http1/framing.ts';
 import { HeadScanner, startsRequest } from '../../../../src/http/http1/read-head.ts';
 import { parseRequestHead } from '../../../../src/http/http1/head.ts';
-import { HEAD_LIMIT } from '../../../../src/http/http1/limits.ts';
+import { HEAD_LIMIT } from '../../../../src/http/limits.ts';
 
 /** A request as a reader understood it. */
 interface Understood {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LEAST_HEAD_BYTES, MAX_ALL_HEAD_BYTES } from '../../../../src/http/http1/limits.ts';
+import { LEAST_HEAD_BYTES, MAX_ALL_HEAD_BYTES } from '../../../../src/http/limits.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import type { ByteLink } from '../../../../src/net/links/link.ts';
 import { atOnce } from '../../../../src/net/time/turns.ts';

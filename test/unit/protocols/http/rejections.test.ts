@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { FIELD_LINE_LIMIT, HEAD_LIMIT } from '../../../../src/http/http1/limits.ts';
+import { FIELD_LINE_LIMIT, HEAD_LIMIT } from '../../../../src/http/limits.ts';
 import { chunksOf } from '../../../support/http/http1/fuzz.ts';
 import { settle, startProxy } from '../../../support/protocols/http/support.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { MAX_ALL_HEAD_BYTES } from '../../../../src/http/http1/limits.ts';
+import { MAX_ALL_HEAD_BYTES } from '../../../../src/http/limits.ts';
 import { messageOf } from '../../../../src/errors.ts';
 import type { ByteLink } from '../../../../src/net/links/link.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';

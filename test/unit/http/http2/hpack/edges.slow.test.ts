@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import { fieldSize, type HttpField } from '../../../../../src/http/fields/field.ts';
 import { Http2Error } from '../../../../../src/http/http2/errors.ts';
 import { HpackDecoder } from '../../../../../src/http/http2/hpack/decoder.ts';
-import { DynamicTable } from '../../../../../src/http/http2/hpack/dynamic-table.ts';
+import { DynamicTable } from '../../../../../src/http/http2/hpack/tables.ts';
 import { HpackEncoder } from '../../../../../src/http/http2/hpack/encoder.ts';
-import { FIELD_LIMIT, HEADER_LIST_LIMIT } from '../../../../../src/http/http2/limits.ts';
+import { FIELD_LIMIT, HEADER_LIST_LIMIT } from '../../../../../src/http/limits.ts';
 import { uncollected } from '../../../../support/process/uncollected.ts';
 
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex');

@@ -9,7 +9,7 @@ import {
   FIELD_LIMIT,
   HEADER_BLOCK_LIMIT,
   HEADER_LIST_LIMIT,
-} from '../../../../../src/http/http2/limits.ts';
+} from '../../../../../src/http/limits.ts';
 
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex');
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { Http3Error, Http3ErrorCode } from '../../../../../src/http/http3/errors.ts';
-import { FIELD_SECTION_LIMIT } from '../../../../../src/http/http3/limits.ts';
+import { FIELD_SECTION_LIMIT } from '../../../../../src/http/limits.ts';
 import {
   decodeHeaderBlock,
   encodeHeaderBlock,
