@@ -5,10 +5,11 @@
  *
  *   node bench/micro/quic-connection.ts [megabytes] [bytes of a datagram]
  */
+import { bbr, cubic } from '../../src/congestion/controllers.ts';
 import { parseCaBundle } from '../../src/crypto/ca-bundle.ts';
 import { SystemRandomSource } from '../../src/crypto/random-source.ts';
 import { toEndpoint, type IpEndpoint } from '../../src/ip/ip-endpoint.ts';
-import { DEFAULT_SETTINGS } from '../../src/quic/connection/connection-settings.ts';
+import { DEFAULT_SETTINGS } from '../../src/quic/connection/connection-options.ts';
 import { QuicCore, type IdIssuer } from '../../src/quic/connection/quic-core.ts';
 import { TransmitBatch } from '../../src/net/sockets/transmit-batch.ts';
 import { PacketHeader, readPacketHeader } from '../../src/quic/wire/packet-header.ts';
@@ -17,7 +18,7 @@ import { TestAuthority } from '../../test/support/data/test-certificates.ts';
 
 const megabytes = Number(process.argv[2] ?? 400);
 const maxDatagram = Number(process.argv[3] ?? 1472);
-const controller = process.argv[4] === 'cubic' ? 'cubic' : 'bbr';
+const controller = process.argv[4] === 'cubic' ? cubic : bbr;
 /** Milliseconds that a batch takes to the other side. */
 const DELAY = 1;
 const CHUNK = 65_536;

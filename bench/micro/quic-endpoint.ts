@@ -15,7 +15,7 @@ import { toEndpoint, type IpEndpoint } from '../../src/ip/ip-endpoint.ts';
 import { systemClock } from '../../src/net/time/clock.ts';
 import { nodeSockets } from '../../src/net/sockets/node/node-sockets.ts';
 import { systemSockets } from '../../src/net/sockets/system-sockets.ts';
-import { DEFAULT_SETTINGS } from '../../src/quic/connection/connection-settings.ts';
+import { DEFAULT_SETTINGS } from '../../src/quic/connection/connection-options.ts';
 import type { QuicConnection, QuicStream } from '../../src/quic/contract.ts';
 import { QuicEndpoint } from '../../src/quic/endpoint/endpoint.ts';
 import { QuicClientTls, QuicServerTls } from '../../src/transports/tls/quic.ts';

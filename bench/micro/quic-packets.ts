@@ -10,10 +10,13 @@
 import { packetCiphers } from '../../src/crypto/aead/packet-ciphers.ts';
 import { CipherSuite, PacketOpener, PacketSealer } from '../../src/quic/protection/packet-keys.ts';
 import { FrameReader } from '../../src/quic/wire/frame-reader.ts';
-import type { FrameVisitor } from '../../src/quic/wire/frame-visitor.ts';
+import type { FrameVisitor } from '../../src/quic/wire/frame-types.ts';
 import { writeStreamHeader } from '../../src/quic/wire/frame-writers.ts';
-import { PacketType, writeShortHeader } from '../../src/quic/wire/packet-header.ts';
-import { writePacketNumber } from '../../src/quic/wire/packet-number.ts';
+import {
+  PacketType,
+  writeShortHeader,
+  writePacketNumber,
+} from '../../src/quic/wire/packet-header.ts';
 
 const SIZE = 1350;
 const BATCH = 40;

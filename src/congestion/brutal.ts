@@ -34,8 +34,7 @@ export class Brutal implements CongestionController {
   #mtu: number;
 
   /**
-   * s|@param rate bytes per millisecond that must arrive, above 0.|@param rate the rate that must arrive, in bytes per
-   * millisecond; above 0.|
+   * @param rate the rate that must arrive, in bytes per millisecond; above 0.
    */
   constructor(rate: number, mtu: number) {
     this.rate = rate;

@@ -1,7 +1,6 @@
 import {
   type AckEvent,
   type CongestionController,
-  type ControllerName,
   initialWindow,
   type LossEvent,
   MINIMUM_WINDOW_PACKETS,
@@ -23,7 +22,7 @@ const SLOW_START_PACING_GAIN = 2;
  * round-trip time.
  */
 export abstract class ClassicWindow implements CongestionController {
-  abstract readonly name: ControllerName;
+  abstract readonly name: string;
   protected mtu: number;
   /** The congestion window in bytes, published as `window`. */
   protected size: number;

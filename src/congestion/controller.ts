@@ -1,3 +1,5 @@
+import type { RandomSource } from '../crypto/random-source.ts';
+
 /**
  * Congestion control for QUIC and TCP alike. Units in this folder, without exception: bytes, milliseconds (with
  * fractions), and bytes per millisecond for rates (1 byte/ms = 8 kbit/s), so that rate × time is a window without a
@@ -70,11 +72,10 @@ export interface LossEvent {
   appLimited: boolean;
 }
 
-export type ControllerName = 'newreno' | 'cubic' | 'brutal' | 'bbr';
-
 /** Controls the number of bytes in flight and the sending rate. No method throws. */
 export interface CongestionController {
-  readonly name: ControllerName;
+  /** The name of the algorithm, for logs. */
+  readonly name: string;
   /** The congestion window: maximum number of bytes in flight. Never below two packets (RFC 9002 §7.2). */
   readonly window: number;
   /** The pacing rate in bytes per millisecond; always above 0. */
@@ -98,6 +99,12 @@ export interface CongestionController {
   /** Called when the maximum packet size has changed. */
   onMtu(bytes: number): void;
 }
+
+/**
+ * Creates the controller of a path.
+ * @param mtu the maximum packet size in bytes; it may change later, see `onMtu`.
+ */
+export type CreateController = (mtu: number, random: RandomSource) => CongestionController;
 
 /** The minimum window in packets (RFC 9002 §7.2). */
 export const MINIMUM_WINDOW_PACKETS = 2;

@@ -1,4 +1,5 @@
 import { shownEndpoint } from '../net/addresses/shown-address.ts';
+import type { CreateController } from '../congestion/controller.ts';
 import type { RandomSource } from '../crypto/random-source.ts';
 import { addressText, type IpEndpoint } from '../ip/ip-endpoint.ts';
 import type { PacketDevice } from '../ip/packet-device.ts';
@@ -72,6 +73,8 @@ export interface NetstackOptions {
   readonly handlers?: NetstackHandlers | undefined;
   /** Whether segments are paced over the round trip; not if the path stays on this machine. */
   readonly isPaced: boolean;
+  /** Creates the congestion controller of each connection; CUBIC by default. */
+  readonly congestion?: CreateController | undefined;
   readonly settings: StackSettings;
   readonly trace?: Trace | undefined;
   /** Schedules turns: see `TurnLoopOptions.soon` and `later`; tests run turns themselves. */
@@ -101,7 +104,8 @@ export class Netstack {
     this.#device = device;
     this.#clock = clock;
     this.#handlers = handlers;
-    const { random, addresses, broadcasts, maxBacklog, isPaced, settings, trace } = options;
+    const { random, addresses, broadcasts, maxBacklog, isPaced, congestion, settings, trace } =
+      options;
     this.#stack = new Stack({
       output: device.output,
       traits: device.traits,
@@ -111,6 +115,7 @@ export class Netstack {
       broadcasts,
       maxBacklog,
       isPaced,
+      congestion,
       settings,
       trace,
     });

@@ -1,3 +1,5 @@
+import type { CreateController } from '../congestion/controller.ts';
+import { cubic } from '../congestion/controllers.ts';
 import type { RandomSource } from '../crypto/random-source.ts';
 import { isIPv4Endpoint, isSameAddress, type IpEndpoint } from '../ip/ip-endpoint.ts';
 import type { DeviceTraits, InboundPacket, PacketOutput } from '../ip/packet-device.ts';
@@ -57,6 +59,8 @@ export interface StackOptions {
   readonly broadcasts?: readonly IpEndpoint[] | undefined;
   /** Whether segments are paced over the round trip; not if the path stays on this machine. */
   readonly isPaced: boolean;
+  /** Creates the congestion controller of each connection; CUBIC by default. */
+  readonly congestion?: CreateController | undefined;
   readonly settings: StackSettings;
   /** The bound of connections that are not established yet, if below `MAX_BACKLOG`. */
   readonly maxBacklog?: number | undefined;
@@ -122,6 +126,7 @@ export class Stack {
       endMakesRoom: () => this.#endMakesRoom,
       makeRoom: (client, at) =>
         this.#isFull && this.udp.size > this.#leftToUdp && this.udp.giveWay(client, at),
+      congestion: options.congestion ?? cubic,
       maxHeld: options.maxHeld ?? MAX_BUFFERED_BYTES,
       maxBacklog: Math.min(options.maxBacklog ?? MAX_BACKLOG, MAX_BACKLOG),
       settings: {

@@ -1,3 +1,4 @@
+import type { CreateController } from '../congestion/controller.ts';
 import type { WeirError } from '../errors.ts';
 import type { Endpoint } from '../net/addresses/address.ts';
 import type { ByteLink, WireCounter } from '../net/links/link.ts';
@@ -80,8 +81,8 @@ export interface QuicConnection {
   readonly maxDatagramSize: number;
   /** Queues a DATAGRAM frame; returns false when it was dropped (too large, queue full, or closed). */
   sendDatagram(data: Uint8Array): boolean;
-  /** Sends at a fixed rate (Brutal) instead of the congestion controller's, in bytes per second. */
-  useFixedRate(bytesPerSecond: number): void;
+  /** Replaces the congestion controller. */
+  useController(create: CreateController): void;
   /** Ends the connection with CONNECTION_CLOSE and the application's code. Idempotent. */
   close(code: number, reason?: string): void;
   /** Resolves, never rejects, when the connection has ended. */

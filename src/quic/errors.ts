@@ -1,3 +1,6 @@
+import { WeirError } from '../errors.ts';
+import type { CloseReason, StreamFailure } from './contract.ts';
+
 /** Transport error codes (RFC 9000 §20.1, RFC 9001 §6.6). */
 export const TransportErrorCode = {
   NO_ERROR: 0x00,
@@ -34,7 +37,7 @@ const alertOf = (code: number): number | undefined =>
   code >= CRYPTO_ERROR && code <= CRYPTO_ERROR + 0xff ? code - CRYPTO_ERROR : undefined;
 
 /** Returns the name of a transport error code, for logs: `CRYPTO_ERROR(42)` for TLS alerts, otherwise hexadecimal. */
-export function transportErrorName(code: number): string {
+function transportErrorName(code: number): string {
   const alert = alertOf(code);
   if (alert !== undefined) return `CRYPTO_ERROR(${alert})`;
   return NAMES.get(code) ?? `0x${code.toString(16)}`;
@@ -56,5 +59,49 @@ export class QuicError {
     this.code = code;
     this.reason = reason;
     this.frameType = frameType;
+  }
+}
+
+/** The error of an operation on a connection, or on one of its streams, after the connection has ended. */
+export class ConnectionEndedError extends WeirError {
+  readonly closeReason: CloseReason;
+
+  constructor(closeReason: CloseReason) {
+    super('quic_connection_ended', describe(closeReason));
+    this.closeReason = closeReason;
+  }
+}
+
+/** The error of a stream that the peer has ended with a code, by RESET_STREAM or STOP_SENDING. */
+export class StreamFailedError extends WeirError implements StreamFailure {
+  readonly streamCode: number;
+
+  constructor(what: 'reset' | 'stopped', streamCode: number) {
+    const text = what === 'reset' ? 'the peer reset the stream' : 'the peer stopped the stream';
+    super('quic_stream_failed', `${text} (code 0x${streamCode.toString(16)})`);
+    this.streamCode = streamCode;
+  }
+}
+
+/** Describes the end of a connection, for log lines and errors. */
+function describe({ kind, by, code, reason }: CloseReason): string {
+  const text = reason === '' ? '' : `: ${reason}`;
+  switch (kind) {
+    case 'application': {
+      const who = by === 'peer' ? 'the peer closed the connection' : 'the connection was closed';
+      return `${who} (code 0x${code.toString(16)})${text}`;
+    }
+    case 'transport': {
+      const who = by === 'peer' ? 'the peer ended the connection' : 'the connection was ended';
+      return `${who} with ${transportErrorName(code)}${text}`;
+    }
+    case 'idle':
+      return reason === '' ? 'the connection was silent for too long' : reason;
+    case 'stateless-reset':
+      return 'the peer has forgotten the connection (stateless reset)';
+    case 'version':
+      return reason === '' ? 'the peer does not speak QUIC version 1' : reason;
+    default:
+      return kind satisfies never;
   }
 }

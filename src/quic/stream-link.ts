@@ -4,7 +4,7 @@ import { PulledLink } from '../net/links/pulled-link.ts';
 import type { QuicCore } from './connection/quic-core.ts';
 import type { QuicStream } from './contract.ts';
 import { STREAM_LINGER } from './limits.ts';
-import { StreamFailedError } from './connection/failures.ts';
+import { StreamFailedError } from './errors.ts';
 
 /** The methods of a connection's core for streams. */
 export type StreamCore = Pick<

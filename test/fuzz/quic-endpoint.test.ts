@@ -2,8 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { IpEndpoint } from '../../src/ip/ip-endpoint.ts';
 import { QuicEndpoint } from '../../src/quic/endpoint/endpoint.ts';
-import { MAX_UNVALIDATED_HANDSHAKES, MAX_WAITING_BYTES } from '../../src/quic/endpoint/limits.ts';
-import { MAX_LOCAL_IDS } from '../../src/quic/path/limits.ts';
+import {
+  MAX_UNVALIDATED_HANDSHAKES,
+  MAX_WAITING_BYTES,
+  MAX_LOCAL_IDS,
+} from '../../src/quic/limits.ts';
 import type { CloseReason } from '../../src/quic/contract.ts';
 import { numeric } from '../support/quic/endpoint/memory-network.ts';
 import { MemoryQuic } from '../support/quic/endpoint/memory-quic.ts';

@@ -15,7 +15,7 @@ import { parseToml } from '../../src/config/toml/parse.ts';
 import { parseServerKey } from '../../src/crypto/server-certificate.ts';
 import { DomainSniffer, sniffDomain } from '../../src/engine/sniff/sniff.ts';
 import { chooseFilter } from '../../src/log/filter.ts';
-import { trimBlanks } from '../../src/http/fields/trim-blanks.ts';
+import { trimBlanks } from '../../src/http/fields/http-text.ts';
 import { ChunkedDecoder } from '../../src/http/http1/body.ts';
 import { listOf, parseField } from '../../src/http/http1/fields.ts';
 import { HeadScanner } from '../../src/http/http1/read-head.ts';

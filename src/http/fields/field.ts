@@ -17,3 +17,30 @@ export const fieldSize = (name: string, value: string): number =>
 /** Returns the value of the first field with a name. */
 export const valueOf = (fields: readonly HttpField[], name: string): string | undefined =>
   fields.find((field) => field.name === name)?.value;
+
+/** Rules for fields that are common to HTTP/2 and HTTP/3 (RFC 9113 §8.2 and §8.3, RFC 9114 §4.2 and §4.3). */
+
+/** Matches a field name: a token in lower case. */
+export const FIELD_NAME = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
+
+export const STATUS = /^[1-9][0-9]{2}$/;
+
+/** Connection-specific fields, which make a message malformed. */
+export const CONNECTION_SPECIFIC: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+export const REQUEST_PSEUDO: ReadonlySet<string> = new Set([
+  ':method',
+  ':scheme',
+  ':authority',
+  ':path',
+  ':protocol',
+]);
+export const RESPONSE_PSEUDO: ReadonlySet<string> = new Set([':status']);
+/** The pseudo-header fields of trailers: none are allowed. */
+export const NO_PSEUDO: ReadonlySet<string> = new Set();

@@ -1,5 +1,4 @@
-import { hasControl, isToken } from '../fields/http-text.ts';
-import { trimBlanks } from '../fields/trim-blanks.ts';
+import { hasControl, isToken, trimBlanks } from '../fields/http-text.ts';
 import { MessageError } from './message-error.ts';
 
 /**

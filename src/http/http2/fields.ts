@@ -1,12 +1,13 @@
-import { type HttpField, valueOf } from '../fields/field.ts';
 import {
+  type HttpField,
+  valueOf,
   CONNECTION_SPECIFIC,
   FIELD_NAME,
   NO_PSEUDO,
   REQUEST_PSEUDO,
   RESPONSE_PSEUDO,
   STATUS,
-} from '../fields/field-rules.ts';
+} from '../fields/field.ts';
 import { hasControl } from '../fields/http-text.ts';
 import { streamError, type Http2Error } from './errors.ts';
 

@@ -1,13 +1,11 @@
 import type { QuicConnection, QuicStream } from '../../quic/contract.ts';
 import { TRUNCATED, writeVarint } from '../../quic/wire/varint.ts';
-import { ControlReader } from './control-stream.ts';
+import { ControlReader, encodeSettings, ownSettings } from './control-stream.ts';
 import { connectionError, Http3ErrorCode, type Http3Error } from './errors.ts';
-import { frameHead, FrameType, varintFrame } from './frames.ts';
+import { frameHead, FrameType, varintFrame, readFirstVarint, StreamType } from './frames.ts';
 import { BUFFERED_FIELDS_LIMIT } from '../limits.ts';
 import { InstructionReader } from './qpack/instructions.ts';
 import { FieldBudget } from './request-stream.ts';
-import { encodeSettings, ownSettings } from './settings.ts';
-import { readFirstVarint, StreamType } from './stream-types.ts';
 
 /** A reader of a critical stream. */
 interface StreamReader {

@@ -1,9 +1,15 @@
 import type { HttpField } from '../fields/field.ts';
 import { connectionError, Http3Error, streamError } from './errors.ts';
-import { checkTrailers, parseRequest, parseResponse, type Parsed } from './fields.ts';
+import {
+  checkTrailers,
+  parseRequest,
+  parseResponse,
+  type Parsed,
+  type Http3Request,
+  type Http3ResponseHead,
+} from './message.ts';
 import { FrameReader, FrameType, isHttp2Frame, type FrameSink, type Payload } from './frames.ts';
 import { BODY_LIMIT, FIELD_SECTION_LIMIT, INTERIM_LIMIT } from '../limits.ts';
-import type { Http3Request, Http3ResponseHead } from './message.ts';
 import { decodeHeaderBlock } from './qpack/header-block.ts';
 
 /** Memory budget for the header blocks of unfinished requests, shared by all requests of a connection. */

@@ -3,11 +3,10 @@ import type { QuicConnection, QuicStream } from '../../quic/contract.ts';
 import { TRUNCATED } from '../../quic/wire/varint.ts';
 import { abandon, Http3Connection } from './connection.ts';
 import { Http3ErrorCode, type Http3Error } from './errors.ts';
-import { frameHead, FrameType } from './frames.ts';
+import { frameHead, FrameType, readFirstVarint } from './frames.ts';
 import type { Http3Request, Http3Response } from './message.ts';
 import { encodeHeaderBlock } from './qpack/header-block.ts';
 import { Http3RequestReader } from './request-stream.ts';
-import { readFirstVarint } from './stream-types.ts';
 
 /** The user of a server. None of these functions may throw. */
 export interface Http3ServerHandlers {

@@ -1,4 +1,4 @@
-import { Cubic } from '../../congestion/cubic.ts';
+import type { CreateController } from '../../congestion/controller.ts';
 import { SendControl } from '../../congestion/send-control.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
 import { assignEndpoint, blankEndpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
@@ -35,6 +35,7 @@ interface TcpFlowsOptions extends Omit<ConnectionPlacesOptions, 'connections' | 
   /** Whether a SYN for no connection is a request. */
   readonly listens: boolean;
   readonly settings: Omit<TcpSettings, 'memory'>;
+  readonly congestion: CreateController;
   /** Bytes that all connections may hold; see `MAX_BUFFERED_BYTES`. */
   readonly maxHeld: number;
   /** Returns the size in bytes of the largest packet to an address. */
@@ -53,6 +54,7 @@ export class TcpFlows {
   readonly #drops: Drops;
   readonly #listens: boolean;
   readonly #settings: TcpSettings;
+  readonly #congestion: CreateController;
   readonly #hasRoom: () => boolean;
   readonly #pathMtu: (remote: IpEndpoint, now: number) => number;
   readonly #flows: FlowTable<TcpFlow>;
@@ -77,6 +79,7 @@ export class TcpFlows {
     this.#listens = options.listens;
     this.#memory = new FlowMemory(options.maxHeld);
     this.#settings = { ...options.settings, memory: this.#memory };
+    this.#congestion = options.congestion;
     this.#strays = new StraySegments(this.#writer, options.drops);
     this.#places = new ConnectionPlaces({
       ...options,
@@ -349,7 +352,10 @@ export class TcpFlows {
       timestampOffset: this.#sequences.timestampOffset(local, remote),
       path,
       settings: this.#settings,
-      control: new SendControl(new Cubic(path.segmentBytes), path.segmentBytes),
+      control: new SendControl(
+        this.#congestion(path.segmentBytes, this.#random),
+        path.segmentBytes,
+      ),
       trace: this.#drops.trace,
       now,
     });

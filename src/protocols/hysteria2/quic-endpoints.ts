@@ -11,7 +11,7 @@ import { systemSockets } from '../../net/sockets/system-sockets.ts';
 import {
   DEFAULT_SETTINGS,
   type ConnectionSettings,
-} from '../../quic/connection/connection-settings.ts';
+} from '../../quic/connection/connection-options.ts';
 import { QuicCore } from '../../quic/connection/quic-core.ts';
 import type { QuicConnection, QuicHandlers } from '../../quic/contract.ts';
 import { QuicEndpoint } from '../../quic/endpoint/endpoint.ts';

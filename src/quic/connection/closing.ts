@@ -1,8 +1,7 @@
 import { shownForeign } from '../../net/addresses/shown-address.ts';
 import { printable } from '../../printable.ts';
-import type { Lifecycle } from './lifecycle.ts';
+import type { Lifecycle, Deadlines } from './lifecycle.ts';
 import type { CloseReason } from '../contract.ts';
-import type { Deadlines } from './deadlines.ts';
 import type { LossDetection } from '../recovery/loss-detection.ts';
 import { type QuicError, TransportErrorCode } from '../errors.ts';
 import {

@@ -1,15 +1,18 @@
 import type { Role } from '../contract.ts';
 import { QuicError, TransportErrorCode } from '../errors.ts';
-import { MAX_ACK_DELAY, MAX_RECEIVED_DATAGRAM } from '../limits.ts';
-import { ACTIVE_CONNECTION_ID_LIMIT } from '../path/limits.ts';
+import { MAX_ACK_DELAY, MAX_RECEIVED_DATAGRAM, ACTIVE_CONNECTION_ID_LIMIT } from '../limits.ts';
 import { receiveMemory } from '../streams/grants.ts';
 import { DEFAULT_STREAM_GRANTS } from '../streams/streams.ts';
 import {
   encodeTransportParameters,
   type TransportParameters,
 } from '../wire/transport-parameters.ts';
-import type { ClientOptions, RegisteredId, ServerOptions } from './connection-options.ts';
-import type { ConnectionSettings } from './connection-settings.ts';
+import type {
+  ClientOptions,
+  RegisteredId,
+  ServerOptions,
+  ConnectionSettings,
+} from './connection-options.ts';
 
 /** Bytes of the destination id of a client's first packet; at least 8 (RFC 9000 §7.2). */
 const ORIGINAL_ID_SIZE = 8;

@@ -6,7 +6,14 @@ import { QuicError } from '../errors.ts';
 import { Space, SPACES } from '../recovery/space.ts';
 import type { END_OF_STREAM } from '../streams/streams.ts';
 import type { ClientOptions, ServerOptions } from './connection-options.ts';
-import { createParts, type ConnectionParts } from './create-parts.ts';
+import type { CreateController } from '../../congestion/controller.ts';
+import { PacketAssembler } from '../packets/packet-assembler.ts';
+import { PacketBuilder } from '../packets/packet-builder.ts';
+import { PacketReceiver } from '../packets/packet-receiver.ts';
+import { PendingFrames } from '../packets/pending-frames.ts';
+import { DatagramSize, PathChanges } from '../path/path-changes.ts';
+import { ClientNegotiation, HandshakeSteps } from './handshake-steps.ts';
+import { createParts, type ConnectionParts } from './parts.ts';
 import type { ConnectionEvent } from './event-queue.ts';
 import {
   clientIdentity,
@@ -15,7 +22,7 @@ import {
   serverIdentity,
 } from './handshake-ids.ts';
 import type { LifecycleState } from './lifecycle.ts';
-import type { ConnectionStatistics } from './telemetry.ts';
+import type { ConnectionStatistics } from '../trace.ts';
 
 export type { ClientOptions, IdIssuer, RegisteredId, ServerOptions } from './connection-options.ts';
 
@@ -29,6 +36,11 @@ export type { ClientOptions, IdIssuer, RegisteredId, ServerOptions } from './con
  */
 export class QuicCore {
   readonly #parts: ConnectionParts;
+  readonly #size: DatagramSize;
+  readonly #pathChanges: PathChanges;
+  readonly #pending: PendingFrames;
+  readonly #receiver: PacketReceiver;
+  readonly #assembler: PacketAssembler;
   #isReleased = false;
 
   static client(options: ClientOptions): QuicCore {
@@ -44,6 +56,19 @@ export class QuicCore {
     const { now, settings } = options;
     const parts = createParts(options, identity);
     this.#parts = parts;
+    const size = new DatagramSize(parts);
+    const pathChanges = new PathChanges(parts, size);
+    const pending = new PendingFrames(parts);
+    const makeToken = 'makeToken' in options ? options.makeToken : undefined;
+    const steps = new HandshakeSteps(parts, size, pending, makeToken);
+    const builder = new PacketBuilder(parts, 'token' in options ? options.token : undefined);
+    const negotiation =
+      identity.role === 'client' ? new ClientNegotiation(parts, builder) : undefined;
+    this.#size = size;
+    this.#pathChanges = pathChanges;
+    this.#pending = pending;
+    this.#receiver = new PacketReceiver(parts, steps, pathChanges, negotiation);
+    this.#assembler = new PacketAssembler(parts, steps, pending, builder);
     parts.deadlines.set('handshake', now + settings.handshakeTimeout);
     parts.idle.onReceived(now);
     parts.tls.start(ownParameters(settings, identity));
@@ -103,7 +128,8 @@ export class QuicCore {
     ecn: Ecn,
     now: number,
   ): void {
-    const { lifecycle, telemetry, streams, loss, receiver } = this.#parts;
+    const { lifecycle, telemetry, streams, loss } = this.#parts;
+    const receiver = this.#receiver;
     telemetry.bytesReceived += length;
     streams.setPace(now, loss.control.rtt.smoothed);
     const end = offset + length;
@@ -115,8 +141,8 @@ export class QuicCore {
       receiver.receive(buffer, at, size, peer, own, ecn, now);
     }
     receiver.forgetMasks();
-    this.#parts.pathChanges.retireIds();
-    this.#parts.size.update(now);
+    this.#pathChanges.retireIds();
+    this.#size.update(now);
     this.#releaseWhenClosed();
   }
 
@@ -127,7 +153,8 @@ export class QuicCore {
 
   /** Fills `out` with datagrams that may be sent now, for one send. Returns false when there are none. */
   transmit(now: number, out: TransmitBatch): boolean {
-    const { lifecycle, closing, keys, telemetry, work, assembler } = this.#parts;
+    const { lifecycle, closing, keys, telemetry, work } = this.#parts;
+    const assembler = this.#assembler;
     work.restart();
     if (lifecycle.isOpen) {
       const { exhausted } = keys.oneRtt;
@@ -156,7 +183,7 @@ export class QuicCore {
       keys.oneRtt.nextTimeout() ?? Infinity,
     );
     // At the anti-amplification limit no acknowledgement can be sent before the next packet of the peer.
-    if (!this.#parts.assembler.maySend) return next;
+    if (!this.#assembler.maySend) return next;
     let acknowledgement = Infinity;
     for (const space of SPACES) {
       if (!keys.canSeal(space)) continue;
@@ -175,9 +202,9 @@ export class QuicCore {
     }
     if (lifecycle.isOpen) {
       deadlines.take('pacing', now);
-      if (deadlines.take('keepAlive', now)) this.#parts.pending.requestPing();
+      if (deadlines.take('keepAlive', now)) this.#pending.requestPing();
       keys.oneRtt.onTimeout(now);
-      if (now >= paths.timeout) this.#parts.pathChanges.onTimeout(now);
+      if (now >= paths.timeout) this.#pathChanges.onTimeout(now);
     }
     if (lifecycle.isOpen && now >= loss.timeout) {
       const { ptoCount } = loss;
@@ -186,7 +213,7 @@ export class QuicCore {
         paths.active.mtu.onProbeTimeout(loss.ptoCount, now);
         telemetry.trace({ kind: 'probe', count: loss.ptoCount }, now);
       }
-      this.#parts.size.update(now);
+      this.#size.update(now);
     }
     if (deadlines.take('close', now)) closing.onTimeout(now);
     this.#releaseWhenClosed();
@@ -208,7 +235,7 @@ export class QuicCore {
   /** Called when the system refused a datagram of this size (EMSGSIZE). */
   onTooLarge(bytes: number, now: number): void {
     this.#parts.paths.active.mtu.onTooLarge(bytes, now);
-    this.#parts.size.update(now);
+    this.#size.update(now);
   }
 
   /** Ends the connection at once without sending anything: the socket is closed. */
@@ -278,9 +305,9 @@ export class QuicCore {
     return this.#parts.datagrams.maxSize;
   }
 
-  /** Sends at this rate, regardless of losses (Brutal). */
-  useFixedRate(bytesPerSecond: number): void {
-    this.#parts.pathFactory.useFixedRate(bytesPerSecond, this.#parts.paths.active);
+  /** Uses another congestion controller from now on. */
+  useController(create: CreateController): void {
+    this.#parts.paths.useController(create);
   }
 
   /** Ends the connection with an error code of the application (§10.2). Idempotent. */

@@ -1,3 +1,4 @@
+import type { CreateController } from '../../congestion/controller.ts';
 import {
   addressText,
   isSameEndpoint,
@@ -13,22 +14,16 @@ import { abortReason } from '../../net/time/unless-aborted.ts';
 import type { ConnectionEvent } from '../connection/event-queue.ts';
 import type { QuicCore } from '../connection/quic-core.ts';
 import type { CloseReason, QuicConnection, QuicHandlers, QuicStream } from '../contract.ts';
-import type { Scheduled } from '../../collections/deadline-queue.ts';
-import type { BatchOwner } from '../../net/sockets/transmit-batch.ts';
-import type { HasPeer } from './peer-index.ts';
-import { ConnectionEndedError } from '../connection/failures.ts';
+import type { HasPeer } from './connection-table.ts';
+import type { Driver, Served } from './driver.ts';
+import { ConnectionEndedError } from '../errors.ts';
 import { StreamLink, type StreamLinkHost } from '../stream-link.ts';
 
 /** The interface of `QuicCore` for its driver; tests implement a scripted one. */
 export type ConnectionCore = Pick<QuicCore, keyof QuicCore>;
 
-/** Services that the endpoint provides to a connection. */
+/** The endpoint of a connection, which is told of its state. */
 export interface ConnectionHost {
-  readonly clock: Clock;
-  /** Schedules a connection that has work to do: it is served in this turn of the event loop, or the next one. */
-  touch(connection: ConnectionDriver): void;
-  /** Called when the processing of a datagram has thrown: the connection has to end. */
-  onFault(connection: ConnectionDriver, error: unknown): void;
   /** Called when the handshake is complete. @returns the handlers of the connection's events. */
   onEstablished(connection: ConnectionDriver): QuicHandlers | undefined;
   /** Called when the peer has authenticated itself to the protocol above. */
@@ -53,9 +48,7 @@ interface OpenWaiter {
 }
 
 /** A connection for the protocols above: links and promises around its core. */
-export class ConnectionDriver
-  implements QuicConnection, Scheduled, HasPeer, BatchOwner, StreamLinkHost
-{
+export class ConnectionDriver implements QuicConnection, Served, HasPeer, StreamLinkHost {
   // Fields of `DeadlineQueue`, `PeerIndex` and the queue of the driver.
   place = -1;
   placedAt = 0;
@@ -69,7 +62,9 @@ export class ConnectionDriver
   };
   readonly established: Promise<void>;
   readonly closed: Promise<CloseReason>;
+  readonly clock: Clock;
   readonly #host: ConnectionHost;
+  readonly #loop: Driver;
   readonly #streams = new Map<number, StreamLink>();
   readonly #waiting: Readonly<Record<StreamKind, Set<OpenWaiter>>> = {
     bidirectional: new Set(),
@@ -85,17 +80,20 @@ export class ConnectionDriver
   #remote: { readonly numbers: IpEndpoint; readonly text: Endpoint } | undefined;
 
   /** @param create creates the core, and routes the packets of its ids to this connection. */
-  constructor(host: ConnectionHost, create: (owner: ConnectionDriver) => ConnectionCore) {
+  constructor(
+    host: ConnectionHost,
+    loop: Driver,
+    clock: Clock,
+    create: (owner: ConnectionDriver) => ConnectionCore,
+  ) {
     this.#host = host;
+    this.#loop = loop;
+    this.clock = clock;
     this.established = this.#established.promise;
     this.closed = this.#closed.promise;
     // Nothing awaits this promise on servers, or after a dial was abandoned.
     this.established.catch(() => undefined);
     this.core = create(this);
-  }
-
-  get clock(): Clock {
-    return this.#host.clock;
   }
 
   get remote(): Endpoint {
@@ -165,8 +163,8 @@ export class ConnectionDriver
     return true;
   }
 
-  useFixedRate(bytesPerSecond: number): void {
-    this.core.useFixedRate(bytesPerSecond);
+  useController(create: CreateController): void {
+    this.core.useController(create);
     this.touch();
   }
 
@@ -185,12 +183,13 @@ export class ConnectionDriver
       this.handleEvents();
       this.touch();
     } catch (error) {
-      this.#host.onFault(this, error);
+      this.#loop.fail(this, error);
     }
   }
 
+  /** Schedules the connection, which has work to do: it is served in this turn of the event loop, or the next one. */
   touch(): void {
-    this.#host.touch(this);
+    this.#loop.touch(this);
   }
 
   /**
@@ -215,7 +214,7 @@ export class ConnectionDriver
       this.#passDatagrams();
       this.touch();
     } catch (error) {
-      this.#host.onFault(this, error);
+      this.#loop.fail(this, error);
     }
   }
 

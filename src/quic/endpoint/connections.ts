@@ -2,15 +2,15 @@ import type { RandomSource } from '../../crypto/random-source.ts';
 import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import { ConnectionDriver, type ConnectionCore, type ConnectionHost } from './connection-driver.ts';
+import type { Driver } from './driver.ts';
 import type { IdIssuer } from '../connection/quic-core.ts';
 import type { QuicHandlers } from '../contract.ts';
 import type { ResetTokens } from '../protection/tokens.ts';
 import { TransportErrorCode } from '../errors.ts';
 import type { Occupancy } from './admission/client-admission.ts';
-import { ConnectionTable } from './connection-table.ts';
-import { MAX_CLOSING_CONNECTIONS, MAX_RESET_CANDIDATES } from './limits.ts';
+import { ConnectionTable, PeerIndex } from './connection-table.ts';
+import { MAX_CLOSING_CONNECTIONS, MAX_RESET_CANDIDATES } from '../limits.ts';
 import { UnauthenticatedClients } from './admission/unauthenticated-clients.ts';
-import { PeerIndex } from './peer-index.ts';
 
 /** The origin of a new connection, and its callbacks. */
 export interface ConnectionOrigin {
@@ -34,22 +34,13 @@ interface Entry extends ConnectionOrigin {
   chosenKey: string | undefined;
 }
 
-/** The driver of the connections, as seen by `Connections`. */
-export interface ConnectionsOwner {
-  readonly clock: Clock;
-  touch(connection: ConnectionDriver): void;
-  onFault(connection: ConnectionDriver, error: unknown): void;
-  /** Called when a connection has been released. */
-  onForgotten(connection: ConnectionDriver): void;
-}
-
 /**
  * The connections of an endpoint, from their first packet until they are drained: look-up by connection id
  * and by the peer's address, and the number of each kind.
  */
 export class Connections implements ConnectionHost {
-  readonly clock: Clock;
-  readonly #owner: ConnectionsOwner;
+  readonly #clock: Clock;
+  readonly #loop: Driver;
   readonly #resetTokens: ResetTokens;
   readonly #table: ConnectionTable<ConnectionDriver>;
   readonly #byPeer = new PeerIndex<ConnectionDriver>();
@@ -60,9 +51,9 @@ export class Connections implements ConnectionHost {
   #clients = 0;
   #unvalidatedHandshakes = 0;
 
-  constructor(owner: ConnectionsOwner, random: RandomSource, resetTokens: ResetTokens) {
-    this.#owner = owner;
-    this.clock = owner.clock;
+  constructor(clock: Clock, loop: Driver, random: RandomSource, resetTokens: ResetTokens) {
+    this.#clock = clock;
+    this.#loop = loop;
     this.#resetTokens = resetTokens;
     this.#table = new ConnectionTable(random);
   }
@@ -115,7 +106,7 @@ export class Connections implements ConnectionHost {
     const ids = new Set<Uint8Array>();
     const entry: Entry = { ...origin, ids, isHandshaking: true, chosenKey: undefined };
     try {
-      const connection = new ConnectionDriver(this, (owner) =>
+      const connection = new ConnectionDriver(this, this.#loop, this.#clock, (owner) =>
         create({
           issue: () => {
             const id = this.#table.issue(owner);
@@ -131,7 +122,7 @@ export class Connections implements ConnectionHost {
       this.#entries.set(connection, entry);
       this.#byPeer.add(connection);
       this.#count(entry, 1);
-      if (entry.client) this.#unauthenticated.add(connection, connection.peer, this.clock.now());
+      if (entry.client) this.#unauthenticated.add(connection, connection.peer, this.#clock.now());
       return connection;
     } catch (error) {
       for (const id of ids) this.#table.release(id);
@@ -172,14 +163,6 @@ export class Connections implements ConnectionHost {
   }
 
   // ---- events of connections ----
-
-  touch(connection: ConnectionDriver): void {
-    this.#owner.touch(connection);
-  }
-
-  onFault(connection: ConnectionDriver, error: unknown): void {
-    this.#owner.onFault(connection, error);
-  }
 
   onEstablished(connection: ConnectionDriver): QuicHandlers | undefined {
     const entry = this.#entries.get(connection);
@@ -229,7 +212,7 @@ export class Connections implements ConnectionHost {
     this.#byPeer.remove(connection);
     this.#ended.delete(connection);
     this.#entries.delete(connection);
-    this.#owner.onForgotten(connection);
+    this.#loop.remove(connection);
   }
 
   #releaseChosen(connection: ConnectionDriver, entry: Entry | undefined): void {

@@ -1,11 +1,28 @@
 import { asError } from '../../errors.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import { TurnLoop, type Defer } from '../../net/time/turn-loop.ts';
-import type { ConnectionDriver } from './connection-driver.ts';
-import { DeadlineQueue } from '../../collections/deadline-queue.ts';
-import { EVENTS_A_TURN, SENT_BYTES_A_TURN } from './limits.ts';
+import { DeadlineQueue, type Scheduled } from '../../collections/deadline-queue.ts';
+import type { BatchOwner } from '../../net/sockets/transmit-batch.ts';
+import type { QuicCore } from '../connection/quic-core.ts';
+import { EVENTS_A_TURN, SENT_BYTES_A_TURN } from '../limits.ts';
 import type { OutgoingBatches } from './outgoing-batches.ts';
 import type { SharedWork } from '../packets/turn-work.ts';
+
+/** A connection, as seen by the loop that serves it. */
+export interface Served extends Scheduled, BatchOwner {
+  readonly core: Pick<QuicCore, 'transmit' | 'nextTimeout' | 'onTimeout'>;
+  readonly wire: { bytesWritten: number };
+  /** Whether the connection waits for its turn; changed by the loop alone. */
+  isQueued: boolean;
+  /**
+   * Handles events of the core.
+   * @param limit most events to handle; when as many were handled, there may be more.
+   * @returns the number of events handled.
+   */
+  handleEvents(limit: number): number;
+  /** Ends the connection at once without sending anything. */
+  abandon(): void;
+}
 
 export interface DriverOptions {
   readonly clock: Clock;
@@ -29,11 +46,11 @@ export class Driver {
   readonly #onTurnEnd: () => void;
   readonly #soon: Defer;
   readonly #sharedWork: SharedWork;
-  readonly #deadlines = new DeadlineQueue<ConnectionDriver>();
+  readonly #deadlines = new DeadlineQueue<Served>();
   /** Connections to serve in the next round. */
-  #ready: ConnectionDriver[] = [];
+  #ready: Served[] = [];
   /** Connections of the current round; the arrays are swapped. */
-  #round: ConnectionDriver[] = [];
+  #round: Served[] = [];
   readonly #turns: TurnLoop;
   /** Events that may still be handled in this turn. */
   #events = 0;
@@ -64,13 +81,13 @@ export class Driver {
   }
 
   /** Schedules a connection that has events or packets: it is served in this turn or the next one. */
-  touch(connection: ConnectionDriver): void {
+  touch(connection: Served): void {
     this.#enqueue(connection);
     this.#turns.schedule();
   }
 
   /** Ends a connection, and only that one, after an error in it, which is reported as an uncaught exception. */
-  fail(connection: ConnectionDriver, error: unknown): void {
+  fail(connection: Served, error: unknown): void {
     this.#report(error);
     try {
       connection.abandon();
@@ -85,7 +102,7 @@ export class Driver {
   }
 
   /** Removes the deadline of a connection that has ended. */
-  remove(connection: ConnectionDriver): void {
+  remove(connection: Served): void {
     this.#deadlines.remove(connection);
   }
 
@@ -132,7 +149,7 @@ export class Driver {
   }
 
   /** Sends one batch of a connection. Returns its bytes; 0 when there is nothing to send. */
-  #serve(connection: ConnectionDriver, now: number): number {
+  #serve(connection: Served, now: number): number {
     const batch = this.#outgoing.next();
     if (connection.core.transmit(now, batch)) {
       const bytes = this.#outgoing.push(connection);
@@ -150,7 +167,7 @@ export class Driver {
     return 0;
   }
 
-  #enqueue(connection: ConnectionDriver): void {
+  #enqueue(connection: Served): void {
     if (connection.isQueued) return;
     connection.isQueued = true;
     this.#ready.push(connection);

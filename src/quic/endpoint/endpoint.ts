@@ -6,19 +6,16 @@ import type { Endpoint } from '../../net/addresses/address.ts';
 import type { Clock, Timer } from '../../net/time/clock.ts';
 import { LinkClosedError } from '../../net/errors.ts';
 import type { ConnectionCore, ConnectionDriver } from './connection-driver.ts';
-import type { ConnectionSettings } from '../connection/connection-settings.ts';
-import type { CommonOptions } from '../connection/connection-options.ts';
+import type { ConnectionSettings, CommonOptions } from '../connection/connection-options.ts';
 import { QuicCore, type ClientOptions, type ServerOptions } from '../connection/quic-core.ts';
 import type { QuicConnection, QuicHandlers } from '../contract.ts';
 import { inNextTurn, type Defer } from '../../net/time/turn-loop.ts';
 import { Driver } from './driver.ts';
 import { ClientAdmission, type Acceptance } from './admission/client-admission.ts';
 import { Incoming } from './incoming.ts';
-import { CLOSE_TIMEOUT, SOCKET_BUFFER } from './limits.ts';
-import { OutgoingBatches } from './outgoing-batches.ts';
+import { CLOSE_TIMEOUT, SOCKET_BUFFER, MIN_DATAGRAM } from '../limits.ts';
+import { OutgoingBatches, type PacketObfuscation } from './outgoing-batches.ts';
 import { Connections } from './connections.ts';
-import { MIN_DATAGRAM } from '../limits.ts';
-import type { PacketObfuscation } from './obfuscation.ts';
 import { ResetTokens } from '../protection/tokens.ts';
 import type { ClientTls, ServerTls } from '../connection/tls-handshake.ts';
 import type { SharedWork } from '../packets/turn-work.ts';
@@ -154,16 +151,7 @@ export class QuicEndpoint {
       soon,
       sharedWork: this.#sharedWork,
     });
-    const connections = new Connections(
-      {
-        clock,
-        touch: (connection) => driver.touch(connection),
-        onFault: (connection, error) => driver.fail(connection, error),
-        onForgotten: (connection) => driver.remove(connection),
-      },
-      random,
-      resetTokens,
-    );
+    const connections = new Connections(clock, driver, random, resetTokens);
     this.#outgoing = outgoing;
     this.#soon = soon;
     this.#driver = driver;
@@ -230,7 +218,7 @@ export class QuicEndpoint {
         token,
       }),
     );
-    this.#driver.touch(dialled);
+    dialled.touch();
     return dialled;
   }
 

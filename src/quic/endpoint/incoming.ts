@@ -2,15 +2,14 @@ import type { RandomSource } from '../../crypto/random-source.ts';
 import type { ReceivedDatagrams } from '../../ip/datagram-socket.ts';
 import { RateLimit } from '../../net/time/rate-limit.ts';
 import type { ConnectionDriver } from './connection-driver.ts';
-import type { PacketObfuscation } from './obfuscation.ts';
+import type { PacketObfuscation, OutgoingBatches } from './outgoing-batches.ts';
 import type { ResetTokens } from '../protection/tokens.ts';
 import { MAX_CONNECTION_ID } from '../wire/packet-header.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import type { Defer } from '../../net/time/turn-loop.ts';
 import type { Acceptance, ClientAdmission } from './admission/client-admission.ts';
-import { LOCAL_ID_SIZE, RESETS_A_SECOND } from './limits.ts';
+import { LOCAL_ID_SIZE, RESETS_A_SECOND } from '../limits.ts';
 import { HandshakeQueue, type Waiting } from './admission/handshake-queue.ts';
-import type { OutgoingBatches } from './outgoing-batches.ts';
 import type { Connections } from './connections.ts';
 import { reset } from './admission/stateless-packets.ts';
 

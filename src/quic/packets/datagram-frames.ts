@@ -1,10 +1,9 @@
 import { QuicError, TransportErrorCode } from '../errors.ts';
 import { copyBytes } from '../../collections/copy-bytes.ts';
 import { Fifo } from '../../collections/fifo.ts';
-import { MAX_QUEUED_DATAGRAM_BYTES, MAX_QUEUED_DATAGRAMS } from '../streams/limits.ts';
+import { MAX_QUEUED_DATAGRAM_BYTES, MAX_QUEUED_DATAGRAMS } from '../limits.ts';
 import { datagramHeaderSize, fittingSize, writeDatagramHeader } from '../wire/frame-writers.ts';
-import { FrameType } from '../wire/frame-types.ts';
-import type { FrameError } from '../wire/frame-visitor.ts';
+import { FrameType, type FrameError } from '../wire/frame-types.ts';
 
 /** Payloads in order, bounded in number and bytes; at the bound the newest is dropped. */
 class DatagramQueue {

@@ -1,17 +1,4 @@
-import type { Role } from '../contract.ts';
-import type { ConnectionSettings } from '../connection/connection-settings.ts';
-import type { Lifecycle } from '../connection/lifecycle.ts';
-import type { Deadlines } from '../connection/deadlines.ts';
-import type { Closing } from '../connection/closing.ts';
-import type { ConnectionKeys } from '../connection/connection-keys.ts';
-import type { ConnectionTls } from '../connection/connection-tls.ts';
-import type { PeerConnectionIds } from '../path/connection-ids.ts';
-import type { Paths } from '../path/paths.ts';
-import type { LossDetection } from '../recovery/loss-detection.ts';
-import type { AckSchedules } from '../recovery/ack-schedule.ts';
-import type { Streams } from '../streams/streams.ts';
-import type { Telemetry } from '../connection/telemetry.ts';
-import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
+import type { ConnectionParts } from '../connection/parts.ts';
 import type { PendingFrames } from './pending-frames.ts';
 import { MIN_DATAGRAM } from '../limits.ts';
 import type { HandshakeSteps } from '../connection/handshake-steps.ts';
@@ -36,38 +23,9 @@ const MOST_FILLING = 48;
 /** The ECN codepoint ECT(0) (RFC 3168 §5). */
 const ECT0 = 2;
 
-/** The parts of a connection that `PacketAssembler` uses. */
-export interface PacketAssemblerParts {
-  readonly role: Role;
-  readonly settings: ConnectionSettings;
-  readonly lifecycle: Lifecycle;
-  readonly deadlines: Deadlines;
-  readonly closing: Closing;
-  readonly keys: ConnectionKeys;
-  readonly tls: ConnectionTls;
-  readonly peerIds: PeerConnectionIds;
-  readonly paths: Paths<IpEndpoint>;
-  readonly loss: LossDetection;
-  readonly acks: AckSchedules;
-  readonly streams: Streams;
-  readonly telemetry: Telemetry;
-}
-
 /** Decides what packets the next datagrams contain, and when they may be sent. */
 export class PacketAssembler {
-  readonly #role: Role;
-  readonly #settings: ConnectionSettings;
-  readonly #lifecycle: Lifecycle;
-  readonly #deadlines: Deadlines;
-  readonly #closing: Closing;
-  readonly #keys: ConnectionKeys;
-  readonly #tls: ConnectionTls;
-  readonly #peerIds: PeerConnectionIds;
-  readonly #paths: Paths<IpEndpoint>;
-  readonly #loss: LossDetection;
-  readonly #acks: AckSchedules;
-  readonly #streams: Streams;
-  readonly #telemetry: Telemetry;
+  readonly #parts: ConnectionParts;
   readonly #steps: HandshakeSteps;
   readonly #frames: PendingFrames;
   readonly #builder: PacketBuilder;
@@ -77,24 +35,12 @@ export class PacketAssembler {
   #isAppLimited = false;
 
   constructor(
-    parts: PacketAssemblerParts,
+    parts: ConnectionParts,
     steps: HandshakeSteps,
     frames: PendingFrames,
     builder: PacketBuilder,
   ) {
-    this.#role = parts.role;
-    this.#settings = parts.settings;
-    this.#lifecycle = parts.lifecycle;
-    this.#deadlines = parts.deadlines;
-    this.#closing = parts.closing;
-    this.#keys = parts.keys;
-    this.#tls = parts.tls;
-    this.#peerIds = parts.peerIds;
-    this.#paths = parts.paths;
-    this.#loss = parts.loss;
-    this.#acks = parts.acks;
-    this.#streams = parts.streams;
-    this.#telemetry = parts.telemetry;
+    this.#parts = parts;
     this.#steps = steps;
     this.#builder = builder;
     this.#frames = frames;
@@ -102,30 +48,31 @@ export class PacketAssembler {
 
   /** Whether the anti-amplification limit permits a datagram (RFC 9000 §8.1). */
   get maySend(): boolean {
-    return this.#paths.active.amplificationBudget >= this.#leastDatagram();
+    return this.#parts.paths.active.amplificationBudget >= this.#leastDatagram();
   }
 
   /** Returns the smallest permitted datagram: 1,200 bytes with Initial packets (§14.1). */
   #leastDatagram(): number {
-    return this.#keys.canSeal(Space.INITIAL) ? MIN_DATAGRAM : LEAST_DATAGRAM;
+    return this.#parts.keys.canSeal(Space.INITIAL) ? MIN_DATAGRAM : LEAST_DATAGRAM;
   }
 
   /** Fills a batch. Returns false when nothing may be sent. */
   assemble(out: TransmitBatch, now: number): boolean {
     this.#isHeldBack = this.#isAppLimited = false;
     const isFilled = this.#pathProbe(out, now) || this.#mtuProbe(out, now) || this.#batch(out, now);
-    if (this.#isHeldBack) this.#deadlines.set('pacing', this.#loss.control.nextSendTime(now));
-    else this.#deadlines.clear('pacing');
-    if (this.#isAppLimited && this.#lifecycle.isEstablished) {
-      this.#loss.control.onAppLimited(this.#streams.isFlowLimited);
+    if (this.#isHeldBack)
+      this.#parts.deadlines.set('pacing', this.#parts.loss.control.nextSendTime(now));
+    else this.#parts.deadlines.clear('pacing');
+    if (this.#isAppLimited && this.#parts.lifecycle.isEstablished) {
+      this.#parts.loss.control.onAppLimited(this.#parts.streams.isFlowLimited);
     }
     return isFilled;
   }
 
   /** Writes one datagram with CONNECTION_CLOSE in each space for which the peer may have keys (RFC 9000 §10.2.3). */
   close(out: TransmitBatch, now: number): boolean {
-    const path = this.#paths.active;
-    this.#closing.onFrameSent();
+    const path = this.#parts.paths.active;
+    this.#parts.closing.onFrameSent();
     const room = Math.min(MIN_DATAGRAM, path.amplificationBudget);
     if (room < LEAST_DATAGRAM) return false;
     const builder = this.#builder;
@@ -135,13 +82,13 @@ export class PacketAssembler {
     let pads = false;
     for (const space of SPACES) {
       const isOneRtt = space === Space.APPLICATION;
-      if (!this.#keys.canSeal(space) || (isOneRtt && !this.#tls.isComplete)) continue;
+      if (!this.#parts.keys.canSeal(space) || (isOneRtt && !this.#parts.tls.isComplete)) continue;
       const at = builder.open(space, room);
       if (at < 0) continue;
-      const end = this.#closing.writeFrame(out.buffer, at, room - TAG_SIZE, isOneRtt);
+      const end = this.#parts.closing.writeFrame(out.buffer, at, room - TAG_SIZE, isOneRtt);
       if (end === at) continue;
       builder.close(end, false, now);
-      if (space === Space.INITIAL) pads = this.#role === 'client';
+      if (space === Space.INITIAL) pads = this.#parts.role === 'client';
     }
     if (builder.isEmpty) return false;
     if (pads) builder.pad(room);
@@ -151,26 +98,26 @@ export class PacketAssembler {
 
   /** Writes PATH_RESPONSE and PATH_CHALLENGE, in a datagram of their own on their path (RFC 9000 §8.2). */
   #pathProbe(out: TransmitBatch, now: number): boolean {
-    if (!this.#lifecycle.isEstablished) return false;
-    for (const path of this.#paths.all) {
+    if (!this.#parts.lifecycle.isEstablished) return false;
+    for (const path of this.#parts.paths.all) {
       if (path.responseDue === undefined && path.challengeDue === undefined) continue;
       if (this.#probePath(path, out, now)) return true;
     }
     return false;
   }
 
-  #probePath(path: Path<IpEndpoint>, out: TransmitBatch, now: number): boolean {
-    const isActive = path === this.#paths.active;
+  #probePath(path: Path, out: TransmitBatch, now: number): boolean {
+    const isActive = path === this.#parts.paths.active;
     const room = Math.min(MIN_DATAGRAM, path.amplificationBudget);
     if (room < LEAST_DATAGRAM) return false;
-    if (isActive && this.#loss.control.allowance(now) <= 0) {
+    if (isActive && this.#parts.loss.control.allowance(now) <= 0) {
       this.#isHeldBack = true;
       return false;
     }
     const builder = this.#builder;
     out.begin(path.remote, path.local);
     builder.marks = false;
-    const id = isActive ? this.#peerIds.current : this.#peerIds.idFor(path);
+    const id = isActive ? this.#parts.peerIds.current : this.#parts.peerIds.idFor(path);
     builder.begin(out.buffer, 0, false, !isActive, id);
     let next = builder.open(Space.APPLICATION, room);
     if (next < 0) return false;
@@ -191,10 +138,10 @@ export class PacketAssembler {
 
   /** Writes a PMTU probe: a datagram larger than the path is known to support (RFC 9000 §14.4). */
   #mtuProbe(out: TransmitBatch, now: number): boolean {
-    const path = this.#paths.active;
-    if (!this.#lifecycle.isConfirmed || !path.isValidated) return false;
-    const { control } = this.#loss;
-    if (control.allowance(now) <= 0 || !this.#loss.canSend(Space.APPLICATION)) return false;
+    const path = this.#parts.paths.active;
+    if (!this.#parts.lifecycle.isConfirmed || !path.isValidated) return false;
+    const { control } = this.#parts.loss;
+    if (control.allowance(now) <= 0 || !this.#parts.loss.canSend(Space.APPLICATION)) return false;
     const size = path.mtu.probeSize(now);
     if (size === 0 || size > out.buffer.length) return false;
     if (control.inFlight + size > control.controller.window) return false;
@@ -216,12 +163,12 @@ export class PacketAssembler {
    * shorter, because the next DATAGRAM frame did not fit, its size is the size of all, so that one send takes them.
    */
   #batch(out: TransmitBatch, now: number): boolean {
-    const path = this.#paths.active;
+    const path = this.#parts.paths.active;
     const least = this.#leastDatagram();
-    this.#loss.setAmplificationLimited(path.amplificationBudget < least, now);
+    this.#parts.loss.setAmplificationLimited(path.amplificationBudget < least, now);
     out.begin(path.remote, path.local);
     const builder = this.#builder;
-    builder.marks = this.#settings.ecn && this.#loss.ecn.marks;
+    builder.marks = this.#parts.settings.ecn && this.#parts.loss.ecn.marks;
     let segment = path.mtu.current;
     let count = 0;
     while (count < MAX_BATCH_DATAGRAMS && out.length + segment <= out.buffer.length) {
@@ -238,12 +185,12 @@ export class PacketAssembler {
     }
     builder.flush();
     if (!path.isValidated)
-      this.#loss.setAmplificationLimited(path.amplificationBudget < least, now);
+      this.#parts.loss.setAmplificationLimited(path.amplificationBudget < least, now);
     if (count === 0) return false;
     if (count > 1) out.segmentSize = segment;
     out.ecn = builder.marks ? ECT0 : 0;
-    this.#telemetry.datagramsSent += count;
-    this.#telemetry.bytesSent += out.length;
+    this.#parts.telemetry.datagramsSent += count;
+    this.#parts.telemetry.bytesSent += out.length;
     return true;
   }
 
@@ -252,12 +199,12 @@ export class PacketAssembler {
     const builder = this.#builder;
     const limit = at + room;
     builder.begin(out, at);
-    if (this.#keys.canSeal(Space.INITIAL)) this.#packet(Space.INITIAL, out, limit, now);
+    if (this.#parts.keys.canSeal(Space.INITIAL)) this.#packet(Space.INITIAL, out, limit, now);
     // A client MUST expand all datagrams with Initial packets, a server the ack-eliciting ones (RFC 9000 §14.1).
-    const pads = !builder.isEmpty && (this.#role === 'client' || builder.isAckEliciting);
+    const pads = !builder.isEmpty && (this.#parts.role === 'client' || builder.isAckEliciting);
     const sendsHandshake =
-      this.#keys.canSeal(Space.HANDSHAKE) && this.#packet(Space.HANDSHAKE, out, limit, now);
-    if (this.#lifecycle.isEstablished) this.#packet(Space.APPLICATION, out, limit, now);
+      this.#parts.keys.canSeal(Space.HANDSHAKE) && this.#packet(Space.HANDSHAKE, out, limit, now);
+    if (this.#parts.lifecycle.isEstablished) this.#packet(Space.APPLICATION, out, limit, now);
     if (builder.isEmpty) return 0;
     if (pads) builder.pad(at + MIN_DATAGRAM);
     // A datagram of full size permits further ones in the same send.
@@ -272,15 +219,15 @@ export class PacketAssembler {
   /** Adds a packet to the datagram, if there are frames for it. Returns whether it did. */
   #packet(space: Space, out: Uint8Array, limit: number, now: number): boolean {
     const frames = this.#frames;
-    const schedule = this.#acks.of(space);
+    const schedule = this.#parts.acks.of(space);
     const isAckDue = schedule !== undefined && schedule.deadline <= now;
-    const isProbe = this.#loss.probesDue(space) > 0;
+    const isProbe = this.#parts.loss.probesDue(space) > 0;
     let mayElicit = isProbe;
     if (!isProbe) {
       if (!frames.isDue(space)) {
         if (space === Space.APPLICATION) this.#isAppLimited = true;
-      } else if (this.#loss.canSend(space)) {
-        mayElicit = this.#loss.control.allowance(now) > 0;
+      } else if (this.#parts.loss.canSend(space)) {
+        mayElicit = this.#parts.loss.control.allowance(now) > 0;
         if (!mayElicit) this.#isHeldBack = true;
       }
     }
@@ -295,11 +242,11 @@ export class PacketAssembler {
   }
 
   /** Finishes a batch that is a single datagram up to `end`. */
-  #finishSingle(path: Path<IpEndpoint>, out: TransmitBatch, end: number): void {
+  #finishSingle(path: Path, out: TransmitBatch, end: number): void {
     this.#builder.flush();
     out.length = end;
     path.onSent(end);
-    this.#telemetry.datagramsSent++;
-    this.#telemetry.bytesSent += end;
+    this.#parts.telemetry.datagramsSent++;
+    this.#parts.telemetry.bytesSent += end;
   }
 }

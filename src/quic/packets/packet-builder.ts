@@ -1,8 +1,4 @@
-import type { IdleTimeout } from '../connection/idle-timeout.ts';
-import type { ConnectionKeys } from '../connection/connection-keys.ts';
-import type { PeerConnectionIds } from '../path/connection-ids.ts';
-import type { LossDetection } from '../recovery/loss-detection.ts';
-import type { Telemetry } from '../connection/telemetry.ts';
+import type { ConnectionParts } from '../connection/parts.ts';
 import { TAG_SIZE } from '../protection/packet-keys.ts';
 import type { SentPacket } from '../recovery/loss-detection.ts';
 import { Space } from '../recovery/space.ts';
@@ -13,38 +9,22 @@ import {
   writeLength,
   writeLongHeader,
   writeShortHeader,
-} from '../wire/packet-header.ts';
-import {
   MAX_PACKET_NUMBER_SIZE,
   packetNumberSize,
   writePacketNumber,
-} from '../wire/packet-number.ts';
+} from '../wire/packet-header.ts';
 
 /** Bytes of packet number and plaintext that header protection needs (RFC 9001 §5.4.2). */
 const LEAST_PROTECTED = 4;
 
 const NO_TOKEN = new Uint8Array(0);
 
-/** The parts of a connection that `PacketBuilder` uses. */
-export interface PacketBuilderParts {
-  readonly idle: IdleTimeout;
-  readonly keys: ConnectionKeys;
-  readonly peerIds: PeerConnectionIds;
-  readonly loss: LossDetection;
-  readonly telemetry: Telemetry;
-}
-
 /**
  * Builds the packets of one datagram after another (RFC 9000 §12.2): headers, padding, protection, and the
  * record for loss detection. The last packet is closed, but sealed only once it is known whether it is padded.
  */
 export class PacketBuilder {
-  readonly #idle: IdleTimeout;
-  readonly #keys: ConnectionKeys;
-  readonly #peerIds: PeerConnectionIds;
-  readonly #loss: LossDetection;
-  readonly #telemetry: Telemetry;
-  readonly #localId: Uint8Array;
+  readonly #parts: ConnectionParts;
   readonly #sent: SentPacket = {
     number: 0,
     bytes: 0,
@@ -81,14 +61,8 @@ export class PacketBuilder {
   /** Whether a packet of the datagram is ack-eliciting. */
   #datagramElicits = false;
 
-  /** @param localId the source id of long headers. */
-  constructor(parts: PacketBuilderParts, localId: Uint8Array, token: Uint8Array = NO_TOKEN) {
-    this.#idle = parts.idle;
-    this.#keys = parts.keys;
-    this.#peerIds = parts.peerIds;
-    this.#loss = parts.loss;
-    this.#telemetry = parts.telemetry;
-    this.#localId = localId;
+  constructor(parts: ConnectionParts, token: Uint8Array = NO_TOKEN) {
+    this.#parts = parts;
     this.token = token;
   }
 
@@ -101,7 +75,7 @@ export class PacketBuilder {
     at: number,
     mtuProbe = false,
     offPath = false,
-    id = this.#peerIds.current,
+    id = this.#parts.peerIds.current,
   ): void {
     this.#destinationId = id;
     this.#out = out;
@@ -135,8 +109,8 @@ export class PacketBuilder {
     const out = this.#out;
     const at = this.end;
     const id = this.#destinationId;
-    const number = this.#loss.nextNumber(space);
-    const numberSize = packetNumberSize(number, this.#loss.largestAckedPacket(space));
+    const number = this.#parts.loss.nextNumber(space);
+    const numberSize = packetNumberSize(number, this.#parts.loss.largestAckedPacket(space));
     this.#nextSpace = space;
     this.#nextStart = at;
     this.#nextNumber = number;
@@ -144,13 +118,27 @@ export class PacketBuilder {
     if (space === Space.APPLICATION) {
       const header = 1 + id.length + MAX_PACKET_NUMBER_SIZE;
       if (at + header + LEAST_PROTECTED + TAG_SIZE > limit) return -1;
-      this.#nextNumberAt = writeShortHeader(out, at, numberSize, this.#keys.oneRtt.writePhase, id);
+      this.#nextNumberAt = writeShortHeader(
+        out,
+        at,
+        numberSize,
+        this.#parts.keys.oneRtt.writePhase,
+        id,
+      );
     } else {
       const type = space === Space.INITIAL ? PacketType.INITIAL : PacketType.HANDSHAKE;
       const token = space === Space.INITIAL ? this.token : NO_TOKEN;
-      const header = longHeaderSize(type, id.length, this.#localId.length, token.length);
+      const header = longHeaderSize(type, id.length, this.#parts.localId.length, token.length);
       if (at + header + MAX_PACKET_NUMBER_SIZE + LEAST_PROTECTED + TAG_SIZE > limit) return -1;
-      this.#nextNumberAt = writeLongHeader(out, at, type, numberSize, id, this.#localId, token);
+      this.#nextNumberAt = writeLongHeader(
+        out,
+        at,
+        type,
+        numberSize,
+        id,
+        this.#parts.localId,
+        token,
+      );
     }
     return writePacketNumber(out, this.#nextNumberAt, number, numberSize);
   }
@@ -189,7 +177,7 @@ export class PacketBuilder {
 
   /** Protects the headers of the packets since the last call, before they are sent. */
   flush(): void {
-    this.#keys.oneRtt.protectHeaders();
+    this.#parts.keys.oneRtt.protectHeaders();
   }
 
   #finishPacket(now: number): void {
@@ -201,9 +189,9 @@ export class PacketBuilder {
     const numberSize = this.#numberSize;
     const number = this.#number;
     if (space === Space.APPLICATION) {
-      this.#keys.oneRtt.seal(out, start, numberAt, numberSize, this.#end, number);
+      this.#parts.keys.oneRtt.seal(out, start, numberAt, numberSize, this.#end, number);
     } else {
-      const sealer = this.#keys.sealer(space);
+      const sealer = this.#parts.keys.sealer(space);
       writeLength(out, numberAt, this.#end + TAG_SIZE);
       sealer?.seal(out, start, numberAt, numberSize, this.#end, number);
       sealer?.protectHeaders();
@@ -214,8 +202,8 @@ export class PacketBuilder {
     sent.ackEliciting = this.#isEliciting;
     sent.inFlight = this.#isEliciting || this.#isPadded;
     sent.ect0 = this.marks;
-    this.#loss.onSent(space, sent, now);
-    if (this.#isEliciting) this.#idle.onSent(now);
-    this.#telemetry.onPacketSent(space, number, sent.bytes, sent.ackEliciting, now);
+    this.#parts.loss.onSent(space, sent, now);
+    if (this.#isEliciting) this.#parts.idle.onSent(now);
+    this.#parts.telemetry.onPacketSent(space, number, sent.bytes, sent.ackEliciting, now);
   }
 }

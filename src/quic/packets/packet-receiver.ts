@@ -1,31 +1,18 @@
-import type { Role } from '../contract.ts';
-import type { Lifecycle } from '../connection/lifecycle.ts';
-import type { IdleTimeout } from '../connection/idle-timeout.ts';
-import type { Closing } from '../connection/closing.ts';
-import type { ConnectionKeys } from '../connection/connection-keys.ts';
-import type { ConnectionTls } from '../connection/connection-tls.ts';
-import { type HandshakeIds, isSameId } from '../connection/handshake-ids.ts';
-import type { PeerConnectionIds } from '../path/connection-ids.ts';
-import type { Paths } from '../path/paths.ts';
-import type { LossDetection } from '../recovery/loss-detection.ts';
-import type { AckSchedules } from '../recovery/ack-schedule.ts';
-import type { Telemetry } from '../connection/telemetry.ts';
-import type { TurnWork } from './turn-work.ts';
+import type { ConnectionParts } from '../connection/parts.ts';
 import type { Ecn } from '../../ip/datagram-socket.ts';
+import { MAX_EARLY_BYTES, MAX_EARLY_PACKETS, MIN_DATAGRAM } from '../limits.ts';
+import { copyOf } from '../../collections/copy-bytes.ts';
+import type { OneRttKeys, OpenResult } from '../protection/one-rtt-keys.ts';
+import { isSameId } from '../connection/handshake-ids.ts';
+import type { DropReason } from '../trace.ts';
 import { isSameEndpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
-import { EarlyPackets } from './early-packets.ts';
 import { QuicError, TransportErrorCode } from '../errors.ts';
-import type { FrameHandler } from './frame-handler.ts';
-import { MIN_DATAGRAM } from '../limits.ts';
-import type { HandshakeSteps } from '../connection/handshake-steps.ts';
+import { FrameHandler } from './frame-handler.ts';
+import type { HandshakeSteps, ClientNegotiation } from '../connection/handshake-steps.ts';
 import type { PathChanges } from '../path/path-changes.ts';
 import type { Path } from '../path/path.ts';
-import type { OpenResult } from '../protection/one-rtt-keys.ts';
-import { PreparedMasks } from './prepared-masks.ts';
 import { TAG_SIZE } from '../protection/packet-keys.ts';
 import { Space } from '../recovery/space.ts';
-import type { ClientNegotiation } from '../connection/client-negotiation.ts';
-import type { DropReason } from '../trace.ts';
 import { FrameReader } from '../wire/frame-reader.ts';
 import type { FramesPacketType } from '../wire/frame-types.ts';
 import {
@@ -35,7 +22,81 @@ import {
   PacketType,
   readPacketHeader,
 } from '../wire/packet-header.ts';
-import { copyOf } from '../../collections/copy-bytes.ts';
+
+/** A packet that arrived before its keys were available. */
+interface EarlyPacket {
+  readonly bytes: Uint8Array;
+  readonly ecn: Ecn;
+}
+
+/** Packets that arrived before their keys were available (RFC 9001 §5.7), bounded. */
+class EarlyPackets {
+  #packets: EarlyPacket[] = [];
+  #bytes = 0;
+
+  /** Copies a packet; returns false when there is no room for it. */
+  keep(buffer: Uint8Array, start: number, end: number, ecn: Ecn): boolean {
+    const size = end - start;
+    if (this.#packets.length >= MAX_EARLY_PACKETS || this.#bytes + size > MAX_EARLY_BYTES) {
+      return false;
+    }
+    this.#packets.push({ bytes: copyOf(buffer, start, end), ecn });
+    this.#bytes += size;
+    return true;
+  }
+
+  get isEmpty(): boolean {
+    return this.#packets.length === 0;
+  }
+
+  /** Removes all packets and returns them in order; those still without keys may be kept again. */
+  take(): readonly EarlyPacket[] {
+    const packets = this.#packets;
+    this.#packets = [];
+    this.#bytes = 0;
+    return packets;
+  }
+}
+
+/**
+ * Header protection masks of datagrams that are received together, computed with one call (RFC 9001 §5.4).
+ * The datagrams start at equal distances, and most hold a single 1-RTT packet; for others the masks are not
+ * used.
+ */
+class PreparedMasks {
+  #buffer: Uint8Array | undefined;
+  #count = 0;
+  #offset = 0;
+  #stride = 0;
+
+  /** @param idSize bytes of the destination id in short headers. */
+  prepare(
+    keys: OneRttKeys,
+    buffer: Uint8Array,
+    offset: number,
+    stride: number,
+    end: number,
+    idSize: number,
+  ): void {
+    this.#buffer = buffer;
+    this.#offset = offset;
+    this.#stride = stride;
+    this.#count = keys.prepareMasks(buffer, offset + 1 + idSize, stride, end);
+  }
+
+  /** Invalidates the masks: the buffer will hold other datagrams. */
+  forget(): void {
+    this.#count = 0;
+    this.#buffer = undefined;
+  }
+
+  /** Returns the index of the mask of the packet at `start`; -1 when there is none. */
+  indexOf(buffer: Uint8Array, start: number): number {
+    if (buffer !== this.#buffer) return -1;
+    const index = (start - this.#offset) / this.#stride;
+    return Number.isInteger(index) && index < this.#count ? index : -1;
+  }
+}
 
 /** The datagram that is being processed. One record is reused. */
 interface Arrival {
@@ -44,45 +105,14 @@ interface Arrival {
   ecn: Ecn;
   now: number;
   /** The path of the datagram; `undefined` until a packet from a new address was authenticated. */
-  path: Path<IpEndpoint> | undefined;
+  path: Path | undefined;
   /** Number of bytes of the datagram. */
   bytes: number;
 }
 
-/** The parts of a connection that `PacketReceiver` uses. */
-export interface PacketReceiverParts {
-  readonly role: Role;
-  readonly lifecycle: Lifecycle;
-  readonly idle: IdleTimeout;
-  readonly closing: Closing;
-  readonly keys: ConnectionKeys;
-  readonly tls: ConnectionTls;
-  readonly handshakeIds: HandshakeIds;
-  readonly localIdSize: number;
-  readonly peerIds: PeerConnectionIds;
-  readonly paths: Paths<IpEndpoint>;
-  readonly loss: LossDetection;
-  readonly acks: AckSchedules;
-  readonly telemetry: Telemetry;
-  readonly work: TurnWork;
-}
-
 /** Processes the packets of a datagram: decrypts and reads, or drops them (RFC 9000 §5.2, §12). */
 export class PacketReceiver {
-  readonly #role: Role;
-  readonly #lifecycle: Lifecycle;
-  readonly #idle: IdleTimeout;
-  readonly #closing: Closing;
-  readonly #keys: ConnectionKeys;
-  readonly #tls: ConnectionTls;
-  readonly #handshakeIds: HandshakeIds;
-  readonly #localIdSize: number;
-  readonly #peerIds: PeerConnectionIds;
-  readonly #paths: Paths<IpEndpoint>;
-  readonly #loss: LossDetection;
-  readonly #acks: AckSchedules;
-  readonly #telemetry: Telemetry;
-  readonly #work: TurnWork;
+  readonly #parts: ConnectionParts;
   readonly #handler: FrameHandler;
   readonly #steps: HandshakeSteps;
   readonly #pathChanges: PathChanges;
@@ -95,27 +125,13 @@ export class PacketReceiver {
 
   /** @param negotiation handles Retry and Version Negotiation packets; for clients only. */
   constructor(
-    parts: PacketReceiverParts,
-    handler: FrameHandler,
+    parts: ConnectionParts,
     steps: HandshakeSteps,
     pathChanges: PathChanges,
     negotiation: ClientNegotiation | undefined,
   ) {
-    this.#role = parts.role;
-    this.#lifecycle = parts.lifecycle;
-    this.#idle = parts.idle;
-    this.#closing = parts.closing;
-    this.#keys = parts.keys;
-    this.#tls = parts.tls;
-    this.#handshakeIds = parts.handshakeIds;
-    this.#localIdSize = parts.localIdSize;
-    this.#peerIds = parts.peerIds;
-    this.#paths = parts.paths;
-    this.#loss = parts.loss;
-    this.#acks = parts.acks;
-    this.#telemetry = parts.telemetry;
-    this.#work = parts.work;
-    this.#handler = handler;
+    this.#parts = parts;
+    this.#handler = new FrameHandler(parts, steps);
     this.#steps = steps;
     this.#pathChanges = pathChanges;
     this.#negotiation = negotiation;
@@ -133,7 +149,14 @@ export class PacketReceiver {
 
   /** Computes the header protection masks of the datagrams received next; see `PreparedMasks`. */
   prepare(buffer: Uint8Array, offset: number, stride: number, end: number): void {
-    this.#masks.prepare(this.#keys.oneRtt, buffer, offset, stride, end, this.#localIdSize);
+    this.#masks.prepare(
+      this.#parts.keys.oneRtt,
+      buffer,
+      offset,
+      stride,
+      end,
+      this.#parts.localId.length,
+    );
   }
 
   /** Called when the datagrams of `prepare` have been received. */
@@ -152,7 +175,7 @@ export class PacketReceiver {
     now: number,
   ): void {
     const arrival = this.#arrival;
-    const { active } = this.#paths;
+    const { active } = this.#parts.paths;
     arrival.peer = peer;
     arrival.own = own;
     arrival.ecn = ecn;
@@ -165,10 +188,10 @@ export class PacketReceiver {
     // Checked only when no packet was authentic (RFC 9000 §10.3.1).
     if (
       used === 0 &&
-      this.#lifecycle.isOpen &&
-      this.#peerIds.isStatelessReset(buffer, offset, length)
+      this.#parts.lifecycle.isOpen &&
+      this.#parts.peerIds.isStatelessReset(buffer, offset, length)
     ) {
-      this.#closing.end({ kind: 'stateless-reset', by: 'peer', code: 0, reason: '' }, now);
+      this.#parts.closing.end({ kind: 'stateless-reset', by: 'peer', code: 0, reason: '' }, now);
     }
     if (!this.#early.isEmpty) this.#retryEarly();
   }
@@ -180,7 +203,7 @@ export class PacketReceiver {
     let firstIdAt = -1;
     let firstIdEnd = -1;
     for (let at = offset; at < end; at = header.end) {
-      const fault = readPacketHeader(buffer, at, end, this.#localIdSize, header);
+      const fault = readPacketHeader(buffer, at, end, this.#parts.localId.length, header);
       if (fault !== undefined) {
         this.#drop('header', end - at);
         break;
@@ -194,24 +217,24 @@ export class PacketReceiver {
         continue;
       }
       if (this.#packet(buffer)) used++;
-      if (!this.#lifecycle.isOpen) break;
+      if (!this.#parts.lifecycle.isOpen) break;
     }
     return used;
   }
 
   /** Processes the packet of `#header`. Returns whether it was authentic. */
   #packet(buffer: Uint8Array): boolean {
-    if (this.#work.isExceeded) return this.#drop('work');
+    if (this.#parts.work.isExceeded) return this.#drop('work');
     const header = this.#header;
     switch (header.type) {
       case PacketType.ONE_RTT:
         return this.#oneRtt(buffer);
       case PacketType.INITIAL:
-        if (this.#role === 'server' && this.#arrival.bytes < MIN_DATAGRAM) {
+        if (this.#parts.role === 'server' && this.#arrival.bytes < MIN_DATAGRAM) {
           return this.#drop('small-initial');
         }
         // A client MUST discard an Initial packet with a token, or close the connection (§17.2.2).
-        if (this.#role === 'client' && header.tokenSize > 0) return this.#drop('token');
+        if (this.#parts.role === 'client' && header.tokenSize > 0) return this.#drop('token');
         return this.#long(buffer, Space.INITIAL);
       case PacketType.HANDSHAKE:
         return this.#long(buffer, Space.HANDSHAKE);
@@ -235,13 +258,13 @@ export class PacketReceiver {
   #long(buffer: Uint8Array, space: typeof Space.INITIAL | typeof Space.HANDSHAKE): boolean {
     const header = this.#header;
     const { start, numberOffset, end } = header;
-    if (this.#keys.isDiscarded(space)) return this.#drop('old-keys');
-    const opener = this.#keys.opener(space);
-    const schedule = this.#acks.of(space);
+    if (this.#parts.keys.isDiscarded(space)) return this.#drop('old-keys');
+    const opener = this.#parts.keys.opener(space);
+    const schedule = this.#parts.acks.of(space);
     if (opener === undefined || schedule === undefined) return this.#keep(buffer);
     const { sourceIdOffset: idAt, sourceIdSize: idSize } = header;
     // Packets with another source connection id than the first MUST be discarded (§7.2).
-    const { peerId } = this.#handshakeIds;
+    const { peerId } = this.#parts.handshakeIds;
     if (peerId !== undefined && !isSameId(buffer.subarray(idAt, idAt + idSize), peerId)) {
       return this.#drop('connection-id');
     }
@@ -256,8 +279,8 @@ export class PacketReceiver {
       return this.#drop('authentication');
     }
     if (peerId === undefined) {
-      this.#handshakeIds.peerId = copyOf(buffer, idAt, idAt + idSize);
-      this.#peerIds.setFirst(this.#handshakeIds.peerId, undefined);
+      this.#parts.handshakeIds.peerId = copyOf(buffer, idAt, idAt + idSize);
+      this.#parts.peerIds.setFirst(this.#parts.handshakeIds.peerId, undefined);
     }
     const type = space === Space.INITIAL ? PacketType.INITIAL : PacketType.HANDSHAKE;
     this.#opened(buffer, space, type, number);
@@ -266,26 +289,26 @@ export class PacketReceiver {
 
   #oneRtt(buffer: Uint8Array): boolean {
     const { start, numberOffset, end } = this.#header;
-    const schedule = this.#acks.of(Space.APPLICATION);
+    const schedule = this.#parts.acks.of(Space.APPLICATION);
     if (schedule === undefined) return this.#drop('old-keys');
     // 1-RTT packets MUST NOT be processed before the handshake is complete (RFC 9001 §5.7).
-    if (!this.#keys.oneRtt.canRead || !this.#tls.isComplete) return this.#keep(buffer);
-    const { oneRtt } = this.#keys;
+    if (!this.#parts.keys.oneRtt.canRead || !this.#parts.tls.isComplete) return this.#keep(buffer);
+    const { oneRtt } = this.#parts.keys;
     const { updates } = oneRtt;
     const { now } = this.#arrival;
     const { largestReceived } = schedule.ranges;
     const mask = this.#masks.indexOf(buffer, start);
     const number = oneRtt.unprotect(buffer, start, numberOffset, end, largestReceived, mask);
     if (number < 0) return this.#drop('authentication');
-    const timeout = this.#loss.probeTimeout();
+    const timeout = this.#parts.loss.probeTimeout();
     const result: OpenResult = oneRtt.open(buffer, start, numberOffset, end, number, now, timeout);
     if (result === 'dropped') return this.#drop('authentication');
     if (result !== 'opened') {
-      this.#closing.fail(result, now);
+      this.#parts.closing.fail(result, now);
       return true;
     }
     if (oneRtt.updates !== updates) {
-      this.#telemetry.trace({ kind: 'key-update', updates: oneRtt.updates }, now);
+      this.#parts.telemetry.trace({ kind: 'key-update', updates: oneRtt.updates }, now);
     }
     this.#opened(buffer, Space.APPLICATION, PacketType.ONE_RTT, number);
     return true;
@@ -296,11 +319,11 @@ export class PacketReceiver {
     const { start, numberOffset, end, destinationIdOffset, destinationIdSize } = this.#header;
     const arrival = this.#arrival;
     const { now } = arrival;
-    if (!this.#lifecycle.isOpen) {
-      this.#closing.onPacket();
+    if (!this.#parts.lifecycle.isOpen) {
+      this.#parts.closing.onPacket();
       return;
     }
-    const schedule = this.#acks.of(space);
+    const schedule = this.#parts.acks.of(space);
     if (schedule === undefined) return;
     if (schedule.ranges.has(number)) {
       this.#drop('duplicate');
@@ -308,7 +331,7 @@ export class PacketReceiver {
     }
     const first = buffer[start] as number; // the header was read
     if (hasReservedBits(first)) {
-      this.#closing.fail(
+      this.#parts.closing.fail(
         new QuicError(TransportErrorCode.PROTOCOL_VIOLATION, 'reserved bits are set'),
         now,
       );
@@ -319,7 +342,7 @@ export class PacketReceiver {
       this.#drop('address');
       return;
     }
-    this.#telemetry.onPacketReceived(space, number, end - start, now);
+    this.#parts.telemetry.onPacketReceived(space, number, end - start, now);
     const reader = this.#reader;
     const isNewest = number > schedule.ranges.largestReceived;
     this.#handler.begin(space, path, buffer, destinationIdOffset, destinationIdSize, now);
@@ -330,25 +353,25 @@ export class PacketReceiver {
       type,
       this.#handler,
     );
-    this.#work.add(reader.frames);
+    this.#parts.work.add(reader.frames);
     if (error !== undefined) {
-      this.#closing.fail(error, now);
+      this.#parts.closing.fail(error, now);
       return;
     }
     schedule.onReceived(number, reader.ackEliciting, arrival.ecn, now);
-    if (!this.#lifecycle.isOpen) return;
-    this.#idle.onReceived(now);
-    if (space !== Space.APPLICATION || this.#lifecycle.state === 'handshaking') {
+    if (!this.#parts.lifecycle.isOpen) return;
+    this.#parts.idle.onReceived(now);
+    if (space !== Space.APPLICATION || this.#parts.lifecycle.state === 'handshaking') {
       this.#steps.afterPacket(space, now);
-    } else if (path !== this.#paths.active && isNewest && !reader.probing) {
+    } else if (path !== this.#parts.paths.active && isNewest && !reader.probing) {
       this.#pathChanges.moveTo(path, now);
     }
   }
 
   /** Returns the path of a datagram from an address other than that in use. */
-  #otherPath(): Path<IpEndpoint> | undefined {
+  #otherPath(): Path | undefined {
     const arrival = this.#arrival;
-    const path = this.#paths.of(arrival.peer, arrival.own, this.#lifecycle.isConfirmed);
+    const path = this.#parts.paths.of(arrival.peer, arrival.own, this.#parts.lifecycle.isConfirmed);
     path?.onReceived(arrival.bytes);
     arrival.path = path;
     return path;
@@ -365,24 +388,27 @@ export class PacketReceiver {
   /** Processes the kept packets whose keys may have become available. */
   #retryEarly(): void {
     const isReady =
-      this.#keys.opener(Space.HANDSHAKE) !== undefined ||
-      this.#keys.isDiscarded(Space.HANDSHAKE) ||
-      this.#lifecycle.isEstablished ||
-      !this.#lifecycle.isOpen;
+      this.#parts.keys.opener(Space.HANDSHAKE) !== undefined ||
+      this.#parts.keys.isDiscarded(Space.HANDSHAKE) ||
+      this.#parts.lifecycle.isEstablished ||
+      !this.#parts.lifecycle.isOpen;
     if (!isReady) return;
     const waiting = this.#early.take();
     for (const { bytes, ecn } of waiting) {
-      if (!this.#lifecycle.isOpen) return;
-      if (readPacketHeader(bytes, 0, bytes.length, this.#localIdSize, this.#header) !== undefined)
+      if (!this.#parts.lifecycle.isOpen) return;
+      if (
+        readPacketHeader(bytes, 0, bytes.length, this.#parts.localId.length, this.#header) !==
+        undefined
+      )
         continue;
       this.#arrival.ecn = ecn;
-      this.#arrival.path = this.#paths.active;
+      this.#arrival.path = this.#parts.paths.active;
       this.#packet(bytes);
     }
   }
 
   #drop(reason: DropReason, bytes = this.#header.end - this.#header.start): false {
-    this.#telemetry.onPacketDropped(reason, bytes, this.#arrival.now);
+    this.#parts.telemetry.onPacketDropped(reason, bytes, this.#arrival.now);
     return false;
   }
 }

@@ -1,11 +1,5 @@
-import type { Lifecycle } from '../connection/lifecycle.ts';
-import { type CryptoStreams, levelOf } from './crypto-streams.ts';
-import type { LocalConnectionIds } from '../path/connection-ids.ts';
-import type { PeerConnectionIds } from '../path/connection-ids.ts';
-import type { LossDetection } from '../recovery/loss-detection.ts';
-import type { AckSchedules } from '../recovery/ack-schedule.ts';
-import type { Streams } from '../streams/streams.ts';
-import type { DatagramFrames } from './datagram-frames.ts';
+import type { ConnectionParts } from '../connection/parts.ts';
+import { levelOf } from './crypto-streams.ts';
 import { DeliveryFlag, type FrameLog } from '../recovery/delivery.ts';
 import { Space } from '../recovery/space.ts';
 import {
@@ -26,28 +20,9 @@ const ACK_DELAY_EXPONENT = 3;
 
 const NO_TOKEN = new Uint8Array(0);
 
-/** The parts of a connection that `PendingFrames` uses. */
-export interface PendingFramesParts {
-  readonly lifecycle: Lifecycle;
-  readonly crypto: CryptoStreams;
-  readonly localIds: LocalConnectionIds;
-  readonly peerIds: PeerConnectionIds;
-  readonly loss: LossDetection;
-  readonly acks: AckSchedules;
-  readonly streams: Streams;
-  readonly datagrams: DatagramFrames;
-}
-
 /** The frames that are due in each packet number space, in the order in which they are written. */
 export class PendingFrames {
-  readonly #lifecycle: Lifecycle;
-  readonly #crypto: CryptoStreams;
-  readonly #localIds: LocalConnectionIds;
-  readonly #peerIds: PeerConnectionIds;
-  readonly #loss: LossDetection;
-  readonly #acks: AckSchedules;
-  readonly #streams: Streams;
-  readonly #datagrams: DatagramFrames;
+  readonly #parts: ConnectionParts;
   readonly #handshakeDone = new DeliveryFlag();
   readonly #newToken = new DeliveryFlag();
   #token: Uint8Array = NO_TOKEN;
@@ -57,15 +32,8 @@ export class PendingFrames {
   /** Whether DATAGRAM frames are written before STREAM frames; alternates, so that neither starves the other. */
   #areDatagramsFirst = true;
 
-  constructor(parts: PendingFramesParts) {
-    this.#lifecycle = parts.lifecycle;
-    this.#crypto = parts.crypto;
-    this.#localIds = parts.localIds;
-    this.#peerIds = parts.peerIds;
-    this.#loss = parts.loss;
-    this.#acks = parts.acks;
-    this.#streams = parts.streams;
-    this.#datagrams = parts.datagrams;
+  constructor(parts: ConnectionParts) {
+    this.#parts = parts;
   }
 
   requestHandshakeDone(): void {
@@ -88,23 +56,27 @@ export class PendingFrames {
 
   /** Whether there are frames other than ACK for packets of a space. */
   isDue(space: Space): boolean {
-    if (space !== Space.APPLICATION) return this.#crypto.hasPending(levelOf(space));
-    if (!this.#lifecycle.isEstablished) return false;
+    if (space !== Space.APPLICATION) return this.#parts.crypto.hasPending(levelOf(space));
+    if (!this.#parts.lifecycle.isEstablished) return false;
     return (
-      this.#streams.hasFrames ||
-      this.#datagrams.hasFrames ||
+      this.#parts.streams.hasFrames ||
+      this.#parts.datagrams.hasFrames ||
       this.#isPingDue ||
       this.#handshakeDone.isDue ||
       this.#newToken.isDue ||
-      this.#localIds.due !== undefined ||
-      this.#peerIds.retirementDue !== undefined ||
-      this.#crypto.hasPending('application')
+      this.#parts.localIds.due !== undefined ||
+      this.#parts.peerIds.retirementDue !== undefined ||
+      this.#parts.crypto.hasPending('application')
     );
   }
 
   /** Whether DATAGRAM frames are due, but no stream data that would fill larger UDP datagrams. */
   get areAllDatagrams(): boolean {
-    return this.#lifecycle.isConfirmed && this.#datagrams.hasFrames && !this.#streams.hasFrames;
+    return (
+      this.#parts.lifecycle.isConfirmed &&
+      this.#parts.datagrams.hasFrames &&
+      !this.#parts.streams.hasFrames
+    );
   }
 
   /**
@@ -123,7 +95,7 @@ export class PendingFrames {
     isProbe: boolean,
     now: number,
   ): number {
-    const log = this.#loss.frames(space);
+    const log = this.#parts.loss.frames(space);
     this.#isAckEliciting = false;
     const start = this.#writeAck(space, out, at, limit, log, now);
     let next = start;
@@ -136,7 +108,7 @@ export class PendingFrames {
     const wantsPing =
       isProbe ||
       (mayElicit && this.#isPingDue) ||
-      (start > at && this.#loss.control.hasRoom && this.#loss.wantsPing(space));
+      (start > at && this.#parts.loss.control.hasRoom && this.#parts.loss.wantsPing(space));
     if (next === start && wantsPing && next < limit) next = writePing(out, next);
     if (next > start) {
       this.#isAckEliciting = true;
@@ -153,7 +125,7 @@ export class PendingFrames {
     log: FrameLog,
     now: number,
   ): number {
-    const schedule = this.#acks.of(space);
+    const schedule = this.#parts.acks.of(space);
     if (schedule === undefined || !schedule.isPending) return at;
     const delay = schedule.delayField(ACK_DELAY_EXPONENT, now);
     const next = writeAck(out, at, limit, schedule.ranges, delay, schedule.ecn);
@@ -167,7 +139,7 @@ export class PendingFrames {
     const level = levelOf(space);
     let next = at;
     while (!log.isPacketFull) {
-      const range = this.#crypto.next(level, limit - next, log);
+      const range = this.#parts.crypto.next(level, limit - next, log);
       if (range === undefined) break;
       const { offset, bytes, at: from, size } = range;
       next = writeCryptoHeader(out, next, offset, size);
@@ -179,17 +151,18 @@ export class PendingFrames {
 
   #writeApplication(out: Uint8Array, at: number, limit: number, log: FrameLog): number {
     let next = this.#writeConnection(out, at, limit, log);
-    if (this.#crypto.hasPending('application')) {
+    if (this.#parts.crypto.hasPending('application')) {
       next = this.#writeCrypto(Space.APPLICATION, out, next, limit, log);
     }
-    if (!this.#datagrams.hasFrames) return this.#streams.writeFrames(out, next, limit, log);
+    if (!this.#parts.datagrams.hasFrames)
+      return this.#parts.streams.writeFrames(out, next, limit, log);
     this.#areDatagramsFirst = !this.#areDatagramsFirst;
     if (this.#areDatagramsFirst) {
-      next = this.#datagrams.writeFrames(out, next, limit);
-      return this.#streams.writeFrames(out, next, limit, log);
+      next = this.#parts.datagrams.writeFrames(out, next, limit);
+      return this.#parts.streams.writeFrames(out, next, limit, log);
     }
-    next = this.#streams.writeFrames(out, next, limit, log);
-    return this.#datagrams.writeFrames(out, next, limit);
+    next = this.#parts.streams.writeFrames(out, next, limit, log);
+    return this.#parts.datagrams.writeFrames(out, next, limit);
   }
 
   /** Writes HANDSHAKE_DONE, NEW_TOKEN, NEW_CONNECTION_ID and RETIRE_CONNECTION_ID. */
@@ -204,21 +177,21 @@ export class PendingFrames {
       this.#newToken.onSent(log);
     }
     for (;;) {
-      const issued = this.#localIds.due;
+      const issued = this.#parts.localIds.due;
       if (issued === undefined || log.isPacketFull) break;
       const { sequence, id, resetToken } = issued;
       if (next + newConnectionIdSize(sequence, 0, id.length) > limit) break;
       next = writeNewConnectionId(out, next, sequence, 0, id, resetToken);
-      log.add(this.#localIds, sequence);
-      this.#localIds.onSent(sequence);
+      log.add(this.#parts.localIds, sequence);
+      this.#parts.localIds.onSent(sequence);
     }
     for (;;) {
-      const sequence = this.#peerIds.retirementDue;
+      const sequence = this.#parts.peerIds.retirementDue;
       if (sequence === undefined || log.isPacketFull) break;
       if (next + retireConnectionIdSize(sequence) > limit) break;
       next = writeRetireConnectionId(out, next, sequence);
-      log.add(this.#peerIds, sequence);
-      this.#peerIds.onRetirementSent(sequence);
+      log.add(this.#parts.peerIds, sequence);
+      this.#parts.peerIds.onRetirementSent(sequence);
     }
     return next;
   }

@@ -5,7 +5,7 @@ import { copyOf } from '../../collections/copy-bytes.ts';
 import { FrameType } from '../wire/frame-types.ts';
 import { RESET_TOKEN_SIZE } from '../wire/packet-header.ts';
 import { SHORTEST_RESET } from '../protection/tokens.ts';
-import { ACTIVE_CONNECTION_ID_LIMIT, MAX_LOCAL_IDS, MAX_RETIREMENTS } from './limits.ts';
+import { ACTIVE_CONNECTION_ID_LIMIT, MAX_LOCAL_IDS, MAX_RETIREMENTS } from '../limits.ts';
 
 const { PROTOCOL_VIOLATION, FRAME_ENCODING_ERROR, CONNECTION_ID_LIMIT_ERROR } = TransportErrorCode;
 

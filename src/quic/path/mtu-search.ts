@@ -1,4 +1,4 @@
-import { BASE_DATAGRAM } from './limits.ts';
+import { MIN_DATAGRAM } from '../limits.ts';
 
 /**
  * Sizes that occur in practice: UDP payloads of IPv6 and IPv4 packets over links of 1,280, 1,420 (WireGuard),
@@ -50,7 +50,7 @@ export class MtuSearch {
    * `base`, there is no search.
    */
   constructor(options: { readonly base?: number; readonly most: number }) {
-    this.#base = options.base ?? BASE_DATAGRAM;
+    this.#base = options.base ?? MIN_DATAGRAM;
     this.#current = this.#base;
     this.#most = Math.max(this.#base, options.most);
     this.#sizes = sizesBetween(this.#base, this.#most);

@@ -2,7 +2,8 @@ import { INITIAL_RTT } from '../../congestion/rtt.ts';
 import type { SendControl } from '../../congestion/send-control.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
 import { copyOf } from '../../collections/copy-bytes.ts';
-import { MAX_CHALLENGES, MAX_RESPONSES } from './limits.ts';
+import { MAX_CHALLENGES, MAX_RESPONSES } from '../limits.ts';
+import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
 import type { MtuSearch } from './mtu-search.ts';
 
 /** The anti-amplification limit: bytes sent to an unvalidated address per byte received (RFC 9000 §8). */
@@ -18,11 +19,11 @@ interface Challenge {
   readonly expanded: boolean;
 }
 
-/** The parts of a path. */
-export interface PathOptions<Address> {
-  readonly remote: Address;
+/** The options of a path. */
+interface PathOptions {
+  readonly remote: IpEndpoint;
   /** The local address, if it is known. */
-  readonly local: Address | undefined;
+  readonly local: IpEndpoint | undefined;
   readonly control: SendControl;
   readonly mtu: MtuSearch;
   readonly random: RandomSource;
@@ -30,9 +31,9 @@ export interface PathOptions<Address> {
 }
 
 /** A path: its addresses, the validation of the peer's address, and the congestion control and MTU of the path. */
-export class Path<Address> {
-  readonly remote: Address;
-  readonly local: Address | undefined;
+export class Path {
+  readonly remote: IpEndpoint;
+  readonly local: IpEndpoint | undefined;
   readonly control: SendControl;
   readonly mtu: MtuSearch;
   readonly #random: RandomSource;
@@ -52,7 +53,7 @@ export class Path<Address> {
   /** Data of the peer's challenges that is to be returned. */
   readonly #responses: Uint8Array[] = [];
 
-  constructor(options: PathOptions<Address>) {
+  constructor(options: PathOptions) {
     this.remote = options.remote;
     this.local = options.local;
     this.control = options.control;

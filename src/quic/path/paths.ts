@@ -1,55 +1,52 @@
-import { MAX_PATHS } from './limits.ts';
-import type { Path } from './path.ts';
+import type { CreateController } from '../../congestion/controller.ts';
+import { SendControl } from '../../congestion/send-control.ts';
+import type { RandomSource } from '../../crypto/random-source.ts';
+import {
+  copyEndpoint,
+  isSameAddress,
+  isSameEndpoint,
+  type IpEndpoint,
+} from '../../ip/ip-endpoint.ts';
+import { MAX_PATHS, MIN_DATAGRAM } from '../limits.ts';
+import { MtuSearch } from './mtu-search.ts';
+import { Path } from './path.ts';
 
-/** Compares and copies addresses, whose type is a parameter of this folder. */
-export interface AddressRules<Address> {
-  isSame(one: Address, other: Address): boolean;
-  /** Whether two addresses are equal except for the port. */
-  isSameHost(one: Address, other: Address): boolean;
-  /** Returns a copy that does not change. */
-  copy(address: Address): Address;
-}
-
-/** The parts of `Paths`. */
-export interface PathsOptions<Address> {
+/** The options of the paths of a connection. */
+export interface PathsOptions {
   readonly role: 'client' | 'server';
-  readonly rules: AddressRules<Address>;
-  readonly first: Path<Address>;
-  /**
-   * Creates a path that is not validated. The path takes over congestion control and MTU of `from`, from which it
-   * differs only in the port: most likely a NAT rebinding (RFC 9000 §9.4).
-   */
-  readonly create: (
-    remote: Address,
-    local: Address | undefined,
-    from: Path<Address> | undefined,
-  ) => Path<Address>;
+  readonly remote: IpEndpoint;
+  readonly local: IpEndpoint | undefined;
+  /** Whether the address of the first path is validated. */
+  readonly validated: boolean;
+  /** See `ConnectionSettings`. */
+  readonly maxDatagram: number;
+  readonly congestion: CreateController;
+  readonly random: RandomSource;
 }
 
 /** The paths of a connection: the active one, and those that the peer has probed or left (RFC 9000 §9). */
-export class Paths<Address> {
-  readonly #role: 'client' | 'server';
-  readonly #rules: AddressRules<Address>;
-  readonly #create: PathsOptions<Address>['create'];
+export class Paths {
+  readonly #options: PathsOptions;
+  #congestion: CreateController;
   /** All paths: the active one, then the others, newest first. */
-  readonly #paths: [Path<Address>, ...Path<Address>[]];
+  readonly #paths: [Path, ...Path[]];
   /** The validated path to revert to if the validation of the active path fails (§9.3.2). */
-  #fallback: Path<Address> | undefined;
+  #fallback: Path | undefined;
 
-  constructor(options: PathsOptions<Address>) {
-    this.#role = options.role;
-    this.#rules = options.rules;
-    this.#create = options.create;
-    this.#paths = [options.first];
+  constructor(options: PathsOptions) {
+    const { remote, local, validated } = options;
+    this.#options = options;
+    this.#congestion = options.congestion;
+    this.#paths = [this.#create(remote, local, undefined, validated)];
   }
 
   /** The active path. */
-  get active(): Path<Address> {
+  get active(): Path {
     return this.#paths[0];
   }
 
   /** All paths, the active one first. */
-  get all(): readonly Path<Address>[] {
+  get all(): readonly Path[] {
     return this.#paths;
   }
 
@@ -61,7 +58,7 @@ export class Paths<Address> {
   }
 
   /** Returns the path between these addresses, if any. */
-  find(remote: Address, local: Address | undefined): Path<Address> | undefined {
+  find(remote: IpEndpoint, local: IpEndpoint | undefined): Path | undefined {
     for (const path of this.#paths) if (this.#joins(path, remote, local)) return path;
     return undefined;
   }
@@ -73,16 +70,12 @@ export class Paths<Address> {
    * @returns `undefined` if the packet must be dropped: only clients migrate, and only after the handshake is
    * confirmed.
    */
-  of(remote: Address, local: Address | undefined, mayMigrate: boolean): Path<Address> | undefined {
+  of(remote: IpEndpoint, local: IpEndpoint | undefined, mayMigrate: boolean): Path | undefined {
     const known = this.find(remote, local);
-    if (known !== undefined || this.#role === 'client' || !mayMigrate) return known;
+    if (known !== undefined || this.#options.role === 'client' || !mayMigrate) return known;
     const { active } = this;
-    const keeps = this.#rules.isSameHost(remote, active.remote) && this.#isLocal(active, local);
-    const path = this.#create(
-      this.#rules.copy(remote),
-      local === undefined ? undefined : this.#rules.copy(local),
-      keeps ? active : undefined,
-    );
+    const keeps = isSameAddress(remote, active.remote) && this.#isLocal(active, local);
+    const path = this.#create(remote, local, keeps ? active : undefined, false);
     if (this.#paths.length >= MAX_PATHS) this.#dropOldest();
     this.#paths.splice(1, 0, path);
     return path;
@@ -96,7 +89,7 @@ export class Paths<Address> {
    * @param probeTimeout the probe timeout of the previous path.
    * @returns whether the active path has changed.
    */
-  moveTo(path: Path<Address>, probeTimeout: number, now: number): boolean {
+  moveTo(path: Path, probeTimeout: number, now: number): boolean {
     const previous = this.active;
     if (path === previous) return false;
     if (previous.isValidated) {
@@ -139,24 +132,54 @@ export class Paths<Address> {
    * Handles a PATH_RESPONSE that arrived on any path (§8.2.3). Returns the path that it validated; `undefined` if it
    * answers no challenge and is ignored.
    */
-  onResponse(bytes: Uint8Array, at: number, now: number): Path<Address> | undefined {
+  onResponse(bytes: Uint8Array, at: number, now: number): Path | undefined {
     const path = this.#paths.find((one) => one.onResponse(bytes, at, now));
     if (path === this.active && !path.isValidating) this.#fallback = undefined;
     return path;
   }
 
-  #joins(path: Path<Address>, remote: Address, local: Address | undefined): boolean {
-    if (!this.#rules.isSame(path.remote, remote)) return false;
+  /** Uses another congestion controller on the active path, and on paths created later. */
+  useController(create: CreateController): void {
+    const { active } = this;
+    this.#congestion = create;
+    active.control.use(create(active.mtu.current, this.#options.random));
+  }
+
+  /**
+   * Creates a path.
+   * @param from the path whose congestion control and MTU continue, since the addresses differ only in the port: most
+   * likely a NAT rebinding (§9.4).
+   */
+  #create(
+    remote: IpEndpoint,
+    local: IpEndpoint | undefined,
+    from: Path | undefined,
+    validated: boolean,
+  ): Path {
+    const { random, maxDatagram } = this.#options;
+    return new Path({
+      remote: copyEndpoint(remote),
+      local: local && copyEndpoint(local),
+      control:
+        from?.control ?? new SendControl(this.#congestion(MIN_DATAGRAM, random), MIN_DATAGRAM),
+      mtu: from?.mtu ?? new MtuSearch({ most: maxDatagram }),
+      random,
+      validated,
+    });
+  }
+
+  #joins(path: Path, remote: IpEndpoint, local: IpEndpoint | undefined): boolean {
+    if (!isSameEndpoint(path.remote, remote)) return false;
     // The local address of a client may change without its knowledge.
-    return this.#role === 'client' || this.#isLocal(path, local);
+    return this.#options.role === 'client' || this.#isLocal(path, local);
   }
 
-  #isLocal(path: Path<Address>, local: Address | undefined): boolean {
+  #isLocal(path: Path, local: IpEndpoint | undefined): boolean {
     if (path.local === undefined || local === undefined) return true;
-    return this.#rules.isSame(path.local, local);
+    return isSameEndpoint(path.local, local);
   }
 
-  #use(path: Path<Address>): void {
+  #use(path: Path): void {
     this.active.mtu.abandonProbe();
     this.#remove(path);
     this.#paths.unshift(path);
@@ -167,7 +190,7 @@ export class Paths<Address> {
     if (oldest !== undefined) this.#remove(oldest);
   }
 
-  #remove(path: Path<Address>): void {
+  #remove(path: Path): void {
     const index = this.#paths.indexOf(path);
     if (index >= 0) this.#paths.splice(index, 1);
   }

@@ -8,8 +8,7 @@ import {
   type PacketOpening,
   type PacketSealing,
 } from '../../crypto/aead/packet-ciphers.ts';
-import { decodePacketNumber } from '../wire/packet-number.ts';
-import { numberSizeOf } from '../wire/packet-header.ts';
+import { decodePacketNumber, numberSizeOf } from '../wire/packet-header.ts';
 
 /** TLS cipher suites of QUIC version 1 (RFC 9001 §5.3). */
 export const CipherSuite = {

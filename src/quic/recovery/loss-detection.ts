@@ -4,15 +4,14 @@ import type { RandomSource } from '../../crypto/random-source.ts';
 import { QuicError, TransportErrorCode } from '../errors.ts';
 import { FrameType } from '../wire/frame-types.ts';
 import { EcnValidation } from './ecn-validation.ts';
-import { PINGLESS_PACKETS } from './limits.ts';
+import { PINGLESS_PACKETS } from '../limits.ts';
 import {
   PacketSpace,
   type PacketSizes,
   type SentPacket,
   type SharedRecovery,
 } from './packet-space.ts';
-import { probeInterval, ProbeTimeout } from './probe-timeout.ts';
-import { Reordering } from './reordering.ts';
+import { probeInterval, ProbeTimeout, Reordering } from './probe-timeout.ts';
 import type { SentFrames } from './sent-frames.ts';
 import { Space } from './space.ts';
 

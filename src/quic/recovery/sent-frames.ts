@@ -4,7 +4,7 @@ import {
   KEPT_CAPACITY,
   MAX_FRAMES,
   MAX_FRAMES_PER_PACKET,
-} from './limits.ts';
+} from '../limits.ts';
 
 /** Number of columns for a frame. */
 const ROW = 3;

@@ -1,5 +1,5 @@
 import { SentFacts } from '../../congestion/delivery-rate.ts';
-import { FIRST_PACKET_CAPACITY, KEPT_CAPACITY, MAX_PACKETS, RESERVED_PACKETS } from './limits.ts';
+import { FIRST_PACKET_CAPACITY, KEPT_CAPACITY, MAX_PACKETS, RESERVED_PACKETS } from '../limits.ts';
 
 /** Properties of a sent packet, as bits. A packet without any needs no acknowledgement. */
 export const PacketFlag = {

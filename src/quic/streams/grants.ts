@@ -11,7 +11,7 @@ import {
   MAX_WINDOW_GROWTH,
   PROVEN_STREAM_WINDOW,
   UNAUTHENTICATED_WINDOW,
-} from './limits.ts';
+} from '../limits.ts';
 
 /** Limits that this side grants the peer, sent in its transport parameters (RFC 9000 §18.2). */
 export interface StreamGrants {

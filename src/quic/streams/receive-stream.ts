@@ -1,7 +1,6 @@
 import { QuicError, TransportErrorCode } from '../errors.ts';
 import { type DeliveryOwner, DeliveryFlag, type FrameLog } from '../recovery/delivery.ts';
-import { FrameType } from '../wire/frame-types.ts';
-import type { FrameError } from '../wire/frame-visitor.ts';
+import { FrameType, type FrameError } from '../wire/frame-types.ts';
 import {
   maxStreamDataSize,
   stopSendingSize,

@@ -1,6 +1,6 @@
 import type { SendCredit } from './flow-control.ts';
 import { Fifo } from '../../collections/fifo.ts';
-import { STREAM_TURN } from './limits.ts';
+import { STREAM_TURN } from '../limits.ts';
 import type { Stream } from './stream.ts';
 import type { FrameLog } from '../recovery/delivery.ts';
 

@@ -17,7 +17,7 @@ import {
 import { copyBytes } from '../../collections/copy-bytes.ts';
 import { Fifo } from '../../collections/fifo.ts';
 import { SendCredit } from './flow-control.ts';
-import { SEND_HIGH_WATER, SEND_LEAST, SEND_LOW_WATER, SEND_SHARED } from './limits.ts';
+import { SEND_HIGH_WATER, SEND_LEAST, SEND_LOW_WATER, SEND_SHARED } from '../limits.ts';
 import { RangeSet } from '../../collections/range-set.ts';
 
 /** The states of the sending part of a stream (RFC 9000 §3.1). */

@@ -1,6 +1,5 @@
 import { QuicError } from '../errors.ts';
-import { FrameType } from '../wire/frame-types.ts';
-import type { FrameError } from '../wire/frame-visitor.ts';
+import { FrameType, type FrameError } from '../wire/frame-types.ts';
 import {
   dataBlockedSize,
   maxDataSize,

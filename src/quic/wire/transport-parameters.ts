@@ -1,7 +1,13 @@
 import { QuicError, TransportErrorCode } from '../errors.ts';
-import { exceedsStreamCount } from './stream-count.ts';
+import {
+  exceedsStreamCount,
+  readVarint,
+  TRUNCATED,
+  varintSize,
+  varintSizeAt,
+  writeVarint,
+} from './varint.ts';
 import { MAX_CONNECTION_ID, RESET_TOKEN_SIZE } from './packet-header.ts';
-import { readVarint, TRUNCATED, varintSize, varintSizeAt, writeVarint } from './varint.ts';
 
 /** preferred_address: the address of the server to which clients should migrate (RFC 9000 §18.2). */
 export interface PreferredAddress {

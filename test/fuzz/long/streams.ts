@@ -1,4 +1,8 @@
-import { FrameType as Http3FrameType } from '../../../src/http/http3/frames.ts';
+import {
+  FrameType as Http3FrameType,
+  frameHead,
+  readFirstVarint,
+} from '../../../src/http/http3/frames.ts';
 import { createDecoder } from '../../../src/http/http1/body.ts';
 import { requestFraming, responseFraming } from '../../../src/http/http1/framing.ts';
 import {
@@ -8,7 +12,11 @@ import {
 } from '../../../src/http/http1/head.ts';
 import { readHead, startsRequest, startsResponse } from '../../../src/http/http1/read-head.ts';
 import { HpackDecoder } from '../../../src/http/http2/hpack/decoder.ts';
-import { ControlReader } from '../../../src/http/http3/control-stream.ts';
+import {
+  ControlReader,
+  encodeSettings,
+  ownSettings,
+} from '../../../src/http/http3/control-stream.ts';
 import { http3ErrorName } from '../../../src/http/http3/errors.ts';
 import { BUFFERED_FIELDS_LIMIT } from '../../../src/http/limits.ts';
 import { decodeHeaderBlock } from '../../../src/http/http3/qpack/header-block.ts';
@@ -20,9 +28,6 @@ import {
 } from '../../../src/http/http3/request-stream.ts';
 import { HpackEncoder } from '../../../src/http/http2/hpack/encoder.ts';
 import { encodeHeaderBlock } from '../../../src/http/http3/qpack/header-block.ts';
-import { encodeSettings, ownSettings } from '../../../src/http/http3/settings.ts';
-import { frameHead } from '../../../src/http/http3/frames.ts';
-import { readFirstVarint } from '../../../src/http/http3/stream-types.ts';
 import { MuxFrameDecoder } from '../../../src/mux/frame-decoder.ts';
 import { frame as dnsFrame, FramedMessageReader } from '../../../src/dns/exchanges/framing.ts';
 import { HunkDecoder, encodeHunks } from '../../../src/transports/grpc/hunks.ts';
@@ -246,8 +251,7 @@ const http3Streams: FuzzTarget = {
     'http/http3/frames.ts',
     'http/http3/control-stream.ts',
     'http/http3/request-stream.ts',
-    'http/http3/fields.ts',
-    'http/http3/settings.ts',
+    'http/http3/message.ts',
     'http/http3/qpack/instructions.ts',
   ],
   samples: [
@@ -302,7 +306,7 @@ const qpack: FuzzTarget = {
 
 const http3Types: FuzzTarget = {
   name: 'http3-stream-types',
-  files: ['http/http3/stream-types.ts'],
+  files: ['http/http3/frames.ts'],
   samples: [hex('00'), hex('02'), hex('4021'), hex('8000 0401'), hex('c000000000000001')],
   share: 0.2,
   run: (input, random) =>

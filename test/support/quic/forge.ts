@@ -6,8 +6,8 @@ import {
   writeLength,
   writeLongHeader,
   writeShortHeader,
+  writePacketNumber,
 } from '../../../src/quic/wire/packet-header.ts';
-import { writePacketNumber } from '../../../src/quic/wire/packet-number.ts';
 
 const NUMBER_SIZE = 4;
 const LARGEST = 65_507;

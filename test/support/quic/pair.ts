@@ -3,7 +3,7 @@ import { toEndpoint, type IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
 import {
   DEFAULT_SETTINGS,
   type ConnectionSettings,
-} from '../../../src/quic/connection/connection-settings.ts';
+} from '../../../src/quic/connection/connection-options.ts';
 import {
   type ClientOptions,
   QuicCore,
@@ -12,7 +12,7 @@ import {
 import type { ClientTls, ServerTls } from '../../../src/quic/connection/tls-handshake.ts';
 import type { TraceEvent } from '../../../src/quic/trace.ts';
 import { PacketHeader, readPacketHeader } from '../../../src/quic/wire/packet-header.ts';
-import { UNAUTHENTICATED_WINDOW } from '../../../src/quic/streams/limits.ts';
+import { UNAUTHENTICATED_WINDOW } from '../../../src/quic/limits.ts';
 import { DEFAULT_STREAM_GRANTS } from '../../../src/quic/streams/streams.ts';
 import { SeededRandom } from '../simnet/seeded-random.ts';
 import { Peer, TestIds, type SentDatagram } from './peer.ts';

@@ -3,7 +3,7 @@ import { addressText, toEndpoint, type IpEndpoint } from '../../../src/ip/ip-end
 import {
   DEFAULT_SETTINGS,
   type ConnectionSettings,
-} from '../../../src/quic/connection/connection-settings.ts';
+} from '../../../src/quic/connection/connection-options.ts';
 import { QuicCore } from '../../../src/quic/connection/quic-core.ts';
 import type { QuicTrace } from '../../../src/quic/trace.ts';
 import { PacketHeader, readPacketHeader } from '../../../src/quic/wire/packet-header.ts';

@@ -1,5 +1,5 @@
 import { writePrefixInteger } from '../../fields/prefix-integer.ts';
-import { writeText } from '../../fields/string-literal.ts';
+import { writeText } from '../../fields/huffman.ts';
 import { fieldSize, type HttpField } from '../../fields/field.ts';
 import { ENCODER_TABLE_BYTES } from '../../limits.ts';
 import { DynamicTable, findStatic, HPACK_STATIC_TABLE } from './tables.ts';

@@ -1,9 +1,8 @@
 import { connectionError, streamError, type Http3Error } from '../errors.ts';
 import { FIELD_SECTION_LIMIT } from '../../limits.ts';
 import { fieldSize, type HttpField } from '../../fields/field.ts';
-import { readHuffman } from '../../fields/huffman.ts';
+import { readHuffman, writeText } from '../../fields/huffman.ts';
 import { PrefixInteger, writePrefixInteger } from '../../fields/prefix-integer.ts';
-import { writeText } from '../../fields/string-literal.ts';
 import { QPACK_STATIC_TABLE, staticIndexOf, staticIndexOfName } from './static-table.ts';
 
 /**

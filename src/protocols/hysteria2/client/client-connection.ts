@@ -11,7 +11,7 @@ import type { ByteLink, PacketLink, WireCounter } from '../../../net/links/link.
 import type { SocketObserver } from '../../../net/sockets/sockets.ts';
 import { unlessAborted } from '../../../net/time/unless-aborted.ts';
 import type { QuicConnection } from '../../../quic/contract.ts';
-import { ConnectionEndedError, StreamFailedError } from '../../../quic/connection/failures.ts';
+import { ConnectionEndedError, StreamFailedError } from '../../../quic/errors.ts';
 import { AUTHENTICATED, authenticationRequest, readTerms } from '../authentication.ts';
 import { READER_LIMIT, RESPONSE_MS, SILENCE_MS } from '../limits.ts';
 import type { DialRequest, DialServer } from '../quic-endpoints.ts';

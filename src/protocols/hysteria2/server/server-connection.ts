@@ -1,3 +1,4 @@
+import { fixedRate } from '../../../congestion/controllers.ts';
 import type { RandomSource } from '../../../crypto/random-source.ts';
 import { asError } from '../../../errors.ts';
 import { Http3ErrorCode } from '../../../http/http3/errors.ts';
@@ -177,7 +178,7 @@ export class ServerConnection {
     }
     this.#client ??= this.#begin(service, user, auth);
     // Without a stated rate, congestion control determines the rate.
-    if (receiveRate > 0) this.#connection.useFixedRate(receiveRate);
+    if (receiveRate > 0) this.#connection.useController(fixedRate(receiveRate));
     // A rate of 0 does not limit the client.
     const terms = { udp: service.udpIdleMs !== undefined, receiveRate: 0 };
     return { ...authenticationResponse(terms, this.#owner.random), body: new Uint8Array() };

@@ -9,7 +9,7 @@ import {
   HANDSHAKE_MS_A_TURN,
   MAX_WAITING_BYTES,
   MAX_WAITING_DATAGRAMS,
-} from '../limits.ts';
+} from '../../limits.ts';
 
 /** Every fourth datagram served is one of a new client, even if others of handshakes in progress are queued. */
 const NEW_SHARE = 4;

@@ -1,7 +1,6 @@
 import type { RandomSource } from '../../../crypto/random-source.ts';
-import { initialKeys } from '../../protection/initial-secrets.ts';
+import { initialKeys, writeRetryTag } from '../../protection/initial-secrets.ts';
 import { TAG_SIZE } from '../../protection/packet-keys.ts';
-import { writeRetryTag } from '../../protection/retry-integrity.ts';
 import type { ResetTokens } from '../../protection/tokens.ts';
 import { writeConnectionClose } from '../../wire/frame-writers.ts';
 import {
@@ -13,9 +12,9 @@ import {
   writeVersionNegotiation,
   type PacketHeader,
   RESET_TOKEN_SIZE,
+  writePacketNumber,
 } from '../../wire/packet-header.ts';
-import { writePacketNumber } from '../../wire/packet-number.ts';
-import { LOCAL_ID_SIZE, MAX_RESET_SIZE } from '../limits.ts';
+import { LOCAL_ID_SIZE, MAX_RESET_SIZE } from '../../limits.ts';
 
 /*
  * Packets without a connection. Each is written at the beginning of `out`, and its length is returned.

@@ -4,7 +4,7 @@ import {
   MAX_UNAUTHENTICATED,
   MAX_UNAUTHENTICATED_OF_SOURCE,
   UNAUTHENTICATED_STAY,
-} from '../limits.ts';
+} from '../../limits.ts';
 
 /**
  * The clients whose handshake is not complete or that have not authenticated themselves. When there are too many, a new

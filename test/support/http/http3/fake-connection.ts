@@ -146,7 +146,7 @@ export class FakeConnection implements QuicConnection {
 
   readonly hasOpenStream = false;
 
-  useFixedRate(): void {}
+  useController(): void {}
 
   close(code: number, reason = ''): void {
     this.#closed.resolve({ kind: 'application', by: 'self', code, reason });

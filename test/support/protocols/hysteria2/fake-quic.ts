@@ -1,3 +1,5 @@
+import type { CreateController } from '../../../../src/congestion/controller.ts';
+import { SeededRandom } from '../../simnet/seeded-random.ts';
 import { formatEndpoint, type Endpoint } from '../../../../src/net/addresses/address.ts';
 import type { ByteLink } from '../../../../src/net/links/link.ts';
 import { unlessAborted } from '../../../../src/net/time/unless-aborted.ts';
@@ -14,10 +16,7 @@ import type {
   QuicHandlers,
   QuicStream,
 } from '../../../../src/quic/contract.ts';
-import {
-  ConnectionEndedError,
-  StreamFailedError,
-} from '../../../../src/quic/connection/failures.ts';
+import { ConnectionEndedError, StreamFailedError } from '../../../../src/quic/errors.ts';
 
 /** A stream in memory: a reset and a stop reach the peer as the failure of its link. */
 export class FakeStream implements QuicStream {
@@ -96,7 +95,7 @@ export class FakeConnection implements QuicConnection {
   isAuthenticated = false;
   /** What `allowStreams` was called with last. */
   allowed: number | undefined;
-  /** What `useFixedRate` was called with last. */
+  /** The rate in bytes per second of the controller that `useController` was called with last. */
   rate: number | undefined;
   /** Whether packets get lost on the way to the peer. */
   isCut = false;
@@ -160,8 +159,8 @@ export class FakeConnection implements QuicConnection {
     this.allowed = atOnce;
   }
 
-  useFixedRate(bytesPerSecond: number): void {
-    this.rate = bytesPerSecond;
+  useController(create: CreateController): void {
+    this.rate = Math.round(create(1200, new SeededRandom(1)).pacingRate * 1000);
   }
 
   close(code: number, reason = ''): void {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { DEFAULT_SETTINGS } from '../../../../src/quic/connection/connection-settings.ts';
+import { DEFAULT_SETTINGS } from '../../../../src/quic/connection/connection-options.ts';
 import type { QuicConnection, QuicHandlers } from '../../../../src/quic/contract.ts';
 import {
   QuicEndpoint,

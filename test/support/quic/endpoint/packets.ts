@@ -4,8 +4,8 @@ import {
   PacketType,
   writeLength,
   writeLongHeader,
+  writePacketNumber,
 } from '../../../../src/quic/wire/packet-header.ts';
-import { writePacketNumber } from '../../../../src/quic/wire/packet-number.ts';
 
 const NUMBER_SIZE = 2;
 

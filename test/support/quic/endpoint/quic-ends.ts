@@ -5,7 +5,7 @@ import { systemClock } from '../../../../src/net/time/clock.ts';
 import {
   DEFAULT_SETTINGS,
   type ConnectionSettings,
-} from '../../../../src/quic/connection/connection-settings.ts';
+} from '../../../../src/quic/connection/connection-options.ts';
 import type { BindDatagrams } from '../../../../src/ip/datagram-socket.ts';
 import type { QuicConnection, QuicStream } from '../../../../src/quic/contract.ts';
 import { QuicEndpoint, type EndpointOptions } from '../../../../src/quic/endpoint/endpoint.ts';

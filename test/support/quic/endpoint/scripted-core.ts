@@ -1,7 +1,7 @@
 import type { ConnectionEvent } from '../../../../src/quic/connection/event-queue.ts';
 import type { ConnectionCore } from '../../../../src/quic/endpoint/connection-driver.ts';
 import type { ClientOptions, ServerOptions } from '../../../../src/quic/connection/quic-core.ts';
-import type { ConnectionStatistics } from '../../../../src/quic/connection/telemetry.ts';
+import type { ConnectionStatistics } from '../../../../src/quic/trace.ts';
 import type { CloseReason } from '../../../../src/quic/contract.ts';
 import type { TransmitBatch } from '../../../../src/net/sockets/transmit-batch.ts';
 import { copyEndpoint, type IpEndpoint } from '../../../../src/ip/ip-endpoint.ts';
@@ -151,7 +151,7 @@ export class ScriptedCore implements ConnectionCore {
 
   allowStreams(): void {}
 
-  useFixedRate(): void {}
+  useController(): void {}
 
   statistics(): ConnectionStatistics {
     return {

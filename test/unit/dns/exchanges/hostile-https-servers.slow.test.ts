@@ -5,7 +5,12 @@ import { test, type TestContext } from 'node:test';
 import { createServer, type TLSSocket } from 'node:tls';
 import { HttpsExchange } from '../../../../src/dns/exchanges/https-exchange.ts';
 import { encodeQuery } from '../../../../src/dns/message.ts';
-import { FIELD_LINE_LIMIT, HEAD_LIMIT, INTERIM_LIMIT, IDLE_FRAME_BURST } from '../../../../src/http/limits.ts';
+import {
+  FIELD_LINE_LIMIT,
+  HEAD_LIMIT,
+  INTERIM_LIMIT,
+  IDLE_FRAME_BURST,
+} from '../../../../src/http/limits.ts';
 import { FrameType } from '../../../../src/http/http2/frames.ts';
 import {
   frame,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { writeText } from '../../../../src/http/fields/string-literal.ts';
+import { writeText } from '../../../../src/http/fields/huffman.ts';
 
 const written = (text: string): string => {
   const out = Buffer.alloc(64);

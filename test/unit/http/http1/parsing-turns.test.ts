@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ParsingTurns } from '../../../../src/http/http1/parsing-turns.ts';
+import { ParsingTurns } from '../../../../src/http/http1/paced-socket.ts';
 
 /** Turns with a clock that parsing moves on, which begin when told to. */
 class Turns {

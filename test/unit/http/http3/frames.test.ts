@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { ControlReader } from '../../../../src/http/http3/control-stream.ts';
+import { ControlReader, decodeSettings } from '../../../../src/http/http3/control-stream.ts';
 import { connectionError, Http3Error, http3ErrorName } from '../../../../src/http/http3/errors.ts';
 import {
   FrameReader,
@@ -17,7 +17,6 @@ import {
   Http3RequestReader,
   Http3ResponseReader,
 } from '../../../../src/http/http3/request-stream.ts';
-import { decodeSettings } from '../../../../src/http/http3/settings.ts';
 import { chunksOf, cuts, nearly } from '../../../support/data/chunks.ts';
 
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex');

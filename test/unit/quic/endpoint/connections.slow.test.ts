@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { PacketObfuscation } from '../../../../src/quic/endpoint/obfuscation.ts';
+import type { PacketObfuscation } from '../../../../src/quic/endpoint/outgoing-batches.ts';
 import { TransportErrorCode } from '../../../../src/quic/errors.ts';
 import { ResetTokens } from '../../../../src/quic/protection/tokens.ts';
 import { QuicEndpoint } from '../../../../src/quic/endpoint/endpoint.ts';
-import { MAX_UNVALIDATED_HANDSHAKES } from '../../../../src/quic/endpoint/limits.ts';
+import { MAX_UNVALIDATED_HANDSHAKES } from '../../../../src/quic/limits.ts';
 import { PacketType } from '../../../../src/quic/wire/packet-header.ts';
 import { collectAll } from '../../../support/quic/endpoint/collect-stream.ts';
 import { MemoryQuic } from '../../../support/quic/endpoint/memory-quic.ts';

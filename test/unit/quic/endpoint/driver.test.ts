@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { QuicStream } from '../../../../src/quic/contract.ts';
-import { EVENTS_A_TURN, SENT_BYTES_A_TURN } from '../../../../src/quic/endpoint/limits.ts';
-import type { PacketObfuscation } from '../../../../src/quic/endpoint/obfuscation.ts';
+import { EVENTS_A_TURN, SENT_BYTES_A_TURN } from '../../../../src/quic/limits.ts';
+import type { PacketObfuscation } from '../../../../src/quic/endpoint/outgoing-batches.ts';
 import type { ScriptedCore } from '../../../support/quic/endpoint/scripted-core.ts';
 import { shortPacket } from '../../../support/quic/endpoint/packets.ts';
 import { CLIENT, EndpointRig, noHandlers } from '../../../support/quic/endpoint/endpoint-rig.ts';

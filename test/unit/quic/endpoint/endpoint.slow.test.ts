@@ -11,7 +11,7 @@ import {
   MAX_WAITING_BYTES,
   MAX_WAITING_DATAGRAMS,
   RESETS_A_SECOND,
-} from '../../../../src/quic/endpoint/limits.ts';
+} from '../../../../src/quic/limits.ts';
 import { clientInitial, shortPacket } from '../../../support/quic/endpoint/packets.ts';
 import { numeric } from '../../../support/quic/endpoint/memory-network.ts';
 import { ScriptedCore } from '../../../support/quic/endpoint/scripted-core.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AddressTokens } from '../../../../src/quic/protection/tokens.ts';
-import { writeRetryTag } from '../../../../src/quic/protection/retry-integrity.ts';
+import { writeRetryTag } from '../../../../src/quic/protection/initial-secrets.ts';
 import { TransportErrorCode } from '../../../../src/quic/errors.ts';
 import {
   type PacketHeader,

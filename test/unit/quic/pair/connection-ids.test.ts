@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { MAX_RESPONSES } from '../../../../src/quic/path/limits.ts';
+import { MAX_RESPONSES } from '../../../../src/quic/limits.ts';
 import { isSameEndpoint } from '../../../../src/ip/ip-endpoint.ts';
 import { frame, Hostile } from '../../../support/quic/hostile.ts';
 import { address, CLIENT_ADDRESS, Pair } from '../../../support/quic/pair.ts';

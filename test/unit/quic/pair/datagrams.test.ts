@@ -1,10 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TransmitBatch } from '../../../../src/net/sockets/transmit-batch.ts';
-import {
-  MAX_QUEUED_DATAGRAM_BYTES,
-  MAX_QUEUED_DATAGRAMS,
-} from '../../../../src/quic/streams/limits.ts';
+import { MAX_QUEUED_DATAGRAM_BYTES, MAX_QUEUED_DATAGRAMS } from '../../../../src/quic/limits.ts';
 import { Hostile } from '../../../support/quic/hostile.ts';
 import type { Peer } from '../../../support/quic/peer.ts';
 import { Pair } from '../../../support/quic/pair.ts';

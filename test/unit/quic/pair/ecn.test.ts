@@ -1,3 +1,4 @@
+import { cubic } from '../../../../src/congestion/controllers.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Ecn } from '../../../../src/ip/datagram-socket.ts';
@@ -7,7 +8,7 @@ const ECT0 = 2;
 
 /** A megabyte over a path that changes marks; the marks with which the client sent. */
 function marksOver(change: (ecn: Ecn) => Ecn): { marks: Ecn[]; pair: Pair } {
-  const pair = new Pair({ delay: 10, client: { ecn: true, congestion: 'cubic' } });
+  const pair = new Pair({ delay: 10, client: { ecn: true, congestion: cubic } });
   const marks: Ecn[] = [];
   pair.passes = (datagram, towards) => {
     if (towards === 'server') {

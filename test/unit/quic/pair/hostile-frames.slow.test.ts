@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { TransportErrorCode } from '../../../../src/quic/errors.ts';
-import { INITIAL_STREAM_WINDOW } from '../../../../src/quic/streams/limits.ts';
+import { INITIAL_STREAM_WINDOW } from '../../../../src/quic/limits.ts';
 import { forgeInitial } from '../../../support/quic/forge.ts';
 import { frame, Hostile } from '../../../support/quic/hostile.ts';
 import { CLIENT_ADDRESS, Pair, SERVER_ADDRESS } from '../../../support/quic/pair.ts';

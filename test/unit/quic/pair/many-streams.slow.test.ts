@@ -1,3 +1,4 @@
+import { bbr, cubic } from '../../../../src/congestion/controllers.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { address } from '../../../support/quic/pair.ts';
@@ -40,7 +41,7 @@ for (const seed of [1, 2, 3, 4, 5]) {
       grants: GRANTS,
       maxDatagramFrameSize: 65_535,
       idleTimeout: 60_000,
-      congestion: seed % 2 === 0 ? 'cubic' : 'bbr',
+      congestion: seed % 2 === 0 ? cubic : bbr,
     } as const;
     const client = new ClientNode(seed, CLIENT, SERVER, settings);
     const server = new ServerNode(seed, SERVER, settings);

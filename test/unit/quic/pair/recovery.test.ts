@@ -1,7 +1,8 @@
+import { bbr, cubic, newReno } from '../../../../src/congestion/controllers.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TransportErrorCode } from '../../../../src/quic/errors.ts';
-import { MAX_ACK_RANGES, PINGLESS_PACKETS } from '../../../../src/quic/recovery/limits.ts';
+import { MAX_ACK_RANGES, PINGLESS_PACKETS } from '../../../../src/quic/limits.ts';
 import { Space } from '../../../../src/quic/recovery/space.ts';
 import { PacketHeader, readPacketHeader } from '../../../../src/quic/wire/packet-header.ts';
 import { forgeInitial } from '../../../support/quic/forge.ts';
@@ -22,10 +23,10 @@ const eliciting = (pair: Pair, space: Space = Space.APPLICATION): SeenPacket[] =
   pair.tap.packets.filter((p) => p.from === 'client' && p.elicits && p.space === space);
 
 for (const { name, loss, jitter, congestion, idle = 0 } of [
-  { name: 'loss', loss: 0.05, jitter: 0, congestion: 'newreno' },
-  { name: 'much loss', loss: 0.3, jitter: 0, congestion: 'cubic', idle: 60_000 },
-  { name: 'reordering', loss: 0, jitter: 40, congestion: 'bbr' },
-  { name: 'both', loss: 0.05, jitter: 15, congestion: 'newreno' },
+  { name: 'loss', loss: 0.05, jitter: 0, congestion: newReno },
+  { name: 'much loss', loss: 0.3, jitter: 0, congestion: cubic, idle: 60_000 },
+  { name: 'reordering', loss: 0, jitter: 40, congestion: bbr },
+  { name: 'both', loss: 0.05, jitter: 15, congestion: newReno },
 ] as const) {
   test(`recovery over a path with ${name} is what RFC 9002 says`, () => {
     for (let seed = 1; seed <= 2; seed++) {
@@ -154,7 +155,7 @@ test('the window collapses after three probe timeouts without anything (RFC 9002
     [10, false],
     [1500, true],
   ] as const) {
-    const settings = { congestion: 'newreno' } as const;
+    const settings = { congestion: newReno } as const;
     const pair = quietPair({ client: settings });
     const id = pair.client.connection.openStream(true) ?? -1;
     pair.client.send(id, 200_000);
@@ -170,7 +171,7 @@ test('the window collapses after three probe timeouts without anything (RFC 9002
 
 test('losses over three probe timeouts, and no fewer, begin the round trip anew (RFC 9002 §7.6.2)', () => {
   for (let silence = 40; silence < 400; silence += 20) {
-    const pair = quietPair({ client: { congestion: 'newreno' } });
+    const pair = quietPair({ client: { congestion: newReno } });
     const { connection } = pair.client;
     const id = connection.openStream(true) ?? -1;
     pair.passes = (_, towards) => towards === 'client';
@@ -187,7 +188,7 @@ test('losses over three probe timeouts, and no fewer, begin the round trip anew 
 });
 
 test('what was lost before the first round trip was known is no persistent congestion (RFC 9002 §7.6.2)', () => {
-  const pair = new Pair({ delay: 10, watch: 'judged', client: { congestion: 'newreno' } });
+  const pair = new Pair({ delay: 10, watch: 'judged', client: { congestion: newReno } });
   pair.passes = () => pair.now > 5000;
   pair.run(() => pair.client.connection.statistics().packetsLost > 0);
   const { window } = pair.client.connection.statistics();
@@ -195,7 +196,7 @@ test('what was lost before the first round trip was known is no persistent conge
 });
 
 test('lost probes of the MTU are no congestion (RFC 9000 §14.4)', () => {
-  const pair = new Pair({ delay: 10, watch: 'judged', client: { congestion: 'newreno' } });
+  const pair = new Pair({ delay: 10, watch: 'judged', client: { congestion: newReno } });
   pair.passes = ({ data }) => data.length <= 1400;
   pair.connect();
   const { window } = pair.client.connection.statistics();
@@ -349,7 +350,7 @@ for (const [name, more, goesOn] of [
   ['no marks', undefined, false],
 ] as const) {
   test(`marks ${goesOn ? 'go on' : 'end'} when a peer reports ${name} (RFC 9000 §13.4.2)`, () => {
-    const hostile = new Hostile('client', { server: { ecn: true, congestion: 'newreno' } });
+    const hostile = new Hostile('client', { server: { ecn: true, congestion: newReno } });
     const { pair, victim } = hostile;
     const marks = lostMarks(pair);
     const id = victim.connection.openStream(false) ?? -1;

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { MAX_FRAMES_PER_PACKET } from '../../../../src/quic/recovery/limits.ts';
 import {
+  MAX_FRAMES_PER_PACKET,
   SEND_HIGH_WATER,
   SEND_LEAST,
   SEND_LOW_WATER,
   SEND_SHARED,
   STREAM_TURN,
   STREAMS_AHEAD,
-} from '../../../../src/quic/streams/limits.ts';
+} from '../../../../src/quic/limits.ts';
 import { DEFAULT_STREAM_GRANTS, type StreamGrants } from '../../../../src/quic/streams/streams.ts';
 import { frame, Hostile } from '../../../support/quic/hostile.ts';
 import { Pair } from '../../../support/quic/pair.ts';

@@ -6,7 +6,7 @@ import {
   INITIAL_STREAM_WINDOW,
   STREAMS_AHEAD,
   UNAUTHENTICATED_WINDOW,
-} from '../../../../src/quic/streams/limits.ts';
+} from '../../../../src/quic/limits.ts';
 import { Hostile } from '../../../support/quic/hostile.ts';
 import { Pair } from '../../../support/quic/pair.ts';
 import { pattern } from '../../../support/quic/peer.ts';

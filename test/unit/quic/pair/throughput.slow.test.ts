@@ -1,6 +1,7 @@
+import { bbr, fixedRate } from '../../../../src/congestion/controllers.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ConnectionSettings } from '../../../../src/quic/connection/connection-settings.ts';
+import type { ConnectionSettings } from '../../../../src/quic/connection/connection-options.ts';
 import { DEFAULT_STREAM_GRANTS } from '../../../../src/quic/streams/streams.ts';
 import { address } from '../../../support/quic/pair.ts';
 import { ClientNode, ServerNode } from '../../../support/quic/sim.ts';
@@ -47,7 +48,7 @@ async function goodput(
   queue: number,
   congestion: ConnectionSettings['congestion'],
   seed: number,
-  fixedRate = 0,
+  rate = 0,
   host: (node: Node) => Node = (node) => node,
 ): Promise<number> {
   const random = new SeededRandom(seed);
@@ -55,7 +56,7 @@ async function goodput(
   const from = 3000;
   const until = 9000;
   server.onAccept = (peer) => {
-    peer.connection.useFixedRate(fixedRate);
+    if (rate > 0) peer.connection.useController(fixedRate(rate));
   };
   let atStart = 0;
   let now = 0;
@@ -83,7 +84,7 @@ async function goodput(
 
 for (const seed of [1, 2]) {
   test(`BBR gets within 15 % of a bottleneck at 2 % loss, seed ${seed}`, async () => {
-    const rate = await goodput(0.02, PIPE, 'bbr', seed);
+    const rate = await goodput(0.02, PIPE, bbr, seed);
     assert.ok(rate >= 0.85 * RATE, `${((100 * rate) / RATE).toFixed(1)} %`);
   });
 }
@@ -92,13 +93,13 @@ for (const seed of [1, 2, 3]) {
   test(`BBR finds the bandwidth when both processes wait for the processor, seed ${seed}`, async () => {
     const turns = new SeededRandom(seed);
     const host = (node: Node): Node => starved(node, turns, 10, 20);
-    const rate = await goodput(0.01, PIPE, 'bbr', seed, 0, host);
+    const rate = await goodput(0.01, PIPE, bbr, seed, 0, host);
     assert.ok(rate >= 0.6 * RATE, `${((100 * rate) / RATE).toFixed(1)} %`);
   });
 }
 
 test('a fixed rate is kept at 10 % loss', async () => {
-  const rate = await goodput(0.1, PIPE, 'bbr', 1, 1_500_000);
+  const rate = await goodput(0.1, PIPE, bbr, 1, 1_500_000);
   assert.ok(rate > 0.9 * 1_500_000 && rate < 1.1 * 1_500_000, `${rate} bytes a second`);
 });
 

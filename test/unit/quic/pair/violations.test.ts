@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TransportErrorCode } from '../../../../src/quic/errors.ts';
 import { CRYPTO_WINDOW, MAX_CRYPTO_PIECES } from '../../../../src/quic/packets/crypto-streams.ts';
-import { MAX_RETIREMENTS } from '../../../../src/quic/path/limits.ts';
-import { DEFAULT_STREAM_GRANTS } from '../../../../src/quic/streams/streams.ts';
 import {
+  MAX_RETIREMENTS,
   INITIAL_STREAM_WINDOW as WINDOW,
   MAX_BIDIRECTIONAL_STREAMS as STREAMS,
-} from '../../../../src/quic/streams/limits.ts';
+} from '../../../../src/quic/limits.ts';
+import { DEFAULT_STREAM_GRANTS } from '../../../../src/quic/streams/streams.ts';
 import { frame, Hostile } from '../../../support/quic/hostile.ts';
 import type { PairOptions } from '../../../support/quic/pair.ts';
 

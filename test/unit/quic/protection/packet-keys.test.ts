@@ -2,7 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { hkdfExpandLabel } from '../../../../src/crypto/hash/keyed-hash.ts';
-import { initialKeys } from '../../../../src/quic/protection/initial-secrets.ts';
+import {
+  initialKeys,
+  isRetryAuthentic,
+  writeRetryTag,
+} from '../../../../src/quic/protection/initial-secrets.ts';
 import { OneRttKeys } from '../../../../src/quic/protection/one-rtt-keys.ts';
 import {
   CipherSuite,
@@ -10,10 +14,6 @@ import {
   PacketOpener,
   PacketSealer,
 } from '../../../../src/quic/protection/packet-keys.ts';
-import {
-  isRetryAuthentic,
-  writeRetryTag,
-} from '../../../../src/quic/protection/retry-integrity.ts';
 import { numberSizeOf, writeRetry } from '../../../../src/quic/wire/packet-header.ts';
 import {
   CHACHA20,

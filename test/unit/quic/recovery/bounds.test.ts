@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { NewReno } from '../../../../src/congestion/new-reno.ts';
 import { SendControl } from '../../../../src/congestion/send-control.ts';
 import { LossDetection } from '../../../../src/quic/recovery/loss-detection.ts';
-import { MAX_PACKETS, RESERVED_PACKETS } from '../../../../src/quic/recovery/limits.ts';
+import { MAX_PACKETS, RESERVED_PACKETS } from '../../../../src/quic/limits.ts';
 import { Space } from '../../../../src/quic/recovery/space.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 

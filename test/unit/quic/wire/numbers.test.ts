@@ -5,7 +5,7 @@ import {
   decodePacketNumber,
   packetNumberSize,
   writePacketNumber,
-} from '../../../../src/quic/wire/packet-number.ts';
+} from '../../../../src/quic/wire/packet-header.ts';
 import {
   readVarint,
   TOO_LARGE,

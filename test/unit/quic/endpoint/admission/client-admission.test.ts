@@ -6,14 +6,13 @@ import {
   ClientAdmission,
   type Occupancy,
   type AdmissionVerdict,
+  UsedTokens,
 } from '../../../../../src/quic/endpoint/admission/client-admission.ts';
+import { MAX_UNVALIDATED_HANDSHAKES, MAX_USED_TOKENS } from '../../../../../src/quic/limits.ts';
 import {
-  MAX_UNVALIDATED_HANDSHAKES,
-  MAX_USED_TOKENS,
-} from '../../../../../src/quic/endpoint/limits.ts';
-import { UsedTokens } from '../../../../../src/quic/endpoint/admission/used-tokens.ts';
-import { initialKeys } from '../../../../../src/quic/protection/initial-secrets.ts';
-import { isRetryAuthentic } from '../../../../../src/quic/protection/retry-integrity.ts';
+  initialKeys,
+  isRetryAuthentic,
+} from '../../../../../src/quic/protection/initial-secrets.ts';
 import {
   offersVersion,
   PacketHeader,

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { IpEndpoint } from '../../../../../src/ip/ip-endpoint.ts';
-import { DEFAULT_SETTINGS } from '../../../../../src/quic/connection/connection-settings.ts';
+import { DEFAULT_SETTINGS } from '../../../../../src/quic/connection/connection-options.ts';
 import {
   MAX_UNAUTHENTICATED,
   MAX_UNAUTHENTICATED_OF_SOURCE,
   UNAUTHENTICATED_STAY,
-} from '../../../../../src/quic/endpoint/limits.ts';
+} from '../../../../../src/quic/limits.ts';
 import { numeric } from '../../../../support/quic/endpoint/memory-network.ts';
 import { clientInitial, shortPacket } from '../../../../support/quic/endpoint/packets.ts';
 import type { ScriptedCore } from '../../../../support/quic/endpoint/scripted-core.ts';
