@@ -2,6 +2,7 @@ import { toEndpoint, type IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
 import type { DeviceTraits } from '../../../src/ip/packet-device.ts';
 import { systemClock, type Clock } from '../../../src/net/time/clock.ts';
 import type { Defer } from '../../../src/net/time/turn-loop.ts';
+import { FaultyDevice, type Faults } from '../../../src/netstack/faulty-device.ts';
 import {
   Netstack,
   type AssociationRequest,
@@ -33,6 +34,8 @@ export interface StackPairOptions {
   readonly trace?: Trace;
   readonly soon?: Defer;
   readonly seed?: number;
+  /** Faults of the client's device, in both directions. */
+  readonly faults?: Faults;
 }
 
 /** A client, from which connections begin, and a stack that stands for every destination. */
@@ -46,7 +49,7 @@ export interface StackPair {
 }
 
 export function stackPair(options: StackPairOptions = {}): StackPair {
-  const { clock = systemClock, traits = plainTraits(), soon, trace, seed = 1 } = options;
+  const { clock = systemClock, traits = plainTraits(), soon, trace, seed = 1, faults } = options;
   const devices = devicePair(traits, soon);
   const connections = new Waiting<ConnectionRequest>();
   const associations = new Waiting<AssociationRequest>();
@@ -54,7 +57,9 @@ export function stackPair(options: StackPairOptions = {}): StackPair {
   const client = new Netstack({
     ...shared,
     settings: options.clientSettings ?? shared.settings,
-    device: devices[0],
+    device: faults
+      ? new FaultyDevice(devices[0], faults, clock, new SeededRandom(seed + 2))
+      : devices[0],
     addresses: [CLIENT_V4, CLIENT_V6],
     random: new SeededRandom(seed),
   });
