@@ -8,7 +8,7 @@ import { GOAWAY_BYTES, PING_BYTES, readUint31 } from './frames.ts';
 import { Sender } from './sender.ts';
 import { INITIAL_WINDOW, LocalSettings, PeerSettings, type Http2Settings } from './settings.ts';
 import type { ConnectionHandler, Http2Stream, StreamEnd } from './stream.ts';
-import { Streams } from './streams.ts';
+import { Http2Streams } from './streams.ts';
 import { WorkLimits } from './work-limits.ts';
 
 export interface ConnectionOptions {
@@ -29,7 +29,7 @@ type Http2ConnectionState = 'open' | 'going' | 'closed';
 
 /**
  * An HTTP/2 connection (RFC 9113) without a socket and a clock: it receives bytes and the time, and produces frames in
- * batches. It reads frame by frame, and passes those of streams down to `Streams`. The connection window is replenished
+ * batches. It reads frame by frame, and passes those of streams down to `Http2Streams`. The connection window is replenished
  * as data arrives, stream windows as data is read, so that a slow reader blocks only its own stream.
  */
 export class Http2Connection {
@@ -40,7 +40,7 @@ export class Http2Connection {
   readonly #handler: ConnectionHandler;
   readonly #sender: Sender;
   readonly #reader: FrameReader;
-  readonly #streams: Streams;
+  readonly #streams: Http2Streams;
   readonly #limits: WorkLimits;
   /** Number of bytes that the peer may have in flight, and of those that it may still send. */
   readonly #window: number;
@@ -63,7 +63,7 @@ export class Http2Connection {
     this.#reader = new FrameReader(this.#limits, role === 'server');
     this.#sender = new Sender(this.peerSettings, handler);
     this.#local = new LocalSettings(settings);
-    this.#streams = new Streams(role, handler, this.#sender, this.#local, this.#limits);
+    this.#streams = new Http2Streams(role, handler, this.#sender, this.#local, this.#limits);
   }
 
   /** Sends the preface and SETTINGS. */

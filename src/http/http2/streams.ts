@@ -80,7 +80,7 @@ const GRANTED_SHARE = 1 / 4;
  * windows. Methods that receive a frame return the error that ends the connection, if any; a violation that concerns
  * one stream resets it.
  */
-export class Streams implements Http2StreamHost {
+export class Http2Streams implements Http2StreamHost {
   /** Whether new requests of the peer are refused, after GOAWAY. */
   isRefusing = false;
   readonly #role: 'client' | 'server';
