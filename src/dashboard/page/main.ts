@@ -4,7 +4,7 @@ import type { FrameView } from '../frame/view.ts';
 import { startClock } from './clock.ts';
 import { startConnection, watch } from './connection.ts';
 import { html } from './html.ts';
-import { startKeys } from './keys.ts';
+import { startKeys } from './commands.ts';
 import { startRouter } from './router.ts';
 import { followTheme } from './settings.ts';
 import { Shell } from './shell.ts';

@@ -1,11 +1,8 @@
-import type { ComponentChildren, VNode } from 'preact';
+import { type ComponentChildren, type VNode, Component } from 'preact';
 import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { MAX_ROWS } from '../../shared/window.ts';
 import { useCommands } from '../commands.ts';
 import { html } from '../html.ts';
-import type { Column } from './grid-column.ts';
-import { keyedMove } from './grid-keys.ts';
-import { GridRow } from './grid-row.ts';
 import { narrow, roomy } from './media.ts';
 
 export interface Sort {
@@ -282,3 +279,116 @@ function showRow(box: HTMLElement | null, index: number, height: number): void {
 
 const remPixels = (): number =>
   Number.parseFloat(getComputedStyle(document.documentElement).fontSize) || 16;
+
+/** The index that a key moves the active row of a grid to; `undefined` for a key that does not move it. */
+function keyedMove(
+  key: string,
+  index: number | undefined,
+  { page, total }: { readonly page: number; readonly total: number },
+): number | undefined {
+  const from = index ?? -1;
+  switch (key) {
+    case 'ArrowDown':
+    case 'j':
+      return from + 1;
+    case 'ArrowUp':
+    case 'k':
+      return Math.max(0, from - 1);
+    case 'PageDown':
+      return from + page;
+    case 'PageUp':
+      return Math.max(0, from - page);
+    case 'Home':
+      return 0;
+    case 'End':
+      return total - 1;
+    default:
+      return undefined;
+  }
+}
+
+interface GridRowProps<Row> {
+  readonly id: string;
+  readonly row: Row;
+  readonly columns: readonly Column<Row>[];
+  readonly index: number;
+  /** Pixels from the first row. */
+  readonly top: number;
+  readonly active: boolean;
+  readonly extraClass: string;
+  readonly heading: ((row: Row) => ComponentChildren) | undefined;
+  readonly onClick: () => void;
+}
+
+/** A row of a grid. It renders again only if its row or its position has changed. */
+class GridRow<Row> extends Component<GridRowProps<Row>> {
+  override shouldComponentUpdate(next: GridRowProps<Row>): boolean {
+    const { props } = this;
+    return (
+      next.row !== props.row ||
+      next.top !== props.top ||
+      next.index !== props.index ||
+      next.active !== props.active ||
+      next.columns !== props.columns ||
+      next.extraClass !== props.extraClass
+    );
+  }
+
+  override render({
+    id,
+    row,
+    columns,
+    index,
+    top,
+    active,
+    extraClass,
+    heading,
+  }: GridRowProps<Row>) {
+    const head = heading?.(row);
+    return html`<div
+      class=${`grid-row ${active ? 'active ' : ''}${head === undefined ? '' : 'heading '}${extraClass}`}
+      role="row"
+      id=${id}
+      aria-rowindex=${index + 2}
+      aria-selected=${active ? 'true' : undefined}
+      style=${{ transform: `translateY(${top}px)` }}
+      onClick=${() => this.props.onClick()}
+    >
+      ${
+        head === undefined
+          ? columns.map(
+              (column, at) =>
+                html`<div
+                  role="gridcell"
+                  aria-colindex=${at + 1}
+                  class=${`cell ${column.end === true ? 'end ' : ''}card-${column.card ?? 'none'}`}
+                >
+                  ${column.cell(row)}
+                </div>`,
+            )
+          : html`<div role="gridcell" class="cell" aria-colspan=${columns.length}>${head}</div>`
+      }
+    </div>`;
+  }
+}
+
+/** A column of a grid. */
+export interface Column<Row> {
+  /** The column's sort key, passed to `onSort`. */
+  readonly key: string;
+  readonly title: string;
+  /** A track of CSS grid: `6rem`, `minmax(8rem, 2fr)`. */
+  readonly width: string;
+  /** Whether cells are aligned at the end, as numbers are. */
+  readonly end?: boolean;
+  /** The initial order of a column that can be sorted; its heading is then a button. */
+  readonly sorts?: 'ascending' | 'descending';
+  /**
+   * The position on a card, which has a first line, a second line, and an end of each; cards leave out columns without
+   * one.
+   */
+  readonly card?: 'title' | 'aside' | 'line' | 'line-end';
+  /** Whether the column is left out where there is no room for all, as on tablets. */
+  readonly extra?: boolean;
+  readonly cell: (row: Row) => ComponentChildren;
+}

@@ -1,20 +1,36 @@
 import { useState } from 'preact/hooks';
-import type { CheckView, ConfigTextView, ConfigView } from '../../config/view.ts';
+import type {
+  CheckView,
+  ConfigTextView,
+  ConfigView,
+  RestorePreview,
+  SeenReload,
+  RunningView,
+} from '../../config/view.ts';
 import { useCommands } from '../commands.ts';
-import { Grid } from '../components/grid.ts';
-import type { Column } from '../components/grid-column.ts';
+import { Grid, type Column } from '../components/grid.ts';
 import { placeText, Refusal } from '../components/refusal.ts';
-import { RestoreButton } from '../components/restore.ts';
-import { DifferenceDialog, showDifference } from './difference.ts';
+import { RestoreButton, Difference } from '../components/restore.ts';
 import { Empty } from '../components/states.ts';
-import { useWatch, watch } from '../connection.ts';
-import { counted, escaped, Name, since } from '../format.ts';
+import { useWatch, watch, act } from '../connection.ts';
+import {
+  counted,
+  escaped,
+  Name,
+  since,
+  timeOfDay,
+  bytes,
+  count,
+  isNearlyFull,
+  milliseconds,
+} from '../format.ts';
 import { Search } from '../components/search.ts';
 import { html } from '../html.ts';
 import { place } from '../router.ts';
-import { Reloads } from './reloads.ts';
-import { reload, ReportDialog } from './report.ts';
-import { Running } from './running.ts';
+import { reload, ReportDialog, showReport } from './report.ts';
+import { signal } from '@preact/signals';
+import { Dialog } from '../components/dialog.ts';
+import { notifyFailure } from '../components/notice.ts';
 
 type TextRow = ConfigTextView['rows'][number];
 
@@ -176,3 +192,146 @@ function EffectiveText() {
     />
   </section>`;
 }
+
+const shown = signal<RestorePreview | undefined>(undefined);
+
+/** Shows how the file differs from the version that runs. */
+async function showDifference(): Promise<void> {
+  try {
+    shown.value = await act<RestorePreview>('config-difference');
+  } catch (error) {
+    notifyFailure('The difference is not known', error);
+  }
+}
+
+/** The dialog of `showDifference`. */
+function DifferenceDialog() {
+  const { value } = shown;
+  if (!value) return null;
+  const close = () => {
+    shown.value = undefined;
+  };
+  // The difference leads from the file to what runs; a reload goes the opposite way.
+  const { difference } = value;
+  const { removed, added, moreRemoved, moreAdded } = difference;
+  const changes = {
+    ...difference,
+    removed: added,
+    added: removed,
+    moreRemoved: moreAdded,
+    moreAdded: moreRemoved,
+  };
+  return html`<${Dialog} title="What runs, and the file" onClose=${close}>
+    <p>
+      A reload would change what runs (−) to what <${Name} text=${value.path} /> has now (+). Values
+      that may be secret are starred.
+    </p>
+    <${Difference} difference=${changes} />
+    <div class="dialog-actions">
+      <button type="button" autofocus onClick=${close}>Close</button>
+    </div>
+  <//>`;
+}
+
+const OUTCOMES: Readonly<Record<SeenReload['outcome'], string>> = {
+  applied: '✓ applied',
+  unchanged: '○ unchanged',
+  failed: '✕ refused',
+};
+
+/** The reloads that the dashboard has seen, the newest first. */
+const Reloads = ({ reloads }: { readonly reloads: readonly SeenReload[] }) =>
+  reloads.length === 0
+    ? html`<p class="dim">None has been seen since the dashboard began.</p>`
+    : html`<div class="scroll" tabindex="0" role="region" aria-label="Table of reloads">
+        <table class="plain reloads">
+          <thead>
+            <tr>
+              <th scope="col">When</th>
+              <th scope="col">By</th>
+              <th scope="col">Outcome</th>
+              <th scope="col">What</th>
+            </tr>
+          </thead>
+          <tbody>
+            ${reloads.map(
+              ({ id, at, by, outcome, text, report }) =>
+                html`<tr key=${id}>
+                  <td>${timeOfDay(at)}, ${since(at)} ago</td>
+                  <td>${by === null ? html`<span class="dim">others</span>` : escaped(by)}</td>
+                  <td>${OUTCOMES[outcome]}</td>
+                  <td>
+                    ${escaped(text.split('\n')[0] ?? '')}${
+                      report &&
+                      html` <button type="button" class="quiet" onClick=${() => showReport(report)}>
+                        Report
+                      </button>`
+                    }
+                  </td>
+                </tr>`,
+            )}
+          </tbody>
+        </table>
+      </div>`;
+
+/** The running process: its uptime, limits, memory and event loop. */
+const Running = ({ running }: { readonly running: RunningView | null }) =>
+  running === null
+    ? html`<p class="dim">
+        Uptime, limits, memory and earlier reloads come from the control socket, which is not
+        reachable here.
+      </p>`
+    : html`<dl class="facts">
+          <dt>Process</dt>
+          <dd>
+            weir ${escaped(running.version)}, pid ${running.pid}, up ${since(running.startedAt)}
+          </dd>
+          <dt>Plane epoch</dt>
+          <dd>${count(running.planeEpoch)}: how often the routing has been replaced</dd>
+          <dt>Memory</dt>
+          <dd>
+            ${bytes(running.memory.resident)} resident; heap ${bytes(running.memory.heapUsed)} of
+            ${' '}${bytes(running.memory.heapTotal)}, ${bytes(running.memory.external)} outside of
+            it
+          </dd>
+          <dt>Event loop</dt>
+          <dd>${loopText(running.loop)}</dd>
+        </dl>
+        ${
+          running.limits.length > 0 &&
+          html`<table class="plain">
+            <caption class="visually-hidden">
+              Limits
+            </caption>
+            <thead>
+              <tr>
+                <th scope="col">Limit</th>
+                <th scope="col" class="number">Used</th>
+                <th scope="col" class="number">Of</th>
+                <th scope="col" class="number">Full</th>
+              </tr>
+            </thead>
+            <tbody>
+              ${running.limits.map(
+                ({ name, used, limit }) =>
+                  html`<tr key=${name}>
+                    <th scope="row">${escaped(name)}</th>
+                    <td class="number">${count(used)}</td>
+                    <td class="number">${count(limit)}</td>
+                    <td class="number">${fullText(used, limit)}</td>
+                  </tr>`,
+              )}
+            </tbody>
+          </table>`
+        }`;
+
+const loopText = (loop: RunningView['loop']): string =>
+  loop === null
+    ? 'not measured yet'
+    : `late by ${milliseconds(loop.p50)} (median), ${milliseconds(loop.p99)} (p99), ${milliseconds(loop.max)} at most in ${since(loop.since)}`;
+
+const fullText = (used: number, limit: number): string => {
+  const share = limit === 0 ? 0 : used / limit;
+  const text = `${Math.round(share * 100)} %`;
+  return isNearlyFull(used, limit) ? `▲ ${text}, nearly full` : text;
+};

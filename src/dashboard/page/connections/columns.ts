@@ -1,5 +1,5 @@
 import type { ConnectionRow, FlowRow, GroupRow } from '../../connections/view.ts';
-import type { Column } from '../components/grid-column.ts';
+import type { Column } from '../components/grid.ts';
 import { age, bytes, counted, Name, rate as rateText, since } from '../format.ts';
 import { html } from '../html.ts';
 import { isAmount, isSortKey } from './query.ts';

@@ -8,17 +8,20 @@ import { useCommands } from '../commands.ts';
 import { Grid, type Sort } from '../components/grid.ts';
 import { announce } from '../components/live-region.ts';
 import { narrow, wide } from '../components/media.ts';
-import { session, useWatch } from '../connection.ts';
-import { counted } from '../format.ts';
+import { session, useWatch, watch } from '../connection.ts';
+import { counted, count, escaped } from '../format.ts';
 import { html } from '../html.ts';
 import { go, place, setParameters } from '../router.ts';
-import { Bar } from './bar.ts';
 import { closeFlow, closeMatching } from './close.ts';
 import { CARDS, isGroup, MIDDLE, WIDE } from './columns.ts';
 import { DetailsSheet } from './details.ts';
-import { useFreeze } from './freeze.ts';
-import { NoRows } from './no-rows.ts';
-import { isAmount, openGroups, queryOf, SORTS, type ListQuery } from './query.ts';
+import { useFreeze, type Freeze } from './freeze.ts';
+import { isAmount, openGroups, queryOf, SORTS, type ListQuery, isSortKey } from './query.ts';
+import type { FrameView } from '../../frame/view.ts';
+import { CommandLine } from '../components/command-line.ts';
+import { Empty, textOf } from '../components/states.ts';
+import { Choice } from '../components/fields.ts';
+import { Search } from '../components/search.ts';
 
 const FIRST_ROWS = 40;
 
@@ -148,4 +151,142 @@ function nextSort({ sort }: ListQuery): Sort {
   const at = SORTS.findIndex(([key]) => key === sort);
   const [key = 'age'] = SORTS[(at + 1) % SORTS.length] ?? [];
   return { key, descending: isAmount(key) };
+}
+
+const FACETS = [
+  'user:ann',
+  'out:tokyo',
+  'in:socks',
+  'host:*.video',
+  'port:443',
+  'src:10.*',
+  'net:udp',
+  'rule:4',
+  'age>1h',
+  'up>1M',
+  'rate>500k',
+  'closed:yes',
+];
+
+/** Shown in place of an empty list: the reason, and the next step. */
+function NoRows({ view, filter }: { readonly view: ConnectionListView; readonly filter: string }) {
+  if (view.problem !== null) {
+    return html`<${Empty} title="The filter cannot be read">
+      <p>Parts are words, and these facets; a minus before one excludes what it matches.</p>
+      <p>${FACETS.map((facet) => html`<code>${facet}</code> `)}</p>
+    <//>`;
+  }
+  if (filter !== '' && view.listed) {
+    return html`<${Empty} title="Nothing matches">
+      <p>None of the connections matches the filter.</p>
+      <button type="button" onClick=${() => setParameters({ filter: '' })}>
+        Remove the filter
+      </button>
+    <//>`;
+  }
+  const state = watch<FrameView>('frame').value?.states.find(({ kind }) => kind === 'no-flows');
+  if (state === undefined) {
+    return html`<${Empty}
+      title=${view.listed ? 'No connections' : 'No list of connections yet'}
+    />`;
+  }
+  const { title, text, step, command } = textOf(state);
+  return html`<${Empty} title=${title}>
+    <p>${text} ${step}</p>
+    ${command !== undefined && html`<${CommandLine} text=${command} />`}
+  <//>`;
+}
+
+const GROUPS = [
+  ['none', 'none'],
+  ['outbound', 'outbound'],
+  ['user', 'user'],
+  ['host', 'destination'],
+  ['source', 'source'],
+  ['inbound', 'inbound'],
+  ['rule', 'rule'],
+  ['network', 'network'],
+] as const;
+
+/** Options prefixed with the name of the select box, since phones have no room for a label. */
+const named = <T extends string>(name: string, options: readonly (readonly [T, string])[]) =>
+  options.map(([value, title]) => [value, `${name}: ${title.toLowerCase()}`] as const);
+
+interface BarProps {
+  readonly query: ListQuery;
+  readonly view: ConnectionListView;
+  readonly freeze: Freeze;
+  readonly readOnly: boolean;
+}
+
+/** The filter and the buttons above the list. */
+function Bar({ query, view, freeze, readOnly }: BarProps) {
+  const { problem } = view;
+  return html`<div class="bar">
+      <${Search}
+        label="Filter connections"
+        name="Filter"
+        placeholder="Filter: user:ann out:tokyo host:*.video age>1h"
+        parameter="filter"
+        value=${query.filter}
+        describedBy="filter-help"
+        isInvalid=${problem !== null}
+      />
+      <${Choice}
+        label="Group"
+        value=${query.group}
+        options=${narrow.value ? named('Group', GROUPS) : GROUPS}
+        onChange=${(group: string) => setParameters({ group: group === 'none' ? '' : group, open: '' })}
+      />
+      ${
+        narrow.value &&
+        html`<${Choice}
+          label="Sort"
+          value=${query.sort}
+          options=${named('Sort', SORTS)}
+          onChange=${(sort: string) =>
+            setParameters({ sort, order: isSortKey(sort) && isAmount(sort) ? 'descending' : '' })}
+        />`
+      }
+      <button
+        type="button"
+        aria-pressed=${freeze.isPressed ? 'true' : 'false'}
+        onClick=${freeze.toggle}
+      >
+        Freeze
+      </button>
+      ${
+        !readOnly &&
+        query.filter !== '' &&
+        problem === null &&
+        html`<button
+          type="button"
+          disabled=${view.matching === 0}
+          onClick=${() => void closeMatching(query.filter)}
+        >
+          Close ${count(view.matching)} …
+        </button>`
+      }
+    </div>
+    <p class="list-state" id="filter-help">
+      ${problem === null ? stateText(query, view) : html`<span class="error">✕ ${escaped(problem.message)}.</span>`}
+      ${
+        freeze.word !== '' &&
+        html`<span class="held"
+          >${freeze.isPressed ? 'frozen' : 'held in place'}${
+            view.fresh > 0 &&
+            html` ·
+              <button type="button" class="quiet" onClick=${freeze.renew}>
+                +${count(view.fresh)} new
+              </button>`
+          }</span
+        >`
+      }
+    </p>`;
+}
+
+function stateText({ filter }: ListQuery, { matching, flows, listed }: ConnectionListView): string {
+  if (!listed) return '';
+  if (filter === '') return `${count(flows)} ${flows === 1 ? 'connection' : 'connections'}`;
+  return `${count(matching)} of ${count(flows)} connections`;
 }

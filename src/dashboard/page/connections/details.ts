@@ -5,8 +5,12 @@ import { html } from '../html.ts';
 import { linkTo } from '../router.ts';
 import { AgeOf, Destination } from './columns.ts';
 import { closeFlow, closeMatching } from './close.ts';
-import { Way } from './way.ts';
-import { Why } from './why.ts';
+import type { RulesView, ExplainResult } from '../../rules/view.ts';
+import { useWatch, act } from '../connection.ts';
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import { failureOf } from '../components/notice.ts';
+import { Explanation } from '../rules/explanation.ts';
 
 type KnownDetails = NonNullable<ConnectionDetails>;
 
@@ -122,3 +126,94 @@ const Others = ({ details }: { readonly details: KnownDetails }) =>
           )}
         </ul>
       </section>`;
+
+/** The path of a flow: client → inbound → rule N, FILE:LINE → outbound@v → destination. */
+function Way({ details }: { readonly details: NonNullable<ConnectionDetails> }) {
+  const { flow, routeGroup } = details;
+  const steps = [
+    ['client', flow.source ?? 'client'],
+    ['inbound', flow.inbound],
+    ['outbound', `${flow.outbound}@v${flow.version}`],
+    ['destination', `${flow.host}:${flow.port}`],
+  ].map(([what, text]) => html`<li><small>${what}</small> <${Name} text=${text} /></li>`);
+  const rule =
+    flow.rule === null
+      ? html`<li><small>route</small> default route</li>`
+      : html`<${RuleStep} rule=${flow.rule} group=${routeGroup} />`;
+  return html`<ol class="way" aria-label="The way of this connection">
+    ${steps.slice(0, 2)}${rule}${steps.slice(2)}
+  </ol>`;
+}
+
+function RuleStep({ rule, group }: { readonly rule: number; readonly group: string | null }) {
+  const rules = useWatch<RulesView>('rules', {
+    search: `rule:${rule}`,
+    first: 0,
+    count: 1,
+    dead: false,
+  }).value;
+  return html`<li>
+    <small>route</small>
+    <span
+      >${`rule ${rule}`}${group === null ? null : html` of <${Name} text=${group} />`}${placeOf(rules, rule)}</span
+    >
+  </li>`;
+}
+
+/** The place of a rule, as `, nodes.toml:12`, if the file's rules are those that routed the flow. */
+function placeOf(rules: RulesView | undefined, rule: number) {
+  const row = rules?.rows.find(({ id }) => id === rule);
+  const isSame = rules?.file.kind === 'read' && rules.file.freshness === 'loaded';
+  return row && isSame ? html`, <${Name} text=${row.place} />` : null;
+}
+
+type Answer =
+  | { readonly kind: 'none' | 'asked' }
+  | { readonly kind: 'answered'; readonly result: ExplainResult }
+  | { readonly kind: 'failed'; readonly error: unknown };
+
+/** A button that explains why a flow took its outbound, and the explanation: on request, because it reads the rules. */
+function Why({
+  flow,
+  children,
+}: {
+  readonly flow: FlowRow;
+  /** Further buttons beside it. */
+  readonly children?: ComponentChildren;
+}) {
+  const [answer, setAnswer] = useState<Answer>({ kind: 'none' });
+  const ask = () => {
+    setAnswer({ kind: 'asked' });
+    act<ExplainResult>('explain', { flow: flow.id }).then(
+      (result) => setAnswer({ kind: 'answered', result }),
+      (error: unknown) => setAnswer({ kind: 'failed', error }),
+    );
+  };
+  return html`<section aria-label="Why">
+    <div class="bar">
+      <button type="button" onClick=${ask} disabled=${answer.kind === 'asked'}>
+        Why ${escaped(flow.outbound)}?
+      </button>
+      ${children}
+    </div>
+    <div aria-live="polite">${bodyOf(answer)}</div>
+  </section>`;
+}
+
+function bodyOf(answer: Answer) {
+  switch (answer.kind) {
+    case 'none':
+      return null;
+    case 'asked':
+      return html`<p class="dim">Reading the rules …</p>`;
+    case 'failed': {
+      const { message, hints } = failureOf(answer.error);
+      return html`<p class="error">✕ ${escaped(message)}</p>
+        ${hints.map((hint) => html`<p class="hint">${escaped(hint)}</p>`)}`;
+    }
+    case 'answered':
+      return html`<${Explanation} result=${answer.result} />`;
+    default:
+      return answer satisfies never;
+  }
+}

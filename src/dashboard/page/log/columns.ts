@@ -1,5 +1,5 @@
 import type { LogRow } from '../../log/view.ts';
-import type { Column } from '../components/grid-column.ts';
+import type { Column } from '../components/grid.ts';
 import { counted, escaped, Name, timeOfDay } from '../format.ts';
 import { html } from '../html.ts';
 

@@ -1,17 +1,19 @@
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type { LogParameters, LogRow, LogView } from '../../log/view.ts';
+import { useLayoutEffect, useRef, useState, useEffect } from 'preact/hooks';
+import type { LogParameters, LogRow, LogView, LogFilterPreview } from '../../log/view.ts';
 import { useCommands } from '../commands.ts';
 import { Grid } from '../components/grid.ts';
-import { useWatch } from '../connection.ts';
-import { count, counted, escaped } from '../format.ts';
+import { useWatch, act } from '../connection.ts';
+import { count, counted, escaped, Name, timeOfDay } from '../format.ts';
 import { valueOf } from '../components/fields.ts';
 import { Search } from '../components/search.ts';
 import { html } from '../html.ts';
 import { logText } from '../now/failing.ts';
-import { place, setParameters } from '../router.ts';
-import { COLUMNS, lostHeading } from './columns.ts';
-import { FilterDialog } from './filter-dialog.ts';
-import { LineSheet } from './line-sheet.ts';
+import { place, setParameters, linkTo } from '../router.ts';
+import { COLUMNS, lostHeading, messageText } from './columns.ts';
+import { CommandLine } from '../components/command-line.ts';
+import { Dialog } from '../components/dialog.ts';
+import { failureOf, notify, notifyFailure } from '../components/notice.ts';
+import { connectionsLink } from '../connections-link.ts';
 
 const LEVELS = ['error', 'warn', 'info', 'debug', 'trace'] as const;
 
@@ -137,4 +139,105 @@ function emptyText({ state, kept }: LogView, selects: boolean): string {
   return state.kind === 'following'
     ? 'Nothing has been logged yet.'
     : 'The log has not arrived yet.';
+}
+
+/** A dialog that sets the log filter of the running Weir. */
+function FilterDialog({
+  filter,
+  onClose,
+}: {
+  readonly filter: string | null;
+  readonly onClose: () => void;
+}) {
+  const [text, setText] = useState(filter ?? 'info');
+  const [preview, setPreview] = useState<LogFilterPreview | undefined>(undefined);
+  const [problem, setProblem] = useState('');
+  useEffect(() => {
+    let isCurrent = true;
+    act<LogFilterPreview>('log-filter-preview', { filter: text }).then(
+      (found) => {
+        if (!isCurrent) return;
+        setPreview(found);
+        setProblem('');
+      },
+      (error: unknown) => isCurrent && setProblem(failureOf(error).message),
+    );
+    return () => {
+      isCurrent = false;
+    };
+  }, [text]);
+  const change = async (event: Event) => {
+    event.preventDefault();
+    if (problem !== '') return;
+    try {
+      await act('log-filter', { filter: text });
+      notify({ kind: 'done', text: `The log filter is ${text}, until the next start of Weir.` });
+      onClose();
+    } catch (error) {
+      notifyFailure('The log filter was not changed', error);
+    }
+  };
+  return html`<${Dialog} title="Log filter of Weir" onClose=${onClose}>
+    <form class="filter-form" onSubmit=${change}>
+      <p>
+        Which lines Weir writes at all, for every reader of its log, until its next start.
+        Now:${' '}
+        <code>${filter === null ? 'not known' : escaped(filter)}</code>.
+      </p>
+      <label>
+        Levels are off, error, warn, info, debug and trace; <code>target=level</code> is for a part
+        <input
+          autofocus
+          value=${text}
+          aria-invalid=${problem === '' ? undefined : 'true'}
+          aria-describedby="filter-problem"
+          onInput=${(event: Event) =>
+            event.currentTarget instanceof HTMLInputElement && setText(event.currentTarget.value)}
+        />
+      </label>
+      <p class="error" id="filter-problem" role="alert">${escaped(problem)}</p>
+      ${preview && problem === '' && html`<${CommandLine} text=${preview.command} label="The same on the command line" />`}
+      <div class="dialog-actions">
+        <button type="button" onClick=${onClose}>Cancel</button>
+        <button type="submit" class="primary" disabled=${problem !== ''}>Change the filter</button>
+      </div>
+    </form>
+  <//>`;
+}
+
+type Line = Extract<LogRow, { readonly kind: 'line' }>;
+
+/** Facets of Connections by the fields of lines. */
+const FACETS: Readonly<Record<string, string>> = {
+  inbound: 'in',
+  outbound: 'out',
+  host: 'host',
+  user: 'user',
+  source: 'src',
+};
+
+/** A line of the log in a sheet at the side. */
+const LineSheet = ({ line, onClose }: { readonly line: Line; readonly onClose: () => void }) =>
+  html`<${Dialog} sheet title=${`${line.level} at ${timeOfDay(line.at)}`} onClose=${onClose}>
+    <pre
+      class="log-message"
+      tabindex="0"
+      aria-label="Message"
+    ><code>${messageText(line)}</code></pre>
+    <dl class="facts">
+      <dt>Target</dt>
+      <dd><${Name} text=${line.target} /></dd>
+      ${line.fields.map(
+        ([name, value]) =>
+          html`<dt><${Name} text=${name} /></dt>
+            <dd>${sheetValue(name, value)}</dd>`,
+      )}
+    </dl>
+  <//>`;
+
+function sheetValue(name: string, value: string) {
+  const facet = Object.hasOwn(FACETS, name) ? FACETS[name] : undefined;
+  const text = html`<${Name} text=${value} />`;
+  if (facet !== undefined) return html`<a href=${connectionsLink({ [facet]: value })}>${text}</a>`;
+  return name === 'rule' ? html`<a href=${linkTo('rules', { rule: value })}>${text}</a>` : text;
 }

@@ -1,5 +1,5 @@
 import type { NodeProbe, NodeRow } from '../../nodes/view.ts';
-import type { Column } from '../components/grid-column.ts';
+import type { Column } from '../components/grid.ts';
 import { bytes, count, milliseconds, Name, rate } from '../format.ts';
 import { html } from '../html.ts';
 

@@ -1,17 +1,18 @@
 import { useRef, useState } from 'preact/hooks';
-import type { UserRow, UsersParameters, UsersView } from '../../users/view.ts';
+import type { UserRow, UsersParameters, UsersView, UserColumn } from '../../users/view.ts';
 import { useCommands } from '../commands.ts';
-import { Grid, type Sort } from '../components/grid.ts';
+import { Grid, type Sort, type Column } from '../components/grid.ts';
 import { Empty } from '../components/states.ts';
 import { useWatch } from '../connection.ts';
-import { bytes, count, counted, escaped, since } from '../format.ts';
+import { bytes, count, counted, escaped, since, Name, rate } from '../format.ts';
 import { Search } from '../components/search.ts';
 import { html } from '../html.ts';
 import { place, setParameters } from '../router.ts';
 import { AddUser } from './add.ts';
-import { COLUMNS, isUserColumn, UNLISTED_COLUMNS } from './columns.ts';
 import { removeUser } from './remove.ts';
-import { UserSheet } from './user-sheet.ts';
+import { Dialog } from '../components/dialog.ts';
+import { connectionsLink } from '../connections-link.ts';
+import { narrow } from '../components/media.ts';
 
 /** The page Users: the users of inbounds, connected or not. */
 export function UsersPage() {
@@ -124,3 +125,188 @@ function aboutFile({ inFile, fileProblem, file }: UsersView): string {
     return 'Who else is in the file is not known: start the dashboard with --config FILE.';
   return inFile === null ? '' : `${count(inFile)} in ${escaped(file)}.`;
 }
+
+/** Details of one row of users in a sheet at the side. */
+const UserSheet = ({
+  row,
+  view,
+  onClose,
+}: {
+  readonly row: UserRow;
+  readonly view: UsersView;
+  readonly onClose: () => void;
+}) =>
+  html`<${Dialog} sheet title=${html`<${UserName} row=${row} />`} onClose=${onClose}>
+    <dl class="facts">
+      <dt>Inbound</dt>
+      <dd><${Name} text=${row.inbound} /></dd>
+      ${view.unlisted === null && html`<${Use} row=${row} view=${view} />`}
+    </dl>
+    ${view.unlisted !== null && html`<p class="dim">What it uses is not known: connections are not listed.</p>`}
+    ${
+      row.user === null &&
+      view.unlisted === null &&
+      html`<p class="dim">
+        Flows without a label: VLESS and VMess users have none, and clients of an inbound without
+        accounts. Their bytes are those of all of them.
+      </p>`
+    }
+    <${InFile} row=${row} view=${view} />
+  <//>`;
+
+const Use = ({ row, view }: { readonly row: UserRow; readonly view: UsersView }) =>
+  html`<dt>Sessions</dt>
+    <dd>${count(row.sessions)}</dd>
+    <dt>Sources</dt>
+    <dd>${row.sourceCount === 0 ? 'none' : sourcesOf(row)}</dd>
+    <dt>Flows</dt>
+    <dd>
+      <a href=${connectionsLink({ user: row.user ?? '', in: row.inbound })}
+        >${counted(row.flows, 'flow')}</a
+      >
+    </dd>
+    <dt>Rate</dt>
+    <dd>${rate(row.rate)}</dd>
+    <dt>Bytes</dt>
+    <dd>${bytes(row.bytes)}${view.since !== null && ` in ${since(view.since)}`}</dd>`;
+
+const sourcesOf = ({ sources, sourceCount }: UserRow) =>
+  html`${sources.map((source, at) => html`${at > 0 && ', '}<${Name} text=${source} />`)}${
+    sourceCount > sources.length && ` and ${count(sourceCount - sources.length)} more`
+  }`;
+
+/** The users of the file behind a row, with buttons that remove them. */
+function InFile({ row, view }: { readonly row: UserRow; readonly view: UsersView }) {
+  const { names, moreNames, inbound } = row;
+  if (names.length === 0) {
+    return html`<p class="dim">
+      ${
+        view.inFile === null
+          ? 'The users of the file are not known.'
+          : row.user === null
+            ? 'The file has no user without a label for this inbound.'
+            : 'It is not in the file: it was removed, and its flows go on.'
+      }
+    </p>`;
+  }
+  return html`<h3>In the file</h3>
+    <ul class="removals">
+      ${names.map(
+        (name) =>
+          html`<li key=${name}>
+            <${Name} text=${name} />
+            ${
+              view.noEdit === null &&
+              html`<button
+                type="button"
+                class="danger"
+                onClick=${() => void removeUser({ inbound, name })}
+              >
+                Remove …
+              </button>`
+            }
+          </li>`,
+      )}
+    </ul>
+    ${moreNames > 0 && html`<p class="dim">${counted(moreNames, 'more user')}: search by name to see one.</p>`}
+    ${view.noEdit !== null && html`<p class="dim">${view.noEdit}</p>`}`;
+}
+
+type UsersColumn = Column<UserRow> & { readonly key: UserColumn };
+
+/** The name of a user: its label; without one, the names of the users it may be. */
+const UserName = ({ row: { user, names, moreNames } }: { readonly row: UserRow }) => {
+  if (user !== null) return html`<${Name} text=${user} />`;
+  const others = names.length + moreNames;
+  return html`no
+  label${
+    others === 1
+      ? html` <span class="dim">(<${Name} text=${names[0] ?? ''} />)</span>`
+      : others > 1 && html` <span class="dim">(${count(others)} users)</span>`
+  }`;
+};
+
+const sources = ({ sources: shown, sourceCount }: UserRow) =>
+  sourceCount === 1
+    ? html`<${Name} text=${shown[0] ?? ''} />`
+    : sourceCount === 0
+      ? '–'
+      : count(sourceCount);
+
+const COLUMNS: readonly UsersColumn[] = [
+  {
+    key: 'user',
+    title: 'User',
+    width: 'minmax(9rem, 2fr)',
+    sorts: 'ascending',
+    card: 'title',
+    cell: (row) =>
+      html`<${UserName} row=${row} />${
+          row.sessions + row.flows === 0 && html` <span class="badge">not connected</span>`
+        }`,
+  },
+  {
+    key: 'inbound',
+    title: 'Inbound',
+    width: 'minmax(6rem, 1fr)',
+    sorts: 'ascending',
+    card: 'line',
+    cell: ({ inbound }) => html`<${Name} text=${inbound} />`,
+  },
+  {
+    key: 'sessions',
+    title: 'Sessions',
+    width: '5rem',
+    end: true,
+    sorts: 'descending',
+    cell: ({ sessions }) => count(sessions),
+  },
+  {
+    key: 'sources',
+    title: 'Sources',
+    width: 'minmax(7rem, 1fr)',
+    extra: true,
+    end: true,
+    sorts: 'descending',
+    cell: sources,
+  },
+  {
+    key: 'flows',
+    title: 'Flows',
+    width: '4.5rem',
+    end: true,
+    sorts: 'descending',
+    card: 'line-end',
+    cell: ({ flows }) => (narrow.value ? counted(flows, 'flow') : count(flows)),
+  },
+  {
+    key: 'rate',
+    title: 'Rate',
+    width: '6rem',
+    end: true,
+    sorts: 'descending',
+    cell: ({ rate: of }) => rate(of),
+  },
+  {
+    key: 'bytes',
+    title: 'Bytes',
+    width: '6rem',
+    end: true,
+    sorts: 'descending',
+    card: 'aside',
+    cell: ({ bytes: of }) => bytes(of),
+  },
+];
+
+/** The columns where the connected users are not known. */
+const UNLISTED_COLUMNS: readonly UsersColumn[] = COLUMNS.map((column) => {
+  if (column.key === 'inbound') return column;
+  const isName = column.key === 'user';
+  return {
+    ...column,
+    cell: (row) => (isName ? html`<${UserName} row=${row} />` : html`<span class="dim">?</span>`),
+  };
+});
+
+const isUserColumn = (key: string | undefined): key is UserColumn =>
+  COLUMNS.some((column) => column.key === key);
