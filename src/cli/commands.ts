@@ -1,29 +1,11 @@
 import { HELP_OPTION, unknownCommand, type Command, type CommandSpec } from './command.ts';
-import { CLASH_API } from './clash-api/arguments.ts';
-import { COMPLETION } from './completion/arguments.ts';
-import { CTL } from './ctl/arguments.ts';
-import { DASHBOARD } from './dashboard/arguments.ts';
-import { DRAIN } from './control/drain-arguments.ts';
-import { DIAGNOSE } from './diagnose/arguments.ts';
-import { EXPLAIN } from './explain/arguments.ts';
-import { FETCH } from './fetch/arguments.ts';
-import { GENERATE } from './generate/arguments.ts';
-import { GEO } from './geo/arguments.ts';
-import { IMPORT } from './import/arguments.ts';
-import { LOG } from './control/log-arguments.ts';
-import { LOG_LEVEL } from './control/log-level-arguments.ts';
-import { METRICS } from './metrics/arguments.ts';
-import { RELOAD } from './control/reload-arguments.ts';
-import { PROBE } from './probe/arguments.ts';
+import { CLASH_API, DASHBOARD, DIAGNOSE, METRICS, TOP } from './watch/specs.ts';
+import { COMPLETION, TUN } from './specs.ts';
+import { CTL, DRAIN, LOG, LOG_LEVEL, RELOAD, STATUS } from './control/specs.ts';
+import { EXPLAIN, GEO, FORMAT, SHOW } from './config/specs.ts';
+import { FETCH, IMPORT, PROBE, SUBSCRIBE } from './nodes/specs.ts';
+import { GENERATE, SHARE, USER } from './users/specs.ts';
 import { CONFIG_OPTION, RUN_OPTIONS } from './run/arguments.ts';
-import { STATUS } from './control/status-arguments.ts';
-import { SHARE } from './share/arguments.ts';
-import { TOP } from './top/arguments.ts';
-import { TUN } from './tun/arguments.ts';
-import { FORMAT } from './format/arguments.ts';
-import { SHOW } from './show/arguments.ts';
-import { USER } from './user/arguments.ts';
-import { SUBSCRIBE } from './subscribe/arguments.ts';
 
 /** The default command. Each command imports its implementation when it runs. */
 const RUN: Command = {
@@ -81,30 +63,26 @@ export const TOPICS: readonly Topic[] = [
   {
     title: 'A running Weir',
     commands: [
-      { ...CTL, run: async (argv, io) => (await import('./ctl/ctl.ts')).ctl(argv, io) },
+      { ...CTL, run: async (argv, io) => (await import('./control/ctl.ts')).ctl(argv, io) },
       {
         ...RELOAD,
-        run: async (argv, io) =>
-          (await import('./control/reload-command.ts')).reloadCommand(argv, io),
+        run: async (argv, io) => (await import('./control/reload.ts')).reloadCommand(argv, io),
       },
       {
         ...DRAIN,
-        run: async (argv, io) =>
-          (await import('./control/drain-command.ts')).drainCommand(argv, io),
+        run: async (argv, io) => (await import('./control/drain.ts')).drainCommand(argv, io),
       },
       {
         ...STATUS,
-        run: async (argv, io) =>
-          (await import('./control/status-command.ts')).statusCommand(argv, io),
+        run: async (argv, io) => (await import('./control/status.ts')).statusCommand(argv, io),
       },
       {
         ...LOG,
-        run: async (argv, io) => (await import('./control/log-command.ts')).logCommand(argv, io),
+        run: async (argv, io) => (await import('./control/log.ts')).logCommand(argv, io),
       },
       {
         ...LOG_LEVEL,
-        run: async (argv, io) =>
-          (await import('./control/log-level-command.ts')).logLevelCommand(argv, io),
+        run: async (argv, io) => (await import('./control/log-level.ts')).logLevelCommand(argv, io),
       },
     ],
   },
@@ -113,21 +91,20 @@ export const TOPICS: readonly Topic[] = [
     commands: [
       {
         ...DASHBOARD,
-        run: async (argv, io) =>
-          (await import('./dashboard/command.ts')).dashboardCommand(argv, io),
+        run: async (argv, io) => (await import('./watch/dashboard.ts')).dashboardCommand(argv, io),
       },
-      { ...TOP, run: async (argv, io) => (await import('./top/command.ts')).topCommand(argv, io) },
+      { ...TOP, run: async (argv, io) => (await import('./watch/top.ts')).topCommand(argv, io) },
       {
         ...METRICS,
-        run: async (argv, io) => (await import('./metrics/command.ts')).metricsCommand(argv, io),
+        run: async (argv, io) => (await import('./watch/metrics.ts')).metricsCommand(argv, io),
       },
       {
         ...CLASH_API,
-        run: async (argv, io) => (await import('./clash-api/command.ts')).clashApiCommand(argv, io),
+        run: async (argv, io) => (await import('./watch/clash-api.ts')).clashApiCommand(argv, io),
       },
       {
         ...DIAGNOSE,
-        run: async (argv, io) => (await import('./diagnose/command.ts')).diagnoseCommand(argv, io),
+        run: async (argv, io) => (await import('./watch/diagnose.ts')).diagnoseCommand(argv, io),
       },
     ],
   },
@@ -136,20 +113,19 @@ export const TOPICS: readonly Topic[] = [
     commands: [
       {
         ...IMPORT,
-        run: async (argv, io) => (await import('./import/command.ts')).importCommand(argv, io),
+        run: async (argv, io) => (await import('./nodes/import.ts')).importCommand(argv, io),
       },
       {
         ...SUBSCRIBE,
-        run: async (argv, io) =>
-          (await import('./subscribe/command.ts')).subscribeCommand(argv, io),
+        run: async (argv, io) => (await import('./nodes/subscribe.ts')).subscribeCommand(argv, io),
       },
       {
         ...PROBE,
-        run: async (argv, io) => (await import('./probe/command.ts')).probeCommand(argv, io),
+        run: async (argv, io) => (await import('./nodes/probe.ts')).probeCommand(argv, io),
       },
       {
         ...FETCH,
-        run: async (argv, io) => (await import('./fetch/command.ts')).fetchCommand(argv, io),
+        run: async (argv, io) => (await import('./nodes/fetch.ts')).fetchCommand(argv, io),
       },
     ],
   },
@@ -158,15 +134,15 @@ export const TOPICS: readonly Topic[] = [
     commands: [
       {
         ...USER,
-        run: async (argv, io) => (await import('./user/command.ts')).userCommand(argv, io),
+        run: async (argv, io) => (await import('./users/user.ts')).userCommand(argv, io),
       },
       {
         ...GENERATE,
-        run: async (argv, io) => (await import('./generate/command.ts')).generateCommand(argv, io),
+        run: async (argv, io) => (await import('./users/generate.ts')).generateCommand(argv, io),
       },
       {
         ...SHARE,
-        run: async (argv, io) => (await import('./share/command.ts')).shareCommand(argv, io),
+        run: async (argv, io) => (await import('./users/share.ts')).shareCommand(argv, io),
       },
     ],
   },
@@ -175,20 +151,20 @@ export const TOPICS: readonly Topic[] = [
     commands: [
       {
         ...SHOW,
-        run: async (argv, io) => (await import('./show/command.ts')).showCommand(argv, io),
+        run: async (argv, io) => (await import('./config/show.ts')).showCommand(argv, io),
       },
       {
         ...FORMAT,
-        run: async (argv, io) => (await import('./format/command.ts')).formatCommand(argv, io),
+        run: async (argv, io) => (await import('./config/format.ts')).formatCommand(argv, io),
       },
       {
         ...EXPLAIN,
-        run: async (argv, io) => (await import('./explain/command.ts')).explainCommand(argv, io),
+        run: async (argv, io) => (await import('./config/explain.ts')).explainCommand(argv, io),
       },
-      { ...GEO, run: async (argv, io) => (await import('./geo/command.ts')).geoCommand(argv, io) },
+      { ...GEO, run: async (argv, io) => (await import('./config/geo.ts')).geoCommand(argv, io) },
       {
         ...SCHEMA,
-        run: async (argv, io) => (await import('./schema-command.ts')).schemaCommand(argv, io),
+        run: async (argv, io) => (await import('./config/schema.ts')).schemaCommand(argv, io),
       },
     ],
   },

@@ -1,7 +1,48 @@
 import type { RunningSearch } from '../client/find-running.ts';
 import type { ListenText } from '../local-http/listen.ts';
 import type { OptionTable } from './command.ts';
-import { SOCKET_OPTION } from './control/socket-option.ts';
+import { UsageError } from '../errors.ts';
+
+/** The option of commands that query a running Weir. */
+export const SOCKET_OPTION = {
+  socket: {
+    type: 'string',
+    short: 's',
+    value: 'PATH',
+    summary:
+      'the control socket of the running Weir; WEIR_SOCKET unless\n' +
+      'given, and otherwise the only one that is found',
+  },
+} as const satisfies OptionTable;
+
+/** The options of commands that query a running Weir and read no file. */
+export const WHICH_OPTIONS = {
+  ...SOCKET_OPTION,
+  config: {
+    type: 'string',
+    short: 'c',
+    value: 'FILE',
+    summary: 'the running Weir that serves this configuration file',
+  },
+} as const satisfies OptionTable;
+
+/** The options that select a running Weir. */
+export interface Which {
+  readonly socket: string | undefined;
+  readonly config: string | undefined;
+}
+
+/** Reads the options that select a running Weir. @throws {UsageError} for an empty name */
+export function whichOf({
+  socket,
+  config,
+}: {
+  readonly socket?: string | undefined;
+  readonly config?: string | undefined;
+}): Which {
+  if (config === '') throw new UsageError('--config needs the name of a file');
+  return { socket, config };
+}
 
 /** Options of programs that watch a running Weir: where it is, and where they listen themselves. */
 export const RUNNING_OPTIONS = {

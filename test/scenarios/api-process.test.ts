@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { describe, test } from 'node:test';
 import { SNIFF_TIMEOUT_MS } from '../../src/engine/sniff/sniff.ts';
-import { ctl } from '../../src/cli/ctl/ctl.ts';
+import { ctl } from '../../src/cli/control/ctl.ts';
 import { ApiClient, type Reply } from '../conformance/api-client.ts';
 import { disposable, parseAddress, type Address } from '../support/data/address.ts';
 import { freedom, rule, socksIn } from '../support/process/config.ts';

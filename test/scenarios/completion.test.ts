@@ -4,7 +4,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { suite, test } from 'node:test';
 import { COMMANDS } from '../../src/cli/commands.ts';
-import { CTL } from '../../src/cli/ctl/arguments.ts';
+import { CTL } from '../../src/cli/control/specs.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { API } from '../support/process/control.ts';
 import { mainModule, runWeir, scratch, Weir } from '../support/process/weir.ts';

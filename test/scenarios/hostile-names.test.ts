@@ -5,7 +5,7 @@ import { Writable } from 'node:stream';
 import { parseAddress } from '../support/data/address.ts';
 import { ApiClient } from '../conformance/api-client.ts';
 import { suite, test } from 'node:test';
-import { ctl } from '../../src/cli/ctl/ctl.ts';
+import { ctl } from '../../src/cli/control/ctl.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { API } from '../support/process/control.ts';
 import { assertHarmless, FORGERY } from '../support/data/harmless-output.ts';

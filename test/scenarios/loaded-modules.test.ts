@@ -41,7 +41,7 @@ const UNNAMED: readonly RegExp[] = [
   /^transports\/(grpc|tls)\/(?!alpn\.ts$)/,
   /^transports\/ws\/(?!handshake\.ts$)/,
   /^(http|quic|netstack|congestion|import|share|fetch|probe|subscribe|library)\//,
-  /^cli\/(?!(main|command|help|load|option-values|process-io|surroundings)\.ts$|run\/|control\/socket-option\.ts$)/,
+  /^cli\/(?!(main|command|help|load|option-values|process-io|surroundings|running-options)\.ts$|run\/)/,
   /^api\/http\//,
   /^app\/control\/(answer-drain|control-client|control-tunnels|follow-log|loaded-files|log-followers|log-messages|profile-messages|profile-recorder|running-status|status-reporter|user-flows)\.ts$/,
   /^platform\/(quic-tls|tls|openssl)\//,

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { parse } from 'smol-toml';
-import { ctl } from '../../src/cli/ctl/ctl.ts';
+import { ctl } from '../../src/cli/control/ctl.ts';
 import { ApiClientError } from '../../src/client/api-client.ts';
 import { createFilePages } from '../../src/dashboard/create-file-pages.ts';
 import { ActionError } from '../../src/dashboard/action-error.ts';

@@ -3,7 +3,7 @@ import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe, test, type TestContext } from 'node:test';
-import { findingsOf } from '../../src/cli/tun/check/check.ts';
+import { findingsOf } from '../../src/cli/tun/check-report.ts';
 import type { CheckedInbound } from '../../src/cli/tun/check/facts.ts';
 import { readMachine } from '../../src/cli/tun/machine/read-machine.ts';
 import { parseInterfaceAddress, type Cidr } from '../../src/ip/cidr.ts';

@@ -3,9 +3,20 @@ import { printable } from '../../printable.ts';
 import type { TunSettings } from '../../protocols/tun/settings.ts';
 import type { Spec } from '../../spec.ts';
 import type { CommandIo } from '../command.ts';
-import { findingsOf } from './check/check.ts';
-import type { AdviceStep, CheckedInbound, TunFinding, Unread } from './check/facts.ts';
+import type {
+  AdviceStep,
+  CheckedInbound,
+  TunFinding,
+  Unread,
+  MachineFacts,
+  Severity,
+} from './check/facts.ts';
 import { readMachine } from './machine/read-machine.ts';
+import { deviceFindings } from './check/device-findings.ts';
+import { forwardFindings } from './check/forward-findings.ts';
+import { Machine } from './check/machine.ts';
+import { resolverFindings } from './check/resolver-findings.ts';
+import { routeFindings } from './check/route-findings.ts';
 
 /** The JSON of `weir tun check`. */
 export interface TunCheckReport {
@@ -87,3 +98,17 @@ function findingText({ id, severity, evidence, consequence, advice }: TunFinding
 /** Formats the facts that could not be read, for users. */
 export const unreadText = (unread: readonly Unread[]): string =>
   unread.map(({ what, reason }) => `not read: ${printable(`${what}: ${reason}`)}\n`).join('');
+
+/** Order of severities in a report. */
+const ORDER: Readonly<Record<Severity, number>> = { breaks: 0, leaks: 1, note: 2 };
+
+/** Findings about a TUN inbound on a machine, the most severe first. */
+export function findingsOf(facts: MachineFacts, inbound: CheckedInbound): readonly TunFinding[] {
+  const machine = new Machine(facts, inbound);
+  return [
+    ...deviceFindings(machine),
+    ...routeFindings(machine),
+    ...forwardFindings(machine),
+    ...resolverFindings(machine),
+  ].sort((one, other) => ORDER[one.severity] - ORDER[other.severity]);
+}

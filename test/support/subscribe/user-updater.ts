@@ -1,4 +1,4 @@
-import { outcomesJson } from '../../../src/cli/subscribe/views.ts';
+import { outcomesJson } from '../../../src/cli/nodes/subscribe-views.ts';
 import { updateSources } from '../../../src/subscribe/update/update.ts';
 
 /*

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { parseClashApi } from '../../../src/cli/clash-api/arguments.ts';
-import { clashApiCommand } from '../../../src/cli/clash-api/command.ts';
+import { parseClashApi, clashApiCommand } from '../../../src/cli/watch/clash-api.ts';
 import { CapturedIo } from '../../support/process/captured-io.ts';
 import { scratch } from '../../support/process/weir.ts';
 

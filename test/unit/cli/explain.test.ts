@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, test } from 'node:test';
 import { UsageError } from '../../../src/errors.ts';
-import { explainCommand } from '../../../src/cli/explain/command.ts';
+import { explainCommand } from '../../../src/cli/config/explain.ts';
 import { freedom, httpIn, proxyOut, rule, socksIn } from '../../support/process/config.ts';
 import { scratch } from '../../support/process/weir.ts';
 

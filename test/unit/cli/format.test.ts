@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { test, type TestContext } from 'node:test';
-import { formatCommand } from '../../../src/cli/format/command.ts';
+import { formatCommand } from '../../../src/cli/config/format.ts';
 
 async function run(context: TestContext, text: string, ...more: string[]) {
   const folder = await mkdtemp(join(tmpdir(), 'weir-format-'));

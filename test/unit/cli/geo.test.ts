@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { geoCommand } from '../../../src/cli/geo/command.ts';
+import { geoCommand } from '../../../src/cli/config/geo.ts';
 import { bytesSource } from '../../../src/engine/geo/byte-source.ts';
 import { GeoFileError } from '../../../src/engine/geo/geo-data.ts';
 import { geositeLists } from '../../../src/engine/geo/load.ts';

@@ -6,7 +6,7 @@ import { PassThrough } from 'node:stream';
 import { test, type TestContext } from 'node:test';
 import { parse } from 'smol-toml';
 import { loadConfigFile } from '../../../src/app/loading/inline-runner.ts';
-import { showCommand } from '../../../src/cli/show/command.ts';
+import { showCommand } from '../../../src/cli/config/show.ts';
 
 /** What the command prints for a file, with the folder of the file left out. */
 async function show(

@@ -203,14 +203,14 @@ test('records about other names and of the other family are not used', () => {
   );
 });
 
-test('a chain that ends without an addressRecord is asked on from its end', () => {
+test('a chain that ends without an address is asked on from its end', () => {
   assert.deepEqual(
     resolve([aliasRecord('www.example', 'b.example', 30), aliasRecord('b.example', 'c.test', 90)]),
     { kind: 'alias', name: 'c.test', ttl: 30, aliases: ['b.example', 'c.test'] },
   );
 });
 
-test('an authority over the end of a chain means that there is no addressRecord', () => {
+test('an authority over the end of a chain means that there is no address', () => {
   const records = [aliasRecord('www.example', 'b.test', 30)];
   assert.deepEqual(resolve(records, { authority: { zone: 'test', ttl: 20 } }), {
     kind: 'none',
@@ -226,7 +226,7 @@ test('an authority over the end of a chain means that there is no addressRecord'
   });
 });
 
-test('a name that does not exist has no addressRecord, for the TTL of its authority', () => {
+test('a name that does not exist has no address, for the TTL of its authority', () => {
   assert.deepEqual(resolve([], { rcode: 3, authority: { zone: 'example', ttl: 20 } }), {
     kind: 'none',
     absent: true,
@@ -252,7 +252,7 @@ test('the end of a chain that does not exist is not asked for', () => {
   });
 });
 
-test('an absence without an authority holds for 5 s, or as long as the aliasRecord that led to it', () => {
+test('an absence without an authority holds for 5 s, or as long as the alias that led to it', () => {
   assert.deepEqual(resolve([]), { kind: 'none', absent: false, ttl: 5, aliases: [] });
   assert.deepEqual(resolve([], { rcode: 3 }), { kind: 'none', absent: true, ttl: 5, aliases: [] });
   const records = [aliasRecord('www.example', 'gone.test', 2)];

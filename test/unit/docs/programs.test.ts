@@ -2,13 +2,9 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { CLASH_API } from '../../../src/cli/clash-api/arguments.ts';
+import { CLASH_API, DASHBOARD, DIAGNOSE, METRICS, TOP } from '../../../src/cli/watch/specs.ts';
 import { COMMANDS } from '../../../src/cli/commands.ts';
 import type { CommandSpec } from '../../../src/cli/command.ts';
-import { DASHBOARD } from '../../../src/cli/dashboard/arguments.ts';
-import { DIAGNOSE } from '../../../src/cli/diagnose/arguments.ts';
-import { METRICS } from '../../../src/cli/metrics/arguments.ts';
-import { TOP } from '../../../src/cli/top/arguments.ts';
 import { page, ROOT } from '../../support/docs/pages.ts';
 
 /** What a page has in the first cells of its tables, between backticks. */

@@ -1,5 +1,6 @@
-import { access, constants } from 'node:fs/promises';
+import { access, constants, readdir, readFile, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { execFile } from 'node:child_process';
 import { addressInNetwork } from '../../../ip/cidr.ts';
 import { ipVersion } from '../../../ip/ip-version.ts';
 import {
@@ -12,12 +13,12 @@ import { RT_TABLE_MAIN } from '../../../platform/netlink/routing-rules.ts';
 import { openSystemCalls } from '../../../platform/sockets/bindings.ts';
 import { systemResolvers } from '../../../dns/system/system-resolvers.ts';
 import { codeOf } from '../../../errors.ts';
-import type { CheckedInbound, MachineFacts, Unread } from '../check/facts.ts';
+import type { CheckedInbound, MachineFacts, Unread, NameListener } from '../check/facts.ts';
 import { overlap } from '../check/machine.ts';
-import { readFirewall } from './firewall.ts';
-import { nameListeners } from './listeners.ts';
 import { readText } from './read-text.ts';
 import { readResolver } from './resolver.ts';
+import { readRuleset, type FirewallFacts } from '../check/firewall.ts';
+import { boundSockets, TCP_STATES } from '../../../platform/process/socket-table.ts';
 
 /**
  * Reads the state of this machine, as far as the user may.
@@ -120,4 +121,102 @@ export function rightsOf(status: string): MachineFacts['rights'] {
   const set = BigInt(`0x${hex}`);
   const has = (capability: bigint): boolean => ((set >> capability) & 1n) === 1n;
   return { netAdmin: has(CAP_NET_ADMIN), bindService: has(CAP_NET_BIND_SERVICE) };
+}
+
+const TIME_LIMIT_MS = 5000;
+const MOST_OUTPUT = 16 << 20;
+
+/** Reads the nftables rules through the program `nft`: the kernel provides them only to root, and piecemeal. */
+async function readFirewall(
+  root: string,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<{ readonly firewall: FirewallFacts | undefined; readonly unread: readonly Unread[] }> {
+  const unread: Unread[] = [];
+  const { text, reason } = await listRuleset(env);
+  const firewall = text === undefined ? undefined : readRuleset(text);
+  if (!firewall) {
+    unread.push({ what: 'rules of the firewall (nft)', reason: reason ?? 'not a ruleset' });
+  }
+  const legacy = await readText(root, 'proc/net/ip_tables_names');
+  if (legacy?.split('\n').includes('filter') === true) {
+    const place = '/proc/net/ip_tables_names';
+    unread.push({ what: 'rules of iptables-legacy', reason: `${place} names the table filter` });
+  }
+  return { firewall, unread };
+}
+
+/** Runs `nft` with fixed arguments; the usual directories of administration programs are appended to PATH. */
+async function listRuleset(
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<{ readonly text?: string; readonly reason?: string }> {
+  const { promise, resolve } = Promise.withResolvers<{ text?: string; reason?: string }>();
+  const options = {
+    env: { PATH: `${env['PATH'] ?? ''}:/usr/sbin:/sbin`, LC_ALL: 'C' },
+    timeout: TIME_LIMIT_MS,
+    killSignal: 'SIGKILL',
+    maxBuffer: MOST_OUTPUT,
+  } as const;
+  execFile('nft', ['-j', 'list', 'ruleset'], options, (error, stdout, stderr) => {
+    if (!error) resolve({ text: stdout });
+    else if (error.code === 'ENOENT') resolve({ reason: 'nft is not installed' });
+    else resolve({ reason: stderr.split('\n', 1)[0] || error.message });
+  });
+  return promise;
+}
+
+export { boundSockets };
+
+/** A host with hundreds of thousands of connections has a line for each. */
+const MOST_TABLE_BYTES = 16 << 20;
+const NAMES_PORT = 53;
+
+/** The sockets on port 53 of this network namespace. */
+export async function nameListeners(root: string): Promise<readonly NameListener[]> {
+  const found = new Map<string, Omit<NameListener, 'program'> & { readonly inode: string }>();
+  for (const [file, network] of [
+    ['tcp', 'tcp'],
+    ['tcp6', 'tcp'],
+    ['udp', 'udp'],
+    ['udp6', 'udp'],
+  ] as const) {
+    const table = (await readText(root, `proc/net/${file}`, MOST_TABLE_BYTES)) ?? '';
+    for (const { address, state, inode } of boundSockets(table, NAMES_PORT)) {
+      if (network === 'tcp' && state !== TCP_STATES.listen) continue;
+      found.set(`${network} ${address}`, { address, network, inode });
+    }
+  }
+  if (found.size === 0) return [];
+  const programs = await programsOf(root, new Set([...found.values()].map(({ inode }) => inode)));
+  return [...found.values()].map(({ inode, ...listener }) => ({
+    ...listener,
+    program: programs.get(inode),
+  }));
+}
+
+/** Maximum numbers of processes and descriptors that are searched for the owner of a socket. */
+const MOST_PROCESSES = 8192;
+const MOST_DESCRIPTORS = 65_536;
+
+/** The names of the programs that own sockets, as far as their descriptors may be read. */
+async function programsOf(
+  root: string,
+  inodes: ReadonlySet<string>,
+): Promise<ReadonlyMap<string, string>> {
+  const programs = new Map<string, string>();
+  const processes = (await readdir(join(root, 'proc')).catch(() => [])).filter((name) =>
+    /^\d+$/.test(name),
+  );
+  let left = MOST_DESCRIPTORS;
+  for (const pid of processes.slice(0, MOST_PROCESSES)) {
+    const folder = join(root, 'proc', pid);
+    for (const descriptor of await readdir(join(folder, 'fd')).catch(() => [])) {
+      if (left-- <= 0 || programs.size === inodes.size) return programs;
+      const target = await readlink(join(folder, 'fd', descriptor)).catch(() => '');
+      const inode = /^socket:\[(\d+)\]$/.exec(target)?.[1];
+      if (inode === undefined || !inodes.has(inode)) continue;
+      const name = await readFile(join(folder, 'comm'), 'utf8').catch(() => '');
+      if (name !== '') programs.set(inode, name.trim());
+    }
+  }
+  return programs;
 }

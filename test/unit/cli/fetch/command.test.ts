@@ -3,8 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, suite, test } from 'node:test';
-import { parseFetch } from '../../../../src/cli/fetch/arguments.ts';
-import { fetchCommand } from '../../../../src/cli/fetch/command.ts';
+import { parseFetch, fetchCommand } from '../../../../src/cli/nodes/fetch.ts';
 import { CapturedIo } from '../../../support/process/captured-io.ts';
 import { scratch } from '../../../support/process/weir.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { adviceOn } from '../../../../src/cli/share/certificate-advice.ts';
+import { adviceOn } from '../../../../src/cli/users/certificate-advice.ts';
 
 const OWN = { reason: 'the certificate is self-signed', canBePinned: true, canBeTrusted: true };
 const OTHER_NAME = { ...OWN, canBeTrusted: false };

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { qrForTerminal, qrModules, qrSvg } from '../../../../src/cli/share/qr.ts';
+import { qrForTerminal, qrModules, qrSvg } from '../../../../src/cli/users/share-forms.ts';
 import { scratch } from '../../../support/process/weir.ts';
 import { findPeer, without } from '../../../support/programs/peers.ts';
 

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, test } from 'node:test';
 import type { CommandIo } from '../../../../src/cli/command.ts';
-import { generateCommand } from '../../../../src/cli/generate/command.ts';
-import { shareCommand } from '../../../../src/cli/share/command.ts';
-import { userCommand } from '../../../../src/cli/user/command.ts';
+import { generateCommand } from '../../../../src/cli/users/generate.ts';
+import { shareCommand } from '../../../../src/cli/users/share.ts';
+import { userCommand } from '../../../../src/cli/users/user.ts';
 import { scratch } from '../../../support/process/weir.ts';
 
 type Run = (argv: readonly string[], io: CommandIo) => Promise<number>;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { findingsOf } from '../../../../src/cli/tun/check/check.ts';
+import { findingsOf } from '../../../../src/cli/tun/check-report.ts';
 import type {
   CheckedInbound,
   TunFinding,

@@ -5,8 +5,11 @@ import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { droppingChain, readRuleset } from '../../../../src/cli/tun/check/firewall.ts';
 import { isUnmanaged } from '../../../../src/cli/tun/check/resolver-findings.ts';
-import { boundSockets, nameListeners } from '../../../../src/cli/tun/machine/listeners.ts';
-import { rightsOf } from '../../../../src/cli/tun/machine/read-machine.ts';
+import {
+  boundSockets,
+  nameListeners,
+  rightsOf,
+} from '../../../../src/cli/tun/machine/read-machine.ts';
 import {
   nameSources,
   readResolver,

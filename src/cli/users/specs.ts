@@ -1,0 +1,234 @@
+import { HELP_OPTION, type CommandSpec, type OptionTable } from '../command.ts';
+import { SOCKET_OPTION } from '../running-options.ts';
+import { CONFIG_OPTION } from '../run/arguments.ts';
+
+/*
+ * Names, operands and options of the commands for users.
+ * Help, completions and the manual page are made of them without loading a command.
+ */
+
+export const EDIT_OPTIONS = {
+  ...SOCKET_OPTION,
+  'dry-run': { type: 'boolean', summary: 'check everything, and change nothing' },
+} as const satisfies OptionTable;
+
+export const SECRET_OPTIONS = {
+  id: { type: 'string', value: 'UUID', summary: 'the id (vless, vmess) in place of a new one' },
+  'password-file': {
+    type: 'string',
+    value: 'FILE',
+    summary: 'the first line is the password, in place of a new one',
+  },
+  password: {
+    type: 'string',
+    value: 'TEXT',
+    summary: 'the password itself, which other users of the machine can see',
+  },
+} as const satisfies OptionTable;
+
+export const LINK_OPTIONS = {
+  link: { type: 'boolean', summary: 'print the share link of the user as well' },
+  host: { type: 'string', value: 'HOST', summary: 'for --link: what clients dial' },
+} as const satisfies OptionTable;
+
+export const FORCE_OPTION = {
+  force: { type: 'boolean', summary: 'even if it changes who else can log in' },
+} as const satisfies OptionTable;
+
+export const CLOSE_OPTION = {
+  close: { type: 'boolean', summary: 'close the open flows of the user as well' },
+} as const satisfies OptionTable;
+
+export const USER = {
+  name: 'user',
+  operands: 'COMMAND',
+  summary: 'add, remove and list the users of inbounds',
+  options: {
+    config: { ...CONFIG_OPTION.config, summary: 'the configuration file' },
+    inbound: { type: 'string', value: 'TAG', summary: 'the inbound; list shows all without it' },
+    json: { type: 'boolean', summary: 'print one line of JSON' },
+    ...HELP_OPTION,
+  },
+  commands: [
+    {
+      name: 'add',
+      operands: 'NAME',
+      summary: 'add a user; prints its secret, which is made unless given',
+      options: { ...EDIT_OPTIONS, ...SECRET_OPTIONS, ...LINK_OPTIONS, ...FORCE_OPTION },
+    },
+    {
+      name: 'remove',
+      operands: 'NAME',
+      summary: 'remove a user, whose open flows go on unless closed',
+      options: { ...EDIT_OPTIONS, ...CLOSE_OPTION, ...FORCE_OPTION },
+    },
+    {
+      name: 'rotate',
+      operands: 'NAME',
+      summary: 'give a user another secret',
+      options: { ...EDIT_OPTIONS, ...SECRET_OPTIONS, ...LINK_OPTIONS, ...CLOSE_OPTION },
+    },
+    { name: 'list', operands: '', summary: 'the users of the file, without secrets', options: {} },
+  ],
+} as const satisfies CommandSpec;
+
+/** Protocols for which `generate server` has a secure configuration. */
+export const SERVER_PROTOCOLS = [
+  'vless',
+  'vmess',
+  'trojan',
+  'shadowsocks',
+  'hysteria2',
+  'http',
+] as const;
+
+export type ServerProtocol = (typeof SERVER_PROTOCOLS)[number];
+
+export const LENGTH_OPTION = {
+  length: { type: 'string', value: 'N', summary: 'characters, 24 unless given' },
+} as const satisfies OptionTable;
+
+export const FILE_OPTIONS = {
+  output: { type: 'string', short: 'o', value: 'FOLDER', summary: 'write files into FOLDER' },
+  force: { type: 'boolean', summary: 'replace files that exist' },
+} as const satisfies OptionTable;
+
+export const DAYS_OPTION = {
+  days: {
+    type: 'string',
+    value: 'N',
+    summary: 'how long the certificate is valid, 825 unless given',
+  },
+} as const satisfies OptionTable;
+
+export const SERVER_OPTIONS = {
+  protocol: {
+    type: 'string',
+    value: 'LIST',
+    summary: `with commas between: ${SERVER_PROTOCOLS.join(', ')}`,
+  },
+  name: { type: 'string', value: 'NAME', summary: 'of the server, and of its files' },
+  host: {
+    type: 'string',
+    value: 'HOST',
+    summary:
+      'the name or the address that clients dial; without it the\n' +
+      'server is a trial on 127.0.0.1',
+  },
+  'port-base': {
+    type: 'string',
+    value: 'PORT',
+    summary: 'this port and the following ones, not the usual ones',
+  },
+} as const satisfies OptionTable;
+
+export const GENERATE = {
+  name: 'generate',
+  operands: 'WHAT',
+  summary: 'make ids, passwords, keys, certificates, or files of a server',
+  options: {
+    json: { type: 'boolean', summary: 'print one line of JSON' },
+    ...HELP_OPTION,
+  },
+  commands: [
+    { name: 'uuid', operands: '', summary: 'an id of VLESS and VMess', options: {} },
+    {
+      name: 'password',
+      operands: '',
+      summary: 'random letters and digits',
+      options: LENGTH_OPTION,
+    },
+    {
+      name: 'psk',
+      operands: 'METHOD',
+      summary: 'the key or the password of a Shadowsocks method',
+      options: {},
+    },
+    {
+      name: 'wireguard',
+      operands: '',
+      summary: 'a private key, its public key, and a preshared key',
+      options: {},
+    },
+    {
+      name: 'certificate',
+      operands: 'NAME...',
+      summary: 'a self-signed certificate for names and addresses, and its key',
+      options: { ...DAYS_OPTION, ...FILE_OPTIONS },
+    },
+    {
+      name: 'server',
+      operands: '',
+      summary: 'files of a server and of its client, with all secrets',
+      options: { ...SERVER_OPTIONS, ...DAYS_OPTION, ...FILE_OPTIONS },
+    },
+  ],
+} as const satisfies CommandSpec;
+
+export const SHARE_FORMS = ['link', 'sing-box', 'xray', 'clash', 'weir'] as const;
+
+export type ShareForm = (typeof SHARE_FORMS)[number];
+
+export const QR_FORMS = ['terminal', 'svg'] as const;
+
+export type QrForm = (typeof QR_FORMS)[number];
+
+export const SHARE = {
+  name: 'share',
+  operands: '',
+  summary: "print share links for the users of a server's inbounds",
+  options: {
+    config: { ...CONFIG_OPTION.config, summary: "the server's configuration" },
+    host: {
+      type: 'string',
+      value: 'HOST',
+      summary: 'the name or the address that clients dial',
+    },
+    inbound: { type: 'string', value: 'TAG', summary: 'only this inbound' },
+    user: {
+      type: 'string',
+      value: 'NAME',
+      summary:
+        'only the user with this label, this number in the list, or\n' +
+        'this start of a UUID (8 digits)',
+    },
+    form: {
+      type: 'string',
+      value: 'FORM',
+      choices: SHARE_FORMS,
+      summary:
+        'link, which is the default; or the outbound of a program:\n' +
+        'sing-box, xray, clash (mihomo) or weir',
+    },
+    qr: {
+      type: 'string',
+      value: 'HOW',
+      choices: QR_FORMS,
+      summary: 'links as QR codes: terminal for all, svg for one',
+    },
+    port: {
+      type: 'string',
+      value: 'PORT',
+      summary: 'the port that clients dial, of a reverse proxy for example',
+    },
+    tls: { type: 'boolean', summary: 'a reverse proxy in front of it ends TLS' },
+    sni: {
+      type: 'string',
+      value: 'NAME',
+      summary: 'the name in the TLS handshake; otherwise one of the certificate',
+    },
+    insecure: {
+      type: 'boolean',
+      summary: 'clients accept any certificate where they would refuse this one',
+    },
+    output: {
+      type: 'string',
+      short: 'o',
+      value: 'FILE',
+      summary: 'write to FILE, for its owner alone',
+    },
+    force: { type: 'boolean', summary: 'replace FILE' },
+    json: { type: 'boolean', summary: 'print one line of JSON' },
+    ...HELP_OPTION,
+  },
+} as const satisfies CommandSpec;
