@@ -1,5 +1,5 @@
 import type { EditedFile } from '../app/edit-config.ts';
-import { MAX_CAUSE } from '../app/control/control-socket.ts';
+import { MAX_CAUSE } from '../app/control/messages.ts';
 import type { ReloadOutcome } from '../app/outcomes.ts';
 import { outcomeLine } from '../app/service/status.ts';
 import { messageOf, WeirError } from '../errors.ts';

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { arch, availableParallelism, cpus, release, totalmem, type } from 'node:os';
 import { FilesRead } from '../app/loading/files-read.ts';
-import { followLog } from '../app/control/follow-log.ts';
+import { followLog } from '../app/control/control-client.ts';
 import { requestProfile, requestStatus } from '../app/control/control-client.ts';
-import type { ProcessProfile } from '../app/control/profile-messages.ts';
+import type { ProcessProfile } from '../app/control/messages.ts';
 import type { RunningStatus } from '../app/control/running-status.ts';
 import { ConfigError, renderConfigError } from '../config/errors.ts';
 import { loadEffective } from '../config/effective/load-effective.ts';

@@ -7,6 +7,7 @@ export type Check = (value: unknown) => boolean;
 
 export const isText = (value: unknown): value is string => typeof value === 'string';
 export const isNumber = (value: unknown): value is number => Number.isFinite(value);
+export const isBoolean = (value: unknown): value is boolean => typeof value === 'boolean';
 
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -16,6 +17,12 @@ export const orNull =
   (check: Check): Check =>
   (value) =>
     value === null || check(value);
+
+/** A check for fields that may be missing. */
+export const optionally =
+  (check: Check): Check =>
+  (value) =>
+    value === undefined || check(value);
 
 export const listOf =
   (check: Check): Check =>

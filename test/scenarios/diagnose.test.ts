@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { requestProfile, requestReload } from '../../src/app/control/control-client.ts';
-import { MOST_FLOWS_OF_PROFILE } from '../../src/app/control/profile-messages.ts';
+import { MOST_FLOWS_OF_PROFILE } from '../../src/app/control/messages.ts';
 import { filesOf } from '../support/diagnose/untar.ts';
 import { hostPort } from '../support/data/address.ts';
 import { echoServer } from '../support/peers/servers.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { followLog } from '../../src/app/control/follow-log.ts';
+import { followLog } from '../../src/app/control/control-client.ts';
 import { requestReload, requestStatus } from '../../src/app/control/control-client.ts';
-import type { LoggedLine } from '../../src/app/control/log-messages.ts';
+import type { LoggedLine } from '../../src/app/control/messages.ts';
 import { freedom, proxyOut, socksIn } from '../support/process/config.ts';
 import { Child } from '../support/process/child.ts';
 import { socksConnect, SocksRefused } from '../support/peers/socks-client.ts';

@@ -43,7 +43,7 @@ const UNNAMED: readonly RegExp[] = [
   /^(http|quic|netstack|congestion|import|share|fetch|probe|subscribe|library)\//,
   /^cli\/(?!(main|command|help|load|option-values|process-io|surroundings|running-options)\.ts$|run\/)/,
   /^api\/http\//,
-  /^app\/control\/(answer-drain|control-client|control-tunnels|follow-log|loaded-files|log-followers|log-messages|profile-messages|profile-recorder|running-status|status-reporter|user-flows)\.ts$/,
+  /^app\/control\/(answers|control-client|control-http|control-lines|control-transport|control-tunnels|log-followers|messages|profile-recorder|running-status|status-reporter)\.ts$/,
   /^platform\/(quic-tls|tls|openssl)\//,
   /^dns\/exchanges\/(doh|https|tls)/,
   /^engine\/geo\/(?!geo-data\.ts$)/,

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { requestStatus } from '../../src/app/control/control-client.ts';
-import { followLog } from '../../src/app/control/follow-log.ts';
+import { followLog } from '../../src/app/control/control-client.ts';
 import { ApiClient } from '../conformance/api-client.ts';
 import { Child } from '../support/process/child.ts';
 import { freedom, socksIn } from '../support/process/config.ts';

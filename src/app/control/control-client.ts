@@ -1,21 +1,31 @@
-import { once } from 'node:events';
-import { Socket } from 'node:net';
-import { asError, codeOf, messageOf, WeirError } from '../../errors.ts';
+import type { Socket } from 'node:net';
+import { codeOf, messageOf, WeirError } from '../../errors.ts';
 import { printable } from '../../printable.ts';
 import type { DialTimes } from '../../net/dial-steps.ts';
 import type { ReloadOutcome } from '../outcomes.ts';
-import { problemOfCause } from './control-socket.ts';
-import { toDrainStatus, type DrainAction, type DrainStatus } from './drain-messages.ts';
-import { toProfileResponse, type ProcessProfile } from './profile-messages.ts';
-import { toRunningStatus, type RunningStatus } from './running-status.ts';
+import { linesOf, openFlow, readLine, type ControlCall } from './control-transport.ts';
 import {
+  jsonIn,
+  problemOfCause,
+  toDrainStatus,
+  toLoadedFiles,
+  toLogEvent,
+  toOutcome,
+  toProfileResponse,
   toTunnelResponse,
+  toUserFlows,
+  type DrainAction,
+  type DrainStatus,
+  type LoadedFiles,
+  type LogEvent,
+  type LogRequest,
+  type ProcessProfile,
   type TunnelFailed,
   type TunnelOpened,
   type TunnelRequest,
-} from './tunnel-messages.ts';
-import { toLoadedFiles, type LoadedFiles } from './loaded-files-messages.ts';
-import { toUserFlows, type UserFlowsRequest } from './user-flows-messages.ts';
+  type UserFlowsRequest,
+} from './messages.ts';
+import { toRunningStatus, type RunningStatus } from './running-status.ts';
 
 /** The running Weir could not be reached, or sent no valid response. The outcome of the request is unknown. */
 export class ControlRequestError extends WeirError {
@@ -53,6 +63,9 @@ export class TunnelError extends WeirError {
 /** Maximum bytes of a response; the longest is a profile of half a minute. */
 const MAX_RESPONSE = 16 << 20;
 
+/** Maximum characters of a line of the log; the longest is an error's text with its place. */
+const MAX_LOG_LINE = 4 << 20;
+
 /** Time limit for `status` in milliseconds; its response is immediate. */
 const STATUS_MS = 5_000;
 /** Time limit for reading all files of a configuration, in milliseconds. */
@@ -67,12 +80,10 @@ const GAVE_NONE =
   'the process gave none: it has ended, or is an older Weir, which has no such request';
 
 /** @param parsed what the process has sent instead: a failure with its reason, or anything else */
-const noResponse = (what: string, path: string, parsed: unknown): ControlRequestError =>
-  new ControlRequestError(what, path, failureIn(parsed) ?? GAVE_NONE);
-
-function failureIn(parsed: unknown): string | undefined {
+function noResponse(what: string, path: string, parsed: unknown): ControlRequestError {
   const outcome = toOutcome(parsed);
-  return outcome?.kind === 'failed' ? printable(outcome.line) : undefined;
+  const reason = outcome?.kind === 'failed' ? printable(outcome.line) : GAVE_NONE;
+  return new ControlRequestError(what, path, reason);
 }
 
 /**
@@ -85,7 +96,9 @@ function failureIn(parsed: unknown): string | undefined {
 export async function requestReload(path: string, cause?: string): Promise<ReloadOutcome> {
   const problem = cause === undefined ? undefined : problemOfCause(cause);
   if (problem !== undefined) throw new WeirError('reload_cause', problem);
-  return requestOutcome(path, cause === undefined ? 'reload' : `reload ${cause}`, 'reload');
+  const line = cause === undefined ? 'reload' : `reload ${cause}`;
+  const body = cause === undefined ? undefined : { cause };
+  return requestOutcome(path, { method: 'POST', path: '/control/reload', body, line }, 'reload');
 }
 
 /**
@@ -93,7 +106,11 @@ export async function requestReload(path: string, cause?: string): Promise<Reloa
  * @throws {ControlRequestError} unless it has applied or rejected the filter
  */
 export const requestLogFilter = (path: string, filter: string): Promise<ReloadOutcome> =>
-  requestOutcome(path, `log-level ${filter}`, 'change of the log level');
+  requestOutcome(
+    path,
+    { method: 'PUT', path: '/control/log-level', body: { filter }, line: `log-level ${filter}` },
+    'change of the log level',
+  );
 
 /**
  * Requests the status of the process that serves `path`.
@@ -102,11 +119,14 @@ export const requestLogFilter = (path: string, filter: string): Promise<ReloadOu
  * @throws {ControlRequestError}
  */
 export async function requestStatus(path: string, timeoutMs = STATUS_MS): Promise<RunningStatus> {
-  const parsed = await request(path, 'status', 'status', AbortSignal.timeout(timeoutMs));
+  const call = { method: 'GET', path: '/control/status', line: 'status' } as const;
+  const parsed = await request(path, call, 'status', AbortSignal.timeout(timeoutMs));
   const status = toRunningStatus(parsed);
   if (status) return status;
   throw noResponse('status', path, parsed);
 }
+
+const DRAIN_METHODS = { begin: 'POST', undo: 'DELETE', show: 'GET' } as const;
 
 /**
  * Begins, undoes or shows a drain of the process that serves `path`. Waits without a time limit for a running reload.
@@ -114,7 +134,8 @@ export async function requestStatus(path: string, timeoutMs = STATUS_MS): Promis
  * @throws {ControlRequestError} also with the reason why listeners could not be reopened
  */
 export async function requestDrain(path: string, action: DrainAction): Promise<DrainStatus> {
-  const parsed = await request(path, `drain ${action}`, 'drain');
+  const call = { path: '/control/drain', method: DRAIN_METHODS[action], line: `drain ${action}` };
+  const parsed = await request(path, call, 'drain');
   const status = toDrainStatus(parsed);
   if (status) return status;
   throw noResponse('drain', path, parsed);
@@ -128,12 +149,8 @@ export async function requestDrain(path: string, action: DrainAction): Promise<D
  */
 export async function requestUserFlows(path: string, asked: UserFlowsRequest): Promise<number> {
   const what = asked.close ? 'closing of flows' : 'count of flows';
-  const parsed = await request(
-    path,
-    `user-flows ${JSON.stringify(asked)}`,
-    what,
-    AbortSignal.timeout(STATUS_MS),
-  );
+  const call = posting('user-flows', asked);
+  const parsed = await request(path, call, what, AbortSignal.timeout(STATUS_MS));
   const count = toUserFlows(parsed);
   if (count !== undefined) return count;
   throw noResponse(what, path, parsed);
@@ -145,7 +162,8 @@ export async function requestUserFlows(path: string, asked: UserFlowsRequest): P
  */
 export async function requestLoadedFiles(path: string): Promise<LoadedFiles> {
   const what = 'comparison of files';
-  const parsed = await request(path, 'loaded-files', what, AbortSignal.timeout(COMPARE_MS));
+  const call = { method: 'GET', path: '/control/loaded-files', line: 'loaded-files' } as const;
+  const parsed = await request(path, call, what, AbortSignal.timeout(COMPARE_MS));
   const files = toLoadedFiles(parsed);
   if (files) return files;
   throw noResponse(what, path, parsed);
@@ -172,23 +190,30 @@ export async function openTunnel(
   signal?: AbortSignal,
 ): Promise<FlowThrough> {
   const what = 'connection';
-  const client = new Socket({ allowHalfOpen: true });
+  const query = new URLSearchParams({ outbound, host, port: String(port) }).toString();
+  const line = `connect ${JSON.stringify({ outbound, host, port })}`;
+  let client: Socket | undefined;
   try {
-    await send(client, path, `connect ${JSON.stringify({ outbound, host, port })}`, signal);
-    const opened = toTunnelResponse(parse(await readLine(client, signal)));
-    if (!opened) throw new ControlRequestError(what, path, NO_OUTCOME);
+    client = await openFlow(path, { query, line }, signal);
+    const text = client && (await readLine(client, MAX_RESPONSE, signal));
+    const opened = toTunnelResponse(jsonIn(text ?? ''));
+    if (!client || !opened) throw new ControlRequestError(what, path, NO_OUTCOME);
     if (opened.kind === 'failed') throw new TunnelError(opened);
     return { stream: client, opened };
   } catch (error) {
-    client.destroy();
+    client?.destroy();
     if (error instanceof WeirError) throw error;
     signal?.throwIfAborted();
     throw new ControlRequestError(what, path, messageOf(error), { cause: error });
   }
 }
 
-async function requestOutcome(path: string, line: string, what: string): Promise<ReloadOutcome> {
-  const outcome = toOutcome(await request(path, line, what));
+async function requestOutcome(
+  path: string,
+  call: ControlCall,
+  what: string,
+): Promise<ReloadOutcome> {
+  const outcome = toOutcome(await request(path, call, what));
   if (!outcome) throw new ControlRequestError(what, path, NO_OUTCOME);
   return outcome;
 }
@@ -210,12 +235,8 @@ export async function requestProfile(
   const what = 'profile';
   const limit = AbortSignal.timeout(seconds * 1000 + PROFILE_MS);
   const either = signal ? AbortSignal.any([signal, limit]) : limit;
-  const parsed = await request(
-    path,
-    `profile ${JSON.stringify({ seconds, busy })}`,
-    what,
-    either,
-  ).catch((error: unknown) => {
+  const call = posting('profile', { seconds, busy });
+  const parsed = await request(path, call, what, either).catch((error: unknown) => {
     signal?.throwIfAborted();
     throw error;
   });
@@ -225,96 +246,67 @@ export async function requestProfile(
   throw noResponse(what, path, parsed);
 }
 
-/** Sends one line and reads one line of JSON; `undefined` for any other response. */
+/** The running Weir has rejected a request for its log; the message is its reason. */
+export class LogRefusedError extends WeirError {
+  constructor(reason: string) {
+    super('log_refused', reason);
+  }
+}
+
+export interface LogSelection extends LogRequest {
+  /** Ends the iteration by throwing its reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * The log of the process that serves `path`: the latest lines if `tail` is set, then `live`, then lines as they are
+ * logged, until that process ends. Lines that are not read in time are lost for this follower, and reported as `lost`.
+ *
+ * @throws {LogRefusedError} for an invalid filter, and when there are too many followers
+ * @throws {ControlRequestError}
+ * @throws the reason of `signal`
+ */
+export async function* followLog(
+  path: string,
+  { signal, ...asked }: LogSelection = {},
+): AsyncGenerator<LogEvent, void, undefined> {
+  let isLive = false;
+  try {
+    for await (const line of linesOf(path, posting('log', asked), MAX_LOG_LINE, signal)) {
+      const event = toLogEvent(line);
+      if (!event) throw new WeirError('log_line', 'the process sent something else than log lines');
+      if (event.kind === 'failed') throw new LogRefusedError(event.line);
+      if (event.kind === 'live') isLive = true;
+      yield event;
+    }
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (error instanceof LogRefusedError) throw error;
+    throw new ControlRequestError('log', path, messageOf(error), { cause: error });
+  }
+  if (!isLive) throw new ControlRequestError('log', path, GAVE_NONE);
+}
+
+/** A request whose parameters are its body, and the operand of its line. */
+const posting = (name: string, body: object): ControlCall => ({
+  method: 'POST',
+  path: `/control/${name}`,
+  body,
+  line: `${name} ${JSON.stringify(body)}`,
+});
+
+/** Sends a request and reads one line of JSON; `undefined` for any other response. */
 async function request(
   path: string,
-  line: string,
+  call: ControlCall,
   what: string,
   signal?: AbortSignal,
 ): Promise<unknown> {
-  const client = new Socket();
   try {
-    await send(client, path, line, signal);
-    return parse(await readLine(client, signal));
+    for await (const line of linesOf(path, call, MAX_RESPONSE, signal)) return jsonIn(line);
+    return undefined;
   } catch (error) {
     const reason = signal?.aborted === true ? 'the process did not respond in time' : undefined;
     throw new ControlRequestError(what, path, reason ?? messageOf(error), { cause: error });
-  } finally {
-    client.destroy();
-  }
-}
-
-/** Connects and sends a one-line request. */
-export async function send(
-  client: Socket,
-  path: string,
-  line: string,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  client.connect({ path });
-  await once(client, 'connect', { signal });
-  client.write(`${line}\n`);
-}
-
-const LINE_FEED = 0x0a;
-
-/**
- * Reads a line; data behind it stays in the socket.
- *
- * @returns `undefined` when the peer ends before the end of a line, or the line is too long
- * @throws the error of the socket, or the reason of `signal`
- */
-async function readLine(
-  client: Socket,
-  signal: AbortSignal | undefined,
-): Promise<string | undefined> {
-  const onAbort = (): void => void client.destroy(asError(signal?.reason));
-  signal?.addEventListener('abort', onAbort);
-  const chunks: Buffer[] = [];
-  let length = 0;
-  try {
-    for await (const chunk of client.iterator({
-      destroyOnReturn: false,
-    }) as AsyncIterable<Buffer>) {
-      const end = chunk.indexOf(LINE_FEED);
-      chunks.push(end < 0 ? chunk : chunk.subarray(0, end));
-      length += chunk.length;
-      if (end >= 0) {
-        if (end + 1 < chunk.length) client.unshift(chunk.subarray(end + 1));
-        return Buffer.concat(chunks).toString();
-      }
-      if (length > MAX_RESPONSE) return undefined;
-    }
-    return undefined;
-  } finally {
-    signal?.removeEventListener('abort', onAbort);
-  }
-}
-
-function parse(line: string | undefined): unknown {
-  if (line === undefined) return undefined;
-  try {
-    return JSON.parse(line) as unknown;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Parses the outcome of a reload; `undefined` for anything else. */
-function toOutcome(parsed: unknown): ReloadOutcome | undefined {
-  if (typeof parsed !== 'object' || parsed === null || !('kind' in parsed)) return undefined;
-  switch (parsed.kind) {
-    case 'applied':
-      return 'summary' in parsed && typeof parsed.summary === 'string'
-        ? { kind: 'applied', summary: parsed.summary }
-        : undefined;
-    case 'unchanged':
-      return { kind: 'unchanged' };
-    case 'failed':
-      return 'line' in parsed && typeof parsed.line === 'string'
-        ? { kind: 'failed', line: parsed.line }
-        : undefined;
-    default:
-      return undefined;
   }
 }

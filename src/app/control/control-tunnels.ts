@@ -15,11 +15,11 @@ import { IdleTimer } from '../../net/time/idle-timer.ts';
 import { DIAL_MS } from '../../net/time/time-limits.ts';
 import type { ByteLink } from '../../net/links/link.ts';
 import {
-  toTunnelRequest,
+  isTunnelRequest,
   type TunnelFailed,
   type TunnelOpened,
   type TunnelResponse,
-} from './tunnel-messages.ts';
+} from './messages.ts';
 
 /** Maximum number of tunnels. */
 const MAX_TUNNELS = 128;
@@ -77,10 +77,10 @@ export class ControlTunnels {
   }
 
   /** Serves one client until its flow has ended. Never rejects. @param client paused, half-open allowed */
-  async serve(text: string, client: Socket): Promise<void> {
+  async serve(request: unknown, client: Socket): Promise<void> {
     this.#open++;
     try {
-      const dialled = await this.#dialFor(text, client);
+      const dialled = await this.#dialFor(request, client);
       if (dialled) await this.#relay(dialled, client);
     } catch (error) {
       const times = error instanceof TunnelDialError ? error.times : {};
@@ -91,7 +91,7 @@ export class ControlTunnels {
   }
 
   /** Dials for a client. @returns `undefined` when the client has disconnected. @throws {WeirError} for the client */
-  async #dialFor(text: string, client: Socket): Promise<DialledTunnel | undefined> {
+  async #dialFor(request: unknown, client: Socket): Promise<DialledTunnel | undefined> {
     if (this.#open > MAX_TUNNELS) {
       throw new WeirError('tunnel', `${MAX_TUNNELS} connections are open through this socket`);
     }
@@ -104,7 +104,7 @@ export class ControlTunnels {
     };
     client.on('readable', onReadable).once('end', onLeft).once('close', onLeft);
     try {
-      const dialled = await this.#dial(text, deadline.signal);
+      const dialled = await this.#dial(request, deadline.signal);
       if (!deadline.signal.aborted && !client.destroyed) return dialled;
       dialled.link.destroy();
       dialled.release();
@@ -114,11 +114,10 @@ export class ControlTunnels {
     }
   }
 
-  /** Parses the request and dials. @throws {WeirError} */
-  async #dial(text: string, signal: AbortSignal): Promise<DialledTunnel> {
+  /** Checks the request and dials. @throws {WeirError} */
+  async #dial(request: unknown, signal: AbortSignal): Promise<DialledTunnel> {
     const { clock, pick } = this.#deps;
-    const request = toTunnelRequest(text);
-    if (!request) {
+    if (!isTunnelRequest(request)) {
       throw new WeirError('tunnel', 'expected {"outbound":TAG,"host":HOST,"port":PORT}');
     }
     const host = normalizeHost(request.host);

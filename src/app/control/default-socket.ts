@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { codeOf, WeirError } from '../../errors.ts';
 import { isStaleSocket } from '../../transports/listeners/unix-socket.ts';
 import { problemOfFolder, SERVICE_FOLDER, userFolder } from './control-folder.ts';
-import { ControlSocket, type ControlWords } from './control-socket.ts';
+import type { ControlHandlers } from './control-handlers.ts';
+import { ControlSocket } from './control-socket.ts';
 
 /** Only the owner may access a directory of control sockets. */
 const PRIVATE_FOLDER = 0o700;
@@ -27,14 +28,14 @@ export interface DefaultPlace {
  * @throws the error of the system for a directory that cannot be created
  */
 export async function openDefaultSocket(
-  words: ControlWords,
+  handlers: ControlHandlers,
   { env, pid, serviceFolder = SERVICE_FOLDER }: DefaultPlace,
 ): Promise<ControlSocket> {
   const folder = userFolder(env) ?? serviceFolder;
   makeFolder(folder);
   const problem = problemOfFolder(folder);
   if (problem !== undefined) throw new WeirError('control_folder', problem);
-  const control = await ControlSocket.open(join(folder, `${pid}.sock`), words);
+  const control = await ControlSocket.open(join(folder, `${pid}.sock`), handlers);
   await removeStale(folder, pid);
   return control;
 }

@@ -3,7 +3,7 @@ import { messageOf } from '../../errors.ts';
 import { BoundedSink } from '../../log/bounded-sink.ts';
 import { parseFilter, passes, type LogFilter } from '../../log/filter.ts';
 import type { WrittenLine, RecentLines } from '../../log/recent-lines.ts';
-import { LIVE_LINE, loggedLine, lostLine, refusedLine, toLogRequest } from './log-messages.ts';
+import { LIVE_LINE, loggedLine, lostLine, refusedLine, toLogRequest } from './messages.ts';
 
 /** Maximum number of followers. */
 export const MAX_FOLLOWERS = 16;
@@ -40,9 +40,9 @@ export class LogFollowers {
     return lost;
   }
 
-  /** Serves one client until it disconnects. @param client paused */
-  serve(text: string, client: Socket): void {
-    const request = toLogRequest(text);
+  /** Serves one client until it disconnects. */
+  serve(asked: unknown, client: Socket): void {
+    const request = toLogRequest(asked);
     if (!request) return refuse(client, 'expected {"filter":FILTER,"tail":BOOL,"follow":BOOL}');
     const { filter: wanted, tail = false, follow = true } = request;
     let filter: LogFilter | undefined;
@@ -67,8 +67,6 @@ export class LogFollowers {
     const follower: Follower = { filter, sink };
     this.#followers.add(follower);
     client.once('close', () => this.#leave(follower));
-    // An end of stream from the client counts as a disconnect: the close of a unix socket looks the same.
-    client.once('end', () => client.destroy()).resume();
     sink.write(start);
     this.#recent.reader = this.#pass;
   }
@@ -94,5 +92,5 @@ const refuse = (client: Socket, reason: string): void => end(client, refusedLine
 
 function end(client: Socket, text: string): void {
   client.setTimeout(END_MS, () => client.destroy());
-  client.resume().end(text);
+  client.end(text);
 }

@@ -1,24 +1,21 @@
 import { Session, type Profiler } from 'node:inspector/promises';
-import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getHeapCodeStatistics, getHeapSpaceStatistics, getHeapStatistics } from 'node:v8';
 import { messageOf } from '../../errors.ts';
 import { residentBytes } from '../../platform/process/process-memory.ts';
 import {
+  failed,
   MAX_PROFILE_SECONDS,
   MOST_FLOWS_OF_PROFILE,
   toProfileRequest,
+  type ControlFailed,
   type ProcessProfile,
-  type ProfileRefused,
-} from './profile-messages.ts';
+} from './messages.ts';
 
 /** Minimum microseconds between two samples of the processor profile. */
 const INTERVAL_US = 1_000;
 /** Maximum number of samples of a profile: V8 writes them all at its end, some 2 µs each. */
 const MOST_SAMPLES = 10_000;
-
-/** Milliseconds to wait for a client to read its response. */
-const RESPONSE_MS = 5_000;
 
 /** Directories at the last of which the shown path of a file begins. */
 const SHOWN_FROM: readonly string[] = ['/node_modules/', '/src/', '/dist/'];
@@ -36,26 +33,15 @@ export class ProfileRecorder {
     this.#flows = flows;
   }
 
-  /** Serves one client; its recording is dropped when the client disconnects. @param client paused */
-  async serve(text: string, client: Socket): Promise<void> {
-    const gone = new AbortController();
-    // An end of stream from the client counts as a disconnect: the close of a unix socket looks the same.
-    client.once('end', () => client.destroy()).once('close', () => gone.abort());
-    client.resume();
-    const response = await this.#respond(text, gone.signal);
-    if (client.destroyed) return;
-    client.setTimeout(RESPONSE_MS, () => client.destroy());
-    client.end(`${JSON.stringify(response)}\n`);
-  }
-
-  async #respond(text: string, gone: AbortSignal): Promise<ProcessProfile | ProfileRefused> {
-    const request = toProfileRequest(text);
+  /** Profiles for one client. @param gone drops the recording when it aborts */
+  async record(asked: unknown, gone: AbortSignal): Promise<ProcessProfile | ControlFailed> {
+    const request = toProfileRequest(asked);
     if (!request) {
       return failed(`expected {"seconds":NUMBER}, ${MAX_PROFILE_SECONDS} at most`);
     }
     const { seconds, busy } = request;
     if (seconds === 0) return answer(null);
-    if (busy !== true && this.#flows() > MOST_FLOWS_OF_PROFILE) {
+    if (!busy && this.#flows() > MOST_FLOWS_OF_PROFILE) {
       return failed(
         `with more than ${MOST_FLOWS_OF_PROFILE} flows the start of a recording stops them for some 0.1 s; --busy records all the same`,
       );
@@ -78,8 +64,6 @@ function answer(profile: object | null): ProcessProfile {
   );
   return { kind: 'profile', profile, heap: heapSummary(), versions };
 }
-
-const failed = (line: string): ProfileRefused => ({ kind: 'failed', line });
 
 async function record(milliseconds: number, gone: AbortSignal): Promise<object> {
   const session = new Session();

@@ -1,6 +1,6 @@
 import type { Build } from '../../platform/process/build.ts';
 import type { ReloadOutcome } from '../outcomes.ts';
-import type { RunningDrain } from './drain-messages.ts';
+import type { RunningDrain } from './messages.ts';
 
 /**
  * The state of a running Weir: the response to `status` on its control socket, and the output of `weir status --json`.

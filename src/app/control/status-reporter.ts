@@ -12,8 +12,8 @@ import { residentBytes } from '../../platform/process/process-memory.ts';
 import type { TrafficSnapshot } from '../../tracker/traffic.ts';
 import { VERSION } from '../../version.ts';
 import type { Instance } from '../instance.ts';
-import { drainStatus } from './answer-drain.ts';
-import type { RunningDrain } from './drain-messages.ts';
+import { drainStatus } from './answers.ts';
+import type { RunningDrain } from './messages.ts';
 import type { ReloadOutcome } from '../outcomes.ts';
 import type {
   BalancerStatus,

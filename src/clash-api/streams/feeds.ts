@@ -1,4 +1,4 @@
-import { followLog, LogRefusedError } from '../../app/control/follow-log.ts';
+import { followLog, LogRefusedError } from '../../app/control/control-client.ts';
 import { WeirError } from '../../errors.ts';
 import type { ClashContext } from '../answers/endpoint.ts';
 import { bodyInvalid, clashError } from '../answers/errors.ts';

@@ -1,4 +1,4 @@
-import type { LogEvent } from '../../app/control/log-messages.ts';
+import type { LogEvent } from '../../app/control/messages.ts';
 import { WeirError } from '../../errors.ts';
 import { clashLogLine, lostLogLine } from '../translate/log-lines.ts';
 import { jsonLine, type ClashSink } from './clash-sink.ts';

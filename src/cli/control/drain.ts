@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { requestDrain } from '../../app/control/control-client.ts';
-import type { DrainStatus } from '../../app/control/drain-messages.ts';
+import type { DrainStatus } from '../../app/control/messages.ts';
 import { WeirError, UsageError } from '../../errors.ts';
 import { remainsText } from '../../supervisor/remains.ts';
 import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';

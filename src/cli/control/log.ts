@@ -1,5 +1,5 @@
-import { followLog } from '../../app/control/follow-log.ts';
-import type { LogEvent } from '../../app/control/log-messages.ts';
+import { followLog } from '../../app/control/control-client.ts';
+import type { LogEvent } from '../../app/control/messages.ts';
 import { jsonLine, textLine } from '../../log/line-format.ts';
 import { printableLines } from '../../printable.ts';
 import { needServing } from '../../client/find-serving.ts';

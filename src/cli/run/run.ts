@@ -7,8 +7,8 @@ import { takeServiceEnvironment } from '../../app/service/environment.ts';
 import type { ServiceNotifier } from '../../app/service/notifier.ts';
 import { adoptSockets } from '../../app/service/adopt-sockets.ts';
 import { openNotifier } from '../../app/service/open-notifier.ts';
-import { ControlSocket, type ControlWords } from '../../app/control/control-socket.ts';
-import { createWords } from '../../app/control/create-words.ts';
+import { ControlSocket } from '../../app/control/control-socket.ts';
+import { createHandlers, type ControlHandlers } from '../../app/control/control-handlers.ts';
 import type { PacketCapture } from '../../app/packet-capture.ts';
 import { statusOf } from '../../app/service/status.ts';
 import { RegexCache } from '../../engine/router/tables/regex-set.ts';
@@ -104,11 +104,11 @@ export async function run({
     linesLost: lost,
     configPath,
   };
-  const words = createWords(controlled);
+  const handlers = createHandlers(controlled);
   let control: ControlSocket | undefined;
   const start = async (): Promise<void> => {
     await instance.start(loaded, files);
-    if (reloadSocket !== undefined) control = await ControlSocket.open(reloadSocket, words);
+    if (reloadSocket !== undefined) control = await ControlSocket.open(reloadSocket, handlers);
   };
   const started = start().then(
     () => 'running' as const,
@@ -138,7 +138,7 @@ export async function run({
     notifier.ready(statusOf(instance.inbounds));
     running.resolve(instance);
     if (reloadSocket === undefined && controlSocket) {
-      void openControl(words, log).then((opened) => {
+      void openControl(handlers, log).then((opened) => {
         if (instance.stopping) opened?.close();
         else control = opened;
       });
@@ -172,10 +172,13 @@ async function openCapture(path: string, log: Logger): Promise<PacketCapture> {
 }
 
 /** Opens the control socket in its default place. Without one the process serves nevertheless. */
-async function openControl(words: ControlWords, log: Logger): Promise<ControlSocket | undefined> {
+async function openControl(
+  handlers: ControlHandlers,
+  log: Logger,
+): Promise<ControlSocket | undefined> {
   try {
     const { openDefaultSocket } = await import('../../app/control/default-socket.ts');
-    return await openDefaultSocket(words, { env: process.env, pid: process.pid });
+    return await openDefaultSocket(handlers, { env: process.env, pid: process.pid });
   } catch (error) {
     log.debug(`no control socket: ${messageOf(error)}`);
     return undefined;

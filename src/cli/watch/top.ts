@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { followLog } from '../../app/control/follow-log.ts';
+import { followLog } from '../../app/control/control-client.ts';
 import { findRunning } from '../../client/find-running.ts';
 import { hintsOf, type WeirError } from '../../errors.ts';
 import { FailingOutbounds } from '../../monitor/log/failing-outbounds.ts';

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { Listeners } from '../../collections/listeners.ts';
 import { requestLoadedFiles } from '../../app/control/control-client.ts';
-import type { LoadedFiles } from '../../app/control/loaded-files-messages.ts';
+import type { LoadedFiles } from '../../app/control/messages.ts';
 import { FilesRead } from '../../app/loading/files-read.ts';
 import { etagOf } from '../../app/loading/inline-runner.ts';
 import { messageOf } from '../../errors.ts';

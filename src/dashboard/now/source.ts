@@ -1,4 +1,4 @@
-import { followLog } from '../../app/control/follow-log.ts';
+import { followLog } from '../../app/control/control-client.ts';
 import { WeirError } from '../../errors.ts';
 import { systemClock } from '../../net/time/clock.ts';
 import type { CreatePageSource } from '../contract.ts';

@@ -1,7 +1,7 @@
 import { Holds } from '../../collections/holds.ts';
 import { Listeners } from '../../collections/listeners.ts';
 import { requestLoadedFiles } from '../../app/control/control-client.ts';
-import type { LoadedFiles } from '../../app/control/loaded-files-messages.ts';
+import type { LoadedFiles } from '../../app/control/messages.ts';
 import { hintsOf, messageOf } from '../../errors.ts';
 import { systemClock, type Clock, type Timer } from '../../net/time/clock.ts';
 import { printable } from '../../printable.ts';

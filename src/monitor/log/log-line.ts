@@ -1,4 +1,4 @@
-import type { LoggedLine } from '../../app/control/log-messages.ts';
+import type { LoggedLine } from '../../app/control/messages.ts';
 import type { LogLevel } from '../../log/logger.ts';
 
 /** An entry of the log: a line, or a gap of lost lines. */

@@ -1,4 +1,4 @@
-import type { LoggedLine } from '../../app/control/log-messages.ts';
+import type { LoggedLine } from '../../app/control/messages.ts';
 import type { LogEntry } from './log-line.ts';
 
 export interface LogStoreLimits {

@@ -1,6 +1,6 @@
 import { Holds } from '../../collections/holds.ts';
 import { Listeners } from '../../collections/listeners.ts';
-import type { LogEvent, LoggedLine } from '../../app/control/log-messages.ts';
+import type { LogEvent, LoggedLine } from '../../app/control/messages.ts';
 import { messageOf } from '../../errors.ts';
 import type { Clock, Timer } from '../../net/time/clock.ts';
 import type { LogEntry } from './log-line.ts';

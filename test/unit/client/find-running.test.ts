@@ -5,7 +5,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { ControlSocket, type ControlWords } from '../../../src/app/control/control-socket.ts';
+import type { ControlHandlers } from '../../../src/app/control/control-handlers.ts';
+import { ControlSocket } from '../../../src/app/control/control-socket.ts';
 import { ApiClientError } from '../../../src/client/api-client.ts';
 import { findRunning, type RunningSearch } from '../../../src/client/find-running.ts';
 import { fullStatus } from '../../support/metrics/full-status.ts';
@@ -18,7 +19,7 @@ async function secretSentTo(host: string, more: Partial<RunningSearch> = {}) {
   await writeFile(config, '[api]\nlisten = "127.0.0.1:9"\nsecret = "for-this-host"\n');
   const path = join(folder.path, 's');
   const status = () => Promise.resolve({ ...fullStatus, config, api: '127.0.0.1:9' });
-  const socket = await ControlSocket.open(path, { status } as unknown as ControlWords);
+  const socket = await ControlSocket.open(path, { status } as unknown as ControlHandlers);
   let sent: string | undefined;
   const server = createServer((request, response) => {
     sent = request.headers.authorization;
@@ -57,7 +58,7 @@ test('the API of a Weir that has ended is still expected where it was', async ()
   for (const served of [config, null]) {
     const path = join(folder.path, 's');
     const status = () => Promise.resolve({ ...fullStatus, config: served, api: '127.0.0.1:29' });
-    const socket = await ControlSocket.open(path, { status } as unknown as ControlWords);
+    const socket = await ControlSocket.open(path, { status } as unknown as ControlHandlers);
     const weir = await findRunning({ socket: path, env: {} });
     socket.close();
     await weir.findAgain();
@@ -69,7 +70,7 @@ test('the API of a Weir that has ended is still expected where it was', async ()
 /** A control socket whose process says that its API is at `api`. */
 async function controlSocket(path: string, api: string | null, config: string | null = null) {
   const status = () => Promise.resolve({ ...fullStatus, config, api });
-  const socket = await ControlSocket.open(path, { status } as unknown as ControlWords);
+  const socket = await ControlSocket.open(path, { status } as unknown as ControlHandlers);
   return { [Symbol.dispose]: () => socket.close() };
 }
 

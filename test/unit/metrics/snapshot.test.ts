@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { ControlSocket, type ControlWords } from '../../../src/app/control/control-socket.ts';
+import type { ControlHandlers } from '../../../src/app/control/control-handlers.ts';
+import { ControlSocket } from '../../../src/app/control/control-socket.ts';
 import { ApiClient, parsePlace } from '../../../src/client/api-client.ts';
 import { SnapshotTaker, type MetricSources } from '../../../src/metrics/snapshot.ts';
 import { fullStatus } from '../../support/metrics/full-status.ts';
@@ -9,8 +10,8 @@ import { scratch } from '../../support/process/weir.ts';
 import { eventually } from '../../support/wait.ts';
 
 /** A control socket that answers `status` alone. */
-const openSocket = (path: string, status: ControlWords['status']): Promise<ControlSocket> =>
-  ControlSocket.open(path, { status } as ControlWords);
+const openSocket = (path: string, status: ControlHandlers['status']): Promise<ControlSocket> =>
+  ControlSocket.open(path, { status } as ControlHandlers);
 
 /** Sources of a Weir without an API. */
 const sourcesAt = (socket: string): MetricSources => ({

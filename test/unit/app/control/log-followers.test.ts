@@ -1,24 +1,19 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import * as fc from 'fast-check';
-import { followLog } from '../../../../src/app/control/follow-log.ts';
+import { followLog } from '../../../../src/app/control/control-client.ts';
+import type { ControlHandlers } from '../../../../src/app/control/control-handlers.ts';
+import { ControlSocket } from '../../../../src/app/control/control-socket.ts';
 import { LogFollowers, MAX_FOLLOWERS } from '../../../../src/app/control/log-followers.ts';
-import {
-  toLogEvent,
-  toLogRequest,
-  type LogEvent,
-} from '../../../../src/app/control/log-messages.ts';
+import type { LogEvent } from '../../../../src/app/control/messages.ts';
 import { chooseFilter } from '../../../../src/log/filter.ts';
 import type { Logger } from '../../../../src/log/logger.ts';
 import { createLogger, FilterSwitch } from '../../../../src/log/output.ts';
 import { RecentLines } from '../../../../src/log/recent-lines.ts';
 import { scratch } from '../../../support/process/weir.ts';
 import { eventually } from '../../../support/wait.ts';
-
-const WORD = 'log ';
 
 interface FollowedLog extends AsyncDisposable {
   readonly path: string;
@@ -34,23 +29,17 @@ async function followedLog(): Promise<FollowedLog> {
   const log = createLogger(filter, { write: () => undefined }, () => '', 'app', recent);
   const followers = new LogFollowers(recent);
   const folder = await scratch();
-  const server = createServer({ allowHalfOpen: true }, (client) => {
-    client.on('error', () => undefined);
-    client.once('data', (line: Buffer) => {
-      client.pause();
-      followers.serve(line.toString().trimEnd().slice(WORD.length), client);
-    });
-  });
   const path = join(folder.path, 's');
-  server.listen(path);
-  await once(server, 'listening');
+  const serveLog = async (...asked: Parameters<LogFollowers['serve']>): Promise<void> =>
+    followers.serve(...asked);
+  const socket = await ControlSocket.open(path, { log: serveLog } as unknown as ControlHandlers);
   return {
     path,
     log,
     recent,
     followers,
     async [Symbol.asyncDispose]() {
-      server.close();
+      socket.close();
       await folder[Symbol.asyncDispose]();
     },
   };
@@ -184,14 +173,4 @@ test('200 lines are kept, and 65,536 characters', () => {
   );
   recent.add('info', 'app', 'x'.repeat(65_537), undefined);
   assert.deepEqual(recent.latest(), []);
-});
-
-test('any text is a request or a line, or neither', () => {
-  fc.assert(
-    fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
-      toLogRequest(text);
-      const event = toLogEvent(text);
-      assert.ok(event === undefined || typeof event.kind === 'string');
-    }),
-  );
 });

@@ -1,12 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import * as fc from 'fast-check';
-import { answerUserFlows } from '../../../../src/app/control/user-flows.ts';
-import {
-  toUserFlows,
-  toUserFlowsRequest,
-} from '../../../../src/app/control/user-flows-messages.ts';
+import { answerUserFlows } from '../../../../src/app/control/answers.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { Tracker } from '../../../../src/tracker/tracker.ts';
@@ -49,7 +44,7 @@ test('flows are counted and closed by inbound, label and whether the account sta
   const { tracker, killed } = tracked();
   const ask = async (request: object): Promise<number> => {
     const deps = { instance: { tracker }, log: silentLogger };
-    return (await answerUserFlows(JSON.stringify(request), deps)).count;
+    return (await answerUserFlows(request, deps)).count;
   };
   assert.equal(await ask({ inbound: 'a', user: 'ann', removed: false, close: false }), 2);
   assert.equal(await ask({ inbound: 'a', removed: true, close: false }), 3);
@@ -65,25 +60,10 @@ test('flows are counted and closed by inbound, label and whether the account sta
 test('thousands of flows are closed in many turns of the event loop', async () => {
   const { tracker, killed, open } = flowsOf();
   for (let index = 0; index < 1000; index++) open('a', 'ann', true);
-  const request = JSON.stringify({ inbound: 'a', removed: false, close: true });
+  const request = { inbound: 'a', removed: false, close: true };
   const answered = answerUserFlows(request, { instance: { tracker }, log: silentLogger });
   const seen: number[] = [];
   for (; killed.length < 1000; await turn()) seen.push(killed.length);
   assert.ok(seen.every((count, index) => count - (seen[index - 1] ?? 0) <= 128));
   assert.deepEqual(await answered, { kind: 'flows', count: 1000 });
-});
-
-test('any request and any response is read, or is none', () => {
-  fc.assert(
-    fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
-      const request = toUserFlowsRequest(text);
-      assert.ok(request === undefined || typeof request.inbound === 'string');
-    }),
-  );
-  fc.assert(
-    fc.property(fc.jsonValue(), (value) => {
-      const count = toUserFlows(value);
-      assert.ok(count === undefined || typeof count === 'number');
-    }),
-  );
 });
