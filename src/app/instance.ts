@@ -22,9 +22,8 @@ import type { Tracker } from '../tracker/tracker.ts';
 import { VERSION } from '../version.ts';
 import { logHints } from './log/error-lines.ts';
 import { FilesRead } from './loading/files-read.ts';
-import { ConfigLoader } from './loading/config-loader.ts';
-import { ConfigThread } from './loading/config-thread.ts';
 import type { PreparedConfig } from './loading/prepared-config.ts';
+import { Configuration } from './configuration.ts';
 import { Picker } from './picker.ts';
 import { failedOutcome, outcomeOf, toControlError, type ReloadOutcome } from './outcomes.ts';
 import { Reloader } from './reloader.ts';
@@ -57,7 +56,7 @@ export class Instance implements ControlledApp {
   /** Determined at the start: the files of a checkout may change later. */
   readonly build = ownBuild();
   readonly clock: Clock = systemClock;
-  readonly #options: InstanceOptions;
+  readonly #configuration: Configuration;
   readonly #log: Logger;
   readonly #supervisor: Supervisor;
   readonly #picker: Picker;
@@ -72,25 +71,20 @@ export class Instance implements ControlledApp {
   readonly #stopping = new AbortController();
   /** `[log].level` of the last configuration that was applied. */
   #logLevel: string | undefined;
-  readonly #thread = new ConfigThread();
-  readonly #loader: ConfigLoader;
-  /** The last checked configuration of a pick, and its files. */
-  #checked: { readonly loaded: PreparedConfig; readonly files: FilesRead } | undefined;
 
   constructor(options: InstanceOptions) {
-    const { configPath, log, regexes, capture } = options;
-    this.#options = options;
-    this.#loader = ConfigLoader.beside(this.#thread, options);
+    const { log, regexes, capture } = options;
     const ownListeners = new OwnListeners();
     this.#log = log.target('svc_app::instance');
     this.#warnings = new WarningLog(this.#log);
     this.#supervisor = new Supervisor({ clock: this.clock, log, regexes, ownListeners, capture });
-    this.#reloader = this.#createReloader(new FilesRead());
-    this.#picker = new Picker(configPath, {
-      check: (bytes) => this.#check(bytes),
-      reload: () => this.reload(),
-      loader: this.#loader,
+    this.#configuration = new Configuration({
+      ...options,
+      build: (loaded) => this.#supervisor.check(loaded),
+      stopping: this.#stopping.signal,
     });
+    this.#reloader = this.#createReloader(new FilesRead());
+    this.#picker = new Picker(this.#configuration, () => this.reload());
     this.#api = new ApiLifecycle(this, log, ownListeners);
   }
 
@@ -169,7 +163,7 @@ export class Instance implements ControlledApp {
     try {
       return await this.#picker.pick(group, target, ifMatch, signal);
     } finally {
-      this.#checked = undefined;
+      this.#configuration.forgetChecked();
     }
   }
 
@@ -266,7 +260,7 @@ export class Instance implements ControlledApp {
     this.#stopping.abort(reason);
     await this.#supervisor.beginStop(graceMs);
     await this.#api.stop();
-    await this.#thread.stop(reason);
+    await this.#configuration.stop(reason);
     await this.#supervisor.stop(graceMs);
   }
 
@@ -289,9 +283,9 @@ export class Instance implements ControlledApp {
 
   #createReloader(files: FilesRead): Reloader {
     return new Reloader(
+      this.#configuration,
       {
         refuse: () => this.#refuseDraining(),
-        load: (read) => this.#loadOnce(read),
         apply: async (loaded) => {
           const api = await this.#api.movingListener(loaded.api);
           const report = await this.#supervisor.apply(loaded, {
@@ -324,29 +318,5 @@ export class Instance implements ControlledApp {
       this.#log.info('[api] is not served here: calls are made directly');
     }
     this.#apiIgnored = apiIgnored;
-  }
-
-  async #check(bytes: Uint8Array): Promise<void> {
-    const { configPath } = this.#options;
-    const files = new FilesRead();
-    const loaded = await this.#load(files, bytes);
-    await this.#supervisor.check(loaded);
-    if (configPath === undefined) return;
-    files.expect(configPath, bytes);
-    this.#checked = { loaded, files };
-  }
-
-  /** Loads the configuration; reuses that of a pick that has just been checked, unless one of its files has changed. */
-  async #loadOnce(files: FilesRead): Promise<PreparedConfig> {
-    const checked = this.#checked;
-    this.#checked = undefined;
-    if (!checked || !(await checked.files.unchanged())) return this.#load(files);
-    files.adopt(checked.files.seen);
-    return checked.loaded;
-  }
-
-  #load(files: FilesRead, bytes?: Uint8Array): Promise<PreparedConfig> {
-    const { signal } = this.#stopping;
-    return this.#loader.load(this.#options.configPath, { files, bytes, signal });
   }
 }

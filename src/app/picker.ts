@@ -15,33 +15,33 @@ import { toControlError, toReadError } from './outcomes.ts';
 import { FilesRead } from './loading/files-read.ts';
 import { Mutex } from './mutex.ts';
 import { replaceFile, systemFiles, type ReplaceFileSystem } from './replace-file.ts';
-import type { ConfigLoader } from './loading/config-loader.ts';
+import type { Configuration } from './configuration.ts';
 import { etagOf } from './loading/inline-runner.ts';
 import type { RoutesRead } from './loading/tasks.ts';
 
-/** The picker's dependencies on its instance. */
-export interface PickerSteps {
-  /** Checks the edited configuration as `--test` does; rejects when it is invalid. */
-  readonly check: (bytes: Uint8Array) => Promise<void>;
-  readonly reload: () => Promise<ReloadReport>;
-  readonly loader: ConfigLoader;
-}
+/** The parts of a Configuration that picks use. */
+export type PickedConfiguration = Pick<Configuration, 'path' | 'routes' | 'edit' | 'check'>;
 
 /** Reads the routes from the files, and writes picks into the configuration file. */
 export class Picker {
-  readonly #path: string | undefined;
-  readonly #steps: PickerSteps;
+  readonly #configuration: PickedConfiguration;
+  readonly #reload: () => Promise<ReloadReport>;
   readonly #fs: ReplaceFileSystem;
   readonly #lockMs: number;
   readonly #edits = new Mutex();
 
   /**
-   * @param path of the configuration file; `undefined` for the built-in one, which has no picks
+   * @param reload applies the edited file
    * @param lockMs milliseconds to wait for an edit by another process
    */
-  constructor(path: string | undefined, steps: PickerSteps, fs = systemFiles, lockMs = LOCK_MS) {
-    this.#path = path;
-    this.#steps = steps;
+  constructor(
+    configuration: PickedConfiguration,
+    reload: () => Promise<ReloadReport>,
+    fs = systemFiles,
+    lockMs = LOCK_MS,
+  ) {
+    this.#configuration = configuration;
+    this.#reload = reload;
     this.#fs = fs;
     this.#lockMs = lockMs;
   }
@@ -71,7 +71,7 @@ export class Picker {
     try {
       const etag = await this.#edit(group, target, ifMatch, signal);
       try {
-        return { report: await step(this.#steps.reload(), signal), etag };
+        return { report: await step(this.#reload(), signal), etag };
       } catch (error) {
         signal.throwIfAborted();
         throw toControlError(error).withEtag(etag);
@@ -99,26 +99,18 @@ export class Picker {
     }
     if (!targets.some(({ name }) => name === target)) throw unknownTarget(target);
 
-    const edit = { path: this.#path, bytes: before, subscribe: read.subscribe, group, target };
-    const edited = await step(inControl(this.#steps.loader.edit(edit, signal)), signal);
+    const edit = { bytes: before, subscribe: read.subscribe, group, target };
+    const edited = await step(inControl(this.#configuration.edit(edit, signal)), signal);
     if (Buffer.compare(edited, before) === 0) return etag;
-    await step(this.#check(edited), signal);
+    await step(inControl(this.#configuration.check(edited)), signal);
     // Reported last, after all errors that do not depend on the lock.
     if (lock.failure) throw lock.failure;
     await this.#write(before, edited, signal);
     return etagOf(edited);
   }
 
-  async #check(edited: Uint8Array): Promise<void> {
-    try {
-      await this.#steps.check(edited);
-    } catch (error) {
-      throw toControlError(error);
-    }
-  }
-
   async #write(before: Uint8Array, edited: Uint8Array, signal: AbortSignal): Promise<void> {
-    const path = this.#path;
+    const { path } = this.#configuration;
     if (path === undefined) {
       throw new ControlError('failed', 'the built-in configuration has no file to write to');
     }
@@ -133,7 +125,7 @@ export class Picker {
 
   /** Waits for the lock of the file; without it nothing may be written. @throws the signal's reason */
   async #lock(signal: AbortSignal): Promise<EditLock> {
-    const path = this.#path;
+    const { path } = this.#configuration;
     if (path === undefined) return new EditLock();
     // Not by `step`: a lock acquired after an abort would not be released.
     try {
@@ -148,9 +140,9 @@ export class Picker {
 
   async #read(signal?: AbortSignal): Promise<RoutesRead> {
     try {
-      return await this.#steps.loader.routes(this.#path, signal);
+      return await this.#configuration.routes(signal);
     } catch (error) {
-      throw toReadError(error, this.#path);
+      throw toReadError(error, this.#configuration.path);
     }
   }
 }

@@ -2,15 +2,16 @@ import { ControlError } from '../api/contract.ts';
 import { ConfigError } from '../config/errors.ts';
 import type { AppliedReport, ReloadReport } from '../supervisor/reload-report.ts';
 import { toControlError } from './outcomes.ts';
+import type { Configuration } from './configuration.ts';
 import type { PreparedConfig } from './loading/prepared-config.ts';
 import { FilesRead } from './loading/files-read.ts';
 import { Mutex } from './mutex.ts';
 
-/** The steps of a reload; each may reject with a ConfigError or an ApplyError. */
+/** What a reload does with a configuration. */
 export interface ReloadSteps {
   /** Throws while nothing can be applied, regardless of the files; this does not count as an attempt. */
   readonly refuse?: () => void;
-  readonly load: (files: FilesRead) => Promise<PreparedConfig>;
+  /** @throws {ApplyError} */
   readonly apply: (loaded: PreparedConfig) => Promise<AppliedReport>;
 }
 
@@ -22,6 +23,7 @@ export interface ReloadSteps {
  * if they equal those of the last attempt.
  */
 export class Reloader {
+  readonly #configuration: Pick<Configuration, 'load'>;
   readonly #steps: ReloadSteps;
   readonly #mutex = new Mutex();
   /** The files of the last attempt. */
@@ -32,7 +34,8 @@ export class Reloader {
   #loaded: FilesRead;
 
   /** @param files the files of the running configuration */
-  constructor(steps: ReloadSteps, files: FilesRead) {
+  constructor(configuration: Pick<Configuration, 'load'>, steps: ReloadSteps, files: FilesRead) {
+    this.#configuration = configuration;
     this.#steps = steps;
     this.#tried = files;
     this.#files = files;
@@ -83,7 +86,7 @@ export class Reloader {
     const files = new FilesRead();
     this.#files = files;
     try {
-      const report = await this.#steps.apply(await this.#steps.load(files));
+      const report = await this.#steps.apply(await this.#configuration.load(files));
       this.#tried = files;
       this.#loaded = files;
       this.#failure = undefined;

@@ -7,10 +7,9 @@ import { ControlError, type PickResult } from '../../../src/api/contract.ts';
 import type { IfMatch } from '../../../src/api/requests/if-match.ts';
 import { etagOf } from '../../../src/app/loading/inline-runner.ts';
 import { lockEdited } from '../../../src/app/lock-file.ts';
-import { Picker, type PickerSteps } from '../../../src/app/picker.ts';
+import { Picker, type PickedConfiguration } from '../../../src/app/picker.ts';
 import { systemFiles, type ReplaceFileSystem } from '../../../src/app/replace-file.ts';
-import { ConfigLoader } from '../../../src/app/loading/config-loader.ts';
-import { ConfigThread } from '../../../src/app/loading/config-thread.ts';
+import { Configuration } from '../../../src/app/configuration.ts';
 import { RegexCache } from '../../../src/engine/router/tables/regex-set.ts';
 import { ConfigError } from '../../../src/config/errors.ts';
 import { ApplyError } from '../../../src/supervisor/apply-error.ts';
@@ -31,17 +30,31 @@ name = "Video Streaming"
 `;
 const UNCHANGED: ReloadReport = { status: 'unchanged' };
 
-/** The files here are small, so that no thread is started. */
-const loader = ConfigLoader.beside(new ConfigThread(), {
-  regexes: new RegexCache(),
-  serveApi: true,
-});
+/** A configuration that only loads, with a check of its own. The files here are small: no thread is started. */
+function configurationAt(
+  path: string | undefined,
+  check: PickedConfiguration['check'] = async () => undefined,
+): PickedConfiguration {
+  const configuration = new Configuration({
+    configPath: path,
+    regexes: new RegexCache(),
+    serveApi: true,
+    build: async () => undefined,
+    stopping: new AbortController().signal,
+  });
+  return {
+    path,
+    routes: (signal) => configuration.routes(signal),
+    edit: (pick, signal) => configuration.edit(pick, signal),
+    check,
+  };
+}
 
 interface Options {
   readonly config?: string;
   readonly fs?: ReplaceFileSystem;
-  readonly check?: PickerSteps['check'];
-  readonly reload?: PickerSteps['reload'];
+  readonly check?: PickedConfiguration['check'];
+  readonly reload?: () => Promise<ReloadReport>;
   readonly lockMs?: number;
 }
 
@@ -54,18 +67,15 @@ async function subject(options: Options = {}) {
   await writeFile(path, config);
   await writeFile(nodes, NODES);
   const log: string[] = [];
-  const steps: PickerSteps = {
-    check: async (bytes) => {
-      log.push('check');
-      await check?.(bytes);
-    },
-    reload: async () => {
-      log.push('reload');
-      return reload ? reload() : UNCHANGED;
-    },
-    loader,
+  const configuration = configurationAt(path, async (bytes) => {
+    log.push('check');
+    await check?.(bytes);
+  });
+  const reloads = async (): Promise<ReloadReport> => {
+    log.push('reload');
+    return reload ? reload() : UNCHANGED;
   };
-  const picker = new Picker(path, steps, fs, lockMs);
+  const picker = new Picker(configuration, reloads, fs, lockMs);
   const text = (): Promise<string> => readFile(path, 'utf8');
   return {
     folder: folder.path,
@@ -205,11 +215,7 @@ describe('a pick', () => {
     const link = join(it.folder, 'link.toml');
     await symlink('weir.toml', link);
     await chmod(it.path, 0o640);
-    const picker = new Picker(link, {
-      check: async () => undefined,
-      reload: async () => UNCHANGED,
-      loader,
-    });
+    const picker = new Picker(configurationAt(link), async () => UNCHANGED);
     await picker.pick('default', 'b', { kind: 'any' }, new AbortController().signal);
     assert.match(await it.text(), /default = "b" # mine/);
     assert.equal((await stat(it.path)).mode & 0o777, 0o640);
@@ -217,11 +223,7 @@ describe('a pick', () => {
   });
 
   test('of the built-in configuration has no file to go to', async () => {
-    const picker = new Picker(undefined, {
-      check: async () => undefined,
-      reload: async () => UNCHANGED,
-      loader,
-    });
+    const picker = new Picker(configurationAt(undefined), async () => UNCHANGED);
     const { view } = await picker.routes();
     await fails(
       picker.pick(

@@ -5,9 +5,7 @@ import { test } from 'node:test';
 import { ControlError } from '../../../src/api/contract.ts';
 import { FilesRead } from '../../../src/app/loading/files-read.ts';
 import { Reloader } from '../../../src/app/reloader.ts';
-import { ConfigLoader } from '../../../src/app/loading/config-loader.ts';
-import { ConfigThread } from '../../../src/app/loading/config-thread.ts';
-import type { PreparedConfig } from '../../../src/app/loading/prepared-config.ts';
+import { Configuration } from '../../../src/app/configuration.ts';
 import { RegexCache } from '../../../src/engine/router/tables/regex-set.ts';
 import { ApplyError } from '../../../src/supervisor/apply-error.ts';
 import type { AppliedReport } from '../../../src/supervisor/reload-report.ts';
@@ -40,14 +38,17 @@ async function subject() {
   };
   await write(outbound('a'));
   const files = new FilesRead();
-  const loader = ConfigLoader.beside(new ConfigThread(), {
+  const configuration = new Configuration({
+    configPath: path,
     regexes: new RegexCache(),
     serveApi: true,
+    build: async () => undefined,
+    stopping: new AbortController().signal,
   });
-  await loader.load(path, { files });
+  await configuration.load(files);
   const reloader = new Reloader(
+    configuration,
     {
-      load: (read): Promise<PreparedConfig> => loader.load(path, { files: read }),
       apply: async () => {
         state.running++;
         state.most = Math.max(state.most, state.running);

@@ -1,0 +1,81 @@
+import type { PreparedConfig } from './loading/prepared-config.ts';
+import { ConfigLoader, type LoaderOptions } from './loading/config-loader.ts';
+import { ConfigThread } from './loading/config-thread.ts';
+import { FilesRead } from './loading/files-read.ts';
+import type { EditTask, RoutesRead } from './loading/tasks.ts';
+
+export interface ConfigurationOptions extends LoaderOptions {
+  /** `undefined` for the built-in configuration. */
+  readonly configPath: string | undefined;
+  /** Builds a configuration without binding anything. @throws {ApplyError} when a part cannot be built */
+  readonly build: (loaded: PreparedConfig) => Promise<void>;
+  /** Aborts what is being read when the process stops. */
+  readonly stopping: AbortSignal;
+}
+
+/**
+ * The configuration of a running instance, as its files have it: it is read, checked and edited here, large files in a
+ * thread of its own.
+ */
+export class Configuration {
+  readonly path: string | undefined;
+  readonly #options: ConfigurationOptions;
+  readonly #thread = new ConfigThread();
+  readonly #loader: ConfigLoader;
+  /** The last configuration that was checked, and its files: the reload after a pick need not read them again. */
+  #checked: { readonly loaded: PreparedConfig; readonly files: FilesRead } | undefined;
+
+  constructor(options: ConfigurationOptions) {
+    this.path = options.configPath;
+    this.#options = options;
+    this.#loader = ConfigLoader.beside(this.#thread, options);
+  }
+
+  /** Reads the routes. @throws {ConfigError} as `readDocuments` does */
+  routes(signal?: AbortSignal): Promise<RoutesRead> {
+    return this.#loader.routes(this.path, signal);
+  }
+
+  /** Writes a pick into bytes of the file. @throws {ConfigError} as `editPick` does */
+  edit(pick: Omit<EditTask, 'kind' | 'path'>, signal?: AbortSignal): Promise<Uint8Array> {
+    return this.#loader.edit({ path: this.path, ...pick }, signal);
+  }
+
+  /** Checks the file with other contents as `--test` does. @throws {ConfigError | ApplyError} when it is invalid */
+  async check(bytes: Uint8Array): Promise<void> {
+    const files = new FilesRead();
+    const loaded = await this.#load(files, bytes);
+    await this.#options.build(loaded);
+    if (this.path === undefined) return;
+    files.expect(this.path, bytes);
+    this.#checked = { loaded, files };
+  }
+
+  /**
+   * Loads the configuration; reuses the last one that was checked, unless one of its files has changed since.
+   *
+   * @param files records what is read
+   * @throws {ConfigError}
+   */
+  async load(files: FilesRead): Promise<PreparedConfig> {
+    const checked = this.#checked;
+    this.#checked = undefined;
+    if (!checked || !(await checked.files.unchanged())) return this.#load(files);
+    files.adopt(checked.files.seen);
+    return checked.loaded;
+  }
+
+  /** Frees the last configuration that was checked: its reload has ended, or there will be none. */
+  forgetChecked(): void {
+    this.#checked = undefined;
+  }
+
+  /** Ends the thread; whatever it reads fails with the reason. */
+  stop(reason: Error): Promise<void> {
+    return this.#thread.stop(reason);
+  }
+
+  #load(files: FilesRead, bytes?: Uint8Array): Promise<PreparedConfig> {
+    return this.#loader.load(this.path, { files, bytes, signal: this.#options.stopping });
+  }
+}
