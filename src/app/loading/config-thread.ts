@@ -1,26 +1,21 @@
 import { WeirError } from '../../errors.ts';
-import { systemClock, type Clock, type Timer } from '../../net/time/clock.ts';
+import { systemClock, type Clock } from '../../net/time/clock.ts';
 import { unlessAborted } from '../../net/time/unless-aborted.ts';
 import { threadHolds } from '../../platform/process/end-process.ts';
 import type { FilesRead, FilesSeen } from './files-read.ts';
 import { deserializeError, type SerializedError } from './serialized-error.ts';
 import { startThread } from './start-thread.ts';
 import type { ResultOf, TaskOptions, Task, TaskRunner } from './tasks.ts';
-import { ValueJoiner, type FirstPiece, type NextPiece } from './value-pieces.ts';
+import { TypedWorker, type ThreadHandle } from './typed-worker.ts';
 
-/** A message to the thread: a task, or a request for the next piece of the last result. */
-export type ThreadRequest = Task | { readonly kind: 'more' };
+/** What the thread does. */
+export interface ConfigRequests {
+  readonly run: { readonly parameters: Task; readonly result: TaskDone };
+}
 
-/**
- * A message from the thread: the first piece of a result, or an error; then a piece for every request,
- * `undefined` after the last.
- */
-export type ThreadMessage =
-  | ({ readonly kind: 'value'; readonly first: FirstPiece } & AfterTask)
-  | ({ readonly kind: 'failure'; readonly failure: SerializedError } & AfterTask)
-  | { readonly kind: 'piece'; readonly piece: NextPiece | undefined };
-
-export interface AfterTask {
+/** A task that was carried out, whether or not it failed. */
+export interface TaskDone {
+  readonly outcome: { readonly value: unknown } | { readonly failure: SerializedError };
   /** The files that the task has read. */
   readonly files: FilesSeen;
   /** The size of the thread's heap in bytes. */
@@ -40,74 +35,33 @@ const MAX_IDLE_HEAP = 128 * 1024 * 1024;
 const MAX_TASKS = 16;
 const MAX_CALLERS = 1024;
 
-/** The members of a `Worker` that ConfigThread uses. */
-export interface ThreadWorker {
-  on(event: 'message', listener: (message: ThreadMessage) => void): unknown;
-  on(event: 'error', listener: (error: unknown) => void): unknown;
-  on(event: 'exit', listener: () => void): unknown;
-  postMessage(request: ThreadRequest): void;
-  ref(): void;
-  unref(): void;
-  terminate(): Promise<number>;
-}
-
 /** One task with all its callers. */
 class Job {
   readonly task: Task;
+  readonly files: FilesRead | undefined;
   readonly outcome = Promise.withResolvers<unknown>();
   callers = 0;
-  readonly #files: FilesRead | undefined;
-  #joiner: ValueJoiner | undefined;
 
   constructor(task: Task, files: FilesRead | undefined) {
     this.task = task;
-    this.#files = files;
+    this.files = files;
     // There may be no callers left to handle the rejection.
     this.outcome.promise.catch(() => undefined);
   }
-
-  /** Handles a message about the outcome; returns whether another one is to be requested. */
-  take(message: ThreadMessage): boolean {
-    if (message.kind !== 'piece') this.#files?.adopt(message.files);
-    switch (message.kind) {
-      case 'failure':
-        this.outcome.reject(deserializeError(message.failure));
-        return false;
-      case 'value':
-        this.#joiner = new ValueJoiner(message.first);
-        if (!this.#joiner.isComplete) return true;
-        break;
-      case 'piece':
-        if (message.piece) {
-          this.#joiner?.add(message.piece);
-          return true;
-        }
-        break;
-    }
-    this.outcome.resolve(this.#joiner?.value);
-    return false;
-  }
 }
 
-/**
- * A worker thread for tasks that would delay traffic, one after the other. It is started for the first task, ends after
- * it has been idle, and is replaced when it fails. It keeps the process alive only while it has a task.
- */
+/** Tasks that would delay traffic, carried out one after the other by a thread, which is started for the first one. */
 export class ConfigThread implements TaskRunner {
   readonly #clock: Clock;
-  readonly #start: () => ThreadWorker;
+  readonly #worker: TypedWorker<ConfigRequests>;
   readonly #queue: Job[] = [];
   #callers = 0;
   #job: Job | undefined;
-  #worker: ThreadWorker | undefined;
-  /** Size of the thread's heap after the last task, in bytes. */
-  #heap = 0;
-  #idle: Timer | undefined;
   #stopped: Error | undefined;
 
-  constructor(clock = systemClock, start: () => ThreadWorker = startThread) {
+  constructor(clock: Clock = systemClock, start: () => ThreadHandle = startThread) {
     this.#clock = clock;
-    this.#start = start;
+    this.#worker = new TypedWorker({ start, clock, idleMs: IDLE_MS });
   }
 
   /**
@@ -142,11 +96,9 @@ export class ConfigThread implements TaskRunner {
   async stop(reason: Error): Promise<void> {
     this.#stopped = reason;
     for (const job of this.#queue.splice(0)) job.outcome.reject(reason);
-    this.#job?.outcome.reject(reason);
-    this.#job = undefined;
     const { promise: late, resolve } = Promise.withResolvers<'late'>();
     const timer = this.#clock.after(END_MS, () => resolve('late'));
-    const outcome = await Promise.race([this.#end(), late]);
+    const outcome = await Promise.race([this.#worker.end(reason), late]);
     timer.cancel();
     if (outcome === 'late') threadHolds();
   }
@@ -173,71 +125,24 @@ export class ConfigThread implements TaskRunner {
   /** Starts the first task of the queue, unless one is running. */
   #next(): void {
     if (this.#job) return;
-    const job = this.#queue.shift();
-    this.#job = job;
-    if (!job) {
-      this.#rest();
-      return;
-    }
-    this.#idle?.cancel();
+    this.#job = this.#queue.shift();
+    if (this.#job) void this.#carryOut(this.#job);
+  }
+
+  async #carryOut({ task, files, outcome }: Job): Promise<void> {
+    let heap = 0;
     try {
-      this.#worker ??= this.#started();
-      this.#worker.ref();
-      this.#worker.postMessage(job.task satisfies ThreadRequest);
+      const done = await this.#worker.ask('run', task);
+      ({ heap } = done);
+      files?.adopt(done.files);
+      if ('value' in done.outcome) outcome.resolve(done.outcome.value);
+      else outcome.reject(deserializeError(done.outcome.failure));
     } catch (error) {
-      this.#job = undefined;
-      job.outcome.reject(error);
-      this.#next();
-    }
-  }
-
-  #rest(): void {
-    this.#worker?.unref();
-    this.#idle?.cancel();
-    if (this.#heap > MAX_IDLE_HEAP) {
-      void this.#end();
-      return;
-    }
-    this.#idle = this.#worker && this.#clock.after(IDLE_MS, () => void this.#end());
-  }
-
-  #started(): ThreadWorker {
-    const worker = this.#start();
-    worker.on('message', (message: ThreadMessage) => this.#take(worker, message));
-    worker.on('error', (error) => this.#fail(worker, error));
-    worker.on('exit', () => {
-      this.#fail(worker, new WeirError('internal', 'a thread ended before its task'));
-    });
-    return worker;
-  }
-
-  #take(worker: ThreadWorker, message: ThreadMessage): void {
-    if (worker !== this.#worker || !this.#job) return;
-    if (message.kind !== 'piece') this.#heap = message.heap;
-    if (this.#job.take(message)) {
-      worker.postMessage({ kind: 'more' } satisfies ThreadRequest);
-      return;
+      outcome.reject(error);
     }
     this.#job = undefined;
     this.#next();
-  }
-
-  /** Fails the current task; the next task starts another thread. */
-  #fail(worker: ThreadWorker, error: unknown): void {
-    if (worker !== this.#worker) return;
-    this.#worker = undefined;
-    this.#heap = 0;
-    void worker.terminate();
-    this.#job?.outcome.reject(error);
-    this.#job = undefined;
-    this.#next();
-  }
-
-  async #end(): Promise<void> {
-    this.#idle?.cancel();
-    const worker = this.#worker;
-    this.#worker = undefined;
-    this.#heap = 0;
-    await worker?.terminate();
+    if (heap <= MAX_IDLE_HEAP || this.#job !== undefined) return;
+    void this.#worker.end(new WeirError('ended', 'the thread has a large heap'));
   }
 }

@@ -1,12 +1,11 @@
 import { setPriority } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
-import { parentPort } from 'node:worker_threads';
 import { RegexCache } from '../../engine/router/tables/regex-set.ts';
 import { FilesRead } from './files-read.ts';
-import type { AfterTask, ThreadMessage, ThreadRequest } from './config-thread.ts';
+import type { ConfigRequests, TaskDone } from './config-thread.ts';
 import { InlineRunner } from './inline-runner.ts';
 import { serializeError } from './serialized-error.ts';
-import { ValueSplitter } from './value-pieces.ts';
+import { serveThread } from './serve-thread.ts';
 
 // Runs in a separate thread: see config-thread.ts.
 
@@ -24,27 +23,21 @@ function yieldToTraffic(): void {
   }
 }
 
-/** The result of the last task, of which pieces may still be requested. */
-let result: ValueSplitter | undefined;
-
-const send = (message: ThreadMessage, transfer: ArrayBuffer[] = []): void =>
-  parentPort?.postMessage(message, transfer);
-
-async function onRequest(request: ThreadRequest): Promise<void> {
-  if (request.kind === 'more') {
-    send({ kind: 'piece', piece: result?.next() });
-    return;
-  }
-  const files = new FilesRead();
-  const after = (): AfterTask => ({ files: files.seen, heap: getHeapStatistics().total_heap_size });
-  const runner = new InlineRunner({ limit: Infinity, regexes: new RegexCache() });
-  try {
-    result = new ValueSplitter(await runner.run(request, { files }));
-    send({ kind: 'value', first: result.first, ...after() }, result.transferable());
-  } catch (error) {
-    send({ kind: 'failure', failure: serializeError(error), ...after() });
-  }
-}
-
-// A defect becomes an unhandled rejection, which ends the thread and fails the task.
-parentPort?.on('message', (request: ThreadRequest) => void onRequest(request));
+serveThread<ConfigRequests>(
+  {
+    async run(task): Promise<TaskDone> {
+      const files = new FilesRead();
+      const after = (): Omit<TaskDone, 'outcome'> => ({
+        files: files.seen,
+        heap: getHeapStatistics().total_heap_size,
+      });
+      const runner = new InlineRunner({ limit: Infinity, regexes: new RegexCache() });
+      try {
+        return { outcome: { value: await runner.run(task, { files }) }, ...after() };
+      } catch (error) {
+        return { outcome: { failure: serializeError(error) }, ...after() };
+      }
+    },
+  },
+  { inPieces: true },
+);

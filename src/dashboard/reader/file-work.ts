@@ -45,11 +45,11 @@ export class FileWork implements FileWorker {
     parameters: ParametersOf<K>,
     signal?: AbortSignal,
   ): Promise<FileResult<K>> {
-    const handler = this.#handlers[name];
+    const handler = this.handlers[name];
     return handler(parameters, signal);
   }
 
-  readonly #handlers: {
+  readonly handlers: {
     readonly [K in FileRequestName]: (
       parameters: ParametersOf<K>,
       signal?: AbortSignal,

@@ -2,19 +2,19 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import {
-  ConfigThread,
-  type ThreadMessage,
-  type ThreadRequest,
-  type ThreadWorker,
-} from '../../../../src/app/loading/config-thread.ts';
+import { ConfigThread, type TaskDone } from '../../../../src/app/loading/config-thread.ts';
 import { FilesRead } from '../../../../src/app/loading/files-read.ts';
+import type {
+  FromThread,
+  ThreadHandle,
+  ToThread,
+} from '../../../../src/app/loading/typed-worker.ts';
 import { ValueSplitter } from '../../../../src/app/loading/value-pieces.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 /** A worker that does nothing by itself. */
-class FakeWorker extends EventEmitter implements ThreadWorker {
-  readonly requests: ThreadRequest[] = [];
+class FakeWorker extends EventEmitter implements ThreadHandle {
+  readonly sent: ToThread[] = [];
   held = true;
   /** How many requests cannot be sent. */
   refused = 0;
@@ -29,9 +29,18 @@ class FakeWorker extends EventEmitter implements ThreadWorker {
     this.held = false;
   }
 
-  postMessage(request: ThreadRequest): void {
+  postMessage(message: ToThread): void {
     if (this.refused-- > 0) throw new Error('not cloneable');
-    this.requests.push(request);
+    this.sent.push(message);
+  }
+
+  /** The tasks that were sent. */
+  get tasks(): readonly unknown[] {
+    return this.sent.flatMap((message) => (message.kind === 'ask' ? [message.parameters] : []));
+  }
+
+  get lastId(): number {
+    return this.sent.at(-1)?.id ?? 0;
   }
 
   async terminate(): Promise<number> {
@@ -39,10 +48,13 @@ class FakeWorker extends EventEmitter implements ThreadWorker {
     return 0;
   }
 
+  doneWith(value: unknown): TaskDone {
+    return { outcome: { value }, files: new FilesRead().seen, heap: this.heap };
+  }
+
   answer(value: unknown): void {
-    const first = { value, lists: [] };
-    const after = { files: new FilesRead().seen, heap: this.heap };
-    this.emit('message', { kind: 'value', first, ...after } satisfies ThreadMessage);
+    const first = { value: this.doneWith(value), lists: [] };
+    this.emit('message', { kind: 'value', id: this.lastId, first } satisfies FromThread);
   }
 }
 
@@ -66,9 +78,10 @@ describe('the configuration thread', () => {
     const one = thread.run(load('a'));
     const two = thread.run(load('b'));
     const [worker] = workers;
-    assert.equal(worker?.requests.length, 1);
+    assert.equal(worker?.tasks.length, 1);
     worker.answer(1);
-    assert.equal(worker.requests.length, 2);
+    await one;
+    assert.equal(worker.tasks.length, 2);
     worker.answer(2);
     assert.deepEqual(await Promise.all([one, two]), [1, 2]);
     assert.equal(workers.length, 1);
@@ -80,10 +93,10 @@ describe('the configuration thread', () => {
     const waiting = Array.from({ length: 60 }, () => thread.run(routes('a')));
     const [worker] = workers;
     worker?.answer(1);
-    worker?.answer(2);
     assert.equal(await begun, 1);
+    worker?.answer(2);
     assert.deepEqual(new Set(await Promise.all(waiting)), new Set([2]));
-    assert.deepEqual([workers.length, worker?.requests.length], [1, 2]);
+    assert.deepEqual([workers.length, worker?.tasks.length], [1, 2]);
   });
 
   test('keeps the process alive only while it has a task, and ends after a while without', async () => {
@@ -131,7 +144,8 @@ describe('the configuration thread', () => {
       fail(worker);
       await failed;
       worker.emit('exit', 1);
-      assert.deepEqual(workers[1]?.requests, [load('b')]);
+      await turn();
+      assert.deepEqual(workers[1]?.tasks, [load('b')]);
       workers[1].answer(2);
       assert.equal(await next, 2);
     });
@@ -165,7 +179,7 @@ describe('the configuration thread', () => {
     const [worker] = workers;
     worker?.answer(1);
     await first;
-    assert.equal(worker?.requests.length, 1);
+    assert.equal(worker?.tasks.length, 1);
     assert.equal(worker?.held, false);
   });
 
@@ -185,19 +199,18 @@ describe('the configuration thread', () => {
     const { workers, thread } = subject();
     const items = Array.from({ length: 1000 }, (_, i) => ({ i }));
     const value = { items, short: [1, 2], same: items, bytes: new Uint8Array(3) };
-    const pieces = new ValueSplitter(structuredClone(value));
-    assert.equal(pieces.transferable().length, 1);
     const task = thread.run(load('a'));
     const [worker] = workers;
-    worker?.emit(
-      'message',
-      structuredClone({ kind: 'value', first: pieces.first, files: new FilesRead().seen, heap: 0 }),
-    );
-    while (worker?.requests.at(-1)?.kind === 'more') {
+    assert.ok(worker);
+    const pieces = new ValueSplitter(structuredClone(worker.doneWith(value)));
+    assert.equal(pieces.transferable().length, 1);
+    const id = worker.lastId;
+    worker.emit('message', structuredClone({ kind: 'value', id, first: pieces.first }));
+    for (let asked = 2; worker.sent.length === asked; asked++) {
+      assert.deepEqual(worker.sent.at(-1), { kind: 'more', id });
       const piece = pieces.next();
       assert.ok((piece?.items.length ?? 0) <= 256);
-      worker.requests.push(load('seen'));
-      worker.emit('message', structuredClone({ kind: 'piece', piece }));
+      worker.emit('message', structuredClone({ kind: 'piece', id, piece }));
     }
     assert.deepEqual(await task, value);
   });

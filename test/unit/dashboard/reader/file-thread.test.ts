@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ConfigError } from '../../../../src/config/errors.ts';
-import {
-  FileThread,
-  type FileThreadWorker,
-  type FromFileThread,
-  type ToFileThread,
-} from '../../../../src/dashboard/reader/file-thread.ts';
+import type {
+  FromThread,
+  ThreadHandle,
+  ToThread,
+} from '../../../../src/app/loading/typed-worker.ts';
+import { FileThread } from '../../../../src/dashboard/reader/file-thread.ts';
 import { WeirError } from '../../../../src/errors.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { freedom, socksIn } from '../../../support/process/config.ts';
@@ -17,9 +17,15 @@ import { scratch } from '../../../support/process/weir.ts';
 
 const BUILT_IN = { path: null, pid: null };
 
+const value = (id: number, found: unknown): FromThread => ({
+  kind: 'value',
+  id,
+  first: { value: found, lists: [] },
+});
+
 /** A thread that answers when a test says so. */
-class FakeWorker implements FileThreadWorker {
-  readonly sent: ToFileThread[] = [];
+class FakeWorker implements ThreadHandle {
+  readonly sent: ToThread[] = [];
   terminated = 0;
   readonly #listeners = new Map<string, (value: never) => void>();
 
@@ -27,11 +33,11 @@ class FakeWorker implements FileThreadWorker {
     this.#listeners.set(event, listener);
   }
 
-  emit(event: 'message' | 'error' | 'exit', value?: FromFileThread | Error): void {
+  emit(event: 'message' | 'error' | 'exit', value?: FromThread | Error): void {
     this.#listeners.get(event)?.(value as never);
   }
 
-  postMessage(message: ToFileThread): void {
+  postMessage(message: ToThread): void {
     this.sent.push(message);
   }
 
@@ -75,7 +81,7 @@ describe('the thread that reads configurations', () => {
     await assert.rejects(lost, /out of memory/);
     const next = thread.ask('facts', BUILT_IN);
     const [asked] = workers[1]?.sent ?? [];
-    workers[1]?.emit('message', { kind: 'value', id: asked?.id ?? 0, value: 'facts' });
+    workers[1]?.emit('message', value(asked?.id ?? 0, 'facts'));
     assert.equal(await next, 'facts');
   });
 
@@ -88,7 +94,7 @@ describe('the thread that reads configurations', () => {
     const [worker] = workers;
     const [first, second] = worker?.sent ?? [];
     assert.deepEqual(second, { kind: 'cancel', id: first?.id });
-    worker?.emit('message', { kind: 'value', id: first?.id ?? 0, value: 1 });
+    worker?.emit('message', value(first?.id ?? 0, 1));
   });
 
   test('ends when it has been idle, and is not asked for too much', async () => {
@@ -98,7 +104,7 @@ describe('the thread that reads configurations', () => {
     clock.advance(120_000);
     assert.equal(workers[0]?.terminated, 0);
     for (const { id } of workers[0]?.sent ?? []) {
-      workers[0]?.emit('message', { kind: 'value', id, value: id });
+      workers[0]?.emit('message', value(id, id));
     }
     await Promise.all(all);
     clock.advance(60_000);
