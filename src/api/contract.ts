@@ -3,7 +3,7 @@ import { WeirError } from '../errors.ts';
 import type { Clock } from '../net/time/clock.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
 import type { Tracker } from '../tracker/tracker.ts';
-import type { IfMatch } from './requests/if-match.ts';
+import type { IfMatch } from './requests/parameters.ts';
 
 export type { RouteGroupView, RouteTargetView, RouteView } from '../config/route-view.ts';
 export type { Inherit as RouteInherit } from '../config/sources/subscribe-file.ts';

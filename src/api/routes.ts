@@ -12,12 +12,10 @@ import {
 import { requireJson } from './http/body.ts';
 import type { ControlledApp } from './contract.ts';
 import type { FlowFeed } from './feeds/flow-feed.ts';
-import { parseIfMatch } from './requests/if-match.ts';
-import { textParameter, u64Parameter } from './requests/path-parameter.ts';
+import { parseIfMatch, parseSelector, textParameter, u64Parameter } from './requests/parameters.ts';
 import { parsePickBody } from './requests/pick-body.ts';
 import { NotFound } from './http/rejections.ts';
 import type { RouteKey } from './http/api-router.ts';
-import { parseSelector } from './requests/selector.ts';
 import type { StartTimes } from './start-times.ts';
 import type { TrafficFeed } from './feeds/traffic-feed.ts';
 import { writeList } from './feeds/slices.ts';

@@ -4,7 +4,7 @@ import { OwnListeners } from '../net/own-listeners.ts';
 import { systemClock } from '../net/time/clock.ts';
 import { Supervisor } from '../supervisor/supervisor.ts';
 import { loadAtStart } from './loading/config-loader.ts';
-import type { PreparedConfig } from './loading/prepared-config.ts';
+import type { PreparedConfig } from './loading/tasks.ts';
 
 /** Options of `loadAtStart` except those that a check fixes. */
 export type CheckInput = Omit<

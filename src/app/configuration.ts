@@ -1,8 +1,7 @@
-import type { PreparedConfig } from './loading/prepared-config.ts';
+import type { EditTask, PreparedConfig, RoutesRead } from './loading/tasks.ts';
 import { ConfigLoader, type LoaderOptions } from './loading/config-loader.ts';
 import { ConfigThread } from './loading/config-thread.ts';
 import { FilesRead } from './loading/files-read.ts';
-import type { EditTask, RoutesRead } from './loading/tasks.ts';
 
 export interface ConfigurationOptions extends LoaderOptions {
   /** `undefined` for the built-in configuration. */

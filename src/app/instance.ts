@@ -4,7 +4,7 @@ import {
   type PickResult,
   type RoutesResult,
 } from '../api/contract.ts';
-import type { IfMatch } from '../api/requests/if-match.ts';
+import type { IfMatch } from '../api/requests/parameters.ts';
 import { ApiLifecycle } from '../api/lifecycle.ts';
 import type { PacketTaps } from '../ip/tapped-device.ts';
 import type { RegexCache } from '../engine/router/tables/regex-set.ts';
@@ -16,19 +16,18 @@ import type { ReloadReport } from '../supervisor/reload-report.ts';
 import { ApplyError } from '../supervisor/apply-error.ts';
 import { ownBuild } from '../platform/process/own-build.ts';
 import { nodeWarning } from '../platform/process/node-releases.ts';
-import { remainsText } from '../supervisor/remains.ts';
+import { remainsText } from '../supervisor/drain.ts';
 import { Supervisor } from '../supervisor/supervisor.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 import { VERSION } from '../version.ts';
-import { logHints } from './log/error-lines.ts';
+import { logHints, WarningLog } from './log/error-lines.ts';
 import { FilesRead } from './loading/files-read.ts';
-import type { PreparedConfig } from './loading/prepared-config.ts';
+import type { PreparedConfig } from './loading/tasks.ts';
 import { Configuration } from './configuration.ts';
 import { Picker } from './picker.ts';
 import { failedOutcome, outcomeOf, toControlError, type ReloadOutcome } from './outcomes.ts';
 import { Reloader } from './reloader.ts';
 import type { TunnelDeps } from './control/control-tunnels.ts';
-import { WarningLog } from './log/warning-log.ts';
 
 export interface InstanceOptions {
   /** `undefined` for the built-in configuration. */

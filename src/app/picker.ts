@@ -6,7 +6,7 @@ import {
   type PickResult,
   type RoutesResult,
 } from '../api/contract.ts';
-import type { IfMatch } from '../api/requests/if-match.ts';
+import type { IfMatch } from '../api/requests/parameters.ts';
 import { DEFAULT_GROUP } from '../config/route-targets.ts';
 import { messageOf } from '../errors.ts';
 import { unlessAborted } from '../net/time/unless-aborted.ts';

@@ -3,7 +3,7 @@ import { ConfigError } from '../config/errors.ts';
 import type { AppliedReport, ReloadReport } from '../supervisor/reload-report.ts';
 import { toControlError } from './outcomes.ts';
 import type { Configuration } from './configuration.ts';
-import type { PreparedConfig } from './loading/prepared-config.ts';
+import type { PreparedConfig } from './loading/tasks.ts';
 import { FilesRead } from './loading/files-read.ts';
 import { Mutex } from './mutex.ts';
 

@@ -1,6 +1,6 @@
 import { Holds } from '../collections/holds.ts';
 import type { Monitor } from '../monitor/contract.ts';
-import { clashError } from './answers/errors.ts';
+import { LocalHttpError } from '../local-http/local-http-error.ts';
 
 /** Milliseconds to wait for the first sample of the traffic; samples are taken every second. */
 const SAMPLE_MS = 2_500;
@@ -67,5 +67,5 @@ export const isLost = ({ api }: Monitor): boolean => api.kind === 'lost' || api.
 
 /** Checks that the API can be reached. @throws {LocalHttpError} 502 when it is lost */
 function refuseLost({ api }: Monitor): void {
-  if (api.kind === 'lost') throw clashError(502, api.error.message);
+  if (api.kind === 'lost') throw new LocalHttpError(502, 'clash', api.error.message);
 }

@@ -5,13 +5,11 @@ import type { LocalListen } from '../local-http/listen.ts';
 import type { Monitor } from '../monitor/contract.ts';
 import { systemClock } from '../net/time/clock.ts';
 import { loadForms } from '../protocols/registry.ts';
-import { DelayTester } from './delays/delay-tester.ts';
+import { DelayTester, FollowedOutbounds } from './delays/delay-tester.ts';
 import { DelayHistory } from './delays/history.ts';
-import { FollowedOutbounds } from './delays/followed-outbounds.ts';
 import { FactReader, type WatchedWeir } from './fact-reader.ts';
 import { HeldMonitor } from './held-monitor.ts';
-import { ClashAccess } from './serve/access.ts';
-import { Controller } from './serve/controller.ts';
+import { ClashAccess, Controller } from './serve/controller.ts';
 import { StaticFiles } from './serve/static-files.ts';
 import { SharedSnapshots } from './streams/shared-snapshots.ts';
 

@@ -1,6 +1,6 @@
 import { checkConfig } from '../app/check-config.ts';
 import { APP_TARGET } from '../app/log/process-log.ts';
-import type { PreparedConfig } from '../app/loading/prepared-config.ts';
+import type { PreparedConfig } from '../app/loading/tasks.ts';
 import { DEFAULT_LEVEL } from '../config/tables/log.ts';
 import { chooseFilter, passes } from '../log/filter.ts';
 import { printable } from '../printable.ts';

@@ -1,11 +1,11 @@
-import type { EditedFile } from '../app/edit-config.ts';
+import { userInfo } from 'node:os';
 import { MAX_CAUSE } from '../app/control/messages.ts';
+import type { EditedFile } from '../app/edit-config.ts';
 import type { ReloadOutcome } from '../app/outcomes.ts';
 import { outcomeLine } from '../app/service/status.ts';
 import { messageOf, WeirError } from '../errors.ts';
 import { printable, printableLines } from '../printable.ts';
 import { findServing, type Serving } from './find-serving.ts';
-import { editedBy } from './edited-by.ts';
 
 /** An edit of the files of a configuration. */
 export interface Edit {
@@ -100,3 +100,24 @@ async function refused(config: string, line: string, undo: EditedFile['undo']): 
   const message = `the running Weir has refused the edit, and ${config} is as it was: ${line}`;
   return new WeirError('edit_refused', message);
 }
+
+/** Maximum bytes of a name; more than any system allows. */
+const MAX_NAME = 64;
+
+/** The user of this process for a log: `root (uid 0)`, or `root (uid 0) for ann` under sudo. */
+export function editedBy(env: Readonly<Record<string, string | undefined>>): string {
+  const uid = process.getuid?.() ?? -1;
+  const sudo = uid === 0 ? env['SUDO_USER'] : undefined;
+  const behind = sudo === undefined || sudo === '' ? '' : ` for ${shortened(sudo)}`;
+  return `${nameOf(uid)}${behind}`;
+}
+
+function nameOf(uid: number): string {
+  try {
+    return `${shortened(userInfo().username)} (uid ${uid})`;
+  } catch {
+    return `uid ${uid}`; // the user has no entry in the user database
+  }
+}
+
+const shortened = (name: string): string => printable(name).slice(0, MAX_NAME);

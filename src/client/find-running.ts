@@ -10,8 +10,7 @@ import { UsageError, WeirError, messageOf } from '../errors.ts';
 import { isLoopbackHost } from '../ip/ip-text.ts';
 import { openRegularFile } from '../platform/regular-file.ts';
 import { ApiClient, parsePlace, readSecret, type ApiAccess, type ApiPlace } from './api-client.ts';
-import { chooseSocket } from './choose-socket.ts';
-import { namedSocket } from './find-socket.ts';
+import { chooseSocket, namedSocket } from './find-socket.ts';
 import type { ApiProof } from './proven-agent.ts';
 
 /** Options of programs that watch a running Weir. */

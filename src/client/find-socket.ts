@@ -1,4 +1,4 @@
-import { lstatSync, readdirSync, statSync, type Dirent, type Stats } from 'node:fs';
+import { type Dirent, lstatSync, readdirSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { requestStatus } from '../app/control/control-client.ts';
 import {
@@ -8,6 +8,7 @@ import {
   userFolder,
 } from '../app/control/control-folder.ts';
 import type { RunningStatus } from '../app/control/running-status.ts';
+import { servesFile } from '../app/control/serves-file.ts';
 import { UsageError, WeirError } from '../errors.ts';
 import { printable } from '../printable.ts';
 
@@ -153,3 +154,22 @@ const severalSockets = (found: readonly LiveSocket[]): WeirError =>
 
 const line = ({ path, status: { pid, config, started_at: startedAt } }: LiveSocket): string =>
   `  ${printable(path)}  pid ${pid}, ${config === null ? 'the built-in configuration' : printable(config)}, started ${new Date(startedAt).toISOString()}`;
+
+/**
+ * The control socket of the running Weir whose outbounds are used: `--socket` or `WEIR_SOCKET`; otherwise that of a
+ * process that serves `config`, or the only one if no file is named.
+ *
+ * @returns `undefined` when there is none
+ * @throws {WeirError} when there are several to choose from
+ */
+export async function chooseSocket(
+  search: SocketSearch,
+  config: string | undefined,
+): Promise<string | undefined> {
+  const named = namedSocket(search);
+  if (named !== undefined || config === undefined) return named ?? findSocket(search);
+  for (const { path, status } of await liveSockets(search)) {
+    if (await servesFile(status, config)) return path;
+  }
+  return undefined;
+}

@@ -1,5 +1,5 @@
 import { ControlError, type PickResult, type RoutesResult } from '../api/contract.ts';
-import { ANY_FILE } from '../api/requests/if-match.ts';
+import { ANY_FILE } from '../api/requests/parameters.ts';
 import { StartTimes } from '../api/start-times.ts';
 import { loadAtStart } from '../app/loading/config-loader.ts';
 import { toControlError } from '../app/outcomes.ts';

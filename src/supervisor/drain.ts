@@ -3,11 +3,11 @@ import type { Logger } from '../log/logger.ts';
 import type { Clock, Timer } from '../net/time/clock.ts';
 import { Turns } from '../net/time/turns.ts';
 import { accountsOf } from '../protocols/users/standing.ts';
+import { age, counted } from '../text/amounts.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 import type { UnauthenticatedClients } from '../transports/unauthenticated-clients.ts';
 import { ApplyError } from './apply-error.ts';
 import type { Departures } from './departures.ts';
-import { remainsText, type Remains } from './remains.ts';
 import type { RunningInbound } from './stage.ts';
 
 export interface DrainDeps {
@@ -208,3 +208,28 @@ async function reopen(inbound: RunningInbound): Promise<void> {
   }
   accountsOf(memoryOf(inbound)).draining = false;
 }
+
+/** The sessions and flows that a drain waits for. */
+export interface Remains {
+  /** Flows of sockets; those of devices continue until the process stops. */
+  readonly flows: number;
+  readonly sessions: number;
+  /** Accepted clients that have not authenticated. */
+  readonly handshakes: number;
+  /** Flows of devices, which are not waited for. */
+  readonly deviceFlows: number;
+}
+
+/** Returns the remaining sessions and flows as text, for users. */
+export function remainsText({ flows, sessions, handshakes, deviceFlows }: Remains): string {
+  const parts = [counted(flows, 'flow'), `in ${counted(sessions, 'session')}`];
+  if (handshakes > 0) parts.push(`and ${counted(handshakes, 'client')} in a handshake`);
+  const isNone = flows + sessions + handshakes === 0;
+  const left = isNone ? 'nothing is left' : `${parts.join(' ')} left`;
+  const device = `${counted(deviceFlows, 'flow')} of devices, which go on until the stop`;
+  return deviceFlows === 0 ? left : `${left}; ${device}`;
+}
+
+/** Returns the log line of flows that a stop has ended. @param graceMs milliseconds for which they were waited for */
+export const cutLine = (flows: number, graceMs: number): string =>
+  `cut ${counted(flows, 'flow')} that ${flows === 1 ? 'was' : 'were'} still open${graceMs === 0 ? '' : ` after ${age(graceMs)}`}`;

@@ -1,7 +1,9 @@
 import type { BalancerGroup } from '../engine/balancer/group.ts';
 import type { Steps, Turns } from '../net/time/turns.ts';
+import type { InboundMemory } from '../protocols/inbounds/inbound-memory.ts';
+import { type Accounts, accountsOf, NO_ACCOUNTS } from '../protocols/users/standing.ts';
 import type { BuiltOutbound } from './build.ts';
-import type { RunningResources, Staged } from './stage.ts';
+import type { RunningInbound, RunningResources, Staged, StagedInbound } from './stage.ts';
 
 /** Outbounds and balancers that begin or end with a reload. */
 export interface ResourceChanges {
@@ -55,3 +57,31 @@ function* notIn<T>(items: ReadonlyMap<string, T>, others: ReadonlyMap<string, T>
   }
   return found;
 }
+
+/**
+ * Applies the accounts of new servers, and removes those of removed inbounds. An InboundRuntime itself replaces its
+ * accounts when it gets a new handler.
+ *
+ * @returns the accounts that may have changed, whose sessions without a flow are to end
+ */
+export function replaceAccounts(
+  before: ReadonlyMap<string, RunningInbound>,
+  after: ReadonlyMap<string, RunningInbound>,
+  staged: ReadonlyMap<string, StagedInbound>,
+): ReadonlySet<Accounts> {
+  const changed = new Set<Accounts>();
+  for (const [tag, inbound] of before) {
+    const accounts = accountsOf(memoryOf(inbound));
+    const isGone = after.get(tag)?.kind !== inbound.kind;
+    if (isGone) accounts.replace(NO_ACCOUNTS);
+    if (isGone || staged.has(tag)) changed.add(accounts);
+  }
+  for (const next of staged.values()) {
+    if (next.kind !== 'sessions') continue;
+    accountsOf(next.memory).replace(next.ready.server.accounts ?? NO_ACCOUNTS);
+  }
+  return changed;
+}
+
+const memoryOf = (inbound: RunningInbound): InboundMemory =>
+  inbound.kind === 'carriers' ? inbound.runtime.memory : inbound.memory;

@@ -22,16 +22,14 @@ import { UnauthenticatedClients } from '../transports/unauthenticated-clients.ts
 import { ApplyError } from './apply-error.ts';
 import type { BuiltOutbound } from './build.ts';
 import { Departures, type LiveSide } from './departures.ts';
-import { Drain } from './drain.ts';
-import { cutLine } from './remains.ts';
+import { cutLine, Drain } from './drain.ts';
 import { inboundFacts, type InboundFacts, type ProtocolOf } from './inbound-facts.ts';
 import { inboundProtocol, loadProtocols } from '../protocols/registry.ts';
 import type { ReopenableListener } from './inbound-listener.ts';
 import { disruptive, ListenerExchange, type FreedListener } from './listener-exchange.ts';
 import { planReload, reportOf, type InboundStep, type Plan } from './plan.ts';
 import type { AppliedReport } from './reload-report.ts';
-import { replaceAccounts } from './replace-accounts.ts';
-import { changesBetween, endReplaced, startGroups } from './replaced-resources.ts';
+import { changesBetween, endReplaced, replaceAccounts, startGroups } from './replaced-resources.ts';
 import { ResolverHandle } from './resolver-handle.ts';
 import { stagePlan, type RunningInbound, type RunningResources, type Staged } from './stage.ts';
 import { runningInbound, wantedListeners } from './wanted-listeners.ts';

@@ -9,7 +9,7 @@ import {
   type RoutesResult,
 } from '../../src/api/contract.ts';
 import type { RouteView } from '../../src/config/route-view.ts';
-import type { IfMatch } from '../../src/api/requests/if-match.ts';
+import type { IfMatch } from '../../src/api/requests/parameters.ts';
 import type { ReloadReport } from '../../src/supervisor/reload-report.ts';
 import type { FlowInfo, Flow } from '../../src/tracker/flow.ts';
 import { Tracker } from '../../src/tracker/tracker.ts';

@@ -3,10 +3,9 @@ import { readFileSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { isOwnOrigin } from '../../src/api/http/access.ts';
-import { percentDecode } from '../../src/api/requests/path-parameter.ts';
+import { isOwnOrigin } from '../../src/api/http/request-filter.ts';
+import { parseSelector, percentDecode } from '../../src/api/requests/parameters.ts';
 import { parseHead } from '../../src/api/http/raw-http.ts';
-import { parseSelector } from '../../src/api/requests/selector.ts';
 import { parsePickBody } from '../../src/api/requests/pick-body.ts';
 import { EventReader } from '../../src/client/event-reader.ts';
 import { shownLine } from '../../src/config/shown-line.ts';
@@ -126,7 +125,7 @@ const PATTERNS: readonly Row[] = [
     ],
   },
   {
-    file: 'api/requests/json-scanner.ts',
+    file: 'api/requests/pick-body.ts',
     pattern: /-?(?:0|[1-9]\d*)(?<rest>\.\d+(?:[eE][+-]?\d+)?|[eE][+-]?\d+)?/y,
     worst: [run('', '1'), runs('1.', '1', '1', 'e'), runs('1.1e', '1', '1', 'e')],
   },
@@ -141,7 +140,7 @@ const PATTERNS: readonly Row[] = [
     worst: [run('', '{'), run('{', 'a'), run('', '{a'), run('', '{a}')],
   },
   {
-    file: 'api/http/access.ts',
+    file: 'api/http/request-filter.ts',
     pattern: /^(?:[^@]*@)?(?<host>\[[^\]]*\]|[^:]*)(?::(?<port>\d*))?$/,
     worst: [
       run('', 'a'),

@@ -229,7 +229,7 @@ export const ROOMS = {
   'local-requests': {
     files: [
       'api/requests/*.ts',
-      'api/http/{access,api-router,raw-http}.ts',
+      'api/http/{request-filter,api-router,raw-http}.ts',
       'clash-api/serve/router.ts',
       'client/event-reader.ts',
       'local-http/{guard,secret-check}.ts',

@@ -3,7 +3,7 @@ import { field, valuesOf } from '../../http/http1/fields.ts';
 import { headBytes, parseRequestHead } from '../../http/http1/head.ts';
 import { MessageError } from '../../http/http1/message-error.ts';
 import { type ApiResponse, json } from './response.ts';
-import type { ApiRequestHead, Front } from './front.ts';
+import type { ApiRequestHead, RequestFilter } from './request-filter.ts';
 import { codeOf } from '../../errors.ts';
 
 /*
@@ -67,14 +67,14 @@ const REJECTIONS: ReadonlyMap<string, ApiResponse> = new Map([
  * unexpected bytes in its path, is handled like any other request, as far as that needs no handler. The rest is not
  * HTTP and needs no authorisation.
  */
-export function parserRejection(error: Error, front: Front): ApiResponse {
-  return REJECTIONS.get(codeOf(error) ?? '') ?? judge(error, front) ?? NOT_HTTP;
+export function parserRejection(error: Error, filter: RequestFilter): ApiResponse {
+  return REJECTIONS.get(codeOf(error) ?? '') ?? judge(error, filter) ?? NOT_HTTP;
 }
 
-function judge(error: Error, front: Front): ApiResponse | undefined {
+function judge(error: Error, filter: RequestFilter): ApiResponse | undefined {
   if (!('rawPacket' in error) || !Buffer.isBuffer(error.rawPacket)) return undefined;
   const offset = 'bytesParsed' in error ? Number(error.bytesParsed) : 0;
   const head = parseHead(error.rawPacket, offset);
-  const verdict = head && front.judge(head);
+  const verdict = head && filter.judge(head);
   return verdict?.kind === 'response' ? verdict.response : undefined;
 }

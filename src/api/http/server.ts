@@ -23,7 +23,7 @@ import { ApiConnection } from './connection.ts';
 import type { ControlledApp } from '../contract.ts';
 import { EVENT_STREAM_HEADERS, SseStream } from '../feeds/sse-stream.ts';
 import { FlowFeed } from '../feeds/flow-feed.ts';
-import { Front, type ApiRequestHead, type FrontDecision } from './front.ts';
+import { RequestFilter, type ApiRequestHead, type FilterDecision } from './request-filter.ts';
 import { parserRejection, rawResponse } from './raw-http.ts';
 import type { Services } from '../routes.ts';
 import { StartTimes } from '../start-times.ts';
@@ -67,7 +67,7 @@ export class ApiServer {
   readonly #server: Server;
   /** The bound place, with the port that the kernel chose. */
   readonly #bound: ApiListen;
-  readonly #front: Front;
+  readonly #filter: RequestFilter;
   readonly #services: Services;
   readonly #log: Logger;
   readonly #connections = new Map<Duplex, ApiConnection>();
@@ -113,7 +113,7 @@ export class ApiServer {
       listen.kind === 'tcp' && this.endpoint ? { ...listen, port: this.endpoint.port } : listen;
     this.#server = server;
     this.#log = log;
-    this.#front = new Front(options, this.endpoint?.port);
+    this.#filter = new RequestFilter(options, this.endpoint?.port);
     this.#services = {
       app,
       clock,
@@ -187,14 +187,14 @@ export class ApiServer {
         this.#take(request, response, () => response.writeContinue()),
       )
       .on('connect', (request: IncomingMessage, socket: Duplex) => {
-        const verdict = this.#front.judge(headOf(request));
+        const verdict = this.#filter.judge(headOf(request));
         if (verdict.kind === 'response') this.#reject(socket, verdict.response);
         else socket.destroy(); // no route has CONNECT
       })
       .on('clientError', (error: Error, socket: Duplex) => {
         // Input after a request with `Connection: close` is ignored: its response is in progress.
         if (codeOf(error) === 'HPE_CLOSED_CONNECTION') return;
-        this.#reject(socket, parserRejection(error, this.#front));
+        this.#reject(socket, parserRejection(error, this.#filter));
       })
       // A failed accept (EMFILE, ECONNABORTED) loses one connection, not the listener.
       .on('error', () => undefined);
@@ -227,7 +227,7 @@ export class ApiServer {
       connection.ignoreInput();
       return;
     }
-    const verdict = this.#front.judge(headOf(request));
+    const verdict = this.#filter.judge(headOf(request));
     if (verdict.kind === 'call') this.#places.get(request.socket)?.leave();
     connection.take({
       request,
@@ -244,7 +244,7 @@ export class ApiServer {
   async #serve(
     request: IncomingMessage,
     response: ServerResponse,
-    { route, parameter, query }: FrontDecision & { kind: 'call' },
+    { route, parameter, query }: FilterDecision & { kind: 'call' },
     invite: (() => void) | undefined,
   ): Promise<void> {
     const gone = new AbortController();

@@ -9,7 +9,8 @@ import { MAX_REQUEST, REQUEST_MS, type ControlHandlers } from './control-handler
 const MAX_CLIENTS = 160;
 
 const LINE_FEED = 0x0a;
-const HTTP_LINE = /^[A-Z]+ \/\S* HTTP\/1\.[01]\r$/;
+/** Ends of the first line of HTTP; no other request has them. */
+const HTTP_ENDS = [' HTTP/1.1\r', ' HTTP/1.0\r'] as const;
 
 /**
  * The unix socket for querying and controlling a running Weir without an `[api]`. `weir reload`, `weir log-level`,
@@ -85,7 +86,7 @@ export class ControlSocket {
   /** @param end offset of the end of the first line in `read` */
   async #serve(read: Buffer, end: number, client: Socket): Promise<void> {
     const line = read.subarray(0, end).toString();
-    if (HTTP_LINE.test(line)) {
+    if (HTTP_ENDS.some((mark) => line.endsWith(mark))) {
       const take = await (this.#http ??= loadHttp(this.#handlers));
       client.unshift(read);
       take(client);

@@ -4,8 +4,16 @@ import { WeirError } from '../../errors.ts';
 import { FilesRead, TooMuchToReadError } from './files-read.ts';
 import { ConfigThread } from './config-thread.ts';
 import { InlineRunner } from './inline-runner.ts';
-import { toPreparedConfig, type PreparedConfig } from './prepared-config.ts';
-import type { EditTask, ResultOf, RoutesRead, TaskOptions, Task, TaskRunner } from './tasks.ts';
+import {
+  type EditTask,
+  type PreparedConfig,
+  type ResultOf,
+  type RoutesRead,
+  type Task,
+  type TaskOptions,
+  type TaskRunner,
+  toPreparedConfig,
+} from './tasks.ts';
 
 /**
  * Maximum bytes of all files that are read in this thread: parsing more would delay traffic. The first file of this

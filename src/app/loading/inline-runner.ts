@@ -4,15 +4,15 @@ import { readDocuments } from '../../config/sources/documents.ts';
 import { withShownKeys } from '../../config/sources/with-shown-keys.ts';
 import { RegexCache } from '../../engine/router/tables/regex-set.ts';
 import { FilesRead, TooMuchToReadError } from './files-read.ts';
-import { toLoadResult } from './prepared-config.ts';
-import type {
-  EditTask,
-  LoadTask,
-  ResultOf,
-  RoutesRead,
-  TaskOptions,
-  Task,
-  TaskRunner,
+import {
+  type EditTask,
+  type LoadTask,
+  type ResultOf,
+  type RoutesRead,
+  type Task,
+  type TaskOptions,
+  type TaskRunner,
+  toLoadResult,
 } from './tasks.ts';
 
 export interface InlineRunnerOptions {

@@ -1,5 +1,6 @@
 import { ConfigError, configHints } from '../../config/errors.ts';
-import { foreignFormatHint, type ForeignFormat } from '../../config/sources/foreign-format.ts';
+import { type ForeignFormat, foreignFormatHint } from '../../config/sources/foreign-format.ts';
+import { renderWarning, type Warning } from '../../config/warnings/warning.ts';
 import { hintsOf } from '../../errors.ts';
 import type { Logger } from '../../log/logger.ts';
 
@@ -19,4 +20,30 @@ function hints(error: unknown, importable: Importable): readonly string[] {
   const lines = configHints(error);
   if (error.format === undefined) return lines;
   return [foreignFormatHint(error.format, error.location?.file, importable), ...lines];
+}
+
+/**
+ * Logs the warnings of each configuration that is applied: new ones at `warn`, those of the previous
+ * configuration at `debug`, so that reloads do not repeat them. Positions are not compared, since lines move
+ * when a file is edited.
+ */
+export class WarningLog {
+  readonly #log: Logger;
+  #last: ReadonlySet<string> = new Set();
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  log(warnings: readonly Warning[]): void {
+    const logged = new Set<string>();
+    for (const warning of warnings) {
+      const { id, message } = warning;
+      // Numbers of rules and lines change too.
+      const key = `${id} ${message.replaceAll(/(?<=\[|\bline )\d+/g, '')}`;
+      logged.add(key);
+      this.#log[this.#last.has(key) ? 'debug' : 'warn'](renderWarning(warning));
+    }
+    this.#last = logged;
+  }
 }

@@ -3,14 +3,15 @@ import { requestLogFilter } from '../../app/control/control-client.ts';
 import { ApiClientError } from '../../client/api-client.ts';
 import { clashConfigs, LOG_FILTERS, MODE } from '../translate/configs.ts';
 import {
-  NO_CONTENT,
-  ok,
+  bodyInvalid,
   type ClashAnswer,
   type ClashContext,
   type ClashEndpoint,
+  clashError,
   type ClashRequest,
+  NO_CONTENT,
+  ok,
 } from './endpoint.ts';
-import { bodyInvalid, clashError } from './errors.ts';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,6 @@
 import type { DelaySubject, DelayTest } from '../delays/delay-tester.ts';
 import { parseExpected } from '../delays/expected-status.ts';
-import { ok, type ClashAnswer, type ClashContext } from './endpoint.ts';
-import { bodyInvalid, clashError } from './errors.ts';
+import { bodyInvalid, type ClashAnswer, type ClashContext, clashError, ok } from './endpoint.ts';
 
 /** Maximum timeouts: mihomo reads `timeout` into 16 bits for a proxy, and into 32 for a group. */
 const LIMITS = { proxy: 2 ** 15 - 1, group: 2 ** 31 - 1 } as const;

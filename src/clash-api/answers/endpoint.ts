@@ -1,5 +1,6 @@
-import type { DelayHistory } from '../delays/history.ts';
+import { LocalHttpError } from '../../local-http/local-http-error.ts';
 import type { DelayTester } from '../delays/delay-tester.ts';
+import type { DelayHistory } from '../delays/history.ts';
 import type { FactReader, WatchedWeir } from '../fact-reader.ts';
 import type { HeldMonitor } from '../held-monitor.ts';
 import type { SharedSnapshots } from '../streams/shared-snapshots.ts';
@@ -49,3 +50,12 @@ export interface ClashEndpoint {
 export const NO_CONTENT: ClashAnswer = { status: 204 };
 
 export const ok = (json: unknown): ClashAnswer => ({ status: 200, json });
+
+/** An error in mihomo's form, `{"message": …}`. */
+export const clashError = (status: number, message: string): LocalHttpError =>
+  new LocalHttpError(status, 'clash', message);
+
+/** Errors with mihomo's texts. */
+export const notFound = (): LocalHttpError => clashError(404, 'Resource not found');
+export const bodyInvalid = (): LocalHttpError => clashError(400, 'Body invalid');
+export const unauthorized = (): LocalHttpError => clashError(401, 'Unauthorized');

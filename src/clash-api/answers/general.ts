@@ -1,7 +1,6 @@
 import { VERSION } from '../../version.ts';
 import { clashRules } from '../translate/rules.ts';
-import { NO_CONTENT, ok, type ClashEndpoint } from './endpoint.ts';
-import { clashError } from './errors.ts';
+import { type ClashEndpoint, clashError, NO_CONTENT, ok } from './endpoint.ts';
 
 /** An endpoint that Weir does not support: mihomo's status for a failure, and the reason. */
 const refusal = (

@@ -5,14 +5,15 @@ import { clashProviders, OWN_PROVIDER } from '../translate/providers.ts';
 import { TEST_URL } from '../translate/proxies.ts';
 import { answerDelay, delayTestOf, needControlSocket } from './delays.ts';
 import {
-  NO_CONTENT,
-  ok,
   type ClashAnswer,
   type ClashContext,
   type ClashEndpoint,
+  clashError,
   type ClashRequest,
+  NO_CONTENT,
+  notFound,
+  ok,
 } from './endpoint.ts';
-import { clashError, notFound } from './errors.ts';
 import { subjectOf } from './proxies.ts';
 
 /** Time limit of a health check in milliseconds, as in mihomo. */

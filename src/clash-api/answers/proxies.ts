@@ -6,14 +6,16 @@ import { clashProxies, clashProxy, isGroup } from '../translate/proxies.ts';
 import type { DelaySubject } from '../delays/delay-tester.ts';
 import { answerDelay, delayTestOf, needControlSocket } from './delays.ts';
 import {
-  NO_CONTENT,
-  ok,
+  bodyInvalid,
   type ClashAnswer,
   type ClashContext,
   type ClashEndpoint,
+  clashError,
   type ClashRequest,
+  NO_CONTENT,
+  notFound,
+  ok,
 } from './endpoint.ts';
-import { bodyInvalid, clashError, notFound } from './errors.ts';
 
 /** A proxy named in a request. */
 interface FoundProxy {

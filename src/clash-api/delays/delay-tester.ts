@@ -1,12 +1,16 @@
 import { LRUCache } from 'lru-cache';
-import type { OutboundFlows } from '../../fetch/outbound-flows.ts';
+import { WeirError } from '../../errors.ts';
+import type { OpenedFlow, OutboundFlows } from '../../fetch/outbound-flows.ts';
+import { RunningOutbounds } from '../../fetch/running-outbounds.ts';
+import type { Endpoint } from '../../net/addresses/address.ts';
 import type { ByteLink } from '../../net/links/link.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import { Deadline } from '../../net/time/deadline.ts';
+import { unlessAborted } from '../../net/time/unless-aborted.ts';
 import { exchange, UrlLinks } from '../../probe/exchange.ts';
+import type { WatchedWeir } from '../fact-reader.ts';
 import { isExpected, type StatusRanges } from './expected-status.ts';
 import type { DelayHistory } from './history.ts';
-import { TestQueue } from './test-queue.ts';
 
 /** Maximum number of concurrent tests of all clients: more would measure each other. */
 const AT_ONCE = 32;
@@ -126,5 +130,76 @@ export class DelayTester {
     const links = new UrlLinks(url, this.#clock);
     this.#links.set(text, links);
     return links;
+  }
+}
+
+/** A semaphore that runs a limited number of tasks concurrently; further tasks wait in order. */
+export class TestQueue {
+  readonly #most: number;
+  #running = 0;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** Runs a task when its turn comes. @throws the reason of `signal` when it aborts before that */
+  async run<T>(task: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    signal.throwIfAborted();
+    if (this.#running >= this.#most) await this.#turn(signal);
+    else this.#running++;
+    try {
+      signal.throwIfAborted();
+      return await task();
+    } finally {
+      this.#next();
+    }
+  }
+
+  /** Waits for a slot, which a task that ends passes on to this one. */
+  async #turn(signal: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiting.add(resolve);
+    try {
+      await unlessAborted(promise, signal);
+    } catch (error) {
+      // The slot may have been passed on in the same turn of the event loop as the abort.
+      if (!this.#waiting.delete(resolve)) this.#next();
+      throw error;
+    }
+  }
+
+  #next(): void {
+    for (const resolve of this.#waiting) {
+      this.#waiting.delete(resolve);
+      resolve();
+      return;
+    }
+    this.#running--;
+  }
+}
+
+/** Opens flows through a running Weir, at its current control socket. */
+export class FollowedOutbounds implements OutboundFlows {
+  readonly #weir: Pick<WatchedWeir, 'socket'>;
+  #last: { readonly socket: string; readonly flows: RunningOutbounds } | undefined;
+
+  constructor(weir: Pick<WatchedWeir, 'socket'>) {
+    this.#weir = weir;
+  }
+
+  /** @throws {WeirError} without a control socket */
+  async open(outbound: string, target: Endpoint, signal: AbortSignal): Promise<OpenedFlow> {
+    const { socket } = this.#weir;
+    if (socket === undefined) throw new WeirError('no_socket', 'Weir has no control socket');
+    if (this.#last?.socket !== socket) {
+      await this[Symbol.asyncDispose]();
+      this.#last = { socket, flows: new RunningOutbounds(socket) };
+    }
+    return this.#last.flows.open(outbound, target, signal);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#last?.flows[Symbol.asyncDispose]();
   }
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { requestDrain } from '../../app/control/control-client.ts';
 import type { DrainStatus } from '../../app/control/messages.ts';
 import { WeirError, UsageError } from '../../errors.ts';
-import { remainsText } from '../../supervisor/remains.ts';
+import { remainsText } from '../../supervisor/drain.ts';
 import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
 import { needServing } from '../../client/find-serving.ts';
 import { DRAIN } from './specs.ts';

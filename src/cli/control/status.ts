@@ -8,7 +8,7 @@ import { whichOf, type Which } from '../running-options.ts';
 import { outcomeLine } from '../../app/service/status.ts';
 import type { LastReload, RunningStatus } from '../../app/control/running-status.ts';
 import { buildText } from '../../platform/process/build.ts';
-import { remainsText } from '../../supervisor/remains.ts';
+import { remainsText } from '../../supervisor/drain.ts';
 import { age, bytes, isNearlyFull, milliseconds } from '../../text/amounts.ts';
 import { textTable } from '../../text/text-table.ts';
 

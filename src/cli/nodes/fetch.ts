@@ -5,7 +5,7 @@ import { openFetch } from '../../fetch/open-fetch.ts';
 import { printable, replaceUnprintable } from '../../printable.ts';
 import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
 import { writeFiles } from '../write-files.ts';
-import { chooseSocket } from '../../client/choose-socket.ts';
+import { chooseSocket } from '../../client/find-socket.ts';
 import { FETCH, DEFAULT_SIZE, DEFAULT_SECONDS } from './specs.ts';
 import { optionLines } from '../help.ts';
 import { parseBytes, parseSeconds } from '../option-values.ts';

@@ -7,7 +7,7 @@ import type { ProbedOutbound, ProbePlan, ProbeTry } from '../../probe/contract.t
 import { probeAll } from '../../probe/probe-all.ts';
 import type { OutboundSpec, Spec } from '../../spec.ts';
 import { reportErrors, type CommandIo, parseOptions } from '../command.ts';
-import { chooseSocket } from '../../client/choose-socket.ts';
+import { chooseSocket } from '../../client/find-socket.ts';
 import { PROBE } from './specs.ts';
 import { optionLines } from '../help.ts';
 import { parseBytes, parseCount, parseSeconds } from '../option-values.ts';

@@ -1,6 +1,5 @@
 import type { LogLevel } from '../../log/logger.ts';
-import { LOG_LEVELS, type LogEntry } from '../../monitor/log/log-line.ts';
-import type { LogStore } from '../../monitor/log/log-store.ts';
+import { LOG_LEVELS, type LogEntry, type LogStore } from '../../monitor/log/log-store.ts';
 
 /** The selection of log lines that a page shows. */
 export interface ShownLines {

@@ -6,7 +6,7 @@ import type { DashboardContext, PageAction, PageTopic } from '../contract.ts';
 import { Parameters } from '../parameters.ts';
 import type { JsonValue } from '../shared/protocol.ts';
 import { commandLine } from '../shared/texts.ts';
-import { LOG_LEVELS, type LogEntry } from '../../monitor/log/log-line.ts';
+import { LOG_LEVELS, type LogEntry } from '../../monitor/log/log-store.ts';
 import { LogWindows } from './log-windows.ts';
 import type { SharedLog } from '../../monitor/log/shared-log.ts';
 import { logStateView } from './state-view.ts';

@@ -1,8 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { FilteredLog, type ShownLines } from './filtered-log.ts';
-import type { LogEntry } from '../../monitor/log/log-line.ts';
+import type { LogEntry, LogStore } from '../../monitor/log/log-store.ts';
 import { MAX_ROWS } from '../shared/window.ts';
-import type { LogStore } from '../../monitor/log/log-store.ts';
 
 /** The window of a selection that a page shows. */
 export interface WantedRows {

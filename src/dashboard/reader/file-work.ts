@@ -17,8 +17,7 @@ import { checkFiles, linesAround } from './config-check.ts';
 import { EffectiveText } from './effective-text.ts';
 import { KeptReading } from './kept-reading.ts';
 import { ReadConfiguration } from './read-configuration.ts';
-import { targetText } from './rule-search.ts';
-import { shortPlace } from './short-place.ts';
+import { shortPlace, targetText } from './rule-search.ts';
 import { SourceUpdates } from './source-updates.ts';
 import { planUnpick, unpick } from './unpick.ts';
 

@@ -1,4 +1,6 @@
+import { basename } from 'node:path';
 import { LRUCache } from 'lru-cache';
+import type { ConfigLocation } from '../../config/errors.ts';
 import { MATCHERS } from '../../engine/router/conditions.ts';
 import { matcherTexts } from '../../engine/router/matcher-entries.ts';
 import type { LoadedRoutes } from '../../explain/load-routes.ts';
@@ -6,7 +8,6 @@ import type { RuleWarning } from '../../explain/rule-warnings.ts';
 import type { RuleSpec, Spec } from '../../spec.ts';
 import type { MatcherText, TargetText } from '../rules/view.ts';
 import type { RuleFacts, RulesFound, RulesWanted } from './file-requests.ts';
-import { shortPlace } from './short-place.ts';
 
 /** Maximum number of entries of a matcher in a row. */
 const SHOWN_ENTRIES = 3;
@@ -113,3 +114,11 @@ export function targetText({ outbounds, balancers }: Spec, tag: string): TargetT
   }
   return { tag, kind: outbounds.find((each) => each.tag === tag)?.protocol ?? '', members: [] };
 }
+
+/** A place without its directories: `weir.toml:12`. */
+export const shortPlace = (place: ConfigLocation | undefined): string =>
+  place === undefined
+    ? ''
+    : place.file === undefined
+      ? `line ${place.line} of the built-in configuration`
+      : `${basename(place.file)}:${place.line}`;

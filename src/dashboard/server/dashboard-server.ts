@@ -7,13 +7,15 @@ import { ActionError } from '../action-error.ts';
 import type { DashboardContext, PageAction, PageSource, PageTopic } from '../contract.ts';
 import type { PageFiles } from '../files/page-files.ts';
 import { respondFile } from '../files/respond-file.ts';
-import { KEY_HEADER, type JsonValue, type SessionInfo } from '../shared/protocol.ts';
-import { cookieOf } from './cookies.ts';
-import { failedResponse } from './failure.ts';
-import { pageHeaders } from './headers.ts';
-import { Sessions, type BrowserSession } from './sessions.ts';
-import { checkedParameters, MAX_WATCHES_BYTES, parseWatches } from './watches.ts';
-import { WindowStream } from './window-stream.ts';
+import { type JsonValue, KEY_HEADER, type SessionInfo } from '../shared/protocol.ts';
+import {
+  checkedParameters,
+  failedResponse,
+  MAX_WATCHES_BYTES,
+  parseWatches,
+  WindowStream,
+} from './window-stream.ts';
+import { type BrowserSession, cookieOf, Sessions } from './sessions.ts';
 
 export interface DashboardServerOptions {
   readonly listen: LocalListen;
@@ -244,3 +246,26 @@ function byName<T extends { readonly name: string }>(parts: readonly T[]): Reado
   if (map.size < parts.length) throw new TypeError('two parts of the dashboard have one name');
   return map;
 }
+
+/** Headers of every response. @param scriptHashes hashes of the document's inline scripts: `sha256-…` */
+export const pageHeaders = (scriptHashes: readonly string[]): Readonly<Record<string, string>> => ({
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    `script-src ${["'self'", ...scriptHashes.map((hash) => `'${hash}'`)].join(' ')}`,
+    "style-src 'self'",
+    "connect-src 'self'",
+    "img-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join('; '),
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Embedder-Policy': 'require-corp',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Cache-Control': 'no-store',
+});

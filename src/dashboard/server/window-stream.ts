@@ -1,10 +1,19 @@
+import { hintsOf, WeirError } from '../../errors.ts';
 import type { EventWriter } from '../../local-http/event-writer.ts';
+import { LocalHttpError } from '../../local-http/local-http-error.ts';
 import { newToken } from '../../local-http/secret-check.ts';
+import { printableLines } from '../../printable.ts';
 import { ActionError } from '../action-error.ts';
 import type { PageTopic } from '../contract.ts';
 import { diff } from '../shared/delta.ts';
-import type { Delta, FailureText, JsonValue, StreamHello, Watch } from '../shared/protocol.ts';
-import { failureText } from './failure.ts';
+import type {
+  ActionFailure,
+  Delta,
+  FailureText,
+  JsonValue,
+  StreamHello,
+  Watch,
+} from '../shared/protocol.ts';
 
 /** Minimum milliseconds between two values of a watch with unchanged parameters. */
 const TURN_MS = 250;
@@ -143,3 +152,69 @@ export class WindowStream {
 }
 
 const INTERNAL = 'an error in weir dashboard; its terminal has more';
+
+/** Maximum number of watches of one page. */
+const MAX_WATCHES = 32;
+/** Maximum size in bytes of the list of watches in JSON. */
+export const MAX_WATCHES_BYTES = 64 << 10;
+
+/** Maximum nesting of parameters; those of pages have three levels. */
+const MAX_DEPTH = 16;
+
+/**
+ * Checks the parameters that a page sends: their nesting is bounded, so that comparing them may recurse.
+ * @throws {LocalHttpError} 400
+ */
+export function checkedParameters(value: unknown): JsonValue {
+  if (!isShallow(value, MAX_DEPTH)) {
+    throw new LocalHttpError(400, 'bad-request', 'the parameters are nested too deeply');
+  }
+  return value as JsonValue;
+}
+
+const isShallow = (value: unknown, levels: number): boolean =>
+  typeof value !== 'object' ||
+  value === null ||
+  (levels > 0 && Object.values(value).every((part) => isShallow(part, levels - 1)));
+
+/** The list of watches that a page sends. @throws {LocalHttpError} 400 */
+export function parseWatches(value: unknown): readonly Watch[] {
+  if (!Array.isArray(value) || value.length > MAX_WATCHES) throw invalid();
+  const watches = value.map(parseWatch);
+  if (new Set(watches.map(({ id }) => id)).size !== watches.length) throw invalid();
+  return watches;
+}
+
+function parseWatch(value: unknown): Watch {
+  if (typeof value !== 'object' || value === null) throw invalid();
+  const { id, topic, parameters = null } = value as Readonly<Record<string, unknown>>;
+  if (!Number.isSafeInteger(id) || typeof topic !== 'string') throw invalid();
+  return { id: Number(id), topic, parameters: checkedParameters(parameters) };
+}
+
+const invalid = (): LocalHttpError =>
+  new LocalHttpError(400, 'bad-request', 'the list of watches is invalid');
+
+/** An error as a page shows it; text of other programs in it is escaped. */
+export function failureText(error: WeirError): FailureText {
+  const details = error instanceof ActionError ? error.details : undefined;
+  return {
+    code: error.code,
+    message: printableLines(error.message),
+    hints: hintsOf(error).map(printableLines),
+    ...(details === undefined ? {} : { details }),
+  };
+}
+
+/** An error as a response. */
+export interface FailedResponse {
+  readonly status: number;
+  readonly body: ActionFailure;
+}
+
+/** The response to an action that has thrown; `undefined` if the error is a defect. */
+export function failedResponse(error: unknown): FailedResponse | undefined {
+  if (!(error instanceof WeirError)) return undefined;
+  const isHttp = error instanceof ActionError || error instanceof LocalHttpError;
+  return { status: isHttp ? error.status : 422, body: { error: failureText(error) } };
+}

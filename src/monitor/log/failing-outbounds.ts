@@ -1,4 +1,4 @@
-import type { LogEntry } from './log-line.ts';
+import type { LogEntry } from './log-store.ts';
 
 /** An outbound on which flows have failed, according to the log. */
 export interface FailingOutbound {

@@ -3,9 +3,8 @@ import { Listeners } from '../../collections/listeners.ts';
 import type { LogEvent, LoggedLine } from '../../app/control/messages.ts';
 import { messageOf } from '../../errors.ts';
 import type { Clock, Timer } from '../../net/time/clock.ts';
-import type { LogEntry } from './log-line.ts';
+import { type LogEntry, LogStore } from './log-store.ts';
 import { pause } from '../pause.ts';
-import { LogStore } from './log-store.ts';
 
 /** The state of following the log. Times are Unix milliseconds. */
 export type LogState =

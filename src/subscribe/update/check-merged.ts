@@ -1,5 +1,5 @@
 import { FilesRead } from '../../app/loading/files-read.ts';
-import { toLoadResult, toPreparedConfig } from '../../app/loading/prepared-config.ts';
+import { toLoadResult, toPreparedConfig } from '../../app/loading/tasks.ts';
 import { loadConfig } from '../../config/load-config.ts';
 import type { FileReader } from '../../config/sources/input-files.ts';
 import { RegexCache } from '../../engine/router/tables/regex-set.ts';

@@ -1,5 +1,5 @@
 import { applyEdit, type EditApplied } from '../../client/apply-edit.ts';
-import { chooseSocket } from '../../client/choose-socket.ts';
+import { chooseSocket } from '../../client/find-socket.ts';
 import { findServing } from '../../client/find-serving.ts';
 import { codeOf } from '../../errors.ts';
 import type { Fetch } from '../../fetch/contract.ts';

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
-import { bearerCheck, isOwnOrigin, namesThisHost } from '../../../src/api/http/access.ts';
+import { bearerCheck, isOwnOrigin, namesThisHost } from '../../../src/api/http/request-filter.ts';
 import { splitRequestTarget } from '../../../src/api/http/api-router.ts';
-import { parseIfMatch } from '../../../src/api/requests/if-match.ts';
-import { textParameter, u64Parameter } from '../../../src/api/requests/path-parameter.ts';
+import {
+  parseIfMatch,
+  parseSelector,
+  textParameter,
+  u64Parameter,
+} from '../../../src/api/requests/parameters.ts';
 import { parsePickBody } from '../../../src/api/requests/pick-body.ts';
-import { parseSelector } from '../../../src/api/requests/selector.ts';
 import { partsOf, routeRequest } from '../../../src/clash-api/serve/router.ts';
 import { formatToml } from '../../../src/config/format/format-toml.ts';
 import { parseToml } from '../../../src/config/toml/parse.ts';
@@ -135,12 +138,9 @@ const hasSecret = (header: string): boolean =>
 const apiRequests: FuzzTarget = {
   name: 'api-requests',
   files: [
-    'api/requests/if-match.ts',
-    'api/requests/json-scanner.ts',
-    'api/requests/path-parameter.ts',
+    'api/requests/parameters.ts',
     'api/requests/pick-body.ts',
-    'api/requests/selector.ts',
-    'api/http/access.ts',
+    'api/http/request-filter.ts',
     'api/http/api-router.ts',
   ],
   samples: textSamples(

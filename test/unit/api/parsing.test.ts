@@ -1,13 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { bearerCheck, isOwnOrigin, namesThisHost } from '../../../src/api/http/access.ts';
-import { parseIfMatch } from '../../../src/api/requests/if-match.ts';
-import { parseU64, textParameter, u64Parameter } from '../../../src/api/requests/path-parameter.ts';
+import { bearerCheck, isOwnOrigin, namesThisHost } from '../../../src/api/http/request-filter.ts';
+import {
+  parseIfMatch,
+  parseSelector,
+  parseU64,
+  textParameter,
+  u64Parameter,
+} from '../../../src/api/requests/parameters.ts';
 import { parseHead } from '../../../src/api/http/raw-http.ts';
 import { BadPath, BadRequest } from '../../../src/api/http/rejections.ts';
 import { splitRequestTarget } from '../../../src/api/http/api-router.ts';
-import { parseSelector } from '../../../src/api/requests/selector.ts';
 
 describe('unsigned 64-bit numbers', () => {
   test('are read exactly, with the errors of Rust for others', () => {

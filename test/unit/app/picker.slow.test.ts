@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { ControlError, type PickResult } from '../../../src/api/contract.ts';
-import type { IfMatch } from '../../../src/api/requests/if-match.ts';
+import type { IfMatch } from '../../../src/api/requests/parameters.ts';
 import { etagOf } from '../../../src/app/loading/inline-runner.ts';
 import { lockEdited } from '../../../src/app/lock-file.ts';
 import { Picker, type PickedConfiguration } from '../../../src/app/picker.ts';

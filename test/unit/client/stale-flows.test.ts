@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { staleFlows, type RouteFacts, type RouteSwitch } from '../../../src/client/stale-flows.ts';
+import { staleFlows, type RouteFacts, type RouteSwitch } from '../../../src/client/pick-route.ts';
 import type { FlowView } from '../../../src/api/views.ts';
 
 const facts: RouteFacts = {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { LogEntry } from '../../../src/monitor/log/log-line.ts';
+import type { LogEntry } from '../../../src/monitor/log/log-store.ts';
 import { FAILING_MS, FailingOutbounds } from '../../../src/monitor/log/failing-outbounds.ts';
 import type { LogFields, LogLevel } from '../../../src/log/logger.ts';
 

@@ -7,13 +7,12 @@ import { ConfigLoader, loadAtStart } from '../../../../src/app/loading/config-lo
 import { loadConfigFile } from '../../../../src/app/loading/inline-runner.ts';
 import { FilesRead } from '../../../../src/app/loading/files-read.ts';
 import { ConfigThread } from '../../../../src/app/loading/config-thread.ts';
-import { toLoadResult } from '../../../../src/app/loading/prepared-config.ts';
+import { type TaskRunner, toLoadResult } from '../../../../src/app/loading/tasks.ts';
 import { ConfigError, renderConfigError } from '../../../../src/config/errors.ts';
 import { RegexCache } from '../../../../src/engine/router/tables/regex-set.ts';
 import { Router } from '../../../../src/engine/router/router.ts';
 import { atOnce } from '../../../../src/net/time/turns.ts';
 import { planReload, reportOf } from '../../../../src/supervisor/plan.ts';
-import type { TaskRunner } from '../../../../src/app/loading/tasks.ts';
 import type { Wanted } from '../../../../src/supervisor/wanted.ts';
 import { inboundFacts } from '../../../../src/supervisor/inbound-facts.ts';
 import { encodeGeosite } from '../../../support/data/geo-fixture.ts';

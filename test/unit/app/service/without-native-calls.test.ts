@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { adoptSockets } from '../../../../src/app/service/adopt-sockets.ts';
-import { openNotifier } from '../../../../src/app/service/open-notifier.ts';
+import { adoptSockets } from '../../../../src/app/service/environment.ts';
+import { openNotifier } from '../../../../src/app/service/notifier.ts';
 import { createLogger, FilterSwitch } from '../../../../src/log/output.ts';
 import { NativeError } from '../../../../src/platform/native.ts';
 import { chooseFilter } from '../../../../src/log/filter.ts';

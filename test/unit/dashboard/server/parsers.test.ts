@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { LocalHttpError } from '../../../../src/local-http/local-http-error.ts';
-import { cookieOf } from '../../../../src/dashboard/server/cookies.ts';
-import { parseWatches } from '../../../../src/dashboard/server/watches.ts';
+import { cookieOf } from '../../../../src/dashboard/server/sessions.ts';
+import { parseWatches } from '../../../../src/dashboard/server/window-stream.ts';
 import { chooseEncoding } from '../../../../src/dashboard/files/respond-file.ts';
 
 describe('a cookie header', () => {

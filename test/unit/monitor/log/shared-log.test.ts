@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { LogEvent } from '../../../../src/app/control/messages.ts';
-import type { LogEntry } from '../../../../src/monitor/log/log-line.ts';
+import type { LogEntry } from '../../../../src/monitor/log/log-store.ts';
 import { SharedLog } from '../../../../src/monitor/log/shared-log.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
