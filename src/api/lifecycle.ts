@@ -85,7 +85,7 @@ export class ApiLifecycle {
     const server = this.#server;
     if (!server || next?.listen.text === this.#options?.listen.text) return undefined;
     return {
-      standsInTheWayOf: (spec) => server.standsInTheWayOf(spec),
+      conflictsWith: (spec) => server.conflictsWith(spec),
       close: () => Promise.resolve(server.release()),
       reopen: () => this.#reopen(server),
     };

@@ -1,7 +1,7 @@
 import type { EditTask, PreparedConfig, RoutesRead } from './loading/tasks.ts';
 import { ConfigLoader, type LoaderOptions } from './loading/config-loader.ts';
 import { ConfigThread } from './loading/config-thread.ts';
-import { FilesRead } from './loading/files-read.ts';
+import { FileDigests } from './loading/file-digests.ts';
 
 export interface ConfigurationOptions extends LoaderOptions {
   /** `undefined` for the built-in configuration. */
@@ -22,7 +22,7 @@ export class Configuration {
   readonly #thread = new ConfigThread();
   readonly #loader: ConfigLoader;
   /** The last configuration that was checked, and its files: the reload after a pick need not read them again. */
-  #checked: { readonly loaded: PreparedConfig; readonly files: FilesRead } | undefined;
+  #checked: { readonly loaded: PreparedConfig; readonly files: FileDigests } | undefined;
 
   constructor(options: ConfigurationOptions) {
     this.path = options.configPath;
@@ -42,7 +42,7 @@ export class Configuration {
 
   /** Checks the file with other contents as `--test` does. @throws {ConfigError | ApplyError} when it is invalid */
   async check(bytes: Uint8Array): Promise<void> {
-    const files = new FilesRead();
+    const files = new FileDigests();
     const loaded = await this.#load(files, bytes);
     await this.#options.build(loaded);
     if (this.path === undefined) return;
@@ -56,7 +56,7 @@ export class Configuration {
    * @param files records what is read
    * @throws {ConfigError}
    */
-  async load(files: FilesRead): Promise<PreparedConfig> {
+  async load(files: FileDigests): Promise<PreparedConfig> {
     const checked = this.#checked;
     this.#checked = undefined;
     if (!checked || !(await checked.files.unchanged())) return this.#load(files);
@@ -74,7 +74,7 @@ export class Configuration {
     return this.#thread.stop(reason);
   }
 
-  #load(files: FilesRead, bytes?: Uint8Array): Promise<PreparedConfig> {
+  #load(files: FileDigests, bytes?: Uint8Array): Promise<PreparedConfig> {
     return this.#loader.load(this.path, { files, bytes, signal: this.#options.stopping });
   }
 }

@@ -2,7 +2,7 @@ import { ConfigError, configHints, renderConfigError } from '../config/errors.ts
 import { CodedError, messageOf, WeirError } from '../errors.ts';
 import { ApplyError } from '../supervisor/apply-error.ts';
 import { checkConfig } from './check-config.ts';
-import { FilesRead } from './loading/files-read.ts';
+import { FileDigests } from './loading/file-digests.ts';
 import { lockEdited } from './lock-file.ts';
 import { replaceFile, systemFiles, type ReplaceFileSystem } from './replace-file.ts';
 
@@ -100,7 +100,7 @@ async function lock(path: string): Promise<AsyncDisposable | undefined> {
 /** Reads the file. @throws {EditError} if it cannot be read */
 export async function readConfigFile(path: string): Promise<Uint8Array> {
   try {
-    return await new FilesRead().read(path);
+    return await new FileDigests().read(path);
   } catch (error) {
     throw new EditError('unreadable', `cannot read ${path}: ${messageOf(error)}`, { cause: error });
   }

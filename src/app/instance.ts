@@ -16,12 +16,12 @@ import type { ReloadReport } from '../supervisor/reload-report.ts';
 import { ApplyError } from '../supervisor/apply-error.ts';
 import { ownBuild } from '../platform/process/own-build.ts';
 import { nodeWarning } from '../platform/process/node-releases.ts';
-import { remainsText } from '../supervisor/drain.ts';
+import { drainText } from '../supervisor/drain.ts';
 import { Supervisor } from '../supervisor/supervisor.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 import { VERSION } from '../version.ts';
 import { logHints, WarningLog } from './log/error-lines.ts';
-import { FilesRead } from './loading/files-read.ts';
+import { FileDigests } from './loading/file-digests.ts';
 import type { PreparedConfig } from './loading/tasks.ts';
 import { Configuration } from './configuration.ts';
 import { Picker } from './picker.ts';
@@ -82,7 +82,7 @@ export class Instance implements ControlledApp {
       build: (loaded) => this.#supervisor.check(loaded),
       stopping: this.#stopping.signal,
     });
-    this.#reloader = this.#createReloader(new FilesRead());
+    this.#reloader = this.#createReloader(new FileDigests());
     this.#picker = new Picker(this.#configuration, () => this.reload());
     this.#api = new ApiLifecycle(this, log, ownListeners);
   }
@@ -116,12 +116,12 @@ export class Instance implements ControlledApp {
   }
 
   /** The files of the last load, successful or not. */
-  get files(): FilesRead {
+  get files(): FileDigests {
     return this.#reloader.files;
   }
 
   /** The files of the configuration that runs. */
-  get loadedFiles(): FilesRead {
+  get loadedFiles(): FileDigests {
     return this.#reloader.loaded;
   }
 
@@ -130,7 +130,7 @@ export class Instance implements ControlledApp {
    * @param files the files that `loaded` was read from
    * @throws {WeirError} when a part cannot be built or bound; all resources have then been released
    */
-  async start(loaded: PreparedConfig, files: FilesRead): Promise<void> {
+  async start(loaded: PreparedConfig, files: FileDigests): Promise<void> {
     this.#reloader = this.#createReloader(files);
     try {
       await this.#supervisor.apply(loaded, { bound: () => this.#api.start(loaded.api) });
@@ -202,10 +202,10 @@ export class Instance implements ControlledApp {
       if (drain.since !== undefined || this.stopping) return;
       await drain.begin();
       this.#reportDrain(true);
-      this.#log.info(`draining: no inbound accepts; ${remainsText(drain.remains)}`);
+      this.#log.info(`draining: no inbound accepts; ${drainText(drain.remains)}`);
       void drain.over.then(() => {
         if (drain.since === undefined || this.stopping) return;
-        this.#log.info(`drained: ${remainsText(drain.remains)}`);
+        this.#log.info(`drained: ${drainText(drain.remains)}`);
       });
     });
   }
@@ -280,7 +280,7 @@ export class Instance implements ControlledApp {
     for (const observer of this.#observers) observer.ended?.(outcome, error);
   }
 
-  #createReloader(files: FilesRead): Reloader {
+  #createReloader(files: FileDigests): Reloader {
     return new Reloader(
       this.#configuration,
       {

@@ -12,7 +12,7 @@ import { messageOf } from '../errors.ts';
 import { unlessAborted } from '../net/time/unless-aborted.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
 import { toControlError, toReadError } from './outcomes.ts';
-import { FilesRead } from './loading/files-read.ts';
+import { FileDigests } from './loading/file-digests.ts';
 import { Mutex } from './mutex.ts';
 import { replaceFile, systemFiles, type ReplaceFileSystem } from './replace-file.ts';
 import type { Configuration } from './configuration.ts';
@@ -168,7 +168,7 @@ class EditLock implements AsyncDisposable {
 /** Reads the file again. @throws {ControlError} whose message does not name the file */
 async function readAgain(path: string): Promise<Uint8Array> {
   try {
-    return await new FilesRead().read(path);
+    return await new FileDigests().read(path);
   } catch (error) {
     throw toControlError(error);
   }

@@ -4,7 +4,7 @@ import type { AppliedReport, ReloadReport } from '../supervisor/reload-report.ts
 import { toControlError } from './outcomes.ts';
 import type { Configuration } from './configuration.ts';
 import type { PreparedConfig } from './loading/tasks.ts';
-import { FilesRead } from './loading/files-read.ts';
+import { FileDigests } from './loading/file-digests.ts';
 import { Mutex } from './mutex.ts';
 
 /** What a reload does with a configuration. */
@@ -27,14 +27,14 @@ export class Reloader {
   readonly #steps: ReloadSteps;
   readonly #mutex = new Mutex();
   /** The files of the last attempt. */
-  #tried: FilesRead;
+  #tried: FileDigests;
   /** The error of the last attempt, if it failed. */
   #failure: unknown;
-  #files: FilesRead;
-  #loaded: FilesRead;
+  #files: FileDigests;
+  #loaded: FileDigests;
 
   /** @param files the files of the running configuration */
-  constructor(configuration: Pick<Configuration, 'load'>, steps: ReloadSteps, files: FilesRead) {
+  constructor(configuration: Pick<Configuration, 'load'>, steps: ReloadSteps, files: FileDigests) {
     this.#configuration = configuration;
     this.#steps = steps;
     this.#tried = files;
@@ -43,12 +43,12 @@ export class Reloader {
   }
 
   /** The files of the last reload, whether or not they could all be read. */
-  get files(): FilesRead {
+  get files(): FileDigests {
     return this.#files;
   }
 
   /** The files of the configuration that runs. */
-  get loaded(): FilesRead {
+  get loaded(): FileDigests {
     return this.#loaded;
   }
 
@@ -83,7 +83,7 @@ export class Reloader {
   }
 
   async #try(): Promise<ReloadReport> {
-    const files = new FilesRead();
+    const files = new FileDigests();
     this.#files = files;
     try {
       const report = await this.#steps.apply(await this.#configuration.load(files));

@@ -8,7 +8,7 @@ import { loadForms } from '../protocols/registry.ts';
 import { DelayTester, FollowedOutbounds } from './delays/delay-tester.ts';
 import { DelayHistory } from './delays/history.ts';
 import { FactReader, type WatchedWeir } from './fact-reader.ts';
-import { HeldMonitor } from './held-monitor.ts';
+import { LeasedMonitor } from './leased-monitor.ts';
 import { ClashAccess, Controller } from './serve/controller.ts';
 import { StaticFiles } from './serve/static-files.ts';
 import { SharedSnapshots } from './streams/shared-snapshots.ts';
@@ -51,7 +51,7 @@ export async function startClashApi(options: ClashApiOptions): Promise<ServedCla
   const files = options.ui === undefined ? undefined : await StaticFiles.of(options.ui);
   const delays = new DelayHistory(now);
   const flows = new FollowedOutbounds(weir);
-  const live = new HeldMonitor(monitor);
+  const live = new LeasedMonitor(monitor);
   const facts = new FactReader({ weir, note, now });
   const controller = new Controller({
     access,

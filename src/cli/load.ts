@@ -1,6 +1,6 @@
 import { recordLines } from '../log/output.ts';
 import { logHints, type Importable } from '../app/log/error-lines.ts';
-import { FilesRead } from '../app/loading/files-read.ts';
+import { FileDigests } from '../app/loading/file-digests.ts';
 import { processLog } from '../app/log/process-log.ts';
 import { readStreamConfig } from '../app/stream-config.ts';
 import { ConfigError, renderConfigError } from '../config/errors.ts';
@@ -8,7 +8,7 @@ import { ApplyError } from '../supervisor/apply-error.ts';
 
 /** The input from which a configuration is loaded. */
 export interface LoadInput {
-  readonly files: FilesRead;
+  readonly files: FileDigests;
   /** Contents of the configuration, if it is not in a regular file. */
   readonly bytes: Uint8Array | undefined;
   readonly onLogLevel: (level: string) => void;
@@ -22,14 +22,14 @@ export interface LoadInput {
  */
 export async function loadOrReport<Loaded, T>(
   configPath: string | undefined,
-  options: { readonly files?: FilesRead; readonly importable?: Importable | undefined },
+  options: { readonly files?: FileDigests; readonly importable?: Importable | undefined },
   load: (path: string | undefined, input: LoadInput) => Promise<Loaded>,
   work: (loaded: Loaded) => T | Promise<T>,
 ): Promise<T | undefined> {
   let level: string | undefined;
   const onLogLevel = (found: string): void => void (level = found);
   try {
-    const { files = new FilesRead() } = options;
+    const { files = new FileDigests() } = options;
     const bytes = configPath === undefined ? undefined : await readStreamConfig(configPath);
     const loaded = await load(configPath, { files, bytes, onLogLevel });
     // A stream cannot be read again: a reload detects this as a change, and reports it.

@@ -1,10 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { arch, availableParallelism, cpus, release, totalmem, type } from 'node:os';
-import { FilesRead } from '../app/loading/files-read.ts';
-import { followLog } from '../app/control/control-client.ts';
-import { requestProfile, requestStatus } from '../app/control/control-client.ts';
+import { followLog, requestProfile, requestStatus } from '../app/control/control-client.ts';
 import type { ProcessProfile } from '../app/control/messages.ts';
 import type { RunningStatus } from '../app/control/running-status.ts';
+import { FileDigests } from '../app/loading/file-digests.ts';
 import { ConfigError, renderConfigError } from '../config/errors.ts';
 import { loadEffective } from '../config/effective/load-effective.ts';
 import { shownToml } from '../config/effective/write-shown.ts';
@@ -151,7 +150,7 @@ async function configText(path: string | undefined, isBuiltIn: boolean): Promise
   }
   const name = printable(path ?? 'the built-in configuration');
   try {
-    const { table } = await loadEffective({ path, bytes: undefined }, new FilesRead());
+    const { table } = await loadEffective({ path, bytes: undefined }, new FileDigests());
     return `# What is in force of ${name}, as it is on disk. Secrets are starred.\n\n${shownToml(shareable(table))}`;
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;

@@ -6,7 +6,7 @@ import { normalizeHost } from '../net/addresses/host-name.ts';
 import type { PacketRequest } from '../protocols/contract.ts';
 import type { OutboundVersion } from './outbound-version.ts';
 import { accountRemoved, notAHost } from './flow-record.ts';
-import { resolveRoute, type Plane, type Resolved } from './plane.ts';
+import { resolveRoute, type RoutingSnapshot, type Resolved } from './routing-snapshot.ts';
 import { SubLink, type AssociationDeps } from './sub-link.ts';
 
 /** Decisions that are cached by peer; the cache is cleared when it is full. */
@@ -28,7 +28,7 @@ export class Association {
   readonly #deps: AssociationDeps;
   readonly #links = new Map<OutboundVersion, SubLink>();
   readonly #decisions = new Map<string, Decision | undefined>();
-  #decidedOn: Plane | undefined;
+  #decidedOn: RoutingSnapshot | undefined;
   #wasUsed = false;
   /** The peer of the last packet, as the client wrote it. */
   #lastPeer: Endpoint | undefined;
@@ -102,7 +102,7 @@ export class Association {
     return this.#lastDecision;
   }
 
-  #decideOn(plane: Plane, written: Endpoint): Decision | undefined {
+  #decideOn(plane: RoutingSnapshot, written: Endpoint): Decision | undefined {
     if (plane !== this.#decidedOn || this.#decisions.size >= KEPT_DECISIONS) {
       this.#decisions.clear();
       this.#decidedOn = plane;
@@ -130,7 +130,7 @@ export class Association {
     return { host, port: written.port };
   }
 
-  #resolve(plane: Plane, { host, port }: Endpoint, written: Endpoint): Resolved {
+  #resolve(plane: RoutingSnapshot, { host, port }: Endpoint, written: Endpoint): Resolved {
     const { inbound, source } = this.#request.origin;
     if (this.#request.isResolver?.(written)) return this.#deps.dialer.resolverRoute(plane);
     return resolveRoute(plane, { inbound, source, network: 'udp', host, port, sniffed: undefined });

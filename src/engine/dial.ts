@@ -8,7 +8,7 @@ import type { Deadline } from '../net/time/deadline.ts';
 import type { DialOptions, Origin, Outbound } from '../protocols/contract.ts';
 import { ClientWatch } from './client-watch.ts';
 import { clientLeft } from './flow-record.ts';
-import type { Resolved } from './plane.ts';
+import type { Resolved } from './routing-snapshot.ts';
 import type { RouteQuery } from './router/query.ts';
 
 /**

@@ -15,7 +15,7 @@ import { AssociationDial, StreamDial, DialledFlow, type Dial } from './dial.ts';
 import { FailureLog } from './failure-log.ts';
 import { accountRemoved, asDialError, failureFields, failureLine } from './flow-record.ts';
 import { OutboundVersion } from './outbound-version.ts';
-import { resolveRoute, type Plane, type Resolved } from './plane.ts';
+import { resolveRoute, type RoutingSnapshot, type Resolved } from './routing-snapshot.ts';
 import type { RouteQuery } from './router/query.ts';
 
 /** Pairs of rule and inbound with separate log lines for blocked flows; all others share one. */
@@ -36,7 +36,7 @@ export interface FlowDialerDeps {
   readonly clock: Clock;
   readonly log: Logger;
   /** Returns the current plane; called for every decision. */
-  readonly plane: () => Plane;
+  readonly plane: () => RoutingSnapshot;
   /** The outbound to the proxy's own resolver. */
   readonly resolver: Outbound;
   /** The counts of flows that were not opened. */
@@ -94,7 +94,7 @@ export class FlowDialer {
   }
 
   /** Returns the route of flows to the proxy's own resolver, on which no rule decides. */
-  resolverRoute({ epoch }: Plane): Resolved {
+  resolverRoute({ epoch }: RoutingSnapshot): Resolved {
     return { version: this.#resolver, rule: undefined, epoch };
   }
 

@@ -21,7 +21,7 @@ import {
   notAHost,
   openedLine,
 } from './flow-record.ts';
-import type { Resolved } from './plane.ts';
+import type { Resolved } from './routing-snapshot.ts';
 import type { RouteQuery } from './router/query.ts';
 import { sniff, sniffAhead, sniffUntil, SNIFF_TIMEOUT_MS } from './sniff/sniff.ts';
 

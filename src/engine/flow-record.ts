@@ -11,7 +11,7 @@ import { abortedDial, DialError, toDialError, TruncatedError } from '../net/erro
 import type { RelayEnd } from '../net/links/relay.ts';
 import type { Origin, PacketRequest, StreamRequest } from '../protocols/contract.ts';
 import type { Flow, FlowInfo } from '../tracker/flow.ts';
-import type { Resolved } from './plane.ts';
+import type { Resolved } from './routing-snapshot.ts';
 
 /** Returns the record of a flow on the route `resolved`. */
 export function flowInfo(

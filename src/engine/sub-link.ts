@@ -20,7 +20,7 @@ import {
   flowInfo,
   openedLine,
 } from './flow-record.ts';
-import type { Plane, Resolved } from './plane.ts';
+import type { RoutingSnapshot, Resolved } from './routing-snapshot.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 
@@ -34,7 +34,7 @@ export interface AssociationDeps {
   readonly tracker: Tracker;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly plane: () => Plane;
+  readonly plane: () => RoutingSnapshot;
   readonly dialer: FlowDialer;
 }
 

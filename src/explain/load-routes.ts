@@ -1,4 +1,4 @@
-import { FilesRead } from '../app/loading/files-read.ts';
+import { FileDigests } from '../app/loading/file-digests.ts';
 import { loadConfig, type LoadConfigOptions, type LoadedConfig } from '../config/load-config.ts';
 import type { FileReader } from '../config/sources/input-files.ts';
 import { RegexCache } from '../engine/router/tables/regex-set.ts';
@@ -25,7 +25,7 @@ export interface LoadRoutesOptions extends Partial<
  */
 export async function loadRoutes(
   path: string | undefined,
-  { files = new FilesRead(), bytes, ...hooks }: LoadRoutesOptions = {},
+  { files = new FileDigests(), bytes, ...hooks }: LoadRoutesOptions = {},
 ): Promise<LoadedRoutes> {
   const regexes = new RegexCache();
   let places: RulePlaces | undefined;

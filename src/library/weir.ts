@@ -3,7 +3,7 @@ import { ANY_FILE } from '../api/requests/parameters.ts';
 import { StartTimes } from '../api/start-times.ts';
 import { loadAtStart } from '../app/loading/config-loader.ts';
 import { toControlError } from '../app/outcomes.ts';
-import { FilesRead } from '../app/loading/files-read.ts';
+import { FileDigests } from '../app/loading/file-digests.ts';
 import { Instance } from '../app/instance.ts';
 import { APP_TARGET } from '../app/log/process-log.ts';
 import { RegexCache } from '../engine/router/tables/regex-set.ts';
@@ -65,7 +65,7 @@ export class Weir implements AsyncDisposable {
    */
   static async start({ config, onLog, logLevel }: StartOptions): Promise<Weir> {
     const regexes = new RegexCache();
-    const files = new FilesRead();
+    const files = new FileDigests();
     try {
       const loaded = await loadAtStart(config, { files, regexes, serveApi: false });
       const level = logLevel ?? loaded.spec.log.level;

@@ -18,7 +18,7 @@ import type { Logger } from '../log/logger.ts';
 import type { ListenSpec } from '../spec.ts';
 import type { Session } from '../tracker/session.ts';
 import type { InboundMemory } from './inbounds/inbound-memory.ts';
-import type { AcceptedAccounts, Standing } from './users/standing.ts';
+import type { AcceptedAccounts, AccountValidity } from './users/standing.ts';
 
 /** The client of a request, and of every flow that the request opens. */
 export interface Origin {
@@ -31,7 +31,7 @@ export interface Origin {
   /** The session of the carrier; `undefined` without one (a TUN device). */
   readonly session: Session | undefined;
   /** The client's account, checked before each new flow; `undefined` if clients have none (a TUN device). */
-  readonly standing?: Standing | undefined;
+  readonly standing?: AccountValidity | undefined;
 }
 
 /** A client's request for a byte stream to a destination. */

@@ -2,7 +2,7 @@ import type { KeptObjects } from '../collections/kept-objects.ts';
 import { messageOf } from '../errors.ts';
 import { OutboundVersion } from '../engine/outbound-version.ts';
 import { BalancerGroup, type GroupMember } from '../engine/balancer/group.ts';
-import type { Exit, Plane } from '../engine/plane.ts';
+import type { Exit, RoutingSnapshot } from '../engine/routing-snapshot.ts';
 import type { RegexCache } from '../engine/router/tables/regex-set.ts';
 import { Router } from '../engine/router/router.ts';
 import type { RouterTables } from '../engine/router/tables/router-tables.ts';
@@ -195,13 +195,13 @@ export function buildBalancer(
  * Builds the plane over built exits; compiles the patterns of the rules in turns.
  * @throws {ApplyError} `build_failed`
  */
-export async function buildPlane(
+export async function buildRoutingSnapshot(
   tables: RouterTables,
   exits: ReadonlyMap<string, Exit>,
   epoch: number,
   regexes: RegexCache,
   turns: Turns,
-): Promise<Plane> {
+): Promise<RoutingSnapshot> {
   try {
     const compiled = await turns.run(regexes.compileInSteps(tables.domains.patterns));
     return { epoch, routes: new Router(tables, { regexes, compiled }), exits };

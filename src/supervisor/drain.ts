@@ -7,14 +7,14 @@ import { age, counted } from '../text/amounts.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 import type { UnauthenticatedClients } from '../transports/unauthenticated-clients.ts';
 import { ApplyError } from './apply-error.ts';
-import type { Departures } from './departures.ts';
+import type { DrainingInbounds } from './draining-inbounds.ts';
 import type { RunningInbound } from './stage.ts';
 
 export interface DrainDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly tracker: Tracker;
-  readonly departures: Departures;
+  readonly departures: DrainingInbounds;
   readonly unauthenticated: Pick<UnauthenticatedClients, 'count'>;
   /** Called when listeners were closed, and when they were opened again. */
   readonly changed: () => void;
@@ -54,7 +54,7 @@ export class Drain {
     return this.#since;
   }
 
-  get remains(): Remains {
+  get remains(): DrainStatus {
     const { tracker, departures, unauthenticated } = this.#deps;
     let sessions = departures.sessions;
     const devices = new Set<string>();
@@ -160,7 +160,7 @@ export class Drain {
       this.#looks++;
       if (this.#looks % LOOKS_A_SWEEP === 0) void this.#endIdle();
       if (this.#looks % LOOKS_A_LINE === 0) {
-        this.#deps.log.info(`draining: ${remainsText(remains)}`);
+        this.#deps.log.info(`draining: ${drainText(remains)}`);
       }
     });
   }
@@ -210,7 +210,7 @@ async function reopen(inbound: RunningInbound): Promise<void> {
 }
 
 /** The sessions and flows that a drain waits for. */
-export interface Remains {
+export interface DrainStatus {
   /** Flows of sockets; those of devices continue until the process stops. */
   readonly flows: number;
   readonly sessions: number;
@@ -221,7 +221,7 @@ export interface Remains {
 }
 
 /** Returns the remaining sessions and flows as text, for users. */
-export function remainsText({ flows, sessions, handshakes, deviceFlows }: Remains): string {
+export function drainText({ flows, sessions, handshakes, deviceFlows }: DrainStatus): string {
   const parts = [counted(flows, 'flow'), `in ${counted(sessions, 'session')}`];
   if (handshakes > 0) parts.push(`and ${counted(handshakes, 'client')} in a handshake`);
   const isNone = flows + sessions + handshakes === 0;

@@ -7,7 +7,7 @@ export type ListenMeans = 'tcp' | 'tcp+udp' | 'udp' | 'device';
 /** A listener that can release its address, so that another can be bound there. */
 export interface ReopenableListener {
   /** Whether closing this listener could make room for `spec`: another address with the same port. */
-  standsInTheWayOf(spec: SocketListenSpec): boolean;
+  conflictsWith(spec: SocketListenSpec): boolean;
   /** Releases the address; `reopen` may follow. */
   close(): Promise<void>;
   /** Binds the same address again, including a port that the kernel chose. */

@@ -12,7 +12,7 @@ import {
 } from './inbound-listener.ts';
 
 /** A listener that an inbound needs: newly bound, or taken over from an inbound that no longer needs it. */
-export interface WantedListener {
+export interface DesiredListener {
   readonly tag: string;
   readonly spec: ListenSpec;
   readonly means: ListenMeans;
@@ -90,9 +90,9 @@ export class ListenerExchange {
    * @throws {ApplyError} `bind`, or `disruptive` when a listener with live sessions would have to be closed
    * @throws the reason of `signal`
    */
-  async bind(wanted: readonly WantedListener[], turns: Turns, signal: AbortSignal): Promise<void> {
-    const crowded: WantedListener[] = [];
-    const restarted: WantedListener[] = [];
+  async bind(wanted: readonly DesiredListener[], turns: Turns, signal: AbortSignal): Promise<void> {
+    const crowded: DesiredListener[] = [];
+    const restarted: DesiredListener[] = [];
     for (const want of wanted) {
       if (turns.due) await turns.next();
       if (want.restartReason !== undefined) {
@@ -159,7 +159,7 @@ export class ListenerExchange {
     this.#closedEarly.length = 0;
   }
 
-  #takeOver(want: WantedListener): boolean {
+  #takeOver(want: DesiredListener): boolean {
     const { tag, spec } = want;
     // Two inbounds with port 0 want different ports.
     if ((spec.kind === 'ip' || spec.kind === 'name') && spec.port === 0) return false;
@@ -174,21 +174,21 @@ export class ListenerExchange {
   }
 
   /** Returns the freed listeners that have to be closed before `want` is bound. */
-  #inTheWayOf({ tag, spec, means, restartReason }: WantedListener): FreedListener[] {
+  #inTheWayOf({ tag, spec, means, restartReason }: DesiredListener): FreedListener[] {
     return [...this.#freed].filter(({ tag: holder, listener, draining }) => {
       if (restartReason !== undefined && holder === tag && !draining) return true;
       if (spec.kind === 'none' || !shareNetwork(listener.means, means)) return false;
-      return listener.standsInTheWayOf(spec);
+      return listener.conflictsWith(spec);
     });
   }
 
   /** Returns the listeners of the API, which are TCP, that have to be closed before `want` is bound. */
-  #apiListenersInTheWayOf({ spec, means }: WantedListener): ReopenableListener[] {
+  #apiListenersInTheWayOf({ spec, means }: DesiredListener): ReopenableListener[] {
     if (spec.kind === 'none' || !shareNetwork(means, 'tcp')) return [];
-    return [...this.#apiListeners].filter((listener) => listener.standsInTheWayOf(spec));
+    return [...this.#apiListeners].filter((listener) => listener.conflictsWith(spec));
   }
 
-  #canMakeRoomFor(want: WantedListener): boolean {
+  #canMakeRoomFor(want: DesiredListener): boolean {
     return (
       this.#inTheWayOf(want).length > 0 ||
       this.#apiListenersInTheWayOf(want).length > 0 ||
@@ -197,16 +197,16 @@ export class ListenerExchange {
   }
 
   /** Devices that may have the same name, or the same route, as the wanted one. */
-  #devicesBeside({ means }: WantedListener): FreedListener[] {
+  #devicesBeside({ means }: DesiredListener): FreedListener[] {
     if (means !== 'device') return [];
     return [...this.#freed].filter(({ listener }) => listener.means === 'device');
   }
 
-  #refuseToEndSessions(want: WantedListener): void {
+  #refuseToEndSessions(want: DesiredListener): void {
     for (const freed of this.#inTheWayOf(want)) refuseToEndSessions(freed, want);
   }
 
-  async #bindInPlaceOfOld(want: WantedListener, signal: AbortSignal): Promise<void> {
+  async #bindInPlaceOfOld(want: DesiredListener, signal: AbortSignal): Promise<void> {
     for (const freed of this.#inTheWayOf(want)) await this.#closeEarly(freed, want);
     for (const listener of this.#apiListenersInTheWayOf(want)) {
       this.#apiListeners.delete(listener);
@@ -222,7 +222,7 @@ export class ListenerExchange {
   }
 
   /** Binds a device; if the name or a route is taken, closes other devices without live flows and retries. */
-  async #bindBesideDevices(want: WantedListener, signal: AbortSignal): Promise<InboundListener> {
+  async #bindBesideDevices(want: DesiredListener, signal: AbortSignal): Promise<InboundListener> {
     try {
       return await want.bind(signal);
     } catch (error) {
@@ -243,7 +243,7 @@ export class ListenerExchange {
     }
   }
 
-  async #closeEarly(freed: FreedListener, want: WantedListener): Promise<void> {
+  async #closeEarly(freed: FreedListener, want: DesiredListener): Promise<void> {
     // A client may have connected since the plan was created, or while others were closed.
     refuseToEndSessions(freed, want);
     this.#freed.delete(freed);
@@ -258,7 +258,7 @@ export class ListenerExchange {
  */
 function refuseToEndSessions(
   { tag, listener }: FreedListener,
-  { tag: wanted, restartReason }: WantedListener,
+  { tag: wanted, restartReason }: DesiredListener,
 ): void {
   if (listener.tied === 0) return;
   const what = listener.means === 'device' ? 'the name or a route of its device' : 'its address';

@@ -3,12 +3,12 @@ import type { Steps } from '../net/time/turns.ts';
 import type { BalancerSpec, InboundSpec, OutboundSpec } from '../spec.ts';
 import type { InboundFacts } from './inbound-facts.ts';
 import type { AppliedReport } from './reload-report.ts';
-import type { InboundDigests, Wanted } from './wanted.ts';
+import type { InboundDigests, DesiredState } from './desired-state.ts';
 
 /** The running state, as far as a plan depends on it. */
 export interface Running {
   /** The configuration in force; `undefined` before the first was applied. */
-  readonly applied: Wanted | undefined;
+  readonly applied: DesiredState | undefined;
   /** The newest version that each outbound tag has ever had, removed tags included. */
   readonly versions: ReadonlyMap<string, number>;
   /** Tags of inbounds whose listeners have failed. */
@@ -58,7 +58,11 @@ export interface Plan {
 }
 
 /** Compares the running with the wanted configuration, one resource per step. Pure. */
-export function* planReload(running: Running, wanted: Wanted, facts: InboundFacts): Steps<Plan> {
+export function* planReload(
+  running: Running,
+  wanted: DesiredState,
+  facts: InboundFacts,
+): Steps<Plan> {
   const { applied } = running;
   const old = applied?.spec;
   const outbounds = yield* planOutbounds(running, wanted);
@@ -180,7 +184,10 @@ function* byTag<T extends { readonly tag: string }, V>(
   return values;
 }
 
-function* planOutbounds({ applied, versions }: Running, wanted: Wanted): Steps<OutboundStep[]> {
+function* planOutbounds(
+  { applied, versions }: Running,
+  wanted: DesiredState,
+): Steps<OutboundStep[]> {
   const before = yield* byTag(
     applied?.spec.outbounds,
     (_, index) => applied?.digests.outbounds[index],
@@ -200,7 +207,7 @@ function* planOutbounds({ applied, versions }: Running, wanted: Wanted): Steps<O
 
 function* planBalancers(
   old: readonly BalancerSpec[] | undefined,
-  { spec: { balancers } }: Wanted,
+  { spec: { balancers } }: DesiredState,
   keptOutbounds: ReadonlySet<string>,
 ): Steps<BalancerStep[]> {
   const before = yield* byTag(old, (spec) => spec);

@@ -87,7 +87,7 @@ export class SessionInbound implements InboundListener {
     return this.#listener.closed;
   }
 
-  standsInTheWayOf(spec: SocketListenSpec): boolean {
+  conflictsWith(spec: SocketListenSpec): boolean {
     const { endpoint } = this.#listener;
     return spec.kind !== 'unix' && endpoint?.port === spec.port;
   }

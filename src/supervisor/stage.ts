@@ -4,7 +4,7 @@ import type { OwnedResolver } from '../dns/cached-resolver.ts';
 import type { BalancerGroup } from '../engine/balancer/group.ts';
 import { InboundRuntime } from '../engine/inbound-runtime.ts';
 import { LiveSessions } from '../engine/live-sessions.ts';
-import type { Plane } from '../engine/plane.ts';
+import type { RoutingSnapshot } from '../engine/routing-snapshot.ts';
 import type { RegexCache } from '../engine/router/tables/regex-set.ts';
 import type { RouterTables } from '../engine/router/tables/router-tables.ts';
 import type { PacketTaps } from '../ip/tapped-device.ts';
@@ -24,7 +24,7 @@ import {
   buildBalancer,
   buildInbound,
   buildOutbound,
-  buildPlane,
+  buildRoutingSnapshot,
   exitsOf,
   loadForOutbounds,
   prepareStream,
@@ -63,7 +63,7 @@ export interface RunningResources {
   readonly balancers: ReadonlyMap<string, BalancerGroup>;
   readonly inbounds: ReadonlyMap<string, RunningInbound>;
   /** The running plane; `undefined` before the first configuration was applied. */
-  readonly plane: Plane | undefined;
+  readonly plane: RoutingSnapshot | undefined;
 }
 
 /** All resources that a reload has built before its commit. */
@@ -72,7 +72,7 @@ export interface Staged {
   readonly resolver: OwnedResolver | undefined;
   readonly outbounds: ReadonlyMap<string, BuiltOutbound>;
   readonly balancers: ReadonlyMap<string, BalancerGroup>;
-  readonly plane: Plane;
+  readonly plane: RoutingSnapshot;
   /** Staged inbounds by tag; none for an inbound that does not change. */
   readonly inbounds: ReadonlyMap<string, StagedInbound>;
 }
@@ -159,7 +159,7 @@ export async function stagePlan(
   }
   const plane =
     (plan.route === 'reuse' ? running.plane : undefined) ??
-    (await buildPlane(
+    (await buildRoutingSnapshot(
       tables,
       await turns.run(exitsOf(outbounds, balancers)),
       (running.plane?.epoch ?? 0) + 1,

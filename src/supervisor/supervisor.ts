@@ -3,7 +3,7 @@ import { FlowDispatcher } from '../engine/flow-dispatcher.ts';
 import { DnsOutbound } from '../engine/dns-outbound.ts';
 import type { BalancerGroup } from '../engine/balancer/group.ts';
 import type { OutboundVersion } from '../engine/outbound-version.ts';
-import type { Plane } from '../engine/plane.ts';
+import type { RoutingSnapshot } from '../engine/routing-snapshot.ts';
 import type { RegexCache } from '../engine/router/tables/regex-set.ts';
 import { createResolver, loadExchange } from '../dns/create-resolver.ts';
 import { messageOf } from '../errors.ts';
@@ -21,7 +21,7 @@ import { Tracker } from '../tracker/tracker.ts';
 import { UnauthenticatedClients } from '../transports/unauthenticated-clients.ts';
 import { ApplyError } from './apply-error.ts';
 import type { BuiltOutbound } from './build.ts';
-import { Departures, type LiveSide } from './departures.ts';
+import { DrainingInbounds, type LiveSide } from './draining-inbounds.ts';
 import { cutLine, Drain } from './drain.ts';
 import { inboundFacts, type InboundFacts, type ProtocolOf } from './inbound-facts.ts';
 import { inboundProtocol, loadProtocols } from '../protocols/registry.ts';
@@ -31,9 +31,9 @@ import { planReload, reportOf, type InboundStep, type Plan } from './plan.ts';
 import type { AppliedReport } from './reload-report.ts';
 import { changesBetween, endReplaced, replaceAccounts, startGroups } from './replaced-resources.ts';
 import { ResolverHandle } from './resolver-handle.ts';
+import { runningInbound, desiredListeners } from './desired-listeners.ts';
+import type { DesiredState } from './desired-state.ts';
 import { stagePlan, type RunningInbound, type RunningResources, type Staged } from './stage.ts';
-import { runningInbound, wantedListeners } from './wanted-listeners.ts';
-import type { Wanted } from './wanted.ts';
 
 export interface SupervisorDeps {
   readonly clock: Clock;
@@ -78,16 +78,16 @@ export class Supervisor {
   readonly #versions = new Map<string, number>();
   readonly #protocolOf: ProtocolOf;
   readonly #facts: InboundFacts;
-  readonly #departures = new Departures();
+  readonly #departures = new DrainingInbounds();
   readonly #shared = new KeptObjects();
   readonly #stopped = new AbortController();
   readonly #unauthenticated = UnauthenticatedClients.within(systemSockets().descriptorLimit);
   /** The configuration in force. */
-  #applied: Wanted | undefined;
+  #applied: DesiredState | undefined;
   #outbounds: ReadonlyMap<string, BuiltOutbound> = new Map();
   #balancers: ReadonlyMap<string, BalancerGroup> = new Map();
   #inbounds: ReadonlyMap<string, RunningInbound> = new Map();
-  #plane: Plane | undefined;
+  #plane: RoutingSnapshot | undefined;
   #rulesSince = 0;
   readonly #stopping = new AbortController();
   readonly drain: Drain;
@@ -124,7 +124,7 @@ export class Supervisor {
   }
 
   /** The configuration in force; `undefined` before the first was applied. */
-  get applied(): Wanted | undefined {
+  get applied(): DesiredState | undefined {
     return this.#applied;
   }
 
@@ -148,7 +148,7 @@ export class Supervisor {
   }
 
   /** The plane that routes new flows; `undefined` before the first configuration was applied. */
-  get plane(): Plane | undefined {
+  get plane(): RoutingSnapshot | undefined {
     return this.#plane;
   }
 
@@ -165,7 +165,7 @@ export class Supervisor {
    * @throws the error of `bound`; nothing was committed, and listeners closed early were rebound where possible
    */
   async apply(
-    wanted: Wanted,
+    wanted: DesiredState,
     { apiListeners = [], bound }: ApplyOptions = {},
   ): Promise<AppliedReport> {
     this.#refuseStopped();
@@ -185,7 +185,7 @@ export class Supervisor {
     const { signal } = this.#stopping;
     try {
       await exchange.bind(
-        wantedListeners(plan, staged, this.#inbounds, this.#facts),
+        desiredListeners(plan, staged, this.#inbounds, this.#facts),
         turns,
         signal,
       );
@@ -211,7 +211,7 @@ export class Supervisor {
    *
    * @throws {ApplyError} as `apply`, but never because of a listener or of live connections
    */
-  async check(wanted: Wanted): Promise<void> {
+  async check(wanted: DesiredState): Promise<void> {
     this.drain.refuseChanges();
     const turns = new Turns(this.#deps.clock);
     await loadProtocolsOf(wanted);
@@ -285,7 +285,7 @@ export class Supervisor {
     timer.cancel();
   }
 
-  #currentPlane(): Plane {
+  #currentPlane(): RoutingSnapshot {
     if (!this.#plane) throw new RangeError('nothing is dispatched before the first plane is built');
     return this.#plane;
   }
@@ -294,7 +294,7 @@ export class Supervisor {
     this.#stopping.signal.throwIfAborted();
   }
 
-  #stage({ spec, tables }: Wanted, plan: Plan, turns: Turns): Promise<Staged> {
+  #stage({ spec, tables }: DesiredState, plan: Plan, turns: Turns): Promise<Staged> {
     return stagePlan(plan, tables, this.running, turns, {
       ...this.#deps,
       tracker: this.tracker,
@@ -357,7 +357,7 @@ export class Supervisor {
    * @returns the accounts that may have changed: sessions of removed ones without a flow have to end
    */
   #commit(
-    wanted: Wanted,
+    wanted: DesiredState,
     plan: Plan,
     staged: Staged,
     exchange: ListenerExchange,
@@ -433,7 +433,7 @@ export class Supervisor {
 const LAST_GRACE_MS = 5_000;
 
 /** Loads the protocols that a configuration names. @throws {ApplyError} `build_failed` */
-async function loadProtocolsOf({ spec: { inbounds, outbounds } }: Wanted): Promise<void> {
+async function loadProtocolsOf({ spec: { inbounds, outbounds } }: DesiredState): Promise<void> {
   try {
     await loadProtocols(new Set([...inbounds, ...outbounds].map(({ protocol }) => protocol)));
   } catch (error) {

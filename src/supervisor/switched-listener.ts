@@ -94,7 +94,7 @@ export class SwitchedListener implements InboundListener {
   }
 
   /** Whether closing this listener could make room for `spec`: another address with the same port. */
-  standsInTheWayOf(spec: SocketListenSpec): boolean {
+  conflictsWith(spec: SocketListenSpec): boolean {
     if (spec.kind === 'unix') return this.spec.kind === 'unix' && this.spec.path === spec.path;
     return this.#boundPort() === spec.port;
   }

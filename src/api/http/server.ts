@@ -125,7 +125,7 @@ export class ApiServer {
   }
 
   /** Whether this listener may prevent an inbound from binding to `spec`. */
-  standsInTheWayOf(spec: SocketListenSpec): boolean {
+  conflictsWith(spec: SocketListenSpec): boolean {
     if (this.#bound.kind === 'unix') {
       return spec.kind === 'unix' && resolvePath(this.#bound.path) === resolvePath(spec.path);
     }

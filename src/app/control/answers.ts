@@ -10,7 +10,7 @@ import {
   isUserFlowsRequest,
   toDrainAction,
   type ControlFailed,
-  type DrainStatus,
+  type DrainReport,
   type LoadedFile,
   type LoadedFiles,
   type UserFlowsResponse,
@@ -20,7 +20,7 @@ import {
 export async function answerDrain(
   text: string,
   instance: Pick<Instance, 'drain' | 'takeBackDrain' | 'supervisor'>,
-): Promise<DrainStatus | ControlFailed> {
+): Promise<DrainReport | ControlFailed> {
   const action = toDrainAction(text);
   if (action === undefined) return failed('expected begin, undo or show');
   try {
@@ -33,7 +33,7 @@ export async function answerDrain(
 }
 
 /** The drain of a process, as reported to clients. */
-export function drainStatus({ supervisor }: Pick<Instance, 'supervisor'>): DrainStatus {
+export function drainStatus({ supervisor }: Pick<Instance, 'supervisor'>): DrainReport {
   const { since = null, remains } = supervisor.drain;
   const { flows, sessions, handshakes, deviceFlows } = remains;
   return { kind: 'drain', since, flows, sessions, handshakes, device_flows: deviceFlows };

@@ -7,7 +7,7 @@ import { linesOf, openFlow, readLine, type ControlCall } from './control-transpo
 import {
   jsonIn,
   problemOfCause,
-  toDrainStatus,
+  toDrainReport,
   toLoadedFiles,
   toLogEvent,
   toOutcome,
@@ -15,7 +15,7 @@ import {
   toTunnelResponse,
   toUserFlows,
   type DrainAction,
-  type DrainStatus,
+  type DrainReport,
   type LoadedFiles,
   type LogEvent,
   type LogRequest,
@@ -133,10 +133,10 @@ const DRAIN_METHODS = { begin: 'POST', undo: 'DELETE', show: 'GET' } as const;
  *
  * @throws {ControlRequestError} also with the reason why listeners could not be reopened
  */
-export async function requestDrain(path: string, action: DrainAction): Promise<DrainStatus> {
+export async function requestDrain(path: string, action: DrainAction): Promise<DrainReport> {
   const call = { path: '/control/drain', method: DRAIN_METHODS[action], line: `drain ${action}` };
   const parsed = await request(path, call, 'drain');
-  const status = toDrainStatus(parsed);
+  const status = toDrainReport(parsed);
   if (status) return status;
   throw noResponse('drain', path, parsed);
 }

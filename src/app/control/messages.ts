@@ -62,7 +62,7 @@ export const toDrainAction = (text: string): DrainAction | undefined =>
   ACTIONS.find((action) => action === text);
 
 /** Whether the process drains, and how many clients are left. */
-export interface DrainStatus {
+export interface DrainReport {
   readonly kind: 'drain';
   /** When the drain began, in Unix milliseconds; `null` while clients are accepted. */
   readonly since: number | null;
@@ -75,9 +75,9 @@ export interface DrainStatus {
 }
 
 /** The drain in the response to `status`, where it is `null` while clients are accepted. */
-export type RunningDrain = Omit<DrainStatus, 'kind' | 'since'> & { readonly since: number };
+export type RunningDrain = Omit<DrainReport, 'kind' | 'since'> & { readonly since: number };
 
-const isDrain = shape<DrainStatus>({
+const isDrain = shape<DrainReport>({
   kind: (value) => value === 'drain',
   since: orNull(isNumber),
   flows: isNumber,
@@ -86,7 +86,7 @@ const isDrain = shape<DrainStatus>({
   device_flows: isNumber,
 });
 
-export function toDrainStatus(parsed: unknown): DrainStatus | undefined {
+export function toDrainReport(parsed: unknown): DrainReport | undefined {
   if (!isDrain(parsed)) return undefined;
   const { kind, since, flows, sessions, handshakes, device_flows } = parsed;
   return { kind, since, flows, sessions, handshakes, device_flows };

@@ -1,7 +1,7 @@
 import type { RegexCache } from '../../engine/router/tables/regex-set.ts';
 import type { LoadHooks } from '../../config/load-config.ts';
 import { WeirError } from '../../errors.ts';
-import { FilesRead, TooMuchToReadError } from './files-read.ts';
+import { FileDigests, ReadBudgetError } from './file-digests.ts';
 import { ConfigThread } from './config-thread.ts';
 import { InlineRunner } from './inline-runner.ts';
 import {
@@ -39,7 +39,7 @@ export class ConfigLoader {
   readonly #serveApi: boolean;
 
   /**
-   * @param inline rejects large tasks with TooMuchToReadError
+   * @param inline rejects large tasks with ReadBudgetError
    * @param thread accepts tasks of any size
    */
   constructor(inline: TaskRunner, thread: TaskRunner, serveApi: boolean) {
@@ -82,7 +82,7 @@ export class ConfigLoader {
     try {
       return await this.#inline.run(task, options);
     } catch (error) {
-      if (!(error instanceof TooMuchToReadError)) throw error;
+      if (!(error instanceof ReadBudgetError)) throw error;
     }
     return this.#thread.run(task, options);
   }
@@ -100,12 +100,12 @@ export async function loadAtStart(
   {
     regexes,
     serveApi,
-    files = new FilesRead(),
+    files = new FileDigests(),
     bytes,
     blocking = false,
     onLogLevel,
   }: LoaderOptions & {
-    readonly files?: FilesRead | undefined;
+    readonly files?: FileDigests | undefined;
     readonly bytes?: Uint8Array | undefined;
     readonly blocking?: boolean;
     readonly onLogLevel?: LoadHooks['onLogLevel'];

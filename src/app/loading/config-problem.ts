@@ -3,7 +3,7 @@ import { ConfigError } from '../../config/errors.ts';
 import { loadConfig } from '../../config/load-config.ts';
 import type { FileReader } from '../../config/sources/input-files.ts';
 import { RegexCache } from '../../engine/router/tables/regex-set.ts';
-import { FilesRead } from './files-read.ts';
+import { FileDigests } from './file-digests.ts';
 import { loadConfigFile } from './inline-runner.ts';
 
 /** The error message of a configuration's checks, without its API; `undefined` if it is valid. */
@@ -21,7 +21,7 @@ export function pairProblem(
 ): Promise<string | undefined> {
   const nodesPath = join(dirname(config.path), nodes.name);
   const bytes = Buffer.from(nodes.text);
-  const disk = new FilesRead();
+  const disk = new FileDigests();
   const isNodes = (path: string): boolean => resolve(path) === resolve(nodesPath);
   const files: FileReader = {
     read: async (path) => (isNodes(path) ? bytes : disk.read(path)),

@@ -2,7 +2,7 @@ import { WeirError } from '../../errors.ts';
 import { systemClock, type Clock } from '../../net/time/clock.ts';
 import { unlessAborted } from '../../net/time/unless-aborted.ts';
 import { threadHolds } from '../../platform/process/end-process.ts';
-import type { FilesRead, FilesSeen } from './files-read.ts';
+import type { FileDigests, FilesSeen } from './file-digests.ts';
 import { deserializeError, type SerializedError } from './serialized-error.ts';
 import { startThread } from './start-thread.ts';
 import type { ResultOf, TaskOptions, Task, TaskRunner } from './tasks.ts';
@@ -38,11 +38,11 @@ const MAX_CALLERS = 1024;
 /** One task with all its callers. */
 class Job {
   readonly task: Task;
-  readonly files: FilesRead | undefined;
+  readonly files: FileDigests | undefined;
   readonly outcome = Promise.withResolvers<unknown>();
   callers = 0;
 
-  constructor(task: Task, files: FilesRead | undefined) {
+  constructor(task: Task, files: FileDigests | undefined) {
     this.task = task;
     this.files = files;
     // There may be no callers left to handle the rejection.
@@ -103,7 +103,7 @@ export class ConfigThread implements TaskRunner {
     if (outcome === 'late') threadHolds();
   }
 
-  #jobFor(task: Task, files: FilesRead | undefined): Job {
+  #jobFor(task: Task, files: FileDigests | undefined): Job {
     const shared = this.#queue.find(
       ({ task: other }) =>
         task.kind === 'routes' && other.kind === 'routes' && task.path === other.path,

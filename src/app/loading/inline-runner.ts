@@ -3,7 +3,7 @@ import { loadConfig, type LoadedConfig, type LoadHooks } from '../../config/load
 import { readDocuments } from '../../config/sources/documents.ts';
 import { withShownKeys } from '../../config/sources/with-shown-keys.ts';
 import { RegexCache } from '../../engine/router/tables/regex-set.ts';
-import { FilesRead, TooMuchToReadError } from './files-read.ts';
+import { FileDigests, ReadBudgetError } from './file-digests.ts';
 import {
   type EditTask,
   type LoadTask,
@@ -24,7 +24,7 @@ export interface InlineRunnerOptions {
   readonly onLogLevel?: LoadHooks['onLogLevel'];
 }
 
-/** Runs tasks in the calling thread. A task of more than `limit` bytes rejects with TooMuchToReadError. */
+/** Runs tasks in the calling thread. A task of more than `limit` bytes rejects with ReadBudgetError. */
 export class InlineRunner implements TaskRunner {
   readonly #options: InlineRunnerOptions;
 
@@ -34,8 +34,8 @@ export class InlineRunner implements TaskRunner {
 
   async run<T extends Task>(task: T, { files }: TaskOptions = {}): Promise<ResultOf<T>> {
     const { limit, blocking } = this.#options;
-    if (task.kind !== 'routes' && (task.bytes?.length ?? 0) > limit) throw new TooMuchToReadError();
-    const read = new FilesRead(limit, blocking);
+    if (task.kind !== 'routes' && (task.bytes?.length ?? 0) > limit) throw new ReadBudgetError();
+    const read = new FileDigests(limit, blocking);
     try {
       return (await this.#carryOut(task, read)) as ResultOf<T>;
     } finally {
@@ -43,7 +43,7 @@ export class InlineRunner implements TaskRunner {
     }
   }
 
-  async #carryOut(task: Task, files: FilesRead): Promise<ResultOf<Task>> {
+  async #carryOut(task: Task, files: FileDigests): Promise<ResultOf<Task>> {
     switch (task.kind) {
       case 'load':
         return toLoadResult(await loadConfigFile(task.path, { ...this.#options, ...task, files }));
@@ -59,7 +59,7 @@ export class InlineRunner implements TaskRunner {
 
 export interface LoadFileOptions extends LoadHooks, Partial<Pick<LoadTask, 'bytes' | 'serveApi'>> {
   /** Records the files that are read, also when loading fails; use a new instance for every load. */
-  readonly files?: FilesRead | undefined;
+  readonly files?: FileDigests | undefined;
   /** Compiles patterns; pass the cache that is kept across reloads, where there is one. */
   readonly regexes?: RegexCache | undefined;
 }
@@ -73,7 +73,7 @@ export const loadConfigFile = (
   path: string | undefined,
   options: LoadFileOptions = {},
 ): Promise<LoadedConfig> => {
-  const { files = new FilesRead(), regexes = new RegexCache(), bytes } = options;
+  const { files = new FileDigests(), regexes = new RegexCache(), bytes } = options;
   const { serveApi = true, onLogLevel, onMerged, onExamined } = options;
   const hooks = { onLogLevel, onMerged, onExamined };
   return loadConfig({ path, bytes }, files, { regexes, serveApi, ...hooks });
@@ -86,7 +86,7 @@ async function edited({ bytes, path, group, target, subscribe }: EditTask): Prom
 }
 
 /** Reads the routes. @throws {ConfigError} as `readDocuments` does */
-async function readRoutes(path: string | undefined, files: FilesRead): Promise<RoutesRead> {
+async function readRoutes(path: string | undefined, files: FileDigests): Promise<RoutesRead> {
   const { bytes, file, subscribe } = await readDocuments({ path }, files);
   const { routeView } = await import('../../config/route-view.ts');
   const view = routeView(file, subscribe);

@@ -2,8 +2,8 @@ import { type ApiListen, ApiOptions } from '../../config/api.ts';
 import type { LoadedConfig } from '../../config/load-config.ts';
 import type { RouteView } from '../../config/route-view.ts';
 import type { Warning } from '../../config/warnings/warning.ts';
-import { toWanted, type Wanted } from '../../supervisor/wanted.ts';
-import type { FilesRead } from './files-read.ts';
+import { toDesiredState, type DesiredState } from '../../supervisor/desired-state.ts';
+import type { FileDigests } from './file-digests.ts';
 
 /** Work on the files of a configuration: plain data, which can be sent to another thread. */
 export type Task = LoadTask | RoutesTask | EditTask;
@@ -53,7 +53,7 @@ export interface RoutesRead {
 
 export interface TaskOptions {
   /** Records the files that are read, also when the task fails. */
-  readonly files?: FilesRead | undefined;
+  readonly files?: FileDigests | undefined;
   /** Ends the wait for the result. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -65,7 +65,7 @@ export interface TaskRunner {
 }
 
 /** A configuration that has been loaded and is ready to be applied. */
-export interface PreparedConfig extends Wanted {
+export interface PreparedConfig extends DesiredState {
   /** The options of `[api]`; `undefined` without it, and where it is not served. */
   readonly api: ApiOptions | undefined;
   /** Whether an `[api]` was ignored. */
@@ -86,7 +86,7 @@ export const toLoadResult = ({
   apiIgnored,
   warnings,
 }: LoadedConfig): LoadResult => ({
-  ...toWanted(spec, geo),
+  ...toDesiredState(spec, geo),
   api: api && { listen: api.listen, secret: api.secret },
   apiIgnored,
   warnings,

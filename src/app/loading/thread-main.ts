@@ -1,7 +1,7 @@
 import { setPriority } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
 import { RegexCache } from '../../engine/router/tables/regex-set.ts';
-import { FilesRead } from './files-read.ts';
+import { FileDigests } from './file-digests.ts';
 import type { ConfigRequests, TaskDone } from './config-thread.ts';
 import { InlineRunner } from './inline-runner.ts';
 import { serializeError } from './serialized-error.ts';
@@ -26,7 +26,7 @@ function yieldToTraffic(): void {
 serveThread<ConfigRequests>(
   {
     async run(task): Promise<TaskDone> {
-      const files = new FilesRead();
+      const files = new FileDigests();
       const after = (): Omit<TaskDone, 'outcome'> => ({
         files: files.seen,
         heap: getHeapStatistics().total_heap_size,

@@ -2,13 +2,13 @@ import { LocalHttpError } from '../../local-http/local-http-error.ts';
 import type { DelayTester } from '../delays/delay-tester.ts';
 import type { DelayHistory } from '../delays/history.ts';
 import type { FactReader, WatchedWeir } from '../fact-reader.ts';
-import type { HeldMonitor } from '../held-monitor.ts';
+import type { LeasedMonitor } from '../leased-monitor.ts';
 import type { SharedSnapshots } from '../streams/shared-snapshots.ts';
 
 /** The dependencies of endpoints. */
 export interface ClashContext {
   readonly weir: WatchedWeir;
-  readonly live: HeldMonitor;
+  readonly live: LeasedMonitor;
   readonly facts: FactReader;
   readonly snapshots: SharedSnapshots;
   readonly delays: DelayHistory;

@@ -2,7 +2,7 @@ import { followLog, LogRefusedError } from '../../app/control/control-client.ts'
 import type { LogEvent } from '../../app/control/messages.ts';
 import { WeirError } from '../../errors.ts';
 import { bodyInvalid, type ClashContext, clashError } from '../answers/endpoint.ts';
-import { isLost } from '../held-monitor.ts';
+import { isLost } from '../leased-monitor.ts';
 import { LOG_FILTERS } from '../translate/configs.ts';
 import { clashLogLine, lostLogLine } from '../translate/log-lines.ts';
 import { type ClashSink, jsonLine } from './clash-sink.ts';

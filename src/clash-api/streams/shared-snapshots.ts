@@ -4,7 +4,7 @@ import type { FlowView } from '../../api/views.ts';
 import type { MonitoredFlow } from '../../monitor/contract.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import type { FactReader } from '../fact-reader.ts';
-import type { HeldMonitor } from '../held-monitor.ts';
+import type { LeasedMonitor } from '../leased-monitor.ts';
 import { clashConnection } from '../translate/connections.ts';
 import type { ClashMatch } from '../translate/rules.ts';
 
@@ -16,12 +16,12 @@ const RESTS = 10;
  * same time share it; at 10,000 flows it has 6 MB and takes some 50 ms, in slices.
  */
 export class SharedSnapshots {
-  readonly #live: HeldMonitor;
+  readonly #live: LeasedMonitor;
   readonly #facts: Pick<FactReader, 'recent'>;
   readonly #clock: Clock;
   #last: Promise<readonly Buffer[]> | undefined;
 
-  constructor(live: HeldMonitor, facts: Pick<FactReader, 'recent'>, clock: Clock) {
+  constructor(live: LeasedMonitor, facts: Pick<FactReader, 'recent'>, clock: Clock) {
     this.#live = live;
     this.#facts = facts;
     this.#clock = clock;

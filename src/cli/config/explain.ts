@@ -9,7 +9,7 @@ import { UsageError, messageOf } from '../../errors.ts';
 import { parseFlow, type ExplainedFlow } from '../../explain/flow.ts';
 import { optionLines } from '../help.ts';
 import { EXPLAIN } from './specs.ts';
-import { readReason } from '../../app/loading/files-read.ts';
+import { readReason } from '../../app/loading/file-digests.ts';
 import { replaceFile } from '../../app/replace-file.ts';
 import {
   BatchError,

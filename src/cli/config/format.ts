@@ -1,5 +1,5 @@
 import { editConfigFile, EditError } from '../../app/edit-config.ts';
-import { FilesRead } from '../../app/loading/files-read.ts';
+import { FileDigests } from '../../app/loading/file-digests.ts';
 import { readStreamConfig } from '../../app/stream-config.ts';
 import { editText, inDocument } from '../../config/edit/edit-text.ts';
 import { ConfigError, renderConfigError } from '../../config/errors.ts';
@@ -88,7 +88,7 @@ async function fromStdin(
   formatted: (bytes: Uint8Array) => Promise<Uint8Array>,
 ): Promise<{ readonly before: Uint8Array; readonly after: Uint8Array }> {
   try {
-    const before = (await readStreamConfig(STDIN)) ?? (await new FilesRead().read(STDIN));
+    const before = (await readStreamConfig(STDIN)) ?? (await new FileDigests().read(STDIN));
     return { before, after: await formatted(before) };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { requestDrain } from '../../app/control/control-client.ts';
-import type { DrainStatus } from '../../app/control/messages.ts';
+import type { DrainReport } from '../../app/control/messages.ts';
 import { WeirError, UsageError } from '../../errors.ts';
-import { remainsText } from '../../supervisor/drain.ts';
+import { drainText } from '../../supervisor/drain.ts';
 import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
 import { needServing } from '../../client/find-serving.ts';
 import { DRAIN } from './specs.ts';
@@ -91,21 +91,21 @@ async function wait(path: string, parsed: DrainArguments, io: CommandIo): Promis
   return 0;
 }
 
-const isOver = ({ flows, sessions, handshakes }: DrainStatus): boolean =>
+const isOver = ({ flows, sessions, handshakes }: DrainReport): boolean =>
   flows + sessions + handshakes === 0;
 
-const hasChanged = (before: DrainStatus, now: DrainStatus): boolean =>
+const hasChanged = (before: DrainReport, now: DrainReport): boolean =>
   before.flows !== now.flows ||
   before.sessions !== now.sessions ||
   before.handshakes !== now.handshakes;
 
-function write(status: DrainStatus, { json }: DrainArguments, { stdout }: CommandIo): void {
+function write(status: DrainReport, { json }: DrainArguments, { stdout }: CommandIo): void {
   if (json) {
     const { kind: _, ...fields } = status;
     stdout.write(`${JSON.stringify(fields)}\n`);
   } else if (status.since === null) {
     stdout.write('the inbounds accept clients\n');
   } else {
-    stdout.write(`${remainsText({ ...status, deviceFlows: status.device_flows })}\n`);
+    stdout.write(`${drainText({ ...status, deviceFlows: status.device_flows })}\n`);
   }
 }

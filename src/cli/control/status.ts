@@ -8,7 +8,7 @@ import { whichOf, type Which } from '../running-options.ts';
 import { outcomeLine } from '../../app/service/status.ts';
 import type { LastReload, RunningStatus } from '../../app/control/running-status.ts';
 import { buildText } from '../../platform/process/build.ts';
-import { remainsText } from '../../supervisor/drain.ts';
+import { drainText } from '../../supervisor/drain.ts';
 import { age, bytes, isNearlyFull, milliseconds } from '../../text/amounts.ts';
 import { textTable } from '../../text/text-table.ts';
 
@@ -101,7 +101,7 @@ function headLines(status: RunningStatus, now: number): string[] {
 
 function drainLines({ drain }: RunningStatus, now: number): string[] {
   if (!drain) return [];
-  const text = remainsText({ ...drain, deviceFlows: drain.device_flows });
+  const text = drainText({ ...drain, deviceFlows: drain.device_flows });
   return [`draining for ${age(now - drain.since)}: ${text}`];
 }
 

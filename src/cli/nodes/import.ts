@@ -15,7 +15,7 @@ import { type CommandIo, expectOperands, parseOptions } from '../command.ts';
 import { makeFolder, writeFiles } from '../write-files.ts';
 import { optionLines } from '../help.ts';
 import { IMPORT, REPORTS } from './specs.ts';
-import { readReason } from '../../app/loading/files-read.ts';
+import { readReason } from '../../app/loading/file-digests.ts';
 import { VERSION } from '../../version.ts';
 
 const IMPORT_HELP = `weir import, other programs' files as configurations

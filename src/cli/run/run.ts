@@ -1,4 +1,4 @@
-import { FilesRead } from '../../app/loading/files-read.ts';
+import { FileDigests } from '../../app/loading/file-digests.ts';
 import { loadAtStart } from '../../app/loading/config-loader.ts';
 import { FileWatcher } from '../../app/file-watcher.ts';
 import { Instance } from '../../app/instance.ts';
@@ -60,7 +60,7 @@ export async function run({
   process.on('SIGHUP', reload);
   const service = takeServiceEnvironment(process.env, process.pid);
   const regexes = new RegexCache();
-  const files = new FilesRead();
+  const files = new FileDigests();
   const loaded = await loadOrReport(
     configPath,
     { files, importable },

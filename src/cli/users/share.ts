@@ -1,5 +1,5 @@
 import { loadForms } from '../../protocols/registry.ts';
-import { FilesRead } from '../../app/loading/files-read.ts';
+import { FileDigests } from '../../app/loading/file-digests.ts';
 import { loadConfigFile } from '../../app/loading/inline-runner.ts';
 import { listUsers, type WrittenUser } from '../../config/edit/users/edit-users.ts';
 import type { LoadedConfig } from '../../config/load-config.ts';
@@ -107,7 +107,7 @@ export async function shareCommand(argv: readonly string[], io: CommandIo): Prom
     async (path, input) => {
       await loadForms();
       const loaded = await loadConfigFile(path, { ...input, onMerged });
-      const bytes = input.bytes ?? (await new FilesRead().read(asked.config));
+      const bytes = input.bytes ?? (await new FileDigests().read(asked.config));
       users = listUsers(decodeSource(bytes, path));
       return loaded;
     },

@@ -42,7 +42,7 @@ import { shareLink } from '../../share/forms.ts';
 import { ShareError } from '../../protocols/forms/shared-server.ts';
 import { adviceOn } from './certificate-advice.ts';
 import { userSecret } from '../../accounts/new-secrets.ts';
-import { FilesRead } from '../../app/loading/files-read.ts';
+import { FileDigests } from '../../app/loading/file-digests.ts';
 import type { UserForm } from '../../protocols/forms/contract.ts';
 
 const USER_HELP = `weir user, the users of a configuration file
@@ -377,7 +377,7 @@ async function secretMaker(
 
 async function firstLine(path: string): Promise<string> {
   try {
-    const bytes = await new FilesRead(MAX_FILE).read(path);
+    const bytes = await new FileDigests(MAX_FILE).read(path);
     const [line = ''] = Buffer.from(bytes).toString().split(/\r?\n/, 1);
     if (line !== '') return line;
   } catch (error) {

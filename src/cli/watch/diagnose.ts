@@ -6,7 +6,7 @@ import { contentsText, PART_NAMES, type PartName } from '../../diagnose/diagnosi
 import { archiveName, archiveOf, writeArchive } from '../../diagnose/write-archive.ts';
 import { UsageError, WeirError } from '../../errors.ts';
 import { loadConfigFile } from '../../app/loading/inline-runner.ts';
-import { FilesRead } from '../../app/loading/files-read.ts';
+import { FileDigests } from '../../app/loading/file-digests.ts';
 import { printable } from '../../printable.ts';
 import { bytes } from '../../text/amounts.ts';
 import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
@@ -122,7 +122,7 @@ async function tunCheckOf(
   path: string | undefined,
   env: CommandIo['env'],
 ): Promise<string | undefined> {
-  const { spec } = await loadConfigFile(path, { files: new FilesRead(), serveApi: false });
+  const { spec } = await loadConfigFile(path, { files: new FileDigests(), serveApi: false });
   if (!spec.inbounds.some(({ protocol }) => protocol === 'tun')) return undefined;
   const report = await checkTun(spec, false, env);
   return `${tunCheckText(report)}${unreadText(report.unread)}`;

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { Listeners } from '../../collections/listeners.ts';
 import { requestLoadedFiles } from '../../app/control/control-client.ts';
 import type { LoadedFiles } from '../../app/control/messages.ts';
-import { FilesRead } from '../../app/loading/files-read.ts';
+import { FileDigests } from '../../app/loading/file-digests.ts';
 import { etagOf } from '../../app/loading/inline-runner.ts';
 import { messageOf } from '../../errors.ts';
 import type { DashboardContext } from '../contract.ts';
@@ -175,7 +175,7 @@ const isVersion = (before: Disk, after: Disk): after is Disk & { readonly kind: 
 
 async function read(path: string): Promise<Disk> {
   try {
-    const bytes = await new FilesRead(MAX_BYTES).read(path);
+    const bytes = await new FileDigests(MAX_BYTES).read(path);
     const { mtimeMs } = await stat(path);
     return { kind: 'read', version: { bytes, etag: etagOf(bytes) }, changedAt: mtimeMs };
   } catch (error) {

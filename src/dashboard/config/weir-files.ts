@@ -1,6 +1,6 @@
 import { readlink } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { FilesRead } from '../../app/loading/files-read.ts';
+import { FileDigests } from '../../app/loading/file-digests.ts';
 import type { FileReader } from '../../config/sources/input-files.ts';
 
 /** Maximum size in bytes of all files of one load. */
@@ -15,7 +15,7 @@ const MAX_BYTES = 64 << 20;
  */
 export async function weirFiles(
   pid: number | undefined,
-  files = new FilesRead(MAX_BYTES),
+  files = new FileDigests(MAX_BYTES),
 ): Promise<FileReader> {
   const folder =
     pid === undefined ? undefined : await readlink(`/proc/${pid}/cwd`).catch(() => undefined);

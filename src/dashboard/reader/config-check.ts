@@ -1,4 +1,4 @@
-import { FilesRead } from '../../app/loading/files-read.ts';
+import { FileDigests } from '../../app/loading/file-digests.ts';
 import type { RoutePick } from '../../client/pick-route.ts';
 import { editPick } from '../../config/edit/pick-editor.ts';
 import { ConfigError } from '../../config/errors.ts';
@@ -24,7 +24,7 @@ export async function checkFiles(
   try {
     const edited = pick ? await editedBy(file, pick) : undefined;
     const text = edited
-      ? await EffectiveText.read(file, new FilesRead(MAX_BYTES), edited)
+      ? await EffectiveText.read(file, new FileDigests(MAX_BYTES), edited)
       : await kept.of(file);
     return { kind: 'valid', warnings: text.warnings, lines: text.lines };
   } catch (error) {

@@ -1,4 +1,4 @@
-import type { FilesRead } from '../../app/loading/files-read.ts';
+import type { FileDigests } from '../../app/loading/file-digests.ts';
 import { loadEffective } from '../../config/effective/load-effective.ts';
 import { shownToml } from '../../config/effective/write-shown.ts';
 import type { Warning } from '../../config/warnings/warning.ts';
@@ -28,7 +28,7 @@ export class EffectiveText {
    */
   static async read(
     { path, pid }: OfFile,
-    files: FilesRead,
+    files: FileDigests,
     bytes?: Uint8Array,
   ): Promise<EffectiveText> {
     const source = { path: path ?? undefined, bytes };

@@ -1,4 +1,4 @@
-import { FilesRead } from '../../app/loading/files-read.ts';
+import { FileDigests } from '../../app/loading/file-digests.ts';
 import type { Mutex } from '../../app/mutex.ts';
 import type { OfFile } from './file-requests.ts';
 import { fileStamp } from './read-configuration.ts';
@@ -16,11 +16,11 @@ interface Attempt<T> extends OfFile {
 /** The result of reading one configuration, cached until one of its files changes. */
 export class KeptReading<T> {
   readonly #mutex: Mutex;
-  readonly #read: (file: OfFile, files: FilesRead) => Promise<T>;
+  readonly #read: (file: OfFile, files: FileDigests) => Promise<T>;
   #last: Attempt<T> | undefined;
 
   /** @param mutex limits reading to one configuration at a time: each takes much memory */
-  constructor(mutex: Mutex, read: (file: OfFile, files: FilesRead) => Promise<T>) {
+  constructor(mutex: Mutex, read: (file: OfFile, files: FileDigests) => Promise<T>) {
     this.#mutex = mutex;
     this.#read = read;
   }
@@ -46,7 +46,7 @@ export class KeptReading<T> {
 
   async #attempt(file: OfFile): Promise<Attempt<T>> {
     this.#last = undefined; // two configurations at a time would take twice the memory
-    const files = new FilesRead(MAX_BYTES);
+    const files = new FileDigests(MAX_BYTES);
     let outcome: Attempt<T>['outcome'];
     try {
       outcome = { found: await this.#read(file, files) };

@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import type { FilesRead } from '../../app/loading/files-read.ts';
+import type { FileDigests } from '../../app/loading/file-digests.ts';
 import { WeirError } from '../../errors.ts';
 import type { RouteExplainer } from '../../engine/router/explain.ts';
 import { explainerOf } from '../../explain/explain-flow.ts';
@@ -32,7 +32,7 @@ export class ReadConfiguration {
   /** @throws {ConfigError} */
   static async read(
     { path, pid }: OfFile,
-    files: FilesRead,
+    files: FileDigests,
     version: string,
   ): Promise<ReadConfiguration> {
     let warnings: ReadonlyMap<number, RuleWarning> = new Map();

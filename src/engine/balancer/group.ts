@@ -3,7 +3,7 @@ import type { Clock } from '../../net/time/clock.ts';
 import type { Steps } from '../../net/time/turns.ts';
 import type { BalancerSpec } from '../../spec.ts';
 import type { OutboundVersion } from '../outbound-version.ts';
-import type { Exit, ExitGroup } from '../plane.ts';
+import type { Exit, ExitGroup } from '../routing-snapshot.ts';
 import { Balancer } from './balancer.ts';
 import { type Health, Prober, type MemberHealth } from './prober.ts';
 

@@ -8,7 +8,7 @@ import { ServerReach } from '../../net/dial-steps.ts';
 import type { Clock, Timer } from '../../net/time/clock.ts';
 import { DIAL_MS } from '../../net/time/time-limits.ts';
 import type { OutboundVersion } from '../outbound-version.ts';
-import type { ExitGroup } from '../plane.ts';
+import type { ExitGroup } from '../routing-snapshot.ts';
 
 /** Milliseconds after which a dial that its client has aborted counts as failed. */
 export const SLOW_DIAL_MS = 2_000;

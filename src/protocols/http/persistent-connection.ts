@@ -16,7 +16,7 @@ import {
   OPEN_TO_ALL,
   type Accounts,
   type AuthenticatedUser,
-  type Standing,
+  type AccountValidity,
 } from '../users/standing.ts';
 import { logRejection, RejectedClientError } from '../inbounds/rejected-client.ts';
 import { accountOf, hasCredentials } from './credentials.ts';
@@ -95,7 +95,7 @@ export class PersistentConnection {
   readonly #origin: Omit<Origin, 'user' | 'standing'>;
   readonly #accounts: Accounts;
   /** The standing of the last request's user; `undefined` if that request was rejected. */
-  #standing: Standing | undefined;
+  #standing: AccountValidity | undefined;
   readonly #flows: OriginFlows;
   /** Rejected requests since the last one with a valid user name and password. */
   #unauthenticated = 0;

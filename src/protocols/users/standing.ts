@@ -34,7 +34,7 @@ export const OPEN_TO_ALL: AcceptedAccounts & AuthenticatedUser = {
 
 /** A session to be notified when it may no longer stay open without flows. */
 interface Watch {
-  readonly standing: Standing;
+  readonly standing: AccountValidity;
   readonly onLimited: () => void;
 }
 
@@ -66,23 +66,23 @@ export class Accounts {
   }
 
   /** Returns the standing of a session that was authenticated with this credential. */
-  standing(credential: string): Standing {
-    return new Standing(this, credential);
+  standing(credential: string): AccountValidity {
+    return new AccountValidity(this, credential);
   }
 
   /**
    * Whether the account of a credential is accepted.
-   * @internal for Standing
+   * @internal for AccountValidity
    */
   accepts(credential: string): boolean {
     return this.#accepted === undefined || this.#accepted.accepts(credential);
   }
 
   /**
-   * Watches the account of a standing; see `Standing.watch`.
-   * @internal for Standing
+   * Watches the account of a standing; see `AccountValidity.watch`.
+   * @internal for AccountValidity
    */
-  watch(standing: Standing, onLimited: () => void): () => void {
+  watch(standing: AccountValidity, onLimited: () => void): () => void {
     const watch = { standing, onLimited };
     this.#watching.add(watch);
     return () => void this.#watching.delete(watch);
@@ -117,7 +117,7 @@ export class Accounts {
 }
 
 /** The validity of a session's account: whether it still exists with the credential that the session used. */
-export class Standing {
+export class AccountValidity {
   readonly #accounts: Accounts;
   readonly #credential: string;
 

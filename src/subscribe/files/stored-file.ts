@@ -1,6 +1,6 @@
 import { open, stat, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { FilesRead } from '../../app/loading/files-read.ts';
+import { FileDigests } from '../../app/loading/file-digests.ts';
 import { editConfigFile, type EditedFile } from '../../app/edit-config.ts';
 import { replaceFile, systemFiles, type ReplaceFileSystem } from '../../app/replace-file.ts';
 import { FileReadError } from '../../config/sources/input-files.ts';
@@ -18,7 +18,7 @@ const OWNER_ONLY = 0o600;
  */
 export async function readStored(path: string): Promise<Uint8Array | undefined> {
   try {
-    return await new FilesRead(LONGEST_FILE).read(path);
+    return await new FileDigests(LONGEST_FILE).read(path);
   } catch (error) {
     if (error instanceof FileReadError && codeOf(error.cause) === 'ENOENT') return undefined;
     throw new SubscribeError(`cannot read ${path}: ${messageOf(error)}`, { cause: error });

@@ -1,4 +1,4 @@
-import { FilesRead } from '../../app/loading/files-read.ts';
+import { FileDigests } from '../../app/loading/file-digests.ts';
 import { toLoadResult, toPreparedConfig } from '../../app/loading/tasks.ts';
 import { loadConfig } from '../../config/load-config.ts';
 import type { FileReader } from '../../config/sources/input-files.ts';
@@ -10,7 +10,7 @@ import { Supervisor } from '../../supervisor/supervisor.ts';
 
 /** Reads files from disk, except one whose contents after an edit are in memory. */
 class FilesWith implements FileReader {
-  readonly #files = new FilesRead();
+  readonly #files = new FileDigests();
   readonly #path: string;
   readonly #bytes: Uint8Array;
 

@@ -1,5 +1,5 @@
 import { NO_MATCHERS } from '../../../src/engine/router/matcher-entries.ts';
-import { toWanted, type Wanted } from '../../../src/supervisor/wanted.ts';
+import { toDesiredState, type DesiredState } from '../../../src/supervisor/desired-state.ts';
 import type { InboundFacts } from '../../../src/supervisor/inbound-facts.ts';
 import type {
   BalancerSpec,
@@ -78,5 +78,5 @@ export const spec = (over: Partial<Spec> = {}): Spec => ({
 });
 
 /** The same for a supervisor; no rule of it may name a list of a geo file. */
-export const wantedOf = (from: Spec, facts?: InboundFacts): Wanted =>
-  toWanted(from, { geosite: new Map(), geoip: new Map() }, facts);
+export const wantedOf = (from: Spec, facts?: InboundFacts): DesiredState =>
+  toDesiredState(from, { geosite: new Map(), geoip: new Map() }, facts);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { loadConfigFile } from '../../../src/app/loading/inline-runner.ts';
-import { FilesRead } from '../../../src/app/loading/files-read.ts';
+import { FileDigests } from '../../../src/app/loading/file-digests.ts';
 import { ConfigError, renderConfigError } from '../../../src/config/errors.ts';
 import { encodeGeoip } from '../../support/data/geo-fixture.ts';
 
@@ -19,8 +19,8 @@ async function scratch(context: TestContext) {
 }
 
 /** The error of a load that fails, and the log of what it read. */
-async function failedLoad(path: string): Promise<{ error: ConfigError; files: FilesRead }> {
-  const files = new FilesRead();
+async function failedLoad(path: string): Promise<{ error: ConfigError; files: FileDigests }> {
+  const files = new FileDigests();
   try {
     await loadConfigFile(path, { files });
   } catch (error) {
@@ -34,7 +34,7 @@ const xx = (prefix: number): Buffer =>
   encodeGeoip([{ code: 'XX', networks: [{ ip: [192, 0, 2, 0], prefix }] }]);
 
 test('without a file the built-in configuration is loaded, which nothing can change', async () => {
-  const files = new FilesRead();
+  const files = new FileDigests();
   const { spec } = await loadConfigFile(undefined, { files });
   assert.equal(spec.inbounds.length, 2);
   assert.ok(await files.unchanged());
@@ -60,7 +60,7 @@ test('every file that a configuration uses is one of those that count', async (c
     `${DIRECT}[dns]\nca_file = ${quoted('ca.pem')}\n[route]\ngeoip = ${quoted('geoip.dat')}\n` +
       `geosite = ${quoted('unused.dat')}\n[[route.rule]]\noutbound = "direct"\ngeoip = ["xx"]\n`,
   );
-  const files = new FilesRead();
+  const files = new FileDigests();
   const { geo } = await loadConfigFile(config, { files });
   assert.deepEqual([...geo.geoip.keys()], ['xx']);
   assert.ok(await files.unchanged());

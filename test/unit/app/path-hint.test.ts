@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { pathHint } from '../../../src/app/loading/files-read.ts';
+import { pathHint } from '../../../src/app/loading/file-digests.ts';
 
 const failure = (code: string): Error => Object.assign(new Error(code), { code });
 

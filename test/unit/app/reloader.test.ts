@@ -3,7 +3,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { ControlError } from '../../../src/api/contract.ts';
-import { FilesRead } from '../../../src/app/loading/files-read.ts';
+import { FileDigests } from '../../../src/app/loading/file-digests.ts';
 import { Reloader } from '../../../src/app/reloader.ts';
 import { Configuration } from '../../../src/app/configuration.ts';
 import { RegexCache } from '../../../src/engine/router/tables/regex-set.ts';
@@ -37,7 +37,7 @@ async function subject() {
     most: 0,
   };
   await write(outbound('a'));
-  const files = new FilesRead();
+  const files = new FileDigests();
   const configuration = new Configuration({
     configPath: path,
     regexes: new RegexCache(),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HeldMonitor } from '../../../src/clash-api/held-monitor.ts';
+import { LeasedMonitor } from '../../../src/clash-api/leased-monitor.ts';
 import { SharedSnapshots } from '../../../src/clash-api/streams/shared-snapshots.ts';
 import { clashSnapshot } from '../../../src/clash-api/translate/connections.ts';
 import {
@@ -19,7 +19,7 @@ function snapshotsOf(monitor: FakeMonitor, clock: ManualClock): SharedSnapshots 
     clock.advance(2);
     return Promise.resolve(facts);
   };
-  return new SharedSnapshots(new HeldMonitor(monitor), { recent }, clock);
+  return new SharedSnapshots(new LeasedMonitor(monitor), { recent }, clock);
 }
 
 test('a snapshot in pieces has the open flows and the totals', async () => {
@@ -50,7 +50,7 @@ test('a failure is told to all who wait, and the next one asks again', async () 
   const clock = new ManualClock();
   let asked = 0;
   const recent = () => Promise.reject(new Error(`failed ${++asked}`));
-  const snapshots = new SharedSnapshots(new HeldMonitor(fakeMonitor()), { recent }, clock);
+  const snapshots = new SharedSnapshots(new LeasedMonitor(fakeMonitor()), { recent }, clock);
   const both = [snapshots.latest(), snapshots.latest()];
   for (const each of both) await assert.rejects(each, /failed 1/);
   clock.advance(0);

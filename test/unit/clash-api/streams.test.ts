@@ -7,7 +7,7 @@ import * as fc from 'fast-check';
 import { sendLog, STREAMS } from '../../../src/clash-api/streams/feeds.ts';
 import { jsonLine, StallWatch, type ClashSink } from '../../../src/clash-api/streams/clash-sink.ts';
 import type { ClashContext } from '../../../src/clash-api/answers/endpoint.ts';
-import { HeldMonitor } from '../../../src/clash-api/held-monitor.ts';
+import { LeasedMonitor } from '../../../src/clash-api/leased-monitor.ts';
 import { upgradeResponse, WebSocketSink } from '../../../src/clash-api/streams/web-socket.ts';
 import { Opcode, wholeFrame } from '../../../src/transports/ws/frames.ts';
 import { flowOf, trafficOf } from '../../support/dashboard/fake-monitor.ts';
@@ -217,7 +217,7 @@ test('a slow client skips values', async (t) => {
     send: (text) => void sent.push(Buffer.concat(text).toString()),
     end: () => undefined,
   };
-  const held = new HeldMonitor(clash.monitor);
+  const held = new LeasedMonitor(clash.monitor);
   const feed = await traffic?.open(
     { live: held } as unknown as ClashContext,
     new URLSearchParams(),

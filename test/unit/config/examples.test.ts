@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { after, describe, test } from 'node:test';
-import { FilesRead } from '../../../src/app/loading/files-read.ts';
+import { FileDigests } from '../../../src/app/loading/file-digests.ts';
 import { DEFAULT_CONFIG } from '../../../src/config/sources/default-config.ts';
 import { isJsonData } from '../../support/json-data.ts';
 import { exampleFiles, load, makeGeoFiles, specOf } from '../../support/config/support.ts';
@@ -13,7 +13,7 @@ const EXAMPLES = exampleFiles(folder);
 describe('the example', () => {
   for (const [name, text] of EXAMPLES) {
     test(`${name} is valid and listens`, async () => {
-      const { spec } = await load(text, new FilesRead());
+      const { spec } = await load(text, new FileDigests());
       assert.ok(spec.inbounds.length > 0);
       assert.ok(isJsonData(spec));
     });

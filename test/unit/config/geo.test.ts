@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { FilesRead } from '../../../src/app/loading/files-read.ts';
+import { FileDigests } from '../../../src/app/loading/file-digests.ts';
 import type { ConfigError } from '../../../src/config/errors.ts';
 import { encodeGeoip, encodeGeosite } from '../../support/data/geo-fixture.ts';
 import {
@@ -45,7 +45,7 @@ const route = (lines: string, { geoip = 'geoip.dat', geosite = 'geosite.dat' } =
     lines,
   ].join('\n');
 
-const errorOf = (text: string): Promise<ConfigError> => loadErrorOf(text, new FilesRead());
+const errorOf = (text: string): Promise<ConfigError> => loadErrorOf(text, new FileDigests());
 
 const WITHOUT_FILES: readonly Row[] = [
   [
@@ -139,7 +139,7 @@ describe('a geo file', () => {
   test('that no rule needs is not opened', async () => {
     const { spec, geo } = await load(
       route('geoip = []\ngeosite = ["shop"]', { geoip: 'none.dat' }),
-      new FilesRead(),
+      new FileDigests(),
     );
     assert.equal(spec.route.geoip, undefined);
     assert.equal(geo.geoip.size, 0);
@@ -148,7 +148,7 @@ describe('a geo file', () => {
   test('gives the lists that rules name, and its digest', async () => {
     const { spec, geo } = await load(
       route('geoip = ["!xX"]\ngeosite = ["Shop@ADS"]'),
-      new FilesRead(),
+      new FileDigests(),
     );
     assert.deepEqual(spec.route.geoip, {
       path: join(folder, 'geoip.dat'),
@@ -164,7 +164,7 @@ describe('a geo file', () => {
   });
 
   test('may lack the attribute that a rule wants', async () => {
-    await load(route('geosite = ["shop@none"]'), new FilesRead());
+    await load(route('geosite = ["shop@none"]'), new FileDigests());
   });
 });
 
@@ -176,7 +176,7 @@ test('errors of the document are reported before errors of a list', async () => 
 test('geo matchers are kept as written', async () => {
   const { spec } = await load(
     route('geoip = ["!xX", "XX"]\ngeosite = ["Shop", "shop@A@b"]'),
-    new FilesRead(),
+    new FileDigests(),
   );
   const [first] = spec.route.rules;
   assert.deepEqual(first?.geoip, [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { after, describe, test } from 'node:test';
-import { FilesRead } from '../../../src/app/loading/files-read.ts';
+import { FileDigests } from '../../../src/app/loading/file-digests.ts';
 import { DEFAULT_CONFIG } from '../../../src/config/sources/default-config.ts';
 import { renderWarning, type Warning } from '../../../src/config/warnings/warning.ts';
 import { TestAuthority } from '../../support/data/test-certificates.ts';
@@ -443,7 +443,7 @@ describe('no warning is given for', () => {
   after(() => rmSync(folder, { recursive: true }));
   for (const [name, text] of exampleFiles(folder)) {
     test(`the example ${name}`, async () => {
-      const { warnings } = await load(text, new FilesRead());
+      const { warnings } = await load(text, new FileDigests());
       assert.deepEqual(warnings.map(renderWarning), []);
     });
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { FilesRead } from '../../../src/app/loading/files-read.ts';
+import { FileDigests } from '../../../src/app/loading/file-digests.ts';
 import { readSources } from '../../../src/subscribe/files/sources-file.ts';
 import { importConfigOf } from '../../support/docs/imported.ts';
 import { blocksOf, PAGES, type Block } from '../../support/docs/pages.ts';
@@ -40,7 +40,7 @@ function completed(block: Block): string {
 describe('a configuration of the documentation is accepted', () => {
   for (const block of CONFIGS.filter((each) => !usesSubscribe(each))) {
     test(`${block.page}:${block.line}`, async () => {
-      const { spec, warnings } = await load(withFiles(completed(block)), new FilesRead());
+      const { spec, warnings } = await load(withFiles(completed(block)), new FileDigests());
       if (!isWhole(block)) return;
       assert.ok(spec.inbounds.length > 0);
       assert.deepEqual(warnings, []);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { FlowDispatcher } from '../../../src/engine/flow-dispatcher.ts';
 import { OutboundVersion } from '../../../src/engine/outbound-version.ts';
-import type { Plane } from '../../../src/engine/plane.ts';
+import type { RoutingSnapshot } from '../../../src/engine/routing-snapshot.ts';
 import { KEPT_ROOM } from '../../../src/net/bounds/datagram-cost.ts';
 import { MAX_ALL_KEPT_BYTES } from '../../../src/net/bounds/limits.ts';
 import { UDP_DNS_IDLE_MS, UDP_IDLE_MS } from '../../../src/net/time/time-limits.ts';
@@ -13,7 +13,7 @@ import {
   Accounts,
   NO_ACCOUNTS,
   OPEN_TO_ALL,
-  type Standing,
+  type AccountValidity,
 } from '../../../src/protocols/users/standing.ts';
 import { Tracker } from '../../../src/tracker/tracker.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -50,7 +50,7 @@ class FakeOutbound implements Outbound {
 function start({
   endsWithFlows = false,
   standing,
-}: { readonly endsWithFlows?: boolean; readonly standing?: Standing } = {}) {
+}: { readonly endsWithFlows?: boolean; readonly standing?: AccountValidity } = {}) {
   const clock = new ManualClock();
   const tracker = new Tracker(clock);
   const plain = new FakeOutbound();
@@ -60,7 +60,7 @@ function start({
     ['plain', new OutboundVersion('plain', 1, plain)],
     ['dns', new OutboundVersion('dns', 1, dns)],
   ]);
-  const planeOf = (epoch: number): Plane => ({
+  const planeOf = (epoch: number): RoutingSnapshot => ({
     epoch,
     routes: {
       route: ({ host, port }) =>

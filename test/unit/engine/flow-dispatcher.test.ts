@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { FlowDispatcher } from '../../../src/engine/flow-dispatcher.ts';
 import { WATCH_AFTER_MS } from '../../../src/engine/dial.ts';
 import { OutboundVersion } from '../../../src/engine/outbound-version.ts';
-import type { Plane } from '../../../src/engine/plane.ts';
+import type { RoutingSnapshot } from '../../../src/engine/routing-snapshot.ts';
 import type { Endpoint } from '../../../src/net/addresses/address.ts';
 import { DialError } from '../../../src/net/errors.ts';
 import type { ByteLink } from '../../../src/net/links/link.ts';
@@ -54,7 +54,7 @@ function start({ byName = false, log = silentLogger } = {}) {
     plain: new OutboundVersion('plain', 1, outbound),
     named: new OutboundVersion('named', 3, named),
   };
-  const plane: Plane = {
+  const plane: RoutingSnapshot = {
     epoch: 7,
     routes: {
       route: ({ host, sniffed }) =>

@@ -4,7 +4,7 @@ import { RegexCache } from '../../../src/engine/router/tables/regex-set.ts';
 import { silentLogger } from '../../../src/log/output.ts';
 import { OwnListeners } from '../../../src/net/own-listeners.ts';
 import { Supervisor } from '../../../src/supervisor/supervisor.ts';
-import type { Wanted } from '../../../src/supervisor/wanted.ts';
+import type { DesiredState } from '../../../src/supervisor/desired-state.ts';
 import type { InboundSpec, OutboundSpec, OutboundStreamSpec } from '../../../src/spec.ts';
 import {
   balancerSpec,
@@ -75,7 +75,7 @@ test('what is built for a check or before a failure has started no timer and ope
     settings: { method: '2022-blake3-chacha20-poly1305', key: KEY, users: [] },
   } as const;
   const bad = inboundSpec('bad', { stream: { tls: { certificates: 'none', key }, carrier } });
-  const wanted = (more: readonly InboundSpec[]): Wanted =>
+  const wanted = (more: readonly InboundSpec[]): DesiredState =>
     wantedOf(
       spec({
         dns: {

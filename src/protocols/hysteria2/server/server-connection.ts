@@ -15,7 +15,7 @@ import type { InboundContext, OpenSession, Origin, SessionBook } from '../../con
 import { sourceGroup } from '../../../net/bounds/source-group.ts';
 import { logRejection, RejectedClientError } from '../../inbounds/rejected-client.ts';
 import type { AssociationPlaces } from './association-places.ts';
-import type { Standing } from '../../users/standing.ts';
+import type { AccountValidity } from '../../users/standing.ts';
 import { authenticationResponse, isAuthentication, readAuthentication } from '../authentication.ts';
 import type { Circuits } from './circuits.ts';
 import {
@@ -35,7 +35,7 @@ export interface Service {
   /** Returns the label of a credential's user, empty for none; `undefined` for a wrong credential. */
   readonly authenticate: (credential: string) => string | undefined;
   /** Returns the standing of a client that was authenticated by this credential. */
-  readonly standingOf: (credential: string) => Standing;
+  readonly standingOf: (credential: string) => AccountValidity;
   readonly site: MasqueradeSite;
   /**
    * Milliseconds after which an idle association is closed; `undefined` when UDP is not relayed.
@@ -62,7 +62,7 @@ interface Client {
   readonly service: Service;
   readonly open: OpenSession;
   readonly user: string | undefined;
-  readonly standing: Standing;
+  readonly standing: AccountValidity;
   readonly endWatch: () => void;
   readonly udp: UdpSessions | undefined;
 }

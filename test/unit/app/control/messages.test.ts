@@ -5,7 +5,7 @@ import {
   isTunnelRequest,
   isUserFlowsRequest,
   toDrainAction,
-  toDrainStatus,
+  toDrainReport,
   toLoadedFiles,
   toLogEvent,
   toLogRequest,
@@ -31,7 +31,7 @@ const KINDS: readonly (readonly [
   ],
   [
     'a drain',
-    toDrainStatus,
+    toDrainReport,
     [1, null].map((since) => ({
       kind: 'drain',
       since,

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, test, type TestContext } from 'node:test';
 import { ConfigLoader, loadAtStart } from '../../../../src/app/loading/config-loader.ts';
 import { loadConfigFile } from '../../../../src/app/loading/inline-runner.ts';
-import { FilesRead } from '../../../../src/app/loading/files-read.ts';
+import { FileDigests } from '../../../../src/app/loading/file-digests.ts';
 import { ConfigThread } from '../../../../src/app/loading/config-thread.ts';
 import { type TaskRunner, toLoadResult } from '../../../../src/app/loading/tasks.ts';
 import { ConfigError, renderConfigError } from '../../../../src/config/errors.ts';
@@ -13,7 +13,7 @@ import { RegexCache } from '../../../../src/engine/router/tables/regex-set.ts';
 import { Router } from '../../../../src/engine/router/router.ts';
 import { atOnce } from '../../../../src/net/time/turns.ts';
 import { planReload, reportOf } from '../../../../src/supervisor/plan.ts';
-import type { Wanted } from '../../../../src/supervisor/wanted.ts';
+import type { DesiredState } from '../../../../src/supervisor/desired-state.ts';
 import { inboundFacts } from '../../../../src/supervisor/inbound-facts.ts';
 import { encodeGeosite } from '../../../support/data/geo-fixture.ts';
 
@@ -51,13 +51,14 @@ const counted: TaskRunner = {
 const loader = ConfigLoader.beside(counted, { regexes: new RegexCache(), serveApi: true });
 
 async function load(path: string, bytes?: Uint8Array) {
-  const files = new FilesRead();
+  const files = new FileDigests();
   inThread = 0;
   const loaded = await loader.load(path, { files, bytes });
   return { loaded, files };
 }
 
-const routerOf = ({ tables }: Wanted): Router => new Router(tables, { regexes: new RegexCache() });
+const routerOf = ({ tables }: DesiredState): Router =>
+  new Router(tables, { regexes: new RegexCache() });
 
 test('a large configuration is loaded in a thread and decides as one that is loaded at once', async (context) => {
   const folder = await scratch(context);
@@ -103,7 +104,7 @@ test('a large configuration is loaded in a thread and decides as one that is loa
   }
 
   // Where a configuration was loaded makes no difference to a plan; another rule does.
-  const plan = (from: Wanted, to: Wanted) =>
+  const plan = (from: DesiredState, to: DesiredState) =>
     atOnce(
       reportOf(
         atOnce(
@@ -164,7 +165,7 @@ test('at the start a very large configuration is loaded in a thread, and others 
   const options = { regexes: new RegexCache(), serveApi: true };
   const loads = async (text: string, bytes?: Uint8Array) => {
     await writeFile(path, text);
-    const files = new FilesRead();
+    const files = new FileDigests();
     // A thread does not call back.
     let inline = false;
     const onLogLevel = (): void => void (inline = true);

@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { ConfigThread, type TaskDone } from '../../../../src/app/loading/config-thread.ts';
-import { FilesRead } from '../../../../src/app/loading/files-read.ts';
+import { FileDigests } from '../../../../src/app/loading/file-digests.ts';
 import type {
   FromThread,
   ThreadHandle,
@@ -49,7 +49,7 @@ class FakeWorker extends EventEmitter implements ThreadHandle {
   }
 
   doneWith(value: unknown): TaskDone {
-    return { outcome: { value }, files: new FilesRead().seen, heap: this.heap };
+    return { outcome: { value }, files: new FileDigests().seen, heap: this.heap };
   }
 
   answer(value: unknown): void {

@@ -7,7 +7,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
-import { FilesRead, TooMuchToReadError } from '../../../../src/app/loading/files-read.ts';
+import { FileDigests, ReadBudgetError } from '../../../../src/app/loading/file-digests.ts';
 import { FileReadError } from '../../../../src/config/sources/input-files.ts';
 import { makeNamedPipe } from '../../../support/files/named-pipe.ts';
 
@@ -28,7 +28,7 @@ describe('a file', () => {
       const content = Buffer.alloc(length, 'some text, over and over. ');
       await writeFile(file, content);
       for (const blocking of [false, true]) {
-        const files = new FilesRead(Infinity, blocking);
+        const files = new FileDigests(Infinity, blocking);
         assert.ok(content.equals(await files.read(file)), `${length} bytes`);
         assert.equal(await files.sha256(file), hash('sha256', content));
         assert.ok(await files.unchanged());
@@ -42,18 +42,18 @@ describe('a file', () => {
     makeNamedPipe(pipe);
     for (const path of [folder, pipe, join(folder, 'absent'), 'a\0b']) {
       const [waiting, blocking] = await Promise.all(
-        [false, true].map((mode) => new FilesRead(Infinity, mode).read(path).catch(String)),
+        [false, true].map((mode) => new FileDigests(Infinity, mode).read(path).catch(String)),
       );
       assert.equal(typeof blocking, 'string', path);
       assert.equal(blocking, waiting);
     }
-    await assert.rejects(new FilesRead(1, true).read(process.execPath), TooMuchToReadError);
+    await assert.rejects(new FileDigests(1, true).read(process.execPath), ReadBudgetError);
   });
 
   test('that is expected to hold some bytes is unchanged once it does', async (context) => {
     const { file } = await scratch(context);
     await writeFile(file, 'before');
-    const files = new FilesRead();
+    const files = new FileDigests();
     files.expect(file, Buffer.from('after'));
     assert.ok(!(await files.unchanged()));
     await writeFile(file, 'after');
@@ -63,7 +63,7 @@ describe('a file', () => {
 
   test('that cannot be read has a reason in words', async (context) => {
     const { folder, file } = await scratch(context);
-    const files = new FilesRead();
+    const files = new FileDigests();
     const missing = refusal('no such file or directory');
     await assert.rejects(files.read(file), missing);
     await assert.rejects(files.sha256(file), missing);
@@ -83,7 +83,7 @@ describe('what is not a file', () => {
   test('is refused before it can block a thread, with what it is', async (context) => {
     const { folder, file } = await scratch(context);
     makeNamedPipe(file);
-    const files = new FilesRead();
+    const files = new FileDigests();
     const pipe = refusal('is a pipe, not a regular file');
     await assert.rejects(files.read(file), pipe);
     await assert.rejects(files.sha256(file), pipe);
@@ -100,7 +100,7 @@ describe('what is not a file', () => {
   test('leaves the writer of a pipe alone', async (context) => {
     const { file } = await scratch(context);
     makeNamedPipe(file);
-    await assert.rejects(new FilesRead().read(file));
+    await assert.rejects(new FileDigests().read(file));
     // Without a reader, an open for writing that does not wait fails.
     const flags = constants.O_WRONLY | constants.O_NONBLOCK;
     assert.throws(() => openSync(file, flags), { code: 'ENXIO' });
@@ -109,13 +109,13 @@ describe('what is not a file', () => {
 
 describe('files are unchanged', () => {
   test('when there are none', async () => {
-    assert.ok(await new FilesRead().unchanged());
+    assert.ok(await new FileDigests().unchanged());
   });
 
   test('when only their dates are new, or the file behind the name', async (context) => {
     const { folder, file } = await scratch(context);
     await writeFile(file, 'one');
-    const files = new FilesRead();
+    const files = new FileDigests();
     await files.read(file);
     await utimes(file, 1, 1);
     assert.ok(await files.unchanged());
@@ -126,7 +126,7 @@ describe('files are unchanged', () => {
 
   test('when they still cannot be read for the same reason', async (context) => {
     const { folder, file } = await scratch(context);
-    const files = new FilesRead();
+    const files = new FileDigests();
     for (const path of [file, folder, 'a\u0000b']) await assert.rejects(files.read(path));
     assert.ok(await files.unchanged());
   });
@@ -134,7 +134,7 @@ describe('files are unchanged', () => {
   test('when they have changed and are again as they were', async (context) => {
     const { file } = await scratch(context);
     await writeFile(file, 'one');
-    const files = new FilesRead();
+    const files = new FileDigests();
     await files.sha256(file);
     await writeFile(file, 'two');
     assert.ok(!(await files.unchanged()));
@@ -149,7 +149,7 @@ describe('files are changed', () => {
     const large = join(folder, 'large');
     await writeFile(file, 'one');
     await writeFile(large, Buffer.alloc(300_000));
-    const files = new FilesRead();
+    const files = new FileDigests();
     await files.read(file);
     await files.sha256(large);
     assert.ok(await files.unchanged());
@@ -160,12 +160,12 @@ describe('files are changed', () => {
   test('when one is gone, has come, or is something else', async (context) => {
     const { file } = await scratch(context);
     await writeFile(file, 'one');
-    const there = new FilesRead();
+    const there = new FileDigests();
     await there.read(file);
     await rm(file);
     assert.ok(!(await there.unchanged()));
 
-    const gone = new FilesRead();
+    const gone = new FileDigests();
     await assert.rejects(gone.read(file));
     await mkdir(file);
     assert.ok(!(await gone.unchanged()));
@@ -178,7 +178,7 @@ describe('files are changed', () => {
   test('when one changed between two reads, for the load has seen both', async (context) => {
     const { file } = await scratch(context);
     await writeFile(file, 'one');
-    const files = new FilesRead();
+    const files = new FileDigests();
     await files.sha256(file);
     await writeFile(file, 'two');
     await files.read(file);

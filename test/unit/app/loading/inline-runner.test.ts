@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { InlineRunner } from '../../../../src/app/loading/inline-runner.ts';
-import { FilesRead, TooMuchToReadError } from '../../../../src/app/loading/files-read.ts';
+import { FileDigests, ReadBudgetError } from '../../../../src/app/loading/file-digests.ts';
 import { RegexCache } from '../../../../src/engine/router/tables/regex-set.ts';
 import { scratch } from '../../../support/process/weir.ts';
 
@@ -16,7 +16,7 @@ describe('a task in the calling thread', () => {
     await using folder = await scratch();
     const path = join(folder.path, 'weir.toml');
     await writeFile(path, CONFIG);
-    const files = new FilesRead();
+    const files = new FileDigests();
     const task = { kind: 'load', path, bytes: undefined, serveApi: true } as const;
     const { spec } = await runner.run(task, { files });
     assert.deepEqual(
@@ -39,7 +39,7 @@ describe('a task in the calling thread', () => {
       { kind: 'routes', path },
       { kind: 'edit', path, ...edit },
     ] as const) {
-      await assert.rejects(runner.run(task), TooMuchToReadError, task.kind);
+      await assert.rejects(runner.run(task), ReadBudgetError, task.kind);
     }
   });
 
@@ -47,7 +47,7 @@ describe('a task in the calling thread', () => {
     await using folder = await scratch();
     const path = join(folder.path, 'weir.toml');
     await writeFile(path, '[[outbound]]');
-    const files = new FilesRead();
+    const files = new FileDigests();
     const task = { kind: 'load', path, bytes: undefined, serveApi: true } as const;
     await assert.rejects(runner.run(task, { files }));
     assert.deepEqual(files.paths, [path]);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { FlowDialer } from '../../../../src/engine/flow-dialer.ts';
 import { OutboundVersion } from '../../../../src/engine/outbound-version.ts';
-import type { ExitGroup } from '../../../../src/engine/plane.ts';
+import type { ExitGroup } from '../../../../src/engine/routing-snapshot.ts';
 import type { RouteQuery } from '../../../../src/engine/router/query.ts';
 import { DialError, type DialErrorCode } from '../../../../src/net/errors.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';

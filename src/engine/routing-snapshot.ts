@@ -31,10 +31,9 @@ export interface Routes {
 }
 
 /**
- * A routing snapshot: all data that decides the routes of new flows. Immutable: a reload builds a new plane and swaps
- * one pointer. Flows keep the outbound version that they were opened on.
+ * All data that decides the routes of new flows. Immutable: a reload builds a new snapshot and swaps one pointer. Flows keep the outbound version that they were opened on.
  */
-export interface Plane {
+export interface RoutingSnapshot {
   readonly epoch: number;
   readonly routes: Routes;
   /** Exits by tag of an outbound or balancer; contains every tag that `routes` can return. */
@@ -50,11 +49,11 @@ export interface Resolved {
   readonly group?: ExitGroup | undefined;
 }
 
-/** Routes one request on a plane. */
-export function resolveRoute(plane: Plane, query: RouteQuery): Resolved {
-  const decision = plane.routes.route(query);
-  const exit = plane.exits.get(decision.outbound);
+/** Routes one request. */
+export function resolveRoute(snapshot: RoutingSnapshot, query: RouteQuery): Resolved {
+  const decision = snapshot.routes.route(query);
+  const exit = snapshot.exits.get(decision.outbound);
   // The configuration is checked for unknown references, so this would be a defect.
   if (!exit) throw new RangeError(`the plane has no exit named ${decision.outbound}`);
-  return { version: exit.pick(), rule: decision.rule, epoch: plane.epoch, group: exit.group };
+  return { version: exit.pick(), rule: decision.rule, epoch: snapshot.epoch, group: exit.group };
 }

@@ -12,7 +12,7 @@ const CHUNK = 256 * 1024;
 /** Maximum bytes of a file; no configuration file is longer. */
 const MAX_LENGTH = 512 * 1024 * 1024;
 
-/** The contents of a FilesRead, as plain data. */
+/** The contents of a FileDigests, as plain data. */
 export interface FilesSeen {
   /** States by path: the SHA-256 of the content, or why it could not be read. */
   readonly states: ReadonlyMap<string, string>;
@@ -20,8 +20,8 @@ export interface FilesSeen {
   readonly torn: boolean;
 }
 
-/** The files exceed the budget of a FilesRead, which says nothing about their validity. */
-export class TooMuchToReadError extends WeirError {
+/** The files exceed the budget of a FileDigests, which says nothing about their validity. */
+export class ReadBudgetError extends WeirError {
   constructor() {
     super('too_much_to_read', 'the files are longer than was to be read here');
   }
@@ -31,14 +31,14 @@ export class TooMuchToReadError extends WeirError {
  * Reads files and remembers their digests, so that a later reload can detect whether any has changed. Use an instance
  * for one load only. It is valid after a failed load too: files that were not read had no influence.
  */
-export class FilesRead implements FileReader {
+export class FileDigests implements FileReader {
   #seen = new Map<string, string>();
   #torn = false;
   #budget: number;
   readonly #blocking: boolean;
 
   /**
-   * @param budget maximum bytes to read in all; a read beyond rejects with TooMuchToReadError
+   * @param budget maximum bytes to read in all; a read beyond rejects with ReadBudgetError
    * @param blocking whether reads block this thread, and so need no thread pool
    */
   constructor(budget = Infinity, blocking = false) {
@@ -50,7 +50,7 @@ export class FilesRead implements FileReader {
     return { states: this.#seen, torn: this.#torn };
   }
 
-  /** Replaces the contents by those of another FilesRead. */
+  /** Replaces the contents by those of another FileDigests. */
   adopt({ states, torn }: FilesSeen): void {
     this.#seen = new Map(states);
     this.#torn = torn;
@@ -104,14 +104,14 @@ export class FilesRead implements FileReader {
     try {
       const spend = (chunk: Uint8Array): void => {
         this.#budget -= chunk.length;
-        if (this.#budget < 0) throw new TooMuchToReadError();
+        if (this.#budget < 0) throw new ReadBudgetError();
         take(chunk);
       };
       const digest = this.#blocking ? digestOfSync(path, spend) : await digestOf(path, spend);
       this.#record(path, digest);
       return digest;
     } catch (error) {
-      if (error instanceof TooMuchToReadError) throw error;
+      if (error instanceof ReadBudgetError) throw error;
       const failure = toReadError(error, await pathHint(path, error));
       this.#record(path, failure.message);
       throw failure;

@@ -14,7 +14,7 @@ export interface LiveSide {
  * The draining inbounds, which were removed, moved or changed to another kind: sessions with connections of their own,
  * and listeners that stay open for the sessions that they own.
  */
-export class Departures {
+export class DrainingInbounds {
   readonly #runtimes = new Set<InboundRuntime>();
   /** Tags of the former inbounds, by listener. */
   readonly #listeners = new Map<SessionInbound, string>();

@@ -2,19 +2,19 @@ import { isDeepStrictEqual } from 'node:util';
 import type { InboundSpec } from '../spec.ts';
 import type { InboundFacts } from './inbound-facts.ts';
 import type { InboundListener } from './inbound-listener.ts';
-import type { WantedListener } from './listener-exchange.ts';
+import type { DesiredListener } from './listener-exchange.ts';
 import type { InboundStep, Plan } from './plan.ts';
 import { SessionInbound } from './session-inbound.ts';
 import type { RunningInbound, Staged, StagedInbound, StagedSessions } from './stage.ts';
 import { SwitchedListener, type ListenerTarget } from './switched-listener.ts';
 
 /** Returns the listeners that a plan requires. */
-export const wantedListeners = (
+export const desiredListeners = (
   plan: Plan,
   { inbounds }: Staged,
   running: ReadonlyMap<string, RunningInbound>,
   facts: InboundFacts,
-): WantedListener[] =>
+): DesiredListener[] =>
   plan.inbounds.flatMap((step) => {
     if (step.action === 'swap') return [];
     const { tag } = step.spec;
@@ -27,7 +27,7 @@ function forCarriers(
   inbound: InboundSpec,
   target: ListenerTarget,
   facts: InboundFacts,
-): WantedListener {
+): DesiredListener {
   const { tag, listen: spec } = inbound;
   if (spec.kind === 'none') throw new RangeError(`inbound ${tag} has no address`);
   const means = facts.meansOf(inbound);
@@ -50,7 +50,7 @@ function forSessions(
   { ready }: StagedSessions,
   running: RunningInbound | undefined,
   facts: InboundFacts,
-): WantedListener {
+): DesiredListener {
   const { spec: inbound } = step;
   const { means } = ready;
   const restarted = step.action === 'restart' && running?.kind === 'sessions';

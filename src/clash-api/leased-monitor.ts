@@ -8,7 +8,7 @@ const SAMPLE_MS = 2_500;
 const LINGER_MS = 15_000;
 
 /** Keeps a monitor current while there are requests, and for some time afterwards. */
-export class HeldMonitor implements Disposable {
+export class LeasedMonitor implements Disposable {
   readonly monitor: Monitor;
   #hold: Disposable | undefined;
   readonly #uses = new Holds(

@@ -8,7 +8,7 @@ import { inboundFacts, type InboundFacts } from './inbound-facts.ts';
  * A configuration in the form that the supervisor compares and builds: plain data, which a worker thread can
  * prepare and transfer. Its rules and geo data are no longer needed: `tables` was built from them.
  */
-export interface Wanted {
+export interface DesiredState {
   readonly spec: Omit<Spec, 'route'>;
   readonly tables: RouterTables;
   /** Route groups in the order in which they are matched; none without a subscribe file. */
@@ -38,11 +38,11 @@ export interface InboundDigests {
 }
 
 /** Digests a configuration and compiles its rules. Takes a second for 100,000 rules. */
-export function toWanted(
+export function toDesiredState(
   { route, ...spec }: Spec,
   geo: GeoData,
   { usersOf }: Pick<InboundFacts, 'usersOf'> = inboundFacts(),
-): Wanted {
+): DesiredState {
   const matchers = digestOf(matchersOf(route));
   return {
     spec,
