@@ -1,16 +1,35 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { messageOf } from '../../errors.ts';
-import { isObject, isText } from '../../schema/json-check.ts';
 import { ApiRouter, splitRequestTarget, type RouteKey } from '../../api/http/api-router.ts';
+import { messageOf } from '../../errors.ts';
+import { field, valuesOf } from '../../http/http1/fields.ts';
+import { headBytes, parseRequestHead, type RequestHead } from '../../http/http1/head.ts';
+import { MessageError } from '../../http/http1/message-error.ts';
+import { isObject, isText } from '../../schema/json-check.ts';
 import { MAX_REQUEST, REQUEST_MS, type ControlHandlers } from './control-handlers.ts';
 import { failed, FLOW_PROTOCOL, jsonIn, problemOfCause } from './messages.ts';
 
-/** A request, and what its response is written to. */
+/*
+ * HTTP/1 on the control socket, one request on each connection. Without Node's server, which takes ten times as long to
+ * load as all of this: most processes get one request in their life, of a command that waits for it.
+ */
+
+/** Maximum bytes of the head of a request. */
+const MAX_HEAD = 16 << 10;
+const HEAD_END = '\r\n\r\n';
+
+/** A request that has arrived. */
+interface ReceivedRequest {
+  readonly head: RequestHead;
+  readonly body: string;
+  /** Data behind the request: expected only for a flow. */
+  readonly ahead: Buffer;
+}
+
+/** A request as its handler gets it. */
 interface ControlRequest {
   /** The parsed body; `undefined` without one. */
   readonly body: unknown;
-  readonly response: ServerResponse;
+  readonly client: Socket;
   /** Aborts when the client has disconnected. */
   readonly gone: () => AbortSignal;
 }
@@ -57,15 +76,10 @@ const ROUTES: readonly ControlRoute[] = [
   {
     method: 'POST',
     path: '/control/log',
-    async answer({ log }, { body, response, gone }) {
+    async answer({ log }, { body, client, gone }) {
       gone();
-      // Written to the socket itself, which has a line at once: a response gathers what is written in a turn, and the
-      // last line of a process is followed by the end of its connections.
-      response.useChunkedEncodingByDefault = false;
-      response.setHeader('Content-Type', 'application/x-ndjson');
-      response.flushHeaders();
-      const { socket } = response;
-      if (socket) await log(body ?? {}, socket);
+      client.write(headOf(200, { 'Content-Type': 'application/x-ndjson' }));
+      await log(body ?? {}, client);
     },
   },
 ];
@@ -75,64 +89,76 @@ const textIn = (body: unknown, key: string): string | undefined => {
   return isText(value) ? value : undefined;
 };
 
-/** Serves HTTP on connections of the control socket, one request on each. */
-export function controlHttp(handlers: ControlHandlers): (client: Socket) => void {
-  const router = new ApiRouter(ROUTES);
-  const server = createServer({ requireHostHeader: false });
-  // A client that half-closes after its request still gets the response.
-  Object.assign(server, { httpAllowHalfOpen: true });
-  server
-    .on('request', (request, response) => void serve(request, response, router, handlers))
-    .on('upgrade', (request: IncomingMessage, client: Socket, head: Buffer) =>
-      openFlow(request, client, head, handlers),
-    )
-    .on('clientError', (_error, client) => void client.destroy());
-  return (client) => {
-    server.emit('connection', client);
-    client.resume();
-  };
-}
+const ROUTER = new ApiRouter(ROUTES);
 
-async function serve(
-  request: IncomingMessage,
-  response: ServerResponse,
-  router: ApiRouter<ControlRoute>,
+/** Serves a connection. @param read what has been read of it */
+export async function serveHttp(
+  read: Buffer,
+  client: Socket,
   handlers: ControlHandlers,
 ): Promise<void> {
-  const { socket, method = '', url = '' } = request;
-  response.shouldKeepAlive = false;
-  const routed = router.find(method, splitRequestTarget(url).path);
-  if (routed.kind !== 'found') {
-    const allow = routed.kind === 'wrong_method' ? { Allow: routed.allow } : {};
-    response.writeHead(routed.kind === 'unknown' ? 404 : 405, allow).end();
-    return;
+  const request = await requestOn(client, read);
+  if (request === undefined) client.destroy();
+  else if (typeof request === 'number') end(client, request);
+  else if (isUpgrade(request)) openFlow(request, client, handlers);
+  else await respond(request, client, handlers);
+}
+
+/** Reads a request; `undefined` when the client has disconnected, or the status for an invalid one. */
+async function requestOn(
+  client: Socket,
+  read: Buffer,
+): Promise<ReceivedRequest | number | undefined> {
+  let bytes = read;
+  let request = parseRequest(bytes);
+  if (request !== undefined) return request;
+  const chunks = client.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
+  for await (const chunk of chunks) {
+    bytes = Buffer.concat([bytes, chunk]);
+    request = parseRequest(bytes);
+    if (request !== undefined) return request;
   }
+  return undefined;
+}
+
+/** Parses a request; `undefined` for an incomplete one, or the status for an invalid one. */
+function parseRequest(bytes: Buffer): ReceivedRequest | number | undefined {
+  const end = bytes.indexOf(HEAD_END);
+  if (end > MAX_HEAD || (end < 0 && bytes.length > MAX_HEAD)) return 431;
+  if (end < 0) return undefined;
+  const rest = bytes.subarray(end + HEAD_END.length);
   try {
-    const text = await bodyOf(request);
-    if (text === undefined) {
-      response.writeHead(413).end(() => socket.destroy());
-      return;
-    }
-    socket.setTimeout(0);
-    const gone = (): AbortSignal => leaving(socket);
-    const body = text === '' ? undefined : (jsonIn(text) ?? null);
-    const value = await routed.route.answer(handlers, { body, response, gone });
-    if (value !== undefined) reply(response, 200, value);
+    const head = parseRequestHead(bytes.subarray(0, end + HEAD_END.length));
+    if (valuesOf(head.fields, 'transfer-encoding').length > 0) return 411;
+    const length = Number(valuesOf(head.fields, 'content-length')[0] ?? 0);
+    if (!Number.isSafeInteger(length) || length < 0) return 400;
+    if (length > MAX_REQUEST) return 413;
+    if (rest.length < length) return undefined;
+    return { head, body: rest.toString('utf8', 0, length), ahead: rest.subarray(length) };
   } catch (error) {
-    reply(response, 500, failed(`internal error: ${messageOf(error)}`));
+    if (error instanceof MessageError) return error.status;
+    throw error;
   }
 }
 
-/** Reads the body of a request; `undefined` when it is too long. Rejects when the client has disconnected. */
-async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > MAX_REQUEST) return undefined;
-    chunks.push(chunk);
+async function respond(
+  { head: { method, target }, body: text }: ReceivedRequest,
+  client: Socket,
+  handlers: ControlHandlers,
+): Promise<void> {
+  const routed = ROUTER.find(method, splitRequestTarget(target).path);
+  if (routed.kind === 'unknown') return end(client, 404);
+  if (routed.kind === 'wrong_method') return end(client, 405, { Allow: routed.allow });
+  client.resume().setTimeout(0);
+  const body = text === '' ? undefined : (jsonIn(text) ?? null);
+  const gone = (): AbortSignal => leaving(client);
+  try {
+    const value = await routed.route.answer(handlers, { body, client, gone });
+    if (value !== undefined) reply(client, 200, value);
+  } catch (error) {
+    reply(client, 500, failed(`internal error: ${messageOf(error)}`));
   }
-  return Buffer.concat(chunks).toString();
+  return undefined;
 }
 
 /** Takes the end of stream of a client as its leaving: the close of a unix socket looks the same. */
@@ -142,32 +168,48 @@ function leaving(client: Socket): AbortSignal {
   return gone.signal;
 }
 
-function reply(response: ServerResponse, status: number, value: unknown): void {
-  if (response.headersSent) response.destroy();
-  if (response.destroyed) return;
-  response.socket?.setTimeout(REQUEST_MS);
-  response.writeHead(status, { 'Content-Type': 'application/json' });
-  response.end(`${JSON.stringify(value)}\n`);
+function headOf(status: number, fields: Readonly<Record<string, string>>): Buffer {
+  const lines = Object.entries({ ...fields, Connection: 'close' });
+  return headBytes(
+    `HTTP/1.1 ${status} `,
+    lines.map(([name, value]) => field(name, value)),
+  );
 }
+
+/** Sends a response, and ends the connection. */
+function end(
+  client: Socket,
+  status: number,
+  fields: Readonly<Record<string, string>> = {},
+  body = '',
+): void {
+  if (client.destroyed) return;
+  client.setTimeout(REQUEST_MS);
+  client.write(headOf(status, { ...fields, 'Content-Length': String(Buffer.byteLength(body)) }));
+  client.resume().end(body);
+}
+
+const reply = (client: Socket, status: number, value: unknown): void =>
+  end(client, status, { 'Content-Type': 'application/json' }, `${JSON.stringify(value)}\n`);
+
+const isUpgrade = ({ head: { method, target, fields } }: ReceivedRequest): boolean =>
+  method === 'GET' &&
+  splitRequestTarget(target).path === '/control/flow' &&
+  valuesOf(fields, 'upgrade').includes(FLOW_PROTOCOL);
 
 /** Takes over a connection for a flow: `GET /control/flow?outbound=TAG&host=HOST&port=PORT`. */
 function openFlow(
-  { method, url = '', headers }: IncomingMessage,
+  { head: { target }, ahead }: ReceivedRequest,
   client: Socket,
-  head: Buffer,
   handlers: ControlHandlers,
 ): void {
-  const { path, query } = splitRequestTarget(url);
-  const isFlow = path === '/control/flow' && headers.upgrade === FLOW_PROTOCOL;
-  if (method !== 'GET' || !isFlow) {
-    client.end('HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
-    return;
-  }
-  const { port, ...place } = Object.fromEntries(new URLSearchParams(query));
+  const { port, ...place } = Object.fromEntries(
+    new URLSearchParams(splitRequestTarget(target).query),
+  );
   client.setTimeout(0);
   client.write(
     `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${FLOW_PROTOCOL}\r\n\r\n`,
   );
-  if (head.length > 0) client.unshift(head);
+  if (ahead.length > 0) client.unshift(ahead);
   void handlers.connect({ ...place, port: Number(port) }, client);
 }

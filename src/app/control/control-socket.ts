@@ -24,7 +24,6 @@ export class ControlSocket {
   readonly #server: Server;
   readonly #handlers: ControlHandlers;
   readonly #clients = new Set<Socket>();
-  #http: Promise<(client: Socket) => void> | undefined;
 
   private constructor(path: string, handlers: ControlHandlers) {
     this.path = path;
@@ -87,17 +86,11 @@ export class ControlSocket {
   async #serve(read: Buffer, end: number, client: Socket): Promise<void> {
     const line = read.subarray(0, end).toString();
     if (HTTP_ENDS.some((mark) => line.endsWith(mark))) {
-      const take = await (this.#http ??= loadHttp(this.#handlers));
-      client.unshift(read);
-      take(client);
+      const { serveHttp } = await import('./control-http.ts');
+      await serveHttp(read, client, this.#handlers);
       return;
     }
     const { serveLine } = await import('./control-lines.ts');
     serveLine(line, read.subarray(end + 1), client, this.#handlers);
   }
-}
-
-async function loadHttp(handlers: ControlHandlers): Promise<(client: Socket) => void> {
-  const { controlHttp } = await import('./control-http.ts');
-  return controlHttp(handlers);
 }

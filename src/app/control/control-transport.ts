@@ -1,12 +1,12 @@
 import { once } from 'node:events';
-import { request as httpRequest, type IncomingMessage } from 'node:http';
-import { connect, Socket } from 'node:net';
-import { asError, codeOf, WeirError } from '../../errors.ts';
+import { Socket } from 'node:net';
+import { asError, WeirError } from '../../errors.ts';
 import { FLOW_PROTOCOL } from './messages.ts';
 
 /*
- * HTTP over the control socket. A Weir of 2.1.0 or before closes the connection at the sight of a request, which has no
- * effect; it is then asked by a line. That goes with the release after 2.1.1.
+ * HTTP over the control socket, one request on a connection, so that a response ends with it. A Weir of 2.1.0 or before
+ * closes the connection at the sight of a request, which has no effect; it is then asked by a line. That goes with the
+ * release after 2.1.1.
  */
 
 /** A request to a running Weir. */
@@ -31,7 +31,7 @@ export async function* linesOf(
   most: number,
   signal?: AbortSignal,
 ): AsyncGenerator<string, void, undefined> {
-  const response = (await ask(path, call, signal)) ?? (await askByLine(path, call.line, signal));
+  const response = await ask(path, call, signal);
   if (!response) return;
   // An abort between two waits is thrown by the next one.
   response.setEncoding('utf8').on('error', () => undefined);
@@ -52,9 +52,6 @@ export async function* linesOf(
         chars = next.length;
       }
     }
-  } catch (error) {
-    // The end of the process is the end of its response.
-    if (response instanceof Socket || codeOf(error) !== 'ECONNRESET') throw error;
   } finally {
     signal?.removeEventListener('abort', onAbort);
     response.destroy();
@@ -67,79 +64,68 @@ export async function* linesOf(
  * @returns the connection, on which a line of JSON comes first; it has ended when the process has
  * @throws the error of the socket, or the reason of `signal`
  */
-export async function openFlow(
+export const openFlow = (
   path: string,
   { query, line }: { readonly query: string; readonly line: string },
   signal?: AbortSignal,
-): Promise<Socket | undefined> {
-  const call = { method: 'GET', path: `/control/flow?${query}`, line } as const;
-  const response = await ask(path, call, signal, { Connection: 'Upgrade', Upgrade: FLOW_PROTOCOL });
-  if (response instanceof Socket) return response;
-  response?.destroy();
-  return askByLine(path, line, signal);
-}
+): Promise<Socket | undefined> =>
+  ask(path, { method: 'GET', path: `/control/flow?${query}`, line }, signal, [
+    'Connection: Upgrade',
+    `Upgrade: ${FLOW_PROTOCOL}`,
+  ]);
 
-/** Sends a request; `undefined` when the process has closed the connection without a response. */
-function ask(
+/** Sends a request; `undefined` when the process has ended, otherwise the connection before the body of its response. */
+async function ask(
   path: string,
-  { method, path: target, body }: ControlCall,
+  { method, path: target, body, line }: ControlCall,
   signal: AbortSignal | undefined,
-  headers: Readonly<Record<string, string>> = {},
-): Promise<IncomingMessage | Socket | undefined> {
-  const { promise, resolve, reject } = Promise.withResolvers<
-    IncomingMessage | Socket | undefined
-  >();
-  const client = connect({ path, allowHalfOpen: true });
-  const onAbort = (): void => void client.destroy(asError(signal?.reason));
-  if (signal?.aborted === true) onAbort();
-  signal?.addEventListener('abort', onAbort);
-  let isConnected = false;
-  client.once('connect', () => (isConnected = true));
+  fields: readonly string[] = ['Connection: close'],
+): Promise<Socket | undefined> {
   const text = body && JSON.stringify(body);
-  httpRequest({
-    method,
-    path: target,
-    createConnection: () => client,
-    headers: {
-      Host: 'weir',
-      ...headers,
-      ...(text !== undefined && {
-        'Content-Type': 'application/json',
-        'Content-Length': Buffer.byteLength(text),
-      }),
-    },
-  })
-    .once('response', resolve)
-    .once('upgrade', (_response, socket: Socket, head: Buffer) => {
-      if (head.length > 0) socket.unshift(head);
-      resolve(socket);
-    })
-    .on('error', (error) => {
-      client.destroy();
-      if (isConnected && signal?.aborted !== true) resolve(undefined);
-      else reject(error);
-    })
-    .end(text);
-  return promise.finally(() => signal?.removeEventListener('abort', onAbort));
+  const head = [`${method} ${target} HTTP/1.1`, 'Host: weir', ...fields];
+  if (text !== undefined) {
+    head.push('Content-Type: application/json', `Content-Length: ${Buffer.byteLength(text)}`);
+  }
+  const client = await send(path, `${head.join('\r\n')}\r\n\r\n${text ?? ''}`, signal);
+  if (await passHead(client, signal)) return client;
+  client.destroy();
+  try {
+    return await send(path, `${line}\n`, signal);
+  } catch {
+    signal?.throwIfAborted();
+    return undefined; // it has ended since
+  }
 }
 
-/** Sends a request as a line; `undefined` when the process has ended since it closed the connection before. */
-async function askByLine(
-  path: string,
-  line: string,
-  signal: AbortSignal | undefined,
-): Promise<Socket | undefined> {
+/** Connects and sends a text. @throws the error of the connection */
+async function send(path: string, text: string, signal: AbortSignal | undefined): Promise<Socket> {
   const client = new Socket({ allowHalfOpen: true });
   try {
     client.connect({ path });
     await once(client, 'connect', { signal });
-  } catch {
+    client.on('error', () => undefined).write(text);
+    return client;
+  } catch (error) {
     client.destroy();
-    signal?.throwIfAborted();
-    return undefined;
+    throw error;
   }
-  client.write(`${line}\n`);
-  return client;
+}
+
+/** Maximum bytes of a line of the head of a response. */
+const MAX_HEAD_LINE = 4096;
+
+/** Reads the head of a response; returns whether there is one. @throws the reason of `signal` */
+async function passHead(client: Socket, signal: AbortSignal | undefined): Promise<boolean> {
+  try {
+    let line = await readLine(client, MAX_HEAD_LINE, signal);
+    if (line?.startsWith('HTTP/1.') !== true) return false;
+    while (line !== undefined && line !== '\r')
+      line = await readLine(client, MAX_HEAD_LINE, signal);
+    return line !== undefined;
+  } catch {
+    signal?.throwIfAborted();
+    return false; // a reset
+  }
 }
 
 const LINE_FEED = 0x0a;
