@@ -29,16 +29,17 @@ export interface LoadedConfig {
   readonly apiIgnored: boolean;
   /** Valid settings that are almost certainly mistakes. */
   readonly warnings: readonly Warning[];
+  /** The tables that `spec` was made of, and their places. */
+  readonly merged: MergedConfig;
+  readonly places: Places;
+  /** The input of the search for warnings, of which `warnings` has only the first. */
+  readonly examined: Examined;
 }
 
 /** Called while a configuration is loaded. */
 export interface LoadHooks {
   /** Called with `[log].level` once it is read, even if the configuration is invalid. */
   readonly onLogLevel?: ((level: string) => void) | undefined;
-  /** Called with the tables of a valid configuration and their places. */
-  readonly onMerged?: ((merged: MergedConfig, places: Places) => void) | undefined;
-  /** Called with the input of the search for warnings, of which `LoadedConfig` has only the first. */
-  readonly onExamined?: ((examined: Examined) => void) | undefined;
 }
 
 export interface LoadConfigOptions extends LoadHooks {
@@ -58,7 +59,7 @@ export interface LoadConfigOptions extends LoadHooks {
 export async function loadConfig(
   config: ConfigSource,
   files: FileReader,
-  { regexes, serveApi, now = Date.now(), onLogLevel, onMerged, onExamined }: LoadConfigOptions,
+  { regexes, serveApi, now = Date.now(), onLogLevel }: LoadConfigOptions,
 ): Promise<LoadedConfig> {
   const { source, file, subscribe, places } = await documentsOf(config, files, onLogLevel);
   const { api: written } = file;
@@ -71,7 +72,6 @@ export async function loadConfig(
   // Each pass may request more files, which are read before the next pass.
   while (await input.readWanted(files)) lowered = outcomeOf(lower);
   if (lowered instanceof ConfigError) throw lowered;
-  onMerged?.(lowered, places);
   const { spec, file: merged } = lowered;
   const geo = await loadGeo({ route: spec.route, file: merged, places, regexes });
   const examined: Examined = {
@@ -87,9 +87,16 @@ export async function loadConfig(
     publicFiles: input.public,
     now,
   };
-  onExamined?.(examined);
-  const warnings = warningsOf(examined);
-  return { spec, geo, api: lowered.api, apiIgnored: !serveApi && file.api !== undefined, warnings };
+  return {
+    spec,
+    geo,
+    api: lowered.api,
+    apiIgnored: !serveApi && file.api !== undefined,
+    warnings: warningsOf(examined),
+    merged: lowered,
+    places,
+    examined,
+  };
 }
 
 /** Returns the names of protocols as written. */

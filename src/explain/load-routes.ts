@@ -1,5 +1,5 @@
 import { FileDigests } from '../app/loading/file-digests.ts';
-import { loadConfig, type LoadConfigOptions, type LoadedConfig } from '../config/load-config.ts';
+import { loadConfig, type LoadHooks, type LoadedConfig } from '../config/load-config.ts';
 import type { FileReader } from '../config/sources/input-files.ts';
 import { RegexCache } from '../engine/router/tables/regex-set.ts';
 import { RulePlaces } from './rule-places.ts';
@@ -10,9 +10,7 @@ export interface LoadedRoutes extends Pick<LoadedConfig, 'spec' | 'geo'> {
   readonly places: RulePlaces;
 }
 
-export interface LoadRoutesOptions extends Partial<
-  Pick<LoadConfigOptions, 'onLogLevel' | 'onExamined'>
-> {
+export interface LoadRoutesOptions extends Pick<LoadHooks, 'onLogLevel'> {
   readonly files?: FileReader;
   /** Replaces the contents of the configuration file, which is then not read. */
   readonly bytes?: Uint8Array | undefined;
@@ -26,17 +24,9 @@ export interface LoadRoutesOptions extends Partial<
 export async function loadRoutes(
   path: string | undefined,
   { files = new FileDigests(), bytes, ...hooks }: LoadRoutesOptions = {},
-): Promise<LoadedRoutes> {
+): Promise<LoadedRoutes & Pick<LoadedConfig, 'examined'>> {
   const regexes = new RegexCache();
-  let places: RulePlaces | undefined;
-  const { spec, geo } = await loadConfig({ path, bytes }, files, {
-    ...hooks,
-    regexes,
-    serveApi: true,
-    onMerged: (...found) => {
-      places = new RulePlaces(...found);
-    },
-  });
-  if (!places) throw new RangeError('a configuration that was loaded has its places');
-  return { spec, geo, regexes, places };
+  const loaded = await loadConfig({ path, bytes }, files, { ...hooks, regexes, serveApi: true });
+  const { spec, geo, examined, merged } = loaded;
+  return { spec, geo, examined, regexes, places: new RulePlaces(merged, loaded.places) };
 }

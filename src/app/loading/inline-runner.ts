@@ -74,9 +74,8 @@ export const loadConfigFile = (
   options: LoadFileOptions = {},
 ): Promise<LoadedConfig> => {
   const { files = new FileDigests(), regexes = new RegexCache(), bytes } = options;
-  const { serveApi = true, onLogLevel, onMerged, onExamined } = options;
-  const hooks = { onLogLevel, onMerged, onExamined };
-  return loadConfig({ path, bytes }, files, { regexes, serveApi, ...hooks });
+  const { serveApi = true, onLogLevel } = options;
+  return loadConfig({ path, bytes }, files, { regexes, serveApi, onLogLevel });
 };
 
 /** Runs an edit. @throws {ConfigError} as `editPick` does */

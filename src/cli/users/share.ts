@@ -3,7 +3,6 @@ import { FileDigests } from '../../app/loading/file-digests.ts';
 import { loadConfigFile } from '../../app/loading/inline-runner.ts';
 import { listUsers, type WrittenUser } from '../../config/edit/users/edit-users.ts';
 import type { LoadedConfig } from '../../config/load-config.ts';
-import type { MergedConfig } from '../../config/merge.ts';
 import { decodeSource } from '../../config/sources/decode-source.ts';
 import { trustedCertificates } from '../../crypto/ca-bundle.ts';
 import { printable, quoted } from '../../printable.ts';
@@ -98,23 +97,20 @@ export async function shareCommand(argv: readonly string[], io: CommandIo): Prom
     io.stdout.write(SHARE_HELP);
     return 0;
   }
-  let merged: MergedConfig | undefined;
   let users: readonly WrittenUser[] = [];
-  const onMerged = (found: MergedConfig): void => void (merged = found);
   const status = await loadOrReport(
     asked.config,
     {},
     async (path, input) => {
       await loadForms();
-      const loaded = await loadConfigFile(path, { ...input, onMerged });
+      const loaded = await loadConfigFile(path, input);
       const bytes = input.bytes ?? (await new FileDigests().read(asked.config));
       users = listUsers(decodeSource(bytes, path));
       return loaded;
     },
     (loaded) =>
       reportErrors('share', io, async () => {
-        if (!merged) throw new RangeError('a configuration that was loaded was merged');
-        await share(asked, { loaded, merged, users }, io);
+        await share(asked, { loaded, users }, io);
         return 0;
       }),
   );
@@ -124,7 +120,6 @@ export async function shareCommand(argv: readonly string[], io: CommandIo): Prom
 /** A loaded configuration, with the data that its Spec lacks. */
 interface Server {
   readonly loaded: LoadedConfig;
-  readonly merged: MergedConfig;
   /** Users, with the names from comments. */
   readonly users: readonly WrittenUser[];
 }
@@ -161,7 +156,7 @@ function noteRefusals(
 /** The servers of the requested inbounds; `note` is called for each that is left out. */
 function serversOf(
   asked: ShareArguments,
-  { loaded: { spec }, merged: { file }, users }: Server,
+  { loaded: { spec, merged }, users }: Server,
   note: (text: string) => void,
 ): { readonly servers: readonly Shared[]; readonly refusals: Refusals } {
   const { inbound: tag, host, port, tls, sni, insecure } = asked;
@@ -182,7 +177,7 @@ function serversOf(
   for (const [index, inbound] of spec.inbounds.entries()) {
     if (tag !== undefined && inbound.tag !== tag) continue;
     try {
-      const written = file.inbound[index]?.value.settings;
+      const written = merged.file.inbound[index]?.value.settings;
       const labels = users.filter((user) => user.inbound === inbound.tag).map(({ name }) => name);
       const { servers, refused } = inboundServers(inbound, written, options, labels);
       shared.set(inbound.tag, servers);

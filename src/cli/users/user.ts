@@ -34,7 +34,6 @@ import {
   CLOSE_OPTION,
 } from './specs.ts';
 import { loadConfigFile } from '../../app/loading/inline-runner.ts';
-import type { MergedConfig } from '../../config/merge.ts';
 import { decodeSource } from '../../config/sources/decode-source.ts';
 import { trustedCertificates } from '../../crypto/ca-bundle.ts';
 import { inboundServers } from '../../share/inbound-servers.ts';
@@ -317,11 +316,7 @@ async function linkOf(
   { inbound: tag, index, host }: { inbound: string; index: number; host: string },
 ): Promise<{ readonly link: string; readonly advice: string | undefined }> {
   await loadForms();
-  let merged: MergedConfig | undefined;
-  const { spec } = await loadConfigFile(config, {
-    bytes,
-    onMerged: (found) => void (merged = found),
-  });
+  const { spec, merged } = await loadConfigFile(config, { bytes });
   const at = spec.inbounds.findIndex((inbound) => inbound.tag === tag);
   const inbound = spec.inbounds[at];
   if (!inbound) throw new RangeError('the inbound was edited');
@@ -337,7 +332,7 @@ async function linkOf(
     roots: () => trustedCertificates([]),
     now: Date.now(),
   };
-  const written = merged?.file.inbound[at]?.value.settings;
+  const written = merged.file.inbound[at]?.value.settings;
   const { servers, refused } = inboundServers(inbound, written, options, labels);
   const server = servers[index]?.server;
   if (!server) throw new ShareError('the user has no link of its own');

@@ -1,7 +1,6 @@
 import { RegexCache } from '../../engine/router/tables/regex-set.ts';
 import { loadConfig, type LoadedConfig, type LoadHooks } from '../load-config.ts';
-import type { MergedConfig } from '../merge.ts';
-import { baseAfter, shiftNode, type Places } from '../places.ts';
+import { baseAfter, shiftNode } from '../places.ts';
 import { decodeSource } from '../sources/decode-source.ts';
 import { DEFAULT_CONFIG } from '../sources/default-config.ts';
 import type { ConfigSource } from '../sources/documents.ts';
@@ -29,18 +28,15 @@ export async function loadEffective(
   { onLogLevel }: Pick<LoadHooks, 'onLogLevel'> = {},
 ): Promise<LoadedEffective> {
   const files = new KeptFiles(reader);
-  let loaded: { readonly merged: MergedConfig; readonly places: Places } | undefined;
-  const { spec, warnings } = await loadConfig({ path, bytes: given }, files, {
+  const { spec, warnings, merged, places } = await loadConfig({ path, bytes: given }, files, {
     regexes: new RegexCache(),
     serveApi: true,
     onLogLevel,
-    onMerged: (merged, places) => void (loaded = { merged, places }),
   });
-  if (!loaded) throw new RangeError('a configuration that was loaded was merged');
   const bytes =
     given ?? (path === undefined ? Buffer.from(DEFAULT_CONFIG) : await files.read(path));
   const source = decodeSource(bytes, path);
-  const nodes = subscribePath(loaded.merged.file, source);
+  const nodes = subscribePath(merged.file, source);
   const subscribe =
     nodes === undefined
       ? undefined
@@ -48,7 +44,8 @@ export async function loadEffective(
   const table = effectiveConfig({
     config: parseToml(source.text),
     subscribe: subscribe?.kind === 'table' ? subscribe : undefined,
-    ...loaded,
+    merged,
+    places,
     spec,
   });
   return { spec, warnings, table, subscribe: nodes };

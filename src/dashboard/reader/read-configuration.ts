@@ -35,23 +35,20 @@ export class ReadConfiguration {
     files: FileDigests,
     version: string,
   ): Promise<ReadConfiguration> {
-    let warnings: ReadonlyMap<number, RuleWarning> = new Map();
-    let own = new Set<string>();
-    let nodes: readonly string[] = [];
-    let hasSubscriptions = false;
-    const routes = await loadRoutes(path ?? undefined, {
+    const { examined, ...routes } = await loadRoutes(path ?? undefined, {
       files: await weirFiles(pid ?? undefined, files),
-      onExamined: (examined) => {
-        warnings = ruleWarnings(examined);
-        own = new Set(examined.own.outbound.map(({ value }) => value.tag.value));
-        nodes = (examined.subscribe?.proxyServer ?? []).map(({ value }) => value.name.value);
-        hasSubscriptions = examined.subscribe !== undefined;
-      },
     });
+    const { own, subscribe } = examined;
+    const hasSubscriptions = subscribe !== undefined;
     const markers = path === null || !hasSubscriptions ? new Map() : await markersOf(path);
     const origins: Origins = {
-      own,
-      nodes: new Map(nodes.map((name) => [name, markers.get(name)])),
+      own: new Set(own.outbound.map(({ value }) => value.tag.value)),
+      nodes: new Map(
+        (subscribe?.proxyServer ?? []).map(({ value: { name } }) => [
+          name.value,
+          markers.get(name.value),
+        ]),
+      ),
     };
     const { spec } = routes;
     const listed = nodeFacts(spec, origins);
@@ -65,7 +62,7 @@ export class ReadConfiguration {
       rules: spec.route.rules.length,
       hasSubscriptions,
     };
-    return new ReadConfiguration(routes, facts, warnings);
+    return new ReadConfiguration(routes, facts, ruleWarnings(examined));
   }
 
   /** Created for the first flow that is explained. */

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { loadConfigFile } from '../../../src/app/loading/inline-runner.ts';
-import type { MergedConfig } from '../../../src/config/merge.ts';
 import {
   inboundServers,
   type ShareOptions,
@@ -25,15 +24,13 @@ export async function sharedOf(
   lines: string,
   options: Partial<ShareOptions> = {},
 ): Promise<SharedInbound> {
-  let merged: MergedConfig | undefined;
-  const { spec } = await loadConfigFile('server', {
+  const { spec, merged } = await loadConfigFile('server', {
     bytes: Buffer.from(
       `[[inbound]]\ntag = "in"\n${lines}\n[[outbound]]\ntag = "direct"\nprotocol = "freedom"\n`,
     ),
-    onMerged: (found) => void (merged = found),
   });
   const [inbound] = spec.inbounds;
   assert.ok(inbound);
-  const written = merged?.file.inbound[0]?.value.settings;
+  const written = merged.file.inbound[0]?.value.settings;
   return inboundServers(inbound, written, { ...OPTIONS, ...options });
 }

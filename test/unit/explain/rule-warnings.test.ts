@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import type { Examined } from '../../../src/config/warnings/warning.ts';
 import { loadRoutes } from '../../../src/explain/load-routes.ts';
 import { ruleWarnings } from '../../../src/explain/rule-warnings.ts';
 import { freedom, rule, socksIn } from '../../support/process/config.ts';
@@ -12,9 +11,7 @@ async function warningsIn(...rules: readonly string[]) {
   await using folder = await scratch();
   const file = join(folder.path, 'weir.toml');
   await writeFile(file, [socksIn(), freedom(), ...rules].join('\n'));
-  let examined: Examined | undefined;
-  await loadRoutes(file, { onExamined: (found) => void (examined = found) });
-  assert.ok(examined);
+  const { examined } = await loadRoutes(file);
   return ruleWarnings(examined);
 }
 
