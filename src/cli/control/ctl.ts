@@ -30,7 +30,13 @@ import {
   CONNECTIONS_OPTIONS,
 } from './specs.ts';
 import { needSocket, type SocketSearch } from '../../client/find-socket.ts';
-import { closeFlows, flowsLeft, planPick, putPick, type RouteSwitch } from '../../client/pick-route.ts';
+import {
+  closeFlows,
+  flowsLeft,
+  planPick,
+  putPick,
+  type RouteSwitch,
+} from '../../client/pick-route.ts';
 
 type RouteNames = (typeof ROUTE_NAMES)[number];
 
