@@ -25,6 +25,7 @@ import {
   flowView,
   groupJson,
   sessionView,
+  viewJson,
   targetJson,
 } from './views.ts';
 
@@ -136,11 +137,9 @@ async function reportBody(report: ReloadReport): Promise<Buffer> {
 /** Lists flows, then sessions: if a session ends in between, its flows are still listed. */
 async function getConnections(_: ApiCall, { app, times }: Services): Promise<ApiResponse> {
   const offset = times.read();
-  const flows = await writeList(app.tracker.flows(), (flow) =>
-    JSON.stringify(flowView(flow, offset)),
-  );
+  const flows = await writeList(app.tracker.flows(), (flow) => viewJson(flowView(flow, offset)));
   const live = app.tracker.sessions();
-  const sessions = await writeList(live, (session) => JSON.stringify(sessionView(session, offset)));
+  const sessions = await writeList(live, (session) => viewJson(sessionView(session, offset)));
   const parts = [Buffer.from('{"sessions":['), ...sessions, Buffer.from('],"flows":['), ...flows];
   return jsonText(200, Buffer.concat([...parts, Buffer.from(']}')]));
 }

@@ -148,6 +148,19 @@ const figuresByTag = (
 ): (readonly [string, TrafficFiguresView])[] =>
   Array.from(tags, ([tag, figures]) => [tag, figuresView(figures)]);
 
+/** The first number past the range of u64, and the text of the last in it, which no number has. */
+const BEYOND_U64 = 2 ** 64;
+const LAST_U64 = '18446744073709551615';
+
+/** Writes the view of a flow or session; a start past the range of u64 saturates. */
+export const viewJson = (view: SessionView | FlowView): string =>
+  view.started_at < BEYOND_U64
+    ? text(view)
+    : text({ ...view, started_at: LAST_U64 }).replace(
+        `"started_at":"${LAST_U64}"`,
+        `"started_at":${LAST_U64}`,
+      );
+
 /** Rounds down to milliseconds; a time before the epoch is 0. */
 const wallTime = (time: number): number => Math.max(0, Math.floor(time));
 

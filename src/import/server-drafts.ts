@@ -163,7 +163,7 @@ export function serverStream(
   return { ...stream, tls: { cert_file: tls.certFile, key_file: tls.keyFile } };
 }
 
-export interface Hysteria2Server {
+export interface Hysteria2Listing {
   readonly tls: CertificateFiles;
   readonly users: readonly PasswordUser[];
   readonly obfs?: string | undefined;
@@ -175,7 +175,7 @@ export interface Hysteria2Server {
  * several of them need passwords of that form.
  * @throws {ImportError} for users that Weir could not distinguish
  */
-export function hysteria2Server(place: NamedListener, server: Hysteria2Server): InboundDraft {
+export function hysteria2Server(place: NamedListener, server: Hysteria2Listing): InboundDraft {
   const { tls, users, obfs, obfsPassword } = server;
   const [first, ...others] = users;
   if (!first) throw new ImportError('it has no users, so that it accepts any client');

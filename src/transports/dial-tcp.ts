@@ -23,19 +23,19 @@ export interface TcpDialOptions {
 }
 
 /** Opens a TCP connection to one address, in the form that its user needs: a carrier, or a bare socket. */
-export interface Opener<Below> {
+export interface TcpOpener<Below> {
   connect(address: Endpoint, options: ConnectOptions): Promise<Below>;
   /** Closes a connection that is not needed. */
   discard(below: Below): void;
 }
 
-export const CARRIERS: Opener<Carrier> = {
+export const CARRIERS: TcpOpener<Carrier> = {
   connect: (address, options) => systemSockets().connect(address, options),
   discard: ({ link }) => link.destroy(),
 };
 
 /** For Node's TLS, which runs on sockets of Node. */
-export const SOCKETS: Opener<Socket> = {
+export const SOCKETS: TcpOpener<Socket> = {
   connect: (address, options) => systemSockets().connectSocket(address, options),
   discard: (socket) => void socket.destroy(),
 };
@@ -51,7 +51,7 @@ export const dialTcp = (target: Endpoint, options: TcpDialOptions): Promise<Carr
 
 /** Opens a TCP connection as `dialTcp` does, in another form. */
 export async function dialWith<Below>(
-  opener: Opener<Below>,
+  opener: TcpOpener<Below>,
   target: Endpoint,
   { resolver, family, clock, signal, approach, client, observe, use }: TcpDialOptions,
 ): Promise<Below> {

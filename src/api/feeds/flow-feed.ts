@@ -5,7 +5,7 @@ import type { Tracker } from '../../tracker/tracker.ts';
 import { eventText, type SseStream } from './sse-stream.ts';
 import { Rounds } from './slices.ts';
 import type { StartTimes } from '../start-times.ts';
-import { flowView } from '../views.ts';
+import { flowView, viewJson } from '../views.ts';
 
 /** A client and the number of its next event. */
 interface Client {
@@ -145,7 +145,7 @@ export class FlowFeed {
     let end = Math.max(start, oldest);
     for (; end < this.#published && text.length < PIECE_LENGTH; end++) {
       const event = this.#ring[end % KEPT_EVENTS];
-      if (event) text += eventText(event.kind, JSON.stringify(flowView(event.flow, offset)));
+      if (event) text += eventText(event.kind, viewJson(flowView(event.flow, offset)));
     }
     return { bytes: Buffer.from(text), end };
   }

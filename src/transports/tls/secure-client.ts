@@ -5,7 +5,7 @@ import { endsOf, socketCarrier } from '../../net/sockets/node/socket-carrier.ts'
 import type { Clock } from '../../net/time/clock.ts';
 import type { TlsClientSpec } from '../../spec.ts';
 import { carrierOver } from '../carrier-over.ts';
-import { CARRIERS, SOCKETS, type Opener } from '../dial-tcp.ts';
+import { CARRIERS, SOCKETS, type TcpOpener } from '../dial-tcp.ts';
 import { NodeClient } from './node-client.ts';
 import type { OpensslClient } from './openssl-client.ts';
 import { opensslClient } from './openssl.ts';
@@ -20,7 +20,7 @@ export interface SecureConnection {
 /** A TLS client for one server. */
 export interface SecureClient<Below = Carrier | Socket> {
   /** Opens the TCP connection that `secure` runs on. */
-  readonly below: Opener<Below>;
+  readonly below: TcpOpener<Below>;
   /**
    * Performs the handshake on a TCP connection, which is closed if the handshake fails.
    * @throws {DialError} `upstream` if the server is not authenticated or the handshake fails, with the reason as the

@@ -89,11 +89,7 @@ const SHARE_LINKS = textSamples(
 
 const shareLinks: FuzzTarget = {
   name: 'share-links',
-  files: [
-    'import/links/share-links.ts',
-    'protocols/forms/link.ts',
-    'protocols/forms/encodings.ts',
-  ],
+  files: ['import/links/share-links.ts', 'protocols/forms/link.ts', 'protocols/forms/encodings.ts'],
   samples: [...SHARE_LINKS, LINKS],
   share: 0.1,
   longest: 2000,
