@@ -5,7 +5,7 @@
  *     node --expose-gc bench/micro/quic-tls.ts [handshakes]
  */
 import { QuicClientTls, QuicServerTls } from '../../src/transports/tls/quic.ts';
-import type { TlsEvents, TlsHandshake, TlsLevel } from '../../src/quic/connection/tls-handshake.ts';
+import type { TlsEvents, TlsHandshake, TlsLevel } from '../../src/quic/contract.ts';
 import { TestAuthority } from '../../test/support/data/test-certificates.ts';
 
 const count = Number(process.argv[2] ?? 10_000);

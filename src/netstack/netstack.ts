@@ -17,6 +17,9 @@ import type { Trace } from './trace.ts';
 import type { UdpFlow } from './flows/udp-flow.ts';
 import { UdpFlowLink, type UdpHost } from './flows/udp-flow-link.ts';
 
+export type { RefusalReason, StackSettings } from './stack.ts';
+export type { Trace } from './trace.ts';
+
 /** A client's request for a connection. */
 export interface ConnectionRequest {
   /** The client. */

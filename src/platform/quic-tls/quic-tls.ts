@@ -14,7 +14,7 @@ import type { NativeMemory } from '../native-memory.ts';
 import { setServerName, verifiableName } from '../tls/tls-server-name.ts';
 import { tlsReasonInWords } from '../tls/tls-reasons.ts';
 
-/** Events of a connection, as in `TlsEvents` of quic/connection/tls-handshake.ts, which is in a layer above. */
+/** Events of a connection, as in `TlsEvents` of quic/contract.ts, which is in a layer above. */
 export interface QuicTlsEvents {
   readonly onCryptoData: (level: QuicTlsLevel, bytes: Uint8Array) => void;
   readonly onSecret: (

@@ -9,7 +9,7 @@ import type { ByteLink, PacketLink, WireCounter } from '../../net/links/link.ts'
 import { lineageGroup, type DialOrigin } from '../../net/own-listeners.ts';
 import { RepeatedDial } from '../../net/sockets/repeated-dial.ts';
 import { unlessAborted } from '../../net/time/unless-aborted.ts';
-import type { ClientTls } from '../../quic/connection/tls-handshake.ts';
+import type { ClientTls } from '../../quic/contract.ts';
 import type { CaSpec, TlsClientSpec } from '../../spec.ts';
 import { QuicClientTls } from '../../transports/tls/quic.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';

@@ -12,11 +12,9 @@ import {
   DEFAULT_SETTINGS,
   type ConnectionSettings,
 } from '../../quic/connection/connection-options.ts';
-import { QuicCore } from '../../quic/connection/quic-core.ts';
-import type { QuicConnection, QuicHandlers } from '../../quic/contract.ts';
+import type { QuicConnection, QuicHandlers, ClientTls, ServerTls } from '../../quic/contract.ts';
 import { QuicEndpoint } from '../../quic/endpoint/endpoint.ts';
 import type { ResetTokens } from '../../quic/protection/tokens.ts';
-import type { ClientTls, ServerTls } from '../../quic/connection/tls-handshake.ts';
 import { Salamander } from './salamander.ts';
 import { IDLE_MS, KEEP_ALIVE_MS, LONGEST_DATAGRAM_FRAME } from './limits.ts';
 
@@ -157,7 +155,6 @@ function bindEndpoint(
   return QuicEndpoint.bind(sockets, local, {
     ...parts,
     soon,
-    connections: QuicCore,
     obfuscation: obfuscation === undefined ? undefined : new Salamander(obfuscation, random),
   });
 }

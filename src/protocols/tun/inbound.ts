@@ -13,9 +13,10 @@ import {
   Netstack,
   type AssociationRequest,
   type ConnectionRequest,
+  type RefusalReason,
+  type StackSettings,
+  type Trace,
 } from '../../netstack/netstack.ts';
-import type { RefusalReason, StackSettings } from '../../netstack/stack.ts';
-import type { Trace } from '../../netstack/trace.ts';
 import type { ListenSpec } from '../../spec.ts';
 import { BindError } from '../../transports/listeners/bind-error.ts';
 import type {

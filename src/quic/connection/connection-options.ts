@@ -5,7 +5,7 @@ import type { StreamGrants } from '../streams/streams.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
 import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
 import type { KeyLimits } from '../protection/one-rtt-keys.ts';
-import type { ClientTls, ServerTls } from './tls-handshake.ts';
+import type { ClientTls, ServerTls } from '../contract.ts';
 import type { QuicTrace } from '../trace.ts';
 import type { SharedWork } from '../packets/turn-work.ts';
 

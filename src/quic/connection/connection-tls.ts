@@ -1,4 +1,11 @@
-import type { Role } from '../contract.ts';
+import type {
+  Role,
+  SecretDirection,
+  TlsLevel,
+  ClientTls,
+  ServerTls,
+  TlsHandshake,
+} from '../contract.ts';
 import { initialKeys } from '../protection/initial-secrets.ts';
 import { type KeyLimits, OneRttKeys } from '../protection/one-rtt-keys.ts';
 import {
@@ -8,13 +15,6 @@ import {
   isCipherSuite,
 } from '../protection/packet-keys.ts';
 import { Space } from '../recovery/space.ts';
-import type {
-  SecretDirection,
-  TlsLevel,
-  ClientTls,
-  ServerTls,
-  TlsHandshake,
-} from './tls-handshake.ts';
 import { cryptoErrorCode, QuicError, TransportErrorCode } from '../errors.ts';
 import type { CryptoStreams } from '../packets/crypto-streams.ts';
 import type { HandshakeIds } from './handshake-ids.ts';

@@ -8,7 +8,7 @@ import { LinkClosedError } from '../../net/errors.ts';
 import type { ConnectionCore, ConnectionDriver } from './connection-driver.ts';
 import type { ConnectionSettings, CommonOptions } from '../connection/connection-options.ts';
 import { QuicCore, type ClientOptions, type ServerOptions } from '../connection/quic-core.ts';
-import type { QuicConnection, QuicHandlers } from '../contract.ts';
+import type { QuicConnection, QuicHandlers, ClientTls, ServerTls } from '../contract.ts';
 import { inNextTurn, type Defer } from '../../net/time/turn-loop.ts';
 import { Driver } from './driver.ts';
 import { ClientAdmission, type Acceptance } from './admission/client-admission.ts';
@@ -17,7 +17,6 @@ import { CLOSE_TIMEOUT, SOCKET_BUFFER, MIN_DATAGRAM } from '../limits.ts';
 import { OutgoingBatches, type PacketObfuscation } from './outgoing-batches.ts';
 import { Connections } from './connections.ts';
 import { ResetTokens } from '../protection/tokens.ts';
-import type { ClientTls, ServerTls } from '../connection/tls-handshake.ts';
 import type { SharedWork } from '../packets/turn-work.ts';
 
 /** Creates the cores of connections; tests create scripted ones. */

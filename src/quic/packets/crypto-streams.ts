@@ -1,7 +1,7 @@
 import { QuicError, TransportErrorCode } from '../errors.ts';
 import type { DeliveryListener, FrameLog } from '../recovery/delivery.ts';
 import { Space } from '../recovery/space.ts';
-import type { TlsLevel } from '../connection/tls-handshake.ts';
+import type { TlsLevel } from '../contract.ts';
 import { fittingSize } from '../wire/frame-writers.ts';
 import { FrameType } from '../wire/frame-types.ts';
 import { varintSize } from '../wire/varint.ts';

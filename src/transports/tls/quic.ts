@@ -5,12 +5,7 @@ import type { QuicTlsLibrary } from '../../platform/quic-tls/quic-tls-library.ts
 import { quicTls } from '../../platform/quic-tls/quic-tls-probe.ts';
 import { QuicTls } from '../../platform/quic-tls/quic-tls.ts';
 import { TlsCertificateError } from '../../platform/tls/tls-credentials.ts';
-import type {
-  ClientTls,
-  ServerTls,
-  TlsEvents,
-  TlsHandshake,
-} from '../../quic/connection/tls-handshake.ts';
+import type { ClientTls, ServerTls, TlsEvents, TlsHandshake } from '../../quic/contract.ts';
 import type { TlsClientSpec, TlsServerSpec } from '../../spec.ts';
 import { trustStore } from './trust-store.ts';
 

@@ -11,7 +11,7 @@ import { KeptObjects } from '../../../src/collections/kept-objects.ts';
 import { OwnListeners } from '../../../src/net/own-listeners.ts';
 import { Hysteria2Outbound } from '../../../src/protocols/hysteria2/outbound.ts';
 import { dialServer } from '../../../src/protocols/hysteria2/quic-endpoints.ts';
-import type { ClientTls } from '../../../src/quic/connection/tls-handshake.ts';
+import type { ClientTls } from '../../../src/quic/contract.ts';
 import { QuicClientTls } from '../../../src/transports/tls/quic.ts';
 import { portOf, type Address } from '../data/address.ts';
 import type { Origin } from './servers.ts';

@@ -1,9 +1,4 @@
-import type {
-  ClientTls,
-  ServerTls,
-  TlsEvents,
-  TlsHandshake,
-} from '../../../src/quic/connection/tls-handshake.ts';
+import type { ClientTls, ServerTls, TlsEvents, TlsHandshake } from '../../../src/quic/contract.ts';
 import { isCipherSuite, type CipherSuite } from '../../../src/quic/protection/packet-keys.ts';
 
 /** A secret of a level and direction, as one side has it. */

@@ -9,7 +9,7 @@ import {
   QuicCore,
   type ServerOptions,
 } from '../../../src/quic/connection/quic-core.ts';
-import type { ClientTls, ServerTls } from '../../../src/quic/connection/tls-handshake.ts';
+import type { ClientTls, ServerTls } from '../../../src/quic/contract.ts';
 import type { TraceEvent } from '../../../src/quic/trace.ts';
 import { PacketHeader, readPacketHeader } from '../../../src/quic/wire/packet-header.ts';
 import { UNAUTHENTICATED_WINDOW } from '../../../src/quic/limits.ts';

@@ -18,8 +18,7 @@ import type {
 import { InboundMemory } from '../../../../src/protocols/inbounds/inbound-memory.ts';
 import { accountsOf, NO_ACCOUNTS } from '../../../../src/protocols/users/standing.ts';
 import { Http3Client } from '../../../../src/http/http3/client.ts';
-import type { QuicConnection } from '../../../../src/quic/contract.ts';
-import type { ClientTls, ServerTls } from '../../../../src/quic/connection/tls-handshake.ts';
+import type { QuicConnection, ClientTls, ServerTls } from '../../../../src/quic/contract.ts';
 import { Tracker } from '../../../../src/tracker/tracker.ts';
 import { ManualClock } from '../../manual-clock.ts';
 import { SeededRandom } from '../../simnet/seeded-random.ts';

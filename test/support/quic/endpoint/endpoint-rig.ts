@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import { DEFAULT_SETTINGS } from '../../../../src/quic/connection/connection-options.ts';
-import type { QuicConnection, QuicHandlers } from '../../../../src/quic/contract.ts';
+import type { QuicConnection, QuicHandlers, ClientTls, ServerTls } from '../../../../src/quic/contract.ts';
 import {
   QuicEndpoint,
   type DialSettings,
   type EndpointOptions,
   type ServerSettings,
 } from '../../../../src/quic/endpoint/endpoint.ts';
-import type { ClientTls, ServerTls } from '../../../../src/quic/connection/tls-handshake.ts';
 import { ManualClock } from '../../manual-clock.ts';
 import { MemoryNetwork, numeric, type MemorySocket } from './memory-network.ts';
 import { ScriptedCores } from './scripted-core.ts';

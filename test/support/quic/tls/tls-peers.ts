@@ -2,11 +2,7 @@ import { QuicClientTls, QuicServerTls } from '../../../../src/transports/tls/qui
 import type { QuicClientChoices } from '../../../../src/transports/tls/quic.ts';
 import type { QuicTlsChoices } from '../../../../src/platform/quic-tls/quic-tls-context.ts';
 import { parseCaBundle } from '../../../../src/crypto/ca-bundle.ts';
-import type {
-  TlsEvents,
-  TlsHandshake,
-  TlsLevel,
-} from '../../../../src/quic/connection/tls-handshake.ts';
+import type { TlsEvents, TlsHandshake, TlsLevel } from '../../../../src/quic/contract.ts';
 import { TestAuthority, type TestCertificate } from '../../data/test-certificates.ts';
 
 export const authority = new TestAuthority();
