@@ -15,7 +15,6 @@ const SHARED_NAMES: Readonly<Record<string, string>> = {
   SilenceWatch: 'notices a silent server of DNS, and of Hysteria 2',
   Trace: 'see DropReason',
   TraceEvent: 'see DropReason',
-  UnauthenticatedClients: 'one bound, kept for TCP connections and for QUIC connections',
 };
 
 test('a name that is exported for two types has a reason', async () => {
