@@ -1,10 +1,108 @@
-import { RouteExplainer } from '../engine/router/explain.ts';
+import { RouteExplainer, type RouteExplanation } from '../engine/router/explain.ts';
 import type { RouteQuery } from '../engine/router/query.ts';
-import type { ExplainedFlow } from './flow.ts';
+import type { ExplainedFlow, FlowOptions } from './flow.ts';
 import type { LoadedRoutes } from './load-routes.ts';
-import { notesOf, type ExplainNote } from './notes.ts';
-import { chooseInbound, queryOf } from './query.ts';
+import { chooseInbound, queryOf, sniffs } from './query.ts';
 import { answerOf, type RouteAnswer } from './route-answer.ts';
+import type { MatcherKey } from '../engine/router/conditions.ts';
+import type { InboundSpec, Spec } from '../spec.ts';
+
+/** A remark on a result, and the property of the flow that would change it. */
+interface ExplainNote {
+  readonly text: string;
+  readonly option?: keyof FlowOptions;
+}
+
+const DOMAIN_MATCHERS: ReadonlySet<MatcherKey> = new Set<MatcherKey>([
+  'domain_full',
+  'domain_suffix',
+  'domain_keyword',
+  'domain_regex',
+  'geosite',
+]);
+
+interface Explained {
+  readonly asked: ExplainedFlow;
+  readonly spec: Spec;
+  readonly inbound: InboundSpec | undefined;
+  readonly query: RouteQuery;
+  readonly explainer: RouteExplainer;
+  readonly explanation: RouteExplanation;
+  readonly answer: RouteAnswer;
+}
+
+/** Remarks on the facts that a result depends on besides the given properties. */
+const notesOf = (explained: Explained): readonly ExplainNote[] => [
+  ...assumptions(explained),
+  ...sniffingNotes(explained),
+  ...(typeof explained.answer.outbound === 'string'
+    ? []
+    : [{ text: 'which member of the balancer takes a flow depends on their health' }]),
+  ...(explained.inbound?.protocol === 'tun' && explained.query.port === 53
+    ? [
+        {
+          text: "queries to the device's own subnets are answered by [dns]; no rule decides about them",
+        },
+      ]
+    : []),
+];
+
+/** The assumptions that could change the result. */
+function assumptions({
+  asked,
+  spec: { inbounds },
+  query: { inbound, source },
+  explanation: { matched, passed },
+}: Explained): ExplainNote[] {
+  const assumed = new Set<MatcherKey>();
+  if (asked.inbound === undefined && inbounds.length > 1) assumed.add('inbound_tag');
+  if (asked.from === undefined) assumed.add('source_cidr');
+  const decisive = new Set([
+    ...matched.map(({ key }) => key),
+    // Rules that fail to match only because of an assumption.
+    ...passed.flatMap(({ failing }) => (failing.every((key) => assumed.has(key)) ? failing : [])),
+  ]);
+  const notes: ExplainNote[] = [];
+  if (assumed.has('inbound_tag') && decisive.has('inbound_tag')) {
+    const text = `this depends on the inbound, which was assumed to be ${inbound}`;
+    notes.push({ text, option: 'inbound' });
+  }
+  if (assumed.has('source_cidr') && decisive.has('source_cidr')) {
+    const client = source ?? 'one of a unix socket, without an address';
+    const text = `this depends on the client, which was assumed to be ${client}`;
+    notes.push({ text, option: 'from' });
+  }
+  return notes;
+}
+
+const NOT_SNIFFED =
+  'a sniffed name has no effect: only TCP flows to an IP address, of an inbound with sniffing, are read';
+
+function sniffingNotes({
+  asked,
+  inbound,
+  query,
+  explainer,
+  explanation: { passed },
+}: Explained): ExplainNote[] {
+  if (!sniffs(inbound, query)) {
+    return asked.sniffed === undefined ? [] : [{ text: NOT_SNIFFED, option: 'sniffed' }];
+  }
+  if (asked.sniffed !== undefined || !explainer.needsDomain(query)) return [];
+  const possible = passed
+    .filter(
+      ({ failing, reason }) =>
+        reason === 'no value' && failing.every((key) => DOMAIN_MATCHERS.has(key)),
+    )
+    .map(({ rule }) => rule);
+  const rules = possible.slice(0, 5).join(', ') + (possible.length > 5 ? ' and others' : '');
+  return [
+    {
+      text: `a domain in the first bytes of the flow could change this (rules ${rules})`,
+      option: 'sniffed',
+    },
+  ];
+}
 
 export interface FlowAnswer {
   readonly query: RouteQuery;

@@ -5,7 +5,6 @@ import { ForeignObject, isEmpty } from '../protocols/forms/foreign-object.ts';
 import { looksLikeJson } from './parse/json-comments.ts';
 import { parseJson } from './parse/json.ts';
 import { parseYaml } from './parse/yaml.ts';
-import { nameOf } from './read-entry.ts';
 import { looselyFromBase64 } from '../protocols/forms/encodings.ts';
 import { hasShareLink, isLinkList, readShareLinks } from './links/share-links.ts';
 import { serversAlone, type Routing, type Target } from './routing.ts';
@@ -15,6 +14,7 @@ import { isSip008, readSip008 } from './sip008.ts';
 import { isWireGuardConf, readWireGuardConf } from './wireguard.ts';
 import { isInformation } from './values/information.ts';
 import { readXray } from './xray/xray.ts';
+import { nameOf } from './read-entry.ts';
 
 /** A document, with its detected format. */
 export interface Imported extends Routing {

@@ -1,10 +1,10 @@
 import { bareHost, toPort, type Draft } from '../protocols/forms/draft.ts';
 import { ForeignObject } from '../protocols/forms/foreign-object.ts';
 import { shadowsocksDraft } from '../protocols/shadowsocks/forms.ts';
-import { readEntry, type EntryReader } from './read-entry.ts';
 import { serversAlone, type Routing } from './routing.ts';
 import { bounded } from './targets.ts';
 import { keysOf, keyTable } from './verdicts.ts';
+import { readEntry, type EntryReader } from './read-entry.ts';
 
 /** Keys of a server (https://shadowsocks.org/doc/sip008.html) that are not carried over. */
 const SERVER_KEYS = keyTable({ same: 'id plugin_opts group owner' });

@@ -2,15 +2,87 @@ import { shownEndpoint } from '../net/addresses/shown-address.ts';
 import { OnDemand } from '../on-demand.ts';
 import { messageOf } from '../errors.ts';
 import type { Clock } from '../net/time/clock.ts';
-import type { Carrier } from '../net/links/link.ts';
+import type { Carrier, ByteLink, WireCounter } from '../net/links/link.ts';
 import type { AcceptedConnection } from '../net/sockets/sockets.ts';
 import type { Logger } from '../log/logger.ts';
 import type { InboundCarrierSpec, InboundStreamSpec } from '../spec.ts';
-import { CountedConnection } from './counted-connection.ts';
 import type { GrpcServer } from './grpc/server.ts';
-import { onlyHttp1, onlyHttp2, preferHttp1 } from './tls/alpn.ts';
 import type { SecureServer } from './tls/secure-server.ts';
-import type { UnauthenticatedClients } from './unauthenticated-clients.ts';
+import type { UnauthenticatedClients, Evictable, ClientPlace } from './unauthenticated-clients.ts';
+import type { Socket } from 'node:net';
+import type { Endpoint } from '../net/addresses/address.ts';
+import type { AlpnChoice } from '../platform/tls/alpn.ts';
+
+/**
+ * ALPN choices that reject a client which offers none of these protocols with the alert no_application_protocol (RFC
+ * 7301 §3.2), as web servers do. A server that accepted protocols which no web server supports could be identified by
+ * that.
+ */
+
+/** Protocols that nginx accepts without HTTP/2, in its order. */
+const HTTP1 = ['http/1.1', 'http/1.0', 'http/0.9'];
+
+const firstOf =
+  (accepted: readonly string[]): AlpnChoice =>
+  (offered) =>
+    accepted.find((protocol) => offered.includes(protocol));
+
+/**
+ * Chooses the protocol of carriers without HTTP. A browser or curl uses the chosen protocol with an HTTPS proxy, so
+ * HTTP/1.1 is preferred; clients of other proxy protocols, some of which offer only HTTP/2, ignore the choice.
+ */
+export const preferHttp1 = firstOf([...HTTP1, 'h2']);
+
+/** Chooses the protocol of WebSocket, which is upgraded from HTTP/1.1. */
+export const onlyHttp1 = firstOf(HTTP1);
+
+export const onlyHttp2 = firstOf(['h2']);
+
+/** An accepted connection, counted among those whose clients have not authenticated. */
+class CountedConnection implements AcceptedConnection, Evictable {
+  readonly remote: Endpoint | undefined;
+  readonly local: Endpoint | undefined;
+  readonly #below: AcceptedConnection;
+  readonly #place: ClientPlace;
+  #taken: ByteLink | Socket | undefined;
+
+  constructor(below: AcceptedConnection, unauthenticated: UnauthenticatedClients) {
+    this.#below = below;
+    this.remote = below.remote;
+    this.local = below.local;
+    this.#place = unauthenticated.enter(below.remote?.host, this);
+  }
+
+  /** Stops counting the connection; called when the client has authenticated, and when the connection has ended. */
+  get leave(): () => void {
+    return this.#place.leave;
+  }
+
+  link(): ByteLink & WireCounter {
+    const link = this.#below.link();
+    this.#taken = link;
+    return link;
+  }
+
+  socket(): Socket {
+    const socket = this.#below.socket();
+    this.#taken = socket;
+    return socket;
+  }
+
+  destroy(): void {
+    this.leave();
+    this.#below.destroy();
+  }
+
+  evict(cause: Error): void {
+    const taken = this.#taken;
+    // Without an error: nothing may be listening for errors of the socket yet.
+    if (taken && 'setNoDelay' in taken) taken.destroy();
+    else if (taken) taken.destroy(cause);
+    else this.#below.destroy();
+  }
+}
 
 /** Server implementations of TLS, WebSocket and gRPC, imported on demand. */
 const SERVERS = new OnDemand('server side of', {

@@ -12,9 +12,9 @@ import type { ByteLink } from '../../src/net/links/link.ts';
 import { systemClock } from '../../src/net/time/clock.ts';
 import { linkPair } from '../../src/net/links/memory-link.ts';
 import { SocketLink } from '../../src/net/sockets/node/socket-link.ts';
-import { ResponseLink } from '../../src/protocols/vless/response-link.ts';
 import { RESPONSE_HEADER } from '../../src/protocols/vless/wire.ts';
 import { byteLinkConformance, type LinkEnds } from './byte-link.ts';
+import { ResponseLink } from '../../src/protocols/vless/outbound.ts';
 
 byteLinkConformance('a memory link', () => {
   const [left, right] = linkPair();

@@ -3,13 +3,13 @@ import { connect, createServer, type Socket } from 'node:net';
 import { systemClock } from '../../src/net/time/clock.ts';
 import { SystemRandomSource } from '../../src/crypto/random-source.ts';
 import { SocketLink } from '../../src/net/sockets/node/socket-link.ts';
-import { preferHttp1 } from '../../src/transports/tls/alpn.ts';
 import { NodeClient } from '../../src/transports/tls/node-client.ts';
-import { NodeServer } from '../../src/transports/tls/node-server.ts';
 import { WsClient } from '../../src/transports/ws/client.ts';
 import { WsServer } from '../../src/transports/ws/server.ts';
 import { TLS_CLIENT, TLS_SERVER } from '../support/links/carriers.ts';
 import { byteLinkConformance, type LinkEnds } from './byte-link.ts';
+import { preferHttp1 } from '../../src/transports/acceptor.ts';
+import { NodeServer } from '../../src/transports/tls/secure-server.ts';
 
 /** A WebSocket over the TLS and the sockets of Node, which serve where the kernel's cannot be used. */
 async function ends(): Promise<LinkEnds> {

@@ -44,7 +44,7 @@ const CONNECTIONS =
   'UNAUTHENTICATED_LIMIT 8,192 clients, 4,096 of one source, and a quarter of the descriptors (`src/transports/limits.ts`)';
 const QUIC_CLIENTS = 'MAX_UNAUTHENTICATED (`src/quic/limits.ts`)';
 const DATAGRAMS =
-  'MOST_BYTES 4 MB of waiting datagrams (`src/protocols/shadowsocks/legacy/waiting-datagrams.ts`)';
+  'MOST_BYTES 4 MB of waiting datagrams (`src/protocols/shadowsocks/legacy/datagram-server.ts`)';
 
 /** How a way is reached and what its inbound is. */
 interface WayTarget {

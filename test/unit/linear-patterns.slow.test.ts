@@ -104,7 +104,7 @@ const PATTERNS: readonly Row[] = [
     worst: [run('Anonymous: ', ' '), run('', 'Anonymous:  \n')],
   },
   {
-    file: 'transports/tls/system-certificates.ts',
+    file: 'transports/tls/trust-store.ts',
     pattern:
       /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----[^-]+-----END (?:X509 |TRUSTED )?CERTIFICATE-----/g,
     worst: [

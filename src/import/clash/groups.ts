@@ -4,11 +4,11 @@ import { quoted } from '../../printable.ts';
 import { ImportError } from '../../protocols/forms/draft.ts';
 import { ForeignObject } from '../../protocols/forms/foreign-object.ts';
 import { CLASH_GROUP_KEYS } from '../keys/clash.ts';
-import { nameOf } from '../read-entry.ts';
 import type { ForeignGroup, TakenServers } from '../routing.ts';
 import { groupOrReason, MemberBudget, type TargetNames } from '../targets.ts';
 import { notesOn } from '../verdicts.ts';
 import { fromDotNet } from '../values/dotnet-expressions.ts';
+import { nameOf } from '../read-entry.ts';
 
 /** The properties of a proxy that filters of groups compare. */
 interface Named {

@@ -1,10 +1,10 @@
 import { ImportError } from '../../protocols/forms/draft.ts';
 import { ForeignObject, isEmpty } from '../../protocols/forms/foreign-object.ts';
 import { SING_BOX_DNS_KEYS } from '../keys/sing-box.ts';
-import { nameOf } from '../read-entry.ts';
 import type { DnsDraft, DocumentKey } from '../routing.ts';
 import { notesOn } from '../verdicts.ts';
 import { dnsDraft, dnsUrlOf } from '../values/dns-server.ts';
+import { nameOf } from '../read-entry.ts';
 
 /** The DNS settings of a document. */
 export interface DnsReading {

@@ -2,7 +2,6 @@ import { ImportError } from '../../protocols/forms/draft.ts';
 import type { ForeignObject } from '../../protocols/forms/foreign-object.ts';
 import { SING_BOX_INBOUND_KEYS, SING_BOX_USER_KEYS } from '../keys/sing-box.ts';
 import { mixedDrafts } from '../mixed.ts';
-import { objectsOf, readInbound, type InboundReading } from '../read-inbound.ts';
 import type { InboundEntry } from '../routing.ts';
 import {
   ALL_ROUTES,
@@ -23,6 +22,7 @@ import {
 import { secondsOf } from '../values/durations.ts';
 import { isVersion6, networkOf } from '../values/networks.ts';
 import { notesOn } from '../verdicts.ts';
+import { objectsOf, readInbound, type InboundReading } from '../read-entry.ts';
 
 /** The context of a document's inbounds: its rules and ports. */
 export interface InboundScope {

@@ -1,8 +1,8 @@
 import { ImportError } from '../../protocols/forms/draft.ts';
 import { ForeignObject } from '../../protocols/forms/foreign-object.ts';
-import { nameOf } from '../read-entry.ts';
 import type { Matchers } from '../routing.ts';
 import { destinationsOf } from './conditions.ts';
+import { nameOf } from '../read-entry.ts';
 
 /** The rule sets of a document, each converted to alternatives. */
 export class RuleSets {

@@ -1,19 +1,83 @@
 import { ForeignObject } from '../../protocols/forms/foreign-object.ts';
-import { SING_BOX_DOCUMENT_KEYS } from '../keys/sing-box.ts';
-import { nameOf } from '../read-entry.ts';
+import { SING_BOX_DOCUMENT_KEYS, SING_BOX_GROUP_KEYS, SING_BOX_KEYS } from '../keys/sing-box.ts';
 import { logLevelOf } from '../values/log-level.ts';
 import type { ImportedEntry } from '../entry.ts';
 import { NOT_RESOLVED } from '../not-resolved.ts';
-import type { RuleEntry, Routing, Target } from '../routing.ts';
+import type { RuleEntry, Routing, Target, ForeignGroup } from '../routing.ts';
 import { bounded, groupOrReason, TargetNames } from '../targets.ts';
-import { keysOf } from '../verdicts.ts';
+import { keysOf, notesOn } from '../verdicts.ts';
 import { readDns } from './dns.ts';
-import { readGroup } from './groups.ts';
-import { portsOf } from '../read-inbound.ts';
 import { readInboundOf } from './inbounds.ts';
-import { readOutbounds } from './outbounds.ts';
 import { RuleSets } from './rule-sets.ts';
 import { readRule } from './rules.ts';
+import { secondsOf } from '../values/durations.ts';
+import { ImportError, type Draft } from '../../protocols/forms/draft.ts';
+import { serverIn } from '../../protocols/forms/sing-box.ts';
+import { allForms } from '../../protocols/registry.ts';
+import { nameOf, readEntry, portsOf, type EntryReader } from '../read-entry.ts';
+
+const READER: EntryReader = {
+  name: 'tag',
+  verdicts: SING_BOX_KEYS,
+  read: readOutbound,
+  family: familyOf,
+};
+
+/** Reads the servers of a configuration. */
+const readOutbounds = (servers: readonly unknown[]): readonly ImportedEntry[] =>
+  bounded('servers', servers).map((each) => readEntry(each, READER));
+
+/** The `domain_strategy` of an outbound, or that of its resolver; Weir accepts the same values. */
+function familyOf(fields: ForeignObject): string | undefined {
+  const own = fields.text('domain_strategy') ?? '';
+  const resolver = fields.list('domain_resolver')[0];
+  const strategy =
+    own === '' && typeof resolver === 'object'
+      ? fields.fields('domain_resolver').text('strategy')
+      : own;
+  return strategy === '' ? undefined : strategy;
+}
+
+function readOutbound(fields: ForeignObject): Draft {
+  const type = fields.text('type') ?? '';
+  const name = fields.text('tag') ?? '';
+  const form = allForms().find(({ singBox }) => singBox?.type === type)?.singBox;
+  if (form) return form.read(fields, name);
+  serverIn(fields, name); // an entry without a server is reported as such, whatever its type
+  throw new ImportError(`the type ${JSON.stringify(type)} is not supported`);
+}
+
+/** Reads a `selector`, which stands for its initial member, or an `urltest`. */
+function readGroup(value: unknown, names: TargetNames): ForeignGroup {
+  const fields = new ForeignObject(value);
+  const members = fields.list('outbounds').filter((each) => typeof each === 'string');
+  const name = fields.text('tag') ?? '';
+  const targets = members.map((each) => names.of(each));
+  if (fields.text('type') === 'selector') {
+    const chosen = fields.text('default') ?? '';
+    return {
+      name,
+      strategy: 'select',
+      members: targets,
+      chosen: chosen === '' ? undefined : members.indexOf(chosen),
+      notes: notesOn(fields, SING_BOX_GROUP_KEYS),
+    };
+  }
+  const interval = fields.text('interval') ?? '';
+  return {
+    name,
+    strategy: 'failover',
+    members: targets,
+    interval: interval === '' ? DEFAULT_INTERVAL : secondsOf(interval),
+    notes: [
+      'the first member that works is used, not the fastest',
+      ...notesOn(fields, SING_BOX_GROUP_KEYS),
+    ],
+  };
+}
+
+/** Default seconds between the tests of an `urltest`. */
+const DEFAULT_INTERVAL = 180;
 
 const GROUPS: ReadonlySet<string> = new Set(['selector', 'urltest']);
 

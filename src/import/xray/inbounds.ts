@@ -2,7 +2,6 @@ import { ImportError, toPort } from '../../protocols/forms/draft.ts';
 import type { ForeignObject } from '../../protocols/forms/foreign-object.ts';
 import { XRAY_INBOUND_KEYS, XRAY_USER_KEYS } from '../keys/xray.ts';
 import { mixedDrafts } from '../mixed.ts';
-import { objectsOf, readInbound, type InboundReading } from '../read-inbound.ts';
 import type { InboundEntry } from '../routing.ts';
 import {
   httpServer,
@@ -21,6 +20,7 @@ import {
 import { notesOn } from '../verdicts.ts';
 import { wordsOf } from './conditions.ts';
 import { transportOf } from '../../protocols/forms/xray.ts';
+import { objectsOf, readInbound, type InboundReading } from '../read-entry.ts';
 
 /** Reads one of `inbounds`. @param taken the ports of the document */
 export const readInboundOf = (value: unknown, source: string, taken: Set<number>): InboundEntry =>

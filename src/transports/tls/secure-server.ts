@@ -5,7 +5,91 @@ import { socketCarrier } from '../../net/sockets/node/socket-carrier.ts';
 import type { AlpnChoice } from '../../platform/tls/alpn.ts';
 import type { TlsServerSpec } from '../../spec.ts';
 import { opensslServer } from './openssl.ts';
-import { NodeServer } from './node-server.ts';
+import type { Socket } from 'node:net';
+import { createServer, DEFAULT_CIPHERS, type Server, type TLSSocket } from 'node:tls';
+import { Deadline } from '../../net/time/deadline.ts';
+import { ProtocolError } from '../../net/errors.ts';
+import { abortReason } from '../../net/time/unless-aborted.ts';
+import { TLS_HANDSHAKE_MS } from '../../net/time/time-limits.ts';
+import {
+  serverCiphers,
+  SESSION_MARK_BYTES,
+  TICKET_SECONDS,
+} from '../../platform/tls/server-profile.ts';
+import { tlsReason } from './tls-reason.ts';
+
+/** A TLS server on Node's TLS: one certificate, TLS 1.2 and 1.3, session resumption by tickets. */
+export class NodeServer {
+  readonly #server: Server;
+  readonly #clock: Clock;
+  /** Handshakes in progress by the addresses of both ends. */
+  readonly #waiting = new Map<string, PromiseWithResolvers<TLSSocket>>();
+
+  constructor({ certificates, key }: TlsServerSpec, choose: AlpnChoice, clock: Clock) {
+    this.#clock = clock;
+    // The server never listens: sockets are injected by the `connection` event, which is documented.
+    // Unlike the server on OpenSSL Node's cannot acknowledge server names.
+    this.#server = createServer({
+      cert: certificates,
+      key,
+      minVersion: 'TLSv1.2',
+      ciphers: serverCiphers() ?? DEFAULT_CIPHERS,
+      honorCipherOrder: false,
+      sessionTimeout: TICKET_SECONDS,
+      sessionIdContext: '0'.repeat(SESSION_MARK_BYTES),
+      ALPNCallback: ({ protocols }) => choose(protocols),
+    });
+    this.#server.on('secureConnection', (socket) => {
+      // The link that takes over the socket handles errors; an earlier one must not end the process.
+      socket.on('error', () => undefined);
+      const waiting = this.#waiting.get(connectionOf(socket));
+      if (waiting) waiting.resolve(socket);
+      else socket.destroy();
+    });
+    this.#server.on('tlsClientError', (error, socket) => {
+      const failure = new ProtocolError(`TLS: ${tlsReason(error)}`, { cause: error });
+      this.#waiting.get(connectionOf(socket))?.reject(failure);
+      socket.destroy();
+    });
+  }
+
+  /**
+   * Performs the handshake on an accepted socket, which is destroyed if the handshake fails.
+   * @throws {WeirError} if the client closes the connection, offers nothing supported, or takes too long.
+   */
+  async accept(raw: Socket): Promise<TLSSocket> {
+    const key = connectionOf(raw);
+    const waiting = Promise.withResolvers<TLSSocket>();
+    const { reject } = waiting;
+    using deadline = new Deadline(this.#clock, TLS_HANDSHAKE_MS, 'the TLS handshake');
+    const { signal } = deadline;
+    const onClose = (): void =>
+      reject(new ProtocolError('TLS: the client closed the connection during the handshake'));
+    const onAbort = (): void => reject(abortReason(signal));
+    signal.addEventListener('abort', onAbort);
+    raw.on('close', onClose);
+    this.#waiting.set(key, waiting);
+    if (raw.destroyed) onClose();
+    else this.#server.emit('connection', raw);
+    try {
+      return await waiting.promise;
+    } catch (error) {
+      raw.destroy();
+      throw error;
+    } finally {
+      this.#waiting.delete(key);
+      signal.removeEventListener('abort', onAbort);
+      raw.off('close', onClose);
+    }
+  }
+}
+
+/**
+ * Returns a key of the addresses of both ends: unique among open connections, and equal for a TLS socket and its
+ * underlying socket.
+ */
+const connectionOf = (socket: Socket): string =>
+  [socket.localAddress, socket.localPort, socket.remoteAddress, socket.remotePort].join(' ');
 
 /** A TLS server, on OpenSSL or on Node's TLS. */
 export interface SecureServer {

@@ -45,15 +45,15 @@ const PINNED = [
 /** Parts of documents, which their readers above pass on. */
 const IMPORT_PARTS = [
   'import/read-entry.ts',
-  'import/read-inbound.ts',
+  'import/read-entry.ts',
   'import/clash/dns.ts',
   'import/clash/groups.ts',
   'import/clash/inbounds.ts',
   'import/clash/rules.ts',
   'import/sing-box/dns.ts',
-  'import/sing-box/groups.ts',
+  'import/sing-box/sing-box.ts',
   'import/sing-box/rules.ts',
-  'import/xray/balancers.ts',
+  'import/xray/xray.ts',
   'import/xray/dns.ts',
   'import/xray/rules.ts',
 ];

@@ -37,7 +37,6 @@ import {
   writeStamp,
 } from '../../../src/protocols/shadowsocks/edition-2022/wire.ts';
 import { METHODS } from '../../../src/protocols/shadowsocks/methods.ts';
-import { makeRequest, requestFromServer } from '../../../src/protocols/socks/client-handshake.ts';
 import { readSocksRequest } from '../../../src/protocols/socks/server-handshake.ts';
 import { UdpFraming } from '../../../src/protocols/socks/udp-framing.ts';
 import {
@@ -55,7 +54,6 @@ import {
 } from '../../../src/protocols/trojan/wire.ts';
 import { AccountTable } from '../../../src/protocols/users/account-table.ts';
 import { VlessFraming } from '../../../src/protocols/vless/packet-framing.ts';
-import { ResponseLink } from '../../../src/protocols/vless/response-link.ts';
 import {
   encodeRequest as encodeVlessRequest,
   ID_BYTES,
@@ -82,6 +80,8 @@ import { KnownRandom } from '../../support/known-random.ts';
 import { ID } from '../../support/protocols/vmess/harness.ts';
 import { readFromLink, sameHoweverSplit, shown } from './stream-outcome.ts';
 import { hex, textSamples, type FuzzTarget } from './target.ts';
+import { makeRequest, requestFromServer } from '../../../src/protocols/socks/outbound.ts';
+import { ResponseLink } from '../../../src/protocols/vless/outbound.ts';
 
 const SITE: Endpoint = { host: 'a.example', port: 443 };
 const V6: Endpoint = { host: '2001:db8::1', port: 53 };
@@ -139,7 +139,7 @@ const socksServer: FuzzTarget = {
 
 const socksClient: FuzzTarget = {
   name: 'socks-client',
-  files: ['protocols/socks/client-handshake.ts', 'protocols/socks/wire.ts'],
+  files: ['protocols/socks/outbound.ts', 'protocols/socks/wire.ts'],
   samples: [
     Buffer.concat([hex('0500'), encodeReply(5, 0, V4)]),
     Buffer.concat([hex('0502 0100'), encodeReply(5, 0, V6)]),
@@ -242,7 +242,7 @@ const vlessPackets: FuzzTarget = {
 
 const vlessResponse: FuzzTarget = {
   name: 'vless-response',
-  files: ['protocols/vless/response-link.ts'],
+  files: ['protocols/vless/outbound.ts'],
   samples: [hex('0000 616263'), hex('0002 0a00 616263')],
   share: 0.2,
   run: (input, random) =>

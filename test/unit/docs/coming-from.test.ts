@@ -3,9 +3,9 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { configSchema } from '../../../src/config/json-schema.ts';
-import { LINK_KEYS } from '../../../src/import/keys/share-links.ts';
 import { page, ROOT } from '../../support/docs/pages.ts';
 import { verdictTable } from '../../support/docs/verdict-rows.ts';
+import { LINK_KEYS } from '../../../src/import/links/share-links.ts';
 
 const PATH = 'docs/guides/coming-from.md';
 const START = /^<!-- refused and dropped: .* -->$/m;
@@ -36,20 +36,28 @@ const sourceOf = (pattern: string): string =>
     .map((file) => readFileSync(file, 'utf8'))
     .join('\n');
 
-/** The source that reads servers of a program: its own, and its part of the forms of each protocol. */
-function readerOf({ name, reader, parts }: Program): string {
-  const forms = sourceOf('protocols/*/forms.ts');
-  const own = new RegExp(
-    `^  ${name}: \\{$[^]*?^  \\},$|^function read${reader}\\([^]*?^\\}$`,
-    'gm',
-  );
-  return [...parts.map(sourceOf), ...(forms.match(own) ?? [])].join('\n');
+interface Program {
+  /** The member of `ProtocolForms`. */
+  readonly form: string;
+  /** The end of the names of functions that the member calls. */
+  readonly reader: string;
+  /** The folder of `import`, and the file of `protocols/forms`. */
+  readonly folder: string;
 }
 
-interface Program {
-  readonly name: string;
-  readonly reader: string;
-  readonly parts: readonly string[];
+/** The source that reads servers of a program: its own, and its part of the forms of each protocol. */
+function readerOf({ form, reader, folder }: Program): string {
+  const own = new RegExp(
+    `^  ${form}: \\{$[^]*?^  \\},$|^function read${reader}\\([^]*?^\\}$`,
+    'gm',
+  );
+  return [
+    sourceOf(`protocols/forms/${folder}.ts`),
+    ...(sourceOf(`import/${folder}/*.ts`).match(
+      /^function (?:familyOf|readOutbound)\([^]*?^\}$/gm,
+    ) ?? []),
+    ...(sourceOf('protocols/*/forms.ts').match(own) ?? []),
+  ].join('\n');
 }
 
 /** The keys that a reader looks at, as its source has them. */
@@ -77,36 +85,12 @@ describe('the page of keys of other programs', () => {
     else assert.equal(text, wanted);
   });
 
-  // The reader of servers, and all files that read documents of the program.
-  const partsOf = (file: string, form: string): readonly string[] => [
-    `import/${file}`,
-    `protocols/forms/${form}.ts`,
-  ];
   const READERS = [
-    [
-      'sing-box',
-      {
-        name: 'singBox',
-        reader: 'SingBox',
-        parts: partsOf('sing-box/outbounds.ts', 'sing-box'),
-      },
-      'import/sing-box/*.ts',
-      1,
-    ],
-    [
-      'Xray',
-      { name: 'xray', reader: 'Xray', parts: partsOf('xray/outbounds.ts', 'xray') },
-      'import/xray/*.ts',
-      2,
-    ],
-    [
-      'Clash',
-      { name: 'clash', reader: 'Clash', parts: partsOf('clash/proxies.ts', 'clash') },
-      'import/clash/*.ts',
-      3,
-    ],
+    ['sing-box', { form: 'singBox', reader: 'SingBox', folder: 'sing-box' }, 1],
+    ['Xray', { form: 'xray', reader: 'Xray', folder: 'xray' }, 2],
+    ['Clash', { form: 'clash', reader: 'Clash', folder: 'clash' }, 3],
   ] as const;
-  for (const [program, reader, all, column] of READERS) {
+  for (const [program, reader, column] of READERS) {
     test(`names every key that the reader of ${program} carries over`, () => {
       const named = keysIn(cellsOf(carried), column);
       const missing = [...keysReadIn(readerOf(reader))].filter(
@@ -116,7 +100,7 @@ describe('the page of keys of other programs', () => {
     });
 
     test(`names no key of ${program} that its reader does not know`, () => {
-      const source = readerOf(reader) + sourceOf(all);
+      const source = readerOf(reader) + sourceOf(`import/${reader.folder}/*.ts`);
       const unknown = [...keysIn(cellsOf(carried), column)].filter(
         (key) => !source.includes(`'${key}'`) && !key.startsWith('?'),
       );

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { clientFeatureHint } from '../../../src/engine/client-features.ts';
+import { clientFeatureHint } from '../../../src/engine/flow-dialer.ts';
 
 for (const [host, hint] of [
   ['sp.mux.sing-box.arpa', /switch "multiplex" .* off in the client$/],

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ClientWatch } from '../../../src/engine/client-watch.ts';
 import { linkPair } from '../../../src/net/links/memory-link.ts';
 import { countReactions } from '../../support/process/count-reactions.ts';
+import { ClientWatch } from '../../../src/engine/dial.ts';
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

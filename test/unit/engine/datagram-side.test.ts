@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DatagramSide } from '../../../src/engine/datagram-side.ts';
 import { OwnListeners } from '../../../src/net/own-listeners.ts';
 import type { Packet, ReplyPath } from '../../../src/net/links/link.ts';
 import type {
@@ -10,6 +9,7 @@ import type {
 } from '../../../src/protocols/contract.ts';
 import { Tracker } from '../../../src/tracker/tracker.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { DatagramSide } from '../../../src/engine/inbound-runtime.ts';
 
 const answers: ReplyPath = { send: () => undefined, closed: new Promise(() => undefined) };
 const wire = { bytesRead: 0, bytesWritten: 0 };

@@ -3,11 +3,11 @@ import { chmod, chown, mkdir, readdir, readFile, writeFile } from 'node:fs/promi
 import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
 import { addSource } from '../../../src/subscribe/update/add-source.ts';
-import { checkMerged } from '../../../src/subscribe/update/check-merged.ts';
 import { Child } from '../../support/process/child.ts';
 import { link, namesIn } from '../../support/subscribe/nodes.ts';
 import { DIRECT, testWorkspace, type TestWorkspace } from '../../support/subscribe/workspace.ts';
 import { within } from '../../support/wait.ts';
+import { checkMerged } from '../../../src/subscribe/update/update-source.ts';
 
 const USER_UPDATER = join(import.meta.dirname, '../../support/subscribe/user-updater.ts');
 const NOBODY = 65_534;

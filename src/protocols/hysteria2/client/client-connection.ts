@@ -13,13 +13,67 @@ import { unlessAborted } from '../../../net/time/unless-aborted.ts';
 import type { QuicConnection } from '../../../quic/contract.ts';
 import { ConnectionEndedError, StreamFailedError } from '../../../quic/errors.ts';
 import { AUTHENTICATED, authenticationRequest, readTerms } from '../authentication.ts';
-import { READER_LIMIT, RESPONSE_MS, SILENCE_MS } from '../limits.ts';
+import { READER_LIMIT, RESPONSE_MS, SILENCE_MS, ASSOCIATION_SILENCE_MS } from '../limits.ts';
 import type { DialRequest, DialServer } from '../quic-endpoints.ts';
 import { LateResponseLink } from './late-response-link.ts';
-import { SilenceWatch } from './silence-watch.ts';
 import { UdpSessions } from '../udp/udp-sessions.ts';
 import { encodeTcpRequest, readTcpResponse } from '../wire.ts';
 import { withAdvice } from '../../../transports/tls/tls-advice.ts';
+
+/**
+ * Detects an unreachable server before the idle timeout does. A QUIC endpoint acknowledges datagrams within
+ * milliseconds (RFC 9221 §5.2), and is probed until it does (RFC 9002 §6.2): when nothing is received after a datagram
+ * was sent, the server or the path is gone.
+ */
+class SilenceWatch {
+  readonly #clock: Clock;
+  readonly #wire: WireCounter;
+  readonly #onSilent: () => void;
+  readonly #onDead: () => void;
+  #timer: Timer | undefined;
+  /** Bytes received before the watch began. */
+  #received = 0;
+  #isStopped = false;
+
+  /**
+   * @param onSilent called after SILENCE_MS without a byte.
+   * @param onDead called after ASSOCIATION_SILENCE_MS without a byte, once.
+   */
+  constructor(clock: Clock, wire: WireCounter, onSilent: () => void, onDead: () => void) {
+    this.#clock = clock;
+    this.#wire = wire;
+    this.#onSilent = onSilent;
+    this.#onDead = onDead;
+  }
+
+  /** Called after each datagram; starts a watch unless one is running. */
+  readonly onSent = (): void => {
+    if (this.#timer || this.#isStopped) return;
+    this.#received = this.#wire.bytesRead;
+    this.#timer = this.#clock.after(SILENCE_MS, () => {
+      this.#timer = undefined;
+      if (!this.#isSilent) return;
+      this.#onSilent();
+      this.#timer = this.#clock.after(ASSOCIATION_SILENCE_MS - SILENCE_MS, () => {
+        this.#timer = undefined;
+        if (!this.#isSilent) return;
+        this.stop();
+        this.#onDead();
+      });
+    });
+  };
+
+  /** Ends the watch. Idempotent. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  get #isSilent(): boolean {
+    return this.#wire.bytesRead === this.#received;
+  }
+}
 
 /**
  * The connection ended before the server responded: the request may be repeated on another

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { Health } from '../../../../src/engine/balancer/prober.ts';
+import { OutboundVersion } from '../../../../src/engine/outbound-version.ts';
+import { createBlackholeOutbound } from '../../../../src/protocols/blackhole/outbound.ts';
 import {
   Balancer,
   MOST_TRIES,
   type BalancerStrategy,
-} from '../../../../src/engine/balancer/balancer.ts';
-import type { Health } from '../../../../src/engine/balancer/prober.ts';
-import { OutboundVersion } from '../../../../src/engine/outbound-version.ts';
-import { createBlackholeOutbound } from '../../../../src/protocols/blackhole/outbound.ts';
+} from '../../../../src/engine/balancer/group.ts';
 
 /** Picks `count` times from members whose health is given by tag, in order. */
 function picks(

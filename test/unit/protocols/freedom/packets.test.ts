@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { DialError } from '../../../../src/net/errors.ts';
 import type { FamilyPolicy, Resolver } from '../../../../src/net/addresses/resolver.ts';
 import { UdpLink } from '../../../../src/net/sockets/node/udp-link.ts';
-import { openFreedomPackets } from '../../../../src/protocols/freedom/packets.ts';
+import { openFreedomPackets } from '../../../../src/protocols/freedom/outbound.ts';
 
 /** Resolves names from a table; other names fail. */
 class TableResolver implements Resolver {

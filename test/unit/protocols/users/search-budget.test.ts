@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SearchBudget } from '../../../../src/protocols/users/search-budget.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
+import { SearchBudget } from '../../../../src/protocols/users/user-search.ts';
 
 /** Runs searches of that many milliseconds each, until the budget is exhausted. */
 function searches(budget: SearchBudget, clock: ManualClock, milliseconds: number): number {

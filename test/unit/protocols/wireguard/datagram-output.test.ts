@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MAX_BATCH_DATAGRAMS } from '../../../../src/net/sockets/transmit-batch.ts';
 import { MAX_BATCHES } from '../../../../src/net/sockets/transmit-queue.ts';
-import { DatagramOutput } from '../../../../src/protocols/wireguard/datagram-output.ts';
 import { FakeSocket, FakeUdp } from '../../../support/protocols/wireguard/fake-udp.ts';
 import { endpoint } from '../../../support/protocols/wireguard/tunnel-pair.ts';
+import { DatagramOutput } from '../../../../src/protocols/wireguard/tunnel-device.ts';
 
 const [HERE, THERE] = [endpoint('127.0.0.1', 1), endpoint('127.0.0.1', 2)];
 const handlers = { onDatagrams: () => undefined };

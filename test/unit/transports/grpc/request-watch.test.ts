@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { RequestWatch } from '../../../../src/transports/grpc/request-watch.ts';
 import { REQUEST_SILENCE_MS } from '../../../../src/transports/limits.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
+import { RequestWatch } from '../../../../src/transports/grpc/client.ts';
 
 /** A server whose last byte was received at a time. */
 function start() {

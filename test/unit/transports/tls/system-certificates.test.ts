@@ -4,9 +4,9 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { getCACertificates, rootCertificates } from 'node:tls';
-import { systemCertificates } from '../../../../src/transports/tls/system-certificates.ts';
 import { TestAuthority } from '../../../support/data/test-certificates.ts';
 import { scratch } from '../../../support/process/weir.ts';
+import { systemCertificates } from '../../../../src/transports/tls/trust-store.ts';
 
 const pem = (): string => new TestAuthority().cert.trim();
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { statusInWords } from '../../../../src/transports/ws/status-words.ts';
+import { statusInWords } from '../../../../src/transports/ws/upgrade.ts';
 
 test('a status that is no upgrade comes with what it may mean', () => {
   for (const [statusCode, location, words] of [

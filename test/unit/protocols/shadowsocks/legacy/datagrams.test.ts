@@ -4,7 +4,6 @@ import type { Endpoint } from '../../../../../src/net/addresses/address.ts';
 import type { DatagramCodec } from '../../../../../src/protocols/shadowsocks/packets.ts';
 import { costOfDatagram } from '../../../../../src/net/bounds/datagram-cost.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
-import { WaitingDatagrams } from '../../../../../src/protocols/shadowsocks/legacy/waiting-datagrams.ts';
 import {
   codec,
   FakeSocket,
@@ -18,6 +17,7 @@ import {
   settle,
   SITE,
 } from '../../../../support/protocols/shadowsocks/harness.ts';
+import { WaitingDatagrams } from '../../../../../src/protocols/shadowsocks/legacy/datagram-server.ts';
 
 for (const method of LEGACY) {
   test(`${method}: users are found by trial, and an address may pass to another user`, async () => {

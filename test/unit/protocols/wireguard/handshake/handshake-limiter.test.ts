@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { IpEndpoint } from '../../../../../src/ip/ip-endpoint.ts';
 import { MacWriter } from '../../../../../src/protocols/wireguard/handshake/cookies.ts';
-import { HandshakeLimiter } from '../../../../../src/protocols/wireguard/handshake/handshake-limiter.ts';
 import {
   COOKIE_REPLIES_A_SECOND,
   HANDSHAKES_A_SECOND,
@@ -13,6 +12,7 @@ import {
 import { INITIATION_SIZE } from '../../../../../src/protocols/wireguard/wire.ts';
 import { endpoint } from '../../../../support/data/ip-packets.ts';
 import { SeededRandom } from '../../../../support/simnet/seeded-random.ts';
+import { HandshakeLimiter } from '../../../../../src/protocols/wireguard/handshake/handshakes.ts';
 
 const PUBLIC_KEY = new Uint8Array(32).fill(7);
 const CLIENT = endpoint('192.0.2.1', 4000);
