@@ -1,5 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { arch, availableParallelism, cpus, release, totalmem, type } from 'node:os';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 import { followLog, requestProfile, requestStatus } from '../app/control/control-client.ts';
 import type { ProcessProfile } from '../app/control/messages.ts';
 import type { RunningStatus } from '../app/control/running-status.ts';
@@ -7,10 +9,16 @@ import { FileDigests } from '../app/loading/file-digests.ts';
 import { ConfigError, renderConfigError } from '../config/errors.ts';
 import { loadEffective } from '../config/effective/load-effective.ts';
 import { shownToml } from '../config/effective/write-shown.ts';
-import { messageOf, WeirError } from '../errors.ts';
+import { messageOf, WeirError, codeOf } from '../errors.ts';
 import { textLine } from '../log/line-format.ts';
 import { printable, printableJsonLines, printableLines } from '../printable.ts';
-import { PART_NAMES, type Diagnosis, type DiagnosisPart, type PartName } from './diagnosis.ts';
+import {
+  PART_NAMES,
+  type Diagnosis,
+  type DiagnosisPart,
+  type PartName,
+  readmeText,
+} from './diagnosis.ts';
 import {
   shownString,
   STARS,
@@ -22,6 +30,8 @@ import { buildText, type Build } from '../platform/process/build.ts';
 import { ownBuild } from '../platform/process/own-build.ts';
 import { bytes } from '../text/amounts.ts';
 import { VERSION } from '../version.ts';
+import { createFile } from '../app/create-file.ts';
+import { tarArchive } from './tar.ts';
 
 /** Sources and options of a diagnosis. */
 export interface DiagnosisSources {
@@ -274,4 +284,32 @@ function libc(): string {
 async function distribution(): Promise<string> {
   const text = await readFile('/etc/os-release', 'utf8').catch(() => '');
   return /^PRETTY_NAME="?([^"\n]*)/m.exec(text)?.[1] ?? 'unknown';
+}
+
+/** Readable by its owner only. */
+const MODE = 0o600;
+
+/** The name of the archive and of its directory: `weir-diagnose-20261124T040506Z`. */
+export const archiveName = (at: number): string =>
+  `weir-diagnose-${new Date(at).toISOString().slice(0, 19).replaceAll(/[-:]/g, '')}Z`;
+
+/** A diagnosis as a .tar.gz archive. */
+export function archiveOf(diagnosis: Diagnosis): Promise<Buffer> {
+  const { at, parts } = diagnosis;
+  const texts = [{ file: 'README.txt', text: readmeText(diagnosis) }, ...parts];
+  const files = texts.map(({ file, text }) => ({
+    path: `${archiveName(at)}/${file}`,
+    bytes: Buffer.from(text),
+  }));
+  return promisify(gzip)(tarArchive(files, at));
+}
+
+/** Writes a new file. @throws {WeirError} when it exists, or cannot be written */
+export async function writeArchive(path: string, bytes: Uint8Array): Promise<void> {
+  try {
+    await createFile(path, bytes, MODE);
+  } catch (cause) {
+    const reason = codeOf(cause) === 'EEXIST' ? 'it exists already' : messageOf(cause);
+    throw new WeirError('output', `cannot write ${path}: ${reason}`, { cause });
+  }
 }

@@ -9,8 +9,7 @@ import type { DialOptions, Origin, Outbound } from '../protocols/contract.ts';
 import { clientLeft } from './flow-record.ts';
 import type { Resolved } from './routing-snapshot.ts';
 import type { RouteQuery } from './router/query.ts';
-import { LinkWatch } from '../net/links/link-watch.ts';
-import { onClosed } from '../net/links/on-closed.ts';
+import { LinkWatch, onClosed } from '../net/links/link-watch.ts';
 
 /** Bytes that are read ahead from a client while its destination is dialled; the last chunk may exceed this number. */
 const AHEAD_BYTES = 16 * 1024;
@@ -206,7 +205,7 @@ class FlowPlace implements DescriptorHolder {
   }
 
   /** Aborts the dial, or destroys the link. */
-  giveWay(cause: Error): void {
+  evict(cause: Error): void {
     this.#limit?.abort(gaveWay(cause));
     this.#link?.destroy(cause);
   }

@@ -138,7 +138,7 @@ export class FlowDispatcher implements Dispatcher {
     const { signal } = limit;
     // The kernel relays only between links that are not being read. On other links the read stays pending, since
     // aborting it would pass through every layer of a carrier as an error.
-    const maySplice = client.pourInto !== undefined && remote.pourInto !== undefined;
+    const maySplice = client.spliceTo !== undefined && remote.spliceTo !== undefined;
     const read = remote.read(maySplice ? signal : undefined);
     let isOver = false;
     const end = (): void => {

@@ -16,7 +16,7 @@ import type { FamilyPolicy, Resolver } from '../net/addresses/resolver.ts';
 import type { PacketTaps } from '../ip/tapped-device.ts';
 import type { Logger } from '../log/logger.ts';
 import type { ListenSpec } from '../spec.ts';
-import type { Session } from '../tracker/session.ts';
+import type { Session } from '../tracker/flow.ts';
 import type { InboundMemory } from './inbounds/inbound-memory.ts';
 import type { AcceptedAccounts, AccountValidity } from './users/standing.ts';
 

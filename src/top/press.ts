@@ -14,7 +14,7 @@ import {
 } from './top-state.ts';
 
 /** The action that a key requests in addition to a new state. */
-export type Wish =
+export type KeyAction =
   | { readonly kind: 'quit' | 'suspend' | 'redraw' }
   | Change
   | { readonly kind: 'answer'; readonly answer: ChangeChoice };
@@ -25,9 +25,9 @@ export type Change =
   | { readonly kind: 'close'; readonly flow: MonitoredFlow }
   | { readonly kind: 'pick'; readonly route: string; readonly target: string };
 
-export interface Pressed {
+export interface KeyResult {
   readonly state: TopState;
-  readonly wish?: Wish;
+  readonly action?: KeyAction;
 }
 
 /** Number of lines that a page key moves by. */
@@ -45,30 +45,30 @@ const STEPS: Readonly<Record<Key, number>> = {
 };
 
 /** Applies a key to the state. */
-export function press(state: TopState, key: Key, snapshot: Snapshot): Pressed {
+export function press(state: TopState, key: Key, snapshot: Snapshot): KeyResult {
   switch (key) {
     case 'ctrl-c':
-      return { state, wish: { kind: 'quit' } };
+      return { state, action: { kind: 'quit' } };
     case 'ctrl-z':
-      return { state, wish: { kind: 'suspend' } };
+      return { state, action: { kind: 'suspend' } };
     case 'ctrl-l':
-      return { state, wish: { kind: 'redraw' } };
+      return { state, action: { kind: 'redraw' } };
     default:
   }
   const { overlay } = state;
   return overlay ? pressOverlay(state, overlay, key, snapshot) : pressPage(state, key, snapshot);
 }
 
-const over = (state: TopState, overlay: Overlay | undefined): Pressed => ({
+const over = (state: TopState, overlay: Overlay | undefined): KeyResult => ({
   state: { ...state, overlay },
 });
 
-function pressPage(state: TopState, key: Key, snapshot: Snapshot): Pressed {
+function pressPage(state: TopState, key: Key, snapshot: Snapshot): KeyResult {
   const step = STEPS[key];
   if (step !== undefined) return { state: moved(state, step, snapshot) };
   switch (key) {
     case 'q':
-      return { state, wish: { kind: 'quit' } };
+      return { state, action: { kind: 'quit' } };
     case '?':
       return over(state, { kind: 'help' });
     case 'tab':
@@ -80,7 +80,7 @@ function pressPage(state: TopState, key: Key, snapshot: Snapshot): Pressed {
         state: { ...state, page: 'flows', filter: EVERY_FLOW, isFrozen: false },
       };
     case 'r':
-      return { state, wish: { kind: 'reload' } };
+      return { state, action: { kind: 'reload' } };
     case 'enter':
       return { state: opened(state, snapshot) };
     default:
@@ -88,7 +88,7 @@ function pressPage(state: TopState, key: Key, snapshot: Snapshot): Pressed {
   return state.page === 'flows' ? pressFlows(state, key, snapshot) : { state };
 }
 
-function pressFlows(state: TopState, key: Key, snapshot: Snapshot): Pressed {
+function pressFlows(state: TopState, key: Key, snapshot: Snapshot): KeyResult {
   switch (key) {
     case '/':
       return over(state, { kind: 'filter', text: state.filter.text, problem: undefined });
@@ -108,7 +108,7 @@ function pressFlows(state: TopState, key: Key, snapshot: Snapshot): Pressed {
       const flow = snapshot.flows.find(({ view }) => view.id === state.flow);
       // Without a cursor, show it first: the user has to see which flow is meant.
       if (!flow) return { state: moved(state, 1, snapshot) };
-      if (flow.closedAt === undefined) return { state, wish: { kind: 'close', flow } };
+      if (flow.closedAt === undefined) return { state, action: { kind: 'close', flow } };
       return over(state, {
         kind: 'message',
         title: `Flow ${flow.view.id} has closed already.`,
@@ -120,7 +120,7 @@ function pressFlows(state: TopState, key: Key, snapshot: Snapshot): Pressed {
   }
 }
 
-function pressOverlay(state: TopState, overlay: Overlay, key: Key, snapshot: Snapshot): Pressed {
+function pressOverlay(state: TopState, overlay: Overlay, key: Key, snapshot: Snapshot): KeyResult {
   if (key === 'escape') return over(state, undefined);
   if (overlay.kind === 'filter') return pressFilter(state, overlay, key);
   if (overlay.kind === 'targets') return pressTargets(state, overlay, key, snapshot);
@@ -131,7 +131,7 @@ function pressOverlay(state: TopState, overlay: Overlay, key: Key, snapshot: Sna
       return { state };
     case 'question': {
       const answer = overlay.question.answers.find((each) => each.key === key);
-      return answer ? { state, wish: { kind: 'answer', answer } } : { state };
+      return answer ? { state, action: { kind: 'answer', answer } } : { state };
     }
     case 'details':
       if (key === 'x') return pressFlows({ ...state, overlay: undefined }, key, snapshot);
@@ -159,7 +159,7 @@ function pressFilter(
   state: TopState,
   overlay: Extract<Overlay, { kind: 'filter' }>,
   key: Key,
-): Pressed {
+): KeyResult {
   if (key === 'enter') {
     const parsed = parseFilter(overlay.text);
     if (parsed.problem) return over(state, { ...overlay, problem: parsed.problem.message });
@@ -183,7 +183,7 @@ function pressTargets(
   overlay: Extract<Overlay, { kind: 'targets' }>,
   key: Key,
   { monitor }: Snapshot,
-): Pressed {
+): KeyResult {
   const targets = targetsWith(monitor.routes?.value.view, overlay.find);
   const step = overlay.isTyping && Array.from(key).length === 1 ? undefined : STEPS[key];
   if (step !== undefined) {
@@ -192,7 +192,7 @@ function pressTargets(
   const target = targets[overlay.cursor];
   if (key === 'enter') {
     return target
-      ? { state, wish: { kind: 'pick', route: overlay.route, target: target.name } }
+      ? { state, action: { kind: 'pick', route: overlay.route, target: target.name } }
       : { state };
   }
   if (overlay.isTyping) {

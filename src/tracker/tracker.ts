@@ -5,8 +5,7 @@ import type { Lineage } from '../net/own-listeners.ts';
 import { CounterSlab, type ByteCounter } from './counter-slab.ts';
 import { FlowEvents } from './flow-events.ts';
 import { FlowOutcomes } from './flow-outcomes.ts';
-import { Flow, type FlowInfo, type FlowRegistry } from './flow.ts';
-import type { Session } from './session.ts';
+import { Flow, type FlowInfo, type FlowRegistry, type Session } from './flow.ts';
 import { TrafficSampler, TrafficTotals } from './traffic.ts';
 
 /** A registered session; the caller of `openSession` closes it. */

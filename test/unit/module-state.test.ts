@@ -38,7 +38,7 @@ const ALLOWED: Readonly<Record<string, Readonly<Record<string, readonly string[]
   },
   'bounds the memory of the process': {
     'net/bounds/datagram-cost.ts': ['KEPT_ROOM', 'UNSENT_ROOM'],
-    'net/bounds/read-in-pieces.ts': ['waitingReads'],
+    'net/bounds/small-units.ts': ['waitingReads'],
   },
   'an implementation chosen by a measurement or by what Node offers, without state': {
     'crypto/aead/aead.ts': ['chosen'],
@@ -63,7 +63,7 @@ const ALLOWED: Readonly<Record<string, Readonly<Record<string, readonly string[]
   },
   'data about an object for as long as that object lives': {
     'api/http/server.ts': ['claims'],
-    'net/links/on-closed.ts': ['listenersOf'],
+    'net/links/link-watch.ts': ['listenersOf'],
     'net/sockets/kernel/kernel-tun.ts': ['guards'],
     'net/sockets/node/udp-socket.ts': ['claims'],
     'netstack/wire/checksum.ts': ['views'],

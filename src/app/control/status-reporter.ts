@@ -7,7 +7,7 @@ import { ConfigError } from '../../config/errors.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { RecentLines } from '../../log/recent-lines.ts';
 import { systemSockets } from '../../net/sockets/system-sockets.ts';
-import { openDescriptors } from '../../platform/process/open-descriptors.ts';
+import { openDescriptors } from '../../platform/sockets/descriptor-room.ts';
 import { residentBytes } from '../../platform/process/process-memory.ts';
 import type { TrafficSnapshot } from '../../tracker/traffic.ts';
 import { VERSION } from '../../version.ts';

@@ -1,9 +1,13 @@
 import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { findRunning } from '../../client/find-running.ts';
-import { collectDiagnosis } from '../../diagnose/collect-diagnosis.ts';
+import {
+  collectDiagnosis,
+  archiveName,
+  archiveOf,
+  writeArchive,
+} from '../../diagnose/collect-diagnosis.ts';
 import { contentsText, PART_NAMES, type PartName } from '../../diagnose/diagnosis.ts';
-import { archiveName, archiveOf, writeArchive } from '../../diagnose/write-archive.ts';
 import { UsageError, WeirError } from '../../errors.ts';
 import { loadConfigFile } from '../../app/loading/inline-runner.ts';
 import { FileDigests } from '../../app/loading/file-digests.ts';

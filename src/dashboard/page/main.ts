@@ -1,7 +1,7 @@
 /** Entry module of the page. */
 import { render } from 'preact';
 import type { FrameView } from '../frame/view.ts';
-import { startClock } from './clock.ts';
+import { startClock } from './format.ts';
 import { startConnection, watch } from './connection.ts';
 import { html } from './html.ts';
 import { startKeys } from './commands.ts';

@@ -58,11 +58,11 @@ export interface ByteLink {
    * @returns a promise that rejects when either link fails: with a `WriteError` for the other one;
    *   `undefined` when that is not possible, and nothing has been moved.
    */
-  pourInto?(to: ByteLink, pour: Pour): Promise<void> | undefined;
+  spliceTo?(to: ByteLink, progress: SpliceProgress): Promise<void> | undefined;
 }
 
-/** Receives the progress of `pourInto`. */
-export interface Pour {
+/** Receives the progress of `spliceTo`. */
+export interface SpliceProgress {
   /** Called with the number of bytes written since the last call. */
   moved(bytes: number): void;
   /** Called when the link has failed; data received before is still being moved. */

@@ -2,7 +2,7 @@ import { LINK_CLOSED, LinkClosedError } from '../errors.ts';
 import { DelayedReset } from './delayed-reset.ts';
 import type { Clock, Timer } from '../time/clock.ts';
 import { abortReason } from '../time/unless-aborted.ts';
-import { PendingRead } from './pending-read.ts';
+import { PendingRead } from './read-queue.ts';
 
 /**
  * The common part of ByteLinks over a protocol core. Received bytes stay with the core until they are read, so that a

@@ -3,7 +3,7 @@ import type { Clock } from '../time/clock.ts';
 import { DeadlineError, WriteError } from '../errors.ts';
 import { IdleTimer } from '../time/idle-timer.ts';
 import { turnToEnd } from './ended-flows.ts';
-import { OWNED, type ByteLink, type Pour } from './link.ts';
+import { OWNED, type ByteLink, type SpliceProgress } from './link.ts';
 import { HALF_CLOSED_IDLE_MS, RESET_DELAY_MS } from '../time/time-limits.ts';
 
 /** Counts the payload that a relay moves. */
@@ -85,7 +85,7 @@ class Relay {
     const down = this.#move(this.#down, firstDown);
     // A link can fail without a pending read or write: after its end, or when the flow was killed.
     // A transfer in the kernel fails with either link, so two of them need no further watch.
-    if (up === 'poured' && down === 'poured') return;
+    if (up === 'spliced' && down === 'spliced') return;
     const watch = (side: RelaySide): void => {
       void this.linkOf(side).closed.then((cause) => {
         if (cause) this.fail(side, cause);
@@ -99,11 +99,11 @@ class Relay {
   #move(
     direction: Direction,
     first: Promise<Uint8Array | undefined> | undefined,
-  ): 'poured' | 'copied' {
+  ): 'spliced' | 'copied' {
     const from = this.linkOf(direction.from);
     const to = this.linkOf(direction.to);
-    const poured = first ? undefined : from.pourInto?.(to, direction);
-    (poured ?? copy(from, to, direction, first)).then(
+    const spliced = first ? undefined : from.spliceTo?.(to, direction);
+    (spliced ?? copy(from, to, direction, first)).then(
       () => {
         this.#first ??= direction.from;
         to.closeWrite().then(
@@ -116,7 +116,7 @@ class Relay {
         else this.#cut(direction, direction.from, error);
       },
     );
-    return poured ? 'poured' : 'copied';
+    return spliced ? 'spliced' : 'copied';
   }
 
   linkOf(side: RelaySide): ByteLink {
@@ -200,7 +200,7 @@ class Relay {
 const otherOf = (side: RelaySide): RelaySide => (side === 'client' ? 'remote' : 'client');
 
 /** The transfer from one side to the other. */
-class Direction implements Pour {
+class Direction implements SpliceProgress {
   readonly from: RelaySide;
   isEnded = false;
   readonly #relay: Relay;

@@ -5,7 +5,7 @@ import { sourceGroup } from '../bounds/source-group.ts';
 /** A holder of descriptors for a client: an accepted connection, or the destination of a flow. */
 export interface DescriptorHolder {
   /** Closes the descriptors. */
-  giveWay(cause: Error): void;
+  evict(cause: Error): void;
 }
 
 /**
@@ -47,7 +47,7 @@ export class DescriptorHolders {
     const newest = shares.heaviest?.newest;
     if (!newest) return false;
     shares.delete(newest);
-    newest.giveWay(new LinkClosedError('too many open files: it gave way to another client'));
+    newest.evict(new LinkClosedError('too many open files: it gave way to another client'));
     return true;
   }
 }

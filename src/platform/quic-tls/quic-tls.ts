@@ -11,7 +11,7 @@ import {
 } from './quic-tls-reports.ts';
 import { verifyFailure } from './quic-tls-verify.ts';
 import type { NativeMemory } from '../native-memory.ts';
-import { setServerName, verifiableName } from '../tls/tls-server-name.ts';
+import { setServerName, verifiableName } from '../tls/tls-context.ts';
 import { tlsReasonInWords } from '../tls/tls-reasons.ts';
 
 /** Events of a connection, as in `TlsEvents` of quic/contract.ts, which is in a layer above. */

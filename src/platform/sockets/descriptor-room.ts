@@ -1,4 +1,4 @@
-import { openDescriptors } from '../process/open-descriptors.ts';
+import { statSync } from 'node:fs';
 import type { SystemCalls } from './bindings.ts';
 import { F_DUPFD_CLOEXEC, RLIMIT_NOFILE } from './linux.ts';
 import type { NativeMemory } from '../native-memory.ts';
@@ -170,3 +170,11 @@ export class DescriptorRoom {
 
 const forOperator = (limit: number): number =>
   Math.min(MOST_FOR_OPERATOR, Math.max(LEAST_FOR_OPERATOR, Math.floor(limit * OPERATOR_PART)));
+
+/**
+ * Returns the number of descriptors that this process has open; 0 if unknown. Since Linux 6.2 the size of this
+ * directory is their number: reading it costs some 10 ms with 16,000 of them, its size nothing.
+ */
+export function openDescriptors(): number {
+  return statSync('/proc/self/fd', { throwIfNoEntry: false })?.size ?? 0;
+}

@@ -7,7 +7,7 @@ import { LinkWatch, type WatchResult } from '../../net/links/link-watch.ts';
 import type { ByteLink, Carrier } from '../../net/links/link.ts';
 import { HANDSHAKE_MS } from '../../net/time/time-limits.ts';
 import type { TurnShare } from '../../net/time/turn-share.ts';
-import type { Session } from '../../tracker/session.ts';
+import type { Session } from '../../tracker/flow.ts';
 import { AccountTable } from '../users/account-table.ts';
 import type { InboundContext, Origin, StreamRequest } from '../contract.ts';
 import { type Framing, requestFraming } from '../../http/http1/framing.ts';

@@ -4,7 +4,7 @@ import { closeGracefully } from '../../net/links/close-gracefully.ts';
 import { Deadline } from '../../net/time/deadline.ts';
 import type { ByteLink, Carrier } from '../../net/links/link.ts';
 import { HANDSHAKE_MS } from '../../net/time/time-limits.ts';
-import type { Session } from '../../tracker/session.ts';
+import type { Session } from '../../tracker/flow.ts';
 import type { InboundContext, Origin } from '../contract.ts';
 import type { AuthenticatedUser } from '../users/standing.ts';
 import { logRejection } from './rejected-client.ts';

@@ -3,7 +3,7 @@ import type { Endpoint } from '../../net/addresses/address.ts';
 import { DialError } from '../../net/errors.ts';
 import { sourceGroup } from '../../net/bounds/source-group.ts';
 import type { ByteLink } from '../../net/links/link.ts';
-import type { Session } from '../../tracker/session.ts';
+import type { Session } from '../../tracker/flow.ts';
 import type { InboundContext, Origin } from '../contract.ts';
 import { accountsOf, type AuthenticatedUser } from '../users/standing.ts';
 

@@ -5,7 +5,7 @@ import { Deadline } from '../../net/time/deadline.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import type { ByteLink, Carrier } from '../../net/links/link.ts';
 import { HANDSHAKE_MS } from '../../net/time/time-limits.ts';
-import type { Session } from '../../tracker/session.ts';
+import type { Session } from '../../tracker/flow.ts';
 import { carryStream, originOf } from '../inbounds/serve-flows.ts';
 import type {
   DatagramServer,

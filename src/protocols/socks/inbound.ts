@@ -3,7 +3,7 @@ import { closeGracefully } from '../../net/links/close-gracefully.ts';
 import { DialError } from '../../net/errors.ts';
 import type { ByteLink, Carrier } from '../../net/links/link.ts';
 import type { Steps } from '../../net/time/turns.ts';
-import type { Session } from '../../tracker/session.ts';
+import type { Session } from '../../tracker/flow.ts';
 import { AccountTable } from '../users/account-table.ts';
 import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
 import { logRejection } from '../inbounds/rejected-client.ts';

@@ -3,7 +3,7 @@ import { asError } from '../../errors.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/links/link.ts';
-import { onClosed } from '../../net/links/on-closed.ts';
+import { onClosed } from '../../net/links/link-watch.ts';
 import { abortReason } from '../../net/time/unless-aborted.ts';
 import type { InboundContext } from '../contract.ts';
 import { sourceGroup } from '../../net/bounds/source-group.ts';

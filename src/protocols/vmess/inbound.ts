@@ -1,6 +1,6 @@
 import { unmapIPv4 } from '../../net/addresses/address.ts';
 import type { ByteLink, Carrier } from '../../net/links/link.ts';
-import type { Session } from '../../tracker/session.ts';
+import type { Session } from '../../tracker/flow.ts';
 import { carryStream, originOf, serveMux } from '../inbounds/serve-flows.ts';
 import type { InboundContext, InboundHandler } from '../contract.ts';
 import { logRejection } from '../inbounds/rejected-client.ts';

@@ -1,5 +1,5 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
-import { ReadInPieces } from '../../net/bounds/read-in-pieces.ts';
+import { ReadInPieces } from '../../net/bounds/small-units.ts';
 import { UnitCost } from '../../net/bounds/unit-share.ts';
 import { DeadlineError, LINK_CLOSED, ProtocolError } from '../../net/errors.ts';
 import { DecodedLink } from '../../net/links/decoded-link.ts';

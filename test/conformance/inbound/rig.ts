@@ -6,7 +6,7 @@ import type { Endpoint } from '../../../src/net/addresses/address.ts';
 import type { InboundContext, InboundHandler } from '../../../src/protocols/contract.ts';
 import { InboundMemory } from '../../../src/protocols/inbounds/inbound-memory.ts';
 import type { AcceptedAccounts } from '../../../src/protocols/users/standing.ts';
-import type { Session } from '../../../src/tracker/session.ts';
+import type { Session } from '../../../src/tracker/flow.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { inboundContext } from '../../support/protocols/inbound-context.ts';
 import type { Target } from '../../support/protocols/inbounds/address.ts';

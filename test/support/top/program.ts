@@ -37,7 +37,7 @@ export class ProgramStage {
   readonly clock = new ManualClock();
   readonly monitor = fakeMonitor();
   readonly api = new FakeApi();
-  readonly wishes: string[] = [];
+  readonly requests: string[] = [];
   readonly program: TerminalProgram;
 
   constructor({
@@ -58,7 +58,7 @@ export class ProgramStage {
         hasColour: true,
       },
       this.terminal,
-      (wish) => this.wishes.push(wish),
+      (request) => this.requests.push(request),
     );
     this.program.start();
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { press, type Wish } from '../../../src/top/press.ts';
+import { press, type KeyAction } from '../../../src/top/press.ts';
 import type { Snapshot } from '../../../src/top/snapshot.ts';
 import { EVERY_FLOW, SORTS, type Overlay, type TopState } from '../../../src/top/top-state.ts';
 import { fakeMonitor, flowOf } from '../../support/dashboard/fake-monitor.ts';
@@ -12,7 +12,7 @@ interface Row {
   readonly on?: Partial<TopState>;
   /** What changes in the state; absent: nothing. */
   readonly state?: Partial<TopState>;
-  readonly wish?: Wish['kind'];
+  readonly action?: KeyAction['kind'];
 }
 
 const ROUTES: Partial<TopState> = { page: 'routes', route: 'Video' };
@@ -32,18 +32,18 @@ const CLOSED: Partial<TopState> = { overlay: undefined };
 
 const ANYWHERE: readonly Row[] = [undefined, help, details, question, busy, message].flatMap(
   (overlay) => [
-    { key: 'ctrl-c', does: 'quits', on: { overlay }, wish: 'quit' },
-    { key: 'ctrl-z', does: 'suspends', on: { overlay }, wish: 'suspend' },
-    { key: 'ctrl-l', does: 'draws again', on: { overlay }, wish: 'redraw' },
+    { key: 'ctrl-c', does: 'quits', on: { overlay }, action: 'quit' },
+    { key: 'ctrl-z', does: 'suspends', on: { overlay }, action: 'suspend' },
+    { key: 'ctrl-l', does: 'draws again', on: { overlay }, action: 'redraw' },
   ],
 );
 
 const FLOWS: readonly Row[] = [
-  { key: 'q', does: 'quits', wish: 'quit' },
+  { key: 'q', does: 'quits', action: 'quit' },
   { key: '?', does: 'lists the keys', state: { overlay: help } },
   { key: 'tab', does: 'shows the routes', state: { page: 'routes' } },
   { key: 'p', does: 'shows the routes', state: { page: 'routes' } },
-  { key: 'r', does: 'asks for a reload', wish: 'reload' },
+  { key: 'r', does: 'asks for a reload', action: 'reload' },
   { key: 'j', does: 'begins at the first flow', state: { flow: 1 } },
   { key: 'down', does: 'moves down', on: { flow: 1 }, state: { flow: 2 } },
   { key: 'j', does: 'stays at the last flow', on: { flow: 3 } },
@@ -57,7 +57,7 @@ const FLOWS: readonly Row[] = [
   { key: 'j', does: 'begins anew when the flow is gone', on: { flow: 99 }, state: { flow: 1 } },
   { key: 'enter', does: 'shows details', on: { flow: 2 }, state: { overlay: details } },
   { key: 'enter', does: 'shows the cursor first', state: { flow: 1 } },
-  { key: 'x', does: 'asks for the flow to be closed', on: { flow: 2 }, wish: 'close' },
+  { key: 'x', does: 'asks for the flow to be closed', on: { flow: 2 }, action: 'close' },
   { key: 'x', does: 'shows the cursor first', state: { flow: 1 } },
   {
     key: 'x',
@@ -93,12 +93,12 @@ const FLOWS: readonly Row[] = [
 ];
 
 const ROUTE_ROWS: readonly Row[] = [
-  { key: 'q', does: 'quits', wish: 'quit' },
+  { key: 'q', does: 'quits', action: 'quit' },
   { key: '?', does: 'lists the keys', state: { overlay: help } },
   { key: 'tab', does: 'goes back to the flows', state: { page: 'flows' } },
   { key: 'p', does: 'stays on the routes' },
   { key: 'escape', does: 'goes back to the flows', state: { page: 'flows', filter: EVERY_FLOW } },
-  { key: 'r', does: 'asks for a reload', wish: 'reload' },
+  { key: 'r', does: 'asks for a reload', action: 'reload' },
   { key: 'j', does: 'moves down', state: { route: 'News' } },
   { key: 'k', does: 'moves up', on: { route: 'default' }, state: { route: 'News' } },
   { key: 'end', does: 'moves to the last route', state: { route: 'default' } },
@@ -135,7 +135,7 @@ const OVERLAY_ROWS: readonly Row[] = [
   { key: 'j', does: 'moves down in targets', on: targets(0), state: targets(1) },
   { key: 'end', does: 'moves to the last target', on: targets(0), state: targets(3) },
   { key: 'k', does: 'stays at the first target', on: targets(0) },
-  { key: 'enter', does: 'asks for the pick', on: targets(2), wish: 'pick' },
+  { key: 'enter', does: 'asks for the pick', on: targets(2), action: 'pick' },
   { key: 'q', does: 'does nothing in targets', on: targets(2) },
   { key: 'escape', does: 'leaves targets', on: targets(2), state: CLOSED },
   { key: '/', does: 'searches targets', on: targets(2), state: targets(2, '', true) },
@@ -144,11 +144,16 @@ const OVERLAY_ROWS: readonly Row[] = [
   { key: 'backspace', does: 'takes back', on: targets(0, 'kj'), state: targets(0, 'k', true) },
   { key: 'down', does: 'moves among those found', on: targets(0, 'O'), state: targets(1, 'O') },
   { key: 'end', does: 'stays among those found', on: targets(0, 'tok') },
-  { key: 'enter', does: 'asks for the pick of what is found', on: targets(0, 'tok'), wish: 'pick' },
+  {
+    key: 'enter',
+    does: 'asks for the pick of what is found',
+    on: targets(0, 'tok'),
+    action: 'pick',
+  },
   { key: 'enter', does: 'does nothing where nothing is found', on: targets(0, 'nowhere') },
   { key: 'escape', does: 'leaves targets', on: targets(0, 'tok'), state: CLOSED },
-  { key: 'y', does: 'gives the answer', on: { overlay: question }, wish: 'answer' },
-  { key: 'c', does: 'gives the other answer', on: { overlay: question }, wish: 'answer' },
+  { key: 'y', does: 'gives the answer', on: { overlay: question }, action: 'answer' },
+  { key: 'c', does: 'gives the other answer', on: { overlay: question }, action: 'answer' },
   ...['n', 'q', 'enter', 'Y', ' '].map((key) => ({
     key,
     does: 'answers no question',
@@ -159,7 +164,7 @@ const OVERLAY_ROWS: readonly Row[] = [
     key: 'x',
     does: 'closes the flow of details',
     on: { overlay: details, flow: 2 },
-    wish: 'close',
+    action: 'close',
   },
   ...['escape', 'enter', 'q'].map((key) => ({
     key,
@@ -198,7 +203,7 @@ for (const [where, base, rows] of [
   ['in a filter', {}, FILTER_ROWS],
   ['over a page', {}, OVERLAY_ROWS],
 ] as const) {
-  for (const { key, does, on = {}, state = {}, wish } of rows) {
+  for (const { key, does, on = {}, state = {}, action } of rows) {
     const over = on.overlay && where === 'anywhere' ? ` over ${on.overlay.kind}` : '';
     test(`${where}, ${JSON.stringify(key)} ${does}${over}`, () => {
       const before = stateOf({ ...base, ...on });
@@ -206,25 +211,25 @@ for (const [where, base, rows] of [
       const { scrolled: _, ...after } = pressed.state;
       const { scrolled: __, ...expected } = { ...before, ...state };
       // A key that asks about a flow of the details leaves them.
-      const isAsked = wish === 'close';
+      const isAsked = action === 'close';
       assert.deepEqual(after, isAsked ? { ...expected, overlay: undefined } : expected);
-      assert.equal(pressed.wish?.kind, wish);
+      assert.equal(pressed.action?.kind, action);
     });
   }
 }
 
 test('changes name what they are about', () => {
-  assert.deepEqual(press(stateOf({ flow: 2 }), 'x', snapshot()).wish, {
+  assert.deepEqual(press(stateOf({ flow: 2 }), 'x', snapshot()).action, {
     kind: 'close',
     flow: flowOf(2),
   });
-  assert.deepEqual(press(stateOf(targets(3)), 'enter', snapshot()).wish, {
+  assert.deepEqual(press(stateOf(targets(3)), 'enter', snapshot()).action, {
     kind: 'pick',
     route: 'Video',
     target: 'blackhole',
   });
-  const { wish } = press(stateOf({ overlay: question }), 'c', snapshot());
-  assert.equal(wish?.kind === 'answer' && wish.answer.text, 'pick, and close these 12 flows');
+  const { action } = press(stateOf({ overlay: question }), 'c', snapshot());
+  assert.equal(action?.kind === 'answer' && action.answer.text, 'pick, and close these 12 flows');
 });
 
 test('a filter that is wrong stays with its problem, another is in force', () => {
@@ -259,12 +264,12 @@ test('nothing is under the cursor where there is nothing', () => {
   const empty = snapshotOf({ flows: [], monitor: fakeMonitor() });
   for (const page of ['flows', 'routes'] as const) {
     for (const key of ['j', 'k', 'end', 'home', 'enter', 'x']) {
-      const { state, wish } = press(stateOf({ page }), key, empty);
+      const { state, action } = press(stateOf({ page }), key, empty);
       assert.deepEqual(
-        [state.flow, state.route, state.overlay, wish],
+        [state.flow, state.route, state.overlay, action],
         [undefined, undefined, undefined, undefined],
       );
     }
   }
-  assert.equal(press(stateOf(targets(0)), 'enter', empty).wish, undefined);
+  assert.equal(press(stateOf(targets(0)), 'enter', empty).action, undefined);
 });

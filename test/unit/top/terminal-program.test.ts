@@ -67,7 +67,7 @@ test('details of the flow under the cursor, and back', async () => {
   assert.match(await stage.terminal.text(), /^ Flow 3\n client {8}127\.0\.0\.1$/m);
   await stage.press('q');
   assert.deepEqual((await stage.hosts()).length, 3);
-  assert.deepEqual(stage.wishes, []);
+  assert.deepEqual(stage.requests, []);
 });
 
 test('a flow is closed after a question with the command that does the same', async () => {
@@ -199,7 +199,7 @@ test('quitting gives the screen back', async () => {
   const stage = start();
   assert.deepEqual(await stage.terminal.modes(), { isAlternate: true, wraps: false });
   await stage.press('q');
-  assert.deepEqual(stage.wishes, ['quit']);
+  assert.deepEqual(stage.requests, ['quit']);
   await stage.program.stop();
   assert.deepEqual(await stage.terminal.modes(), { isAlternate: false, wraps: true });
   assert.equal(await stage.terminal.text().then((text) => text.trim()), '');
@@ -213,7 +213,7 @@ test('quitting gives the screen back', async () => {
 test('a suspended program writes nothing, and is drawn anew when it goes on', async () => {
   const stage = start();
   await stage.press('\x1a');
-  assert.deepEqual(stage.wishes, ['suspend']);
+  assert.deepEqual(stage.requests, ['suspend']);
   await stage.program.suspend();
   assert.deepEqual(await stage.terminal.modes(), { isAlternate: false, wraps: true });
   stage.terminal.volume();

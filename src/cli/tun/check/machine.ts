@@ -13,7 +13,7 @@ export type Family = 4 | 6;
 export const FAMILIES: readonly Family[] = [4, 6];
 
 /** The path of a program's packets to an address. */
-export type WayOut = 'subnet' | 'device' | 'uplink' | 'host' | 'none';
+export type EgressPath = 'subnet' | 'device' | 'uplink' | 'host' | 'none';
 
 export const familyOfCidr = ({ address }: Cidr): Family => (ipVersion(address) === 4 ? 4 : 6);
 
@@ -121,7 +121,7 @@ export class Machine {
   }
 
   /** The path of a local program's packet, once the device exists. */
-  wayOf(address: string): WayOut {
+  pathTo(address: string): EgressPath {
     const bare = address.split('%', 1)[0] ?? '';
     const family: Family = ipVersion(bare) === 4 ? 4 : 6;
     if (this.inbound.addresses.some((own) => addressInNetwork(bare, own))) return 'subnet';

@@ -2,7 +2,7 @@ import type { SystemResolver } from '../../../dns/system/system-resolvers.ts';
 import { nameServer } from '../../../protocols/tun/system-resolver.ts';
 import { say, sh, toml } from './device-findings.ts';
 import type { AdviceStep, TunFinding, NameListener, Severity } from './facts.ts';
-import type { Machine, WayOut } from './machine.ts';
+import type { Machine, EgressPath } from './machine.ts';
 
 /** Findings about the resolver of names, and the path of its queries. */
 export function* resolverFindings(machine: Machine): Generator<TunFinding> {
@@ -27,7 +27,7 @@ export function* resolverFindings(machine: Machine): Generator<TunFinding> {
   yield* listenerFindings(machine);
 }
 
-const SEVERITIES: Readonly<Record<WayOut, Severity | undefined>> = {
+const SEVERITIES: Readonly<Record<EgressPath, Severity | undefined>> = {
   subnet: undefined,
   none: undefined,
   uplink: 'leaks',
@@ -50,10 +50,10 @@ const IDS = {
 
 function* serverFindings(machine: Machine): Generator<TunFinding> {
   const { servers, perLink, link } = machine.facts.resolver;
-  const byWay = Map.groupBy(servers, ({ address }) => machine.wayOf(address));
+  const byPath = Map.groupBy(servers, ({ address }) => machine.pathTo(address));
   for (const way of ['uplink', 'host', 'device'] as const) {
     const severity = SEVERITIES[way];
-    const found = byWay.get(way) ?? [];
+    const found = byPath.get(way) ?? [];
     if (severity === undefined || found.length === 0) continue;
     yield {
       id: IDS[way],
@@ -152,7 +152,9 @@ export function isUnmanaged(patterns: readonly string[], device: string): boolea
 function* ownDnsFindings(machine: Machine): Generator<TunFinding> {
   const { inbound, facts } = machine;
   if (inbound.dns.backend !== 'system') return;
-  const loops = facts.resolver.servers.filter(({ address }) => machine.wayOf(address) === 'subnet');
+  const loops = facts.resolver.servers.filter(
+    ({ address }) => machine.pathTo(address) === 'subnet',
+  );
   const isLoop = loops.length > 0;
   if (!isLoop && !machine.coversAny) return;
   yield {

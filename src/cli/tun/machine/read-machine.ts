@@ -15,8 +15,7 @@ import { systemResolvers } from '../../../dns/system/system-resolvers.ts';
 import { codeOf } from '../../../errors.ts';
 import type { CheckedInbound, MachineFacts, Unread, NameListener } from '../check/facts.ts';
 import { overlap } from '../check/machine.ts';
-import { readText } from './read-text.ts';
-import { readResolver } from './resolver.ts';
+import { readText, readResolver } from './resolver.ts';
 import { readRuleset, type FirewallFacts } from '../check/firewall.ts';
 import { boundSockets, TCP_STATES } from '../../../platform/process/socket-table.ts';
 

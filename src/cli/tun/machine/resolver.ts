@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { nameServersOf } from '../../../dns/system/resolv-conf.ts';
 import { systemResolvers } from '../../../dns/system/system-resolvers.ts';
 import type { ResolverFacts } from '../check/facts.ts';
-import { readText } from './read-text.ts';
+import { openRegularFile } from '../../../platform/regular-file.ts';
 
 /** Maximum number of files that are read in a directory. */
 const MOST_FILES = 256;
@@ -142,4 +142,36 @@ export function withUnmanaged(before: readonly string[], text: string): readonly
     devices = [...(adds ? devices : []), ...listed.filter((each) => each !== '')];
   }
   return devices;
+}
+
+/** Maximum bytes of a configuration file that are read. */
+const MOST_BYTES = 64 << 10;
+
+/**
+ * Reads the beginning of a file below `root`, including one in /proc, which has no size; `undefined` when the file does
+ * not exist, may not be read, or is not regular.
+ *
+ * @param most maximum bytes to read
+ */
+export async function readText(
+  root: string,
+  path: string,
+  most = MOST_BYTES,
+): Promise<string | undefined> {
+  try {
+    await using file = await openRegularFile(join(root, path));
+    const chunks: Buffer[] = [];
+    let size = 0;
+    while (size < most) {
+      const chunk = Buffer.alloc(Math.min(64 << 10, most - size));
+      const { bytesRead } = await file.read(chunk, 0, chunk.length);
+      if (bytesRead === 0) break;
+      chunks.push(chunk.subarray(0, bytesRead));
+      size += bytesRead;
+    }
+    return Buffer.concat(chunks).toString('utf8');
+  } catch {
+    // Unreadable files are unknown facts, which the findings take into account.
+    return undefined;
+  }
 }

@@ -1,19 +1,17 @@
 import { useLayoutEffect, useRef, useState, useEffect } from 'preact/hooks';
 import type { LogParameters, LogRow, LogView, LogFilterPreview } from '../../log/view.ts';
 import { useCommands } from '../commands.ts';
-import { Grid } from '../components/grid.ts';
+import { Grid, type Column } from '../components/grid.ts';
 import { useWatch, act } from '../connection.ts';
 import { count, counted, escaped, Name, timeOfDay } from '../format.ts';
 import { valueOf } from '../components/fields.ts';
 import { Search } from '../components/search.ts';
 import { html } from '../html.ts';
 import { logText } from '../now/failing.ts';
-import { place, setParameters, linkTo } from '../router.ts';
-import { COLUMNS, lostHeading, messageText } from './columns.ts';
+import { place, setParameters, linkTo, connectionsLink } from '../router.ts';
 import { CommandLine } from '../components/command-line.ts';
 import { Dialog } from '../components/dialog.ts';
 import { failureOf, notify, notifyFailure } from '../components/notice.ts';
-import { connectionsLink } from '../connections-link.ts';
 
 const LEVELS = ['error', 'warn', 'info', 'debug', 'trace'] as const;
 
@@ -241,3 +239,61 @@ function sheetValue(name: string, value: string) {
   if (facet !== undefined) return html`<a href=${connectionsLink({ [facet]: value })}>${text}</a>`;
   return name === 'rule' ? html`<a href=${linkTo('rules', { rule: value })}>${text}</a>` : text;
 }
+
+const ofLine =
+  (cell: (line: Line) => unknown) =>
+  (row: LogRow): never =>
+    (row.kind === 'line' ? cell(row) : '') as never;
+
+/** The first line of a record; its details have all lines. */
+function firstLine({ message }: Line) {
+  const [first = '', ...others] = message.split('\n');
+  return html`<${Name} text=${first} />${
+      others.length > 0 && html` <span class="badge">+ ${counted(others.length, 'line')}</span>`
+    }`;
+}
+
+const COLUMNS: readonly Column<LogRow>[] = [
+  {
+    key: 'at',
+    title: 'Time',
+    width: '5rem',
+    card: 'line',
+    cell: ({ at }) => timeOfDay(at),
+  },
+  {
+    key: 'level',
+    title: 'Level',
+    width: '4rem',
+    card: 'aside',
+    cell: ofLine(({ level }) => html`<span class=${`level ${level}`}>${level}</span>`),
+  },
+  {
+    key: 'target',
+    title: 'Target',
+    width: 'minmax(5rem, 10rem)',
+    card: 'line-end',
+    cell: ofLine(({ target }) => html`<${Name} text=${target} />`),
+  },
+  {
+    key: 'message',
+    title: 'Message',
+    width: 'minmax(16rem, 1fr)',
+    card: 'title',
+    cell: ofLine(firstLine),
+  },
+];
+
+/** The heading in place of missing lines. */
+const lostHeading = (row: LogRow) =>
+  row.kind === 'lost'
+    ? html`▲ ${timeOfDay(row.at)}${' '}
+      ${
+        row.lost === null
+          ? 'The log was not followed for a time: lines may be missing here'
+          : `${counted(row.lost, 'line')} ${row.lost === 1 ? 'was' : 'were'} lost here, because this dashboard was too slow`
+      }`
+    : undefined;
+
+/** The text of a line, with control characters and direction marks escaped. */
+const messageText = ({ message }: Line): string => message.split('\n').map(escaped).join('\n');

@@ -1,7 +1,7 @@
 import type { NodeHealth, NodeProbe, NodeRow, ProbingState } from '../../nodes/view.ts';
 import { CommandLine } from '../components/command-line.ts';
 import { Dialog } from '../components/dialog.ts';
-import { connectionsLink } from '../connections-link.ts';
+import { connectionsLink } from '../router.ts';
 import { bytes, counted, escaped, Name, rate, since } from '../format.ts';
 import { html } from '../html.ts';
 import { ms, originOf } from './columns.ts';

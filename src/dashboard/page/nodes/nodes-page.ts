@@ -10,13 +10,12 @@ import { Search } from '../components/search.ts';
 import { Empty } from '../components/states.ts';
 import { useWatch } from '../connection.ts';
 import { useFreeze } from '../connections/freeze.ts';
-import { count, counted, age, bytes, day, escaped, Name, since } from '../format.ts';
+import { count, counted, age, bytes, day, escaped, Name, since, now } from '../format.ts';
 import { html } from '../html.ts';
 import { place, setParameters } from '../router.ts';
 import { COLUMNS } from './columns.ts';
 import { NodeSheet } from './node-sheet.ts';
 import { cancelProbe, probe, ProbeDialog, Progress } from './probe.ts';
-import { now } from '../clock.ts';
 import { UpdateDialog } from './update-dialog.ts';
 
 const SORTS = [

@@ -1,9 +1,8 @@
 import type { BalancersView, DownMember, FailingRow, FailingView } from '../../now/view.ts';
 import type { LogStateView } from '../../log/view.ts';
-import { connectionsLink } from '../connections-link.ts';
+import { connectionsLink, linkTo } from '../router.ts';
 import { count, counted, escaped, Name, since, timeOfDay } from '../format.ts';
 import { html } from '../html.ts';
-import { linkTo } from '../router.ts';
 
 /** Current failures: of outbounds, and of members of balancers. */
 export function Failing({

@@ -12,10 +12,9 @@ import { useWatch } from '../connection.ts';
 import { html } from '../html.ts';
 import { Failing } from './failing.ts';
 import { Rates } from './rates.ts';
-import { place, setParameters, linkTo } from '../router.ts';
+import { place, setParameters, linkTo, connectionsLink } from '../router.ts';
 import { escaped, since, timeOfDay, count, Name, bytes, counted, rate } from '../format.ts';
 import type { LostBalancersView } from '../../nodes/view.ts';
-import { connectionsLink } from '../connections-link.ts';
 
 const ORDERS = [
   { value: 'rate', title: 'By rate' },

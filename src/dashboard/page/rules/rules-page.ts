@@ -7,7 +7,7 @@ import type {
   MatcherText,
 } from '../../rules/view.ts';
 import { useCommands } from '../commands.ts';
-import { connectionsLink } from '../connections-link.ts';
+import { connectionsLink, place, setParameters } from '../router.ts';
 import { FileNote } from '../components/file-note.ts';
 import { Grid, type Column } from '../components/grid.ts';
 import { announce } from '../components/live-region.ts';
@@ -16,7 +16,6 @@ import { Empty } from '../components/states.ts';
 import { useWatch, act } from '../connection.ts';
 import { count, counted, since, escaped, Name } from '../format.ts';
 import { html } from '../html.ts';
-import { place, setParameters } from '../router.ts';
 import { Target, Explanation } from './explanation.ts';
 import { Dialog } from '../components/dialog.ts';
 import { Choice, valueOf } from '../components/fields.ts';

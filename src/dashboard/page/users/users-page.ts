@@ -7,11 +7,10 @@ import { useWatch } from '../connection.ts';
 import { bytes, count, counted, escaped, since, Name, rate } from '../format.ts';
 import { Search } from '../components/search.ts';
 import { html } from '../html.ts';
-import { place, setParameters } from '../router.ts';
+import { place, setParameters, connectionsLink } from '../router.ts';
 import { AddUser } from './add.ts';
 import { removeUser } from './remove.ts';
 import { Dialog } from '../components/dialog.ts';
-import { connectionsLink } from '../connections-link.ts';
 import { narrow } from '../components/media.ts';
 
 /** The page Users: the users of inbounds, connected or not. */

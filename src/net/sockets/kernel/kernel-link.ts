@@ -6,7 +6,7 @@ import {
 } from '../../../platform/sockets/streams/stream-socket.ts';
 import { LINK_CLOSED } from '../../errors.ts';
 import { DelayedReset } from '../../links/delayed-reset.ts';
-import type { ByteLink, Pour, WireCounter } from '../../links/link.ts';
+import type { ByteLink, SpliceProgress, WireCounter } from '../../links/link.ts';
 import { systemClock, type Timer } from '../../time/clock.ts';
 import type { HalfOwner } from './link-half.ts';
 import { LinkReader } from './link-reader.ts';
@@ -127,11 +127,11 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     );
   }
 
-  pourInto(to: ByteLink, pour: Pour): Promise<void> | undefined {
+  spliceTo(to: ByteLink, progress: SpliceProgress): Promise<void> | undefined {
     if (!(to instanceof KernelLink) || to === this) return undefined;
     const reader = this.#reader;
     if (reader.isInUse || reader.ended || reader.error || !to.#writer.mayWrite) return undefined;
-    return LinkTransfer.run(reader, to.#writer, pour);
+    return LinkTransfer.run(reader, to.#writer, progress);
   }
 
   /**

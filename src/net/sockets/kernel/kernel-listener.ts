@@ -85,7 +85,7 @@ class KernelConnection implements AcceptedConnection, DescriptorHolder {
     return socket.once('close', () => this.#holders.delete(this));
   }
 
-  giveWay(cause: Error): void {
+  evict(cause: Error): void {
     const taken = this.#taken;
     if (taken instanceof KernelLink) taken.destroy(cause);
     else if (taken) taken.resetAndDestroy();

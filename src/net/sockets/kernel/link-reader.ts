@@ -3,7 +3,7 @@ import type { Resumable } from '../../../platform/sockets/poller.ts';
 import { AGAIN, type StreamSocket } from '../../../platform/sockets/streams/stream-socket.ts';
 import { LinkClosedError } from '../../errors.ts';
 import { abortReason } from '../../time/unless-aborted.ts';
-import { PendingRead } from '../../links/pending-read.ts';
+import { PendingRead } from '../../links/read-queue.ts';
 import { ownChunk } from '../../links/spent-chunk.ts';
 import type { HalfOwner, HalfPump } from './link-half.ts';
 

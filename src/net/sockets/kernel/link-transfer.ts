@@ -1,7 +1,7 @@
 import { StreamPump, type PumpEvents } from '../../../platform/sockets/streams/stream-pump.ts';
 import { asError } from '../../../errors.ts';
 import { LinkClosedError, WriteError } from '../../errors.ts';
-import { OWNED, type Pour } from '../../links/link.ts';
+import { OWNED, type SpliceProgress } from '../../links/link.ts';
 import type { HalfPump } from './link-half.ts';
 import type { LinkReader } from './link-reader.ts';
 import type { LinkWriter } from './link-writer.ts';
@@ -10,14 +10,14 @@ import type { LinkWriter } from './link-writer.ts';
 export class LinkTransfer implements HalfPump, PumpEvents {
   readonly #from: LinkReader;
   readonly #to: LinkWriter;
-  readonly #pour: Pour;
+  readonly #progress: SpliceProgress;
   readonly #pump: StreamPump;
   readonly #done = Promise.withResolvers<void>();
 
-  private constructor(from: LinkReader, to: LinkWriter, pour: Pour) {
+  private constructor(from: LinkReader, to: LinkWriter, progress: SpliceProgress) {
     this.#from = from;
     this.#to = to;
-    this.#pour = pour;
+    this.#progress = progress;
     this.#pump = new StreamPump(from.socket, to.socket, this);
   }
 
@@ -25,12 +25,12 @@ export class LinkTransfer implements HalfPump, PumpEvents {
    * Moves everything until the end of the stream; chunks that were put back or are queued go first. The
    * end is not passed on.
    *
-   * @param pour its `moved` is called at most once a turn.
+   * @param progress its `moved` is called at most once a turn.
    * @returns a promise that rejects when either link fails; with a `WriteError` for `to`.
    */
-  static run(from: LinkReader, to: LinkWriter, pour: Pour): Promise<void> {
-    if (from.hasFront || to.isWaiting) return runAfterFront(from, to, pour);
-    const transfer = new LinkTransfer(from, to, pour);
+  static run(from: LinkReader, to: LinkWriter, progress: SpliceProgress): Promise<void> {
+    if (from.hasFront || to.isWaiting) return runAfterFront(from, to, progress);
+    const transfer = new LinkTransfer(from, to, progress);
     from.source = transfer;
     to.sink = transfer;
     from.owner.waits();
@@ -47,7 +47,7 @@ export class LinkTransfer implements HalfPump, PumpEvents {
   }
 
   sourceFailed(error: Error): void {
-    this.#pour.sourceFailed(error);
+    this.#progress.sourceFailed(error);
   }
 
   fail(error: Error, side: 'from' | 'to'): void {
@@ -63,7 +63,7 @@ export class LinkTransfer implements HalfPump, PumpEvents {
   moved(bytes: number): void {
     this.#from.bytesRead += bytes;
     this.#to.bytesWritten += bytes;
-    this.#pour.moved(bytes);
+    this.#progress.moved(bytes);
   }
 
   /**
@@ -99,32 +99,40 @@ export class LinkTransfer implements HalfPump, PumpEvents {
 }
 
 /** First writes the bytes that a handshake read ahead, and those queued for the destination. */
-async function runAfterFront(from: LinkReader, to: LinkWriter, pour: Pour): Promise<void> {
-  if (to.isWaiting) await unlessDestroyed(from, to.drained(), pour);
+async function runAfterFront(
+  from: LinkReader,
+  to: LinkWriter,
+  progress: SpliceProgress,
+): Promise<void> {
+  if (to.isWaiting) await unlessDestroyed(from, to.drained(), progress);
   for (;;) {
     const chunk = from.takeFront();
     if (!chunk) break;
     const { length } = chunk;
     const full = to.write(chunk, OWNED);
-    if (full) await unlessDestroyed(from, full, pour);
-    pour.moved(length);
+    if (full) await unlessDestroyed(from, full, progress);
+    progress.moved(length);
   }
   if (from.ended) return;
   if (from.error) throw from.error;
   if (!to.mayWrite) throw new WriteError(to.closedError);
   if (from.isInUse) throw new LinkClosedError('a read is already pending');
   // Not awaited: this frame would be kept for as long as the flow lives.
-  return LinkTransfer.run(from, to, pour);
+  return LinkTransfer.run(from, to, progress);
 }
 
 /** Waits for the destination to drain, unless the source, which is not read meanwhile, is destroyed. */
-function unlessDestroyed(from: LinkReader, drained: Promise<void>, pour: Pour): Promise<void> {
+function unlessDestroyed(
+  from: LinkReader,
+  drained: Promise<void>,
+  progress: SpliceProgress,
+): Promise<void> {
   const written = drained.catch((error: unknown) => {
     throw new WriteError(asError(error));
   });
   const destroyed = from.owner.closed.then((cause) => {
     if (from.isDropped) throw from.error ?? new LinkClosedError();
-    if (cause) pour.sourceFailed(cause);
+    if (cause) progress.sourceFailed(cause);
     return written;
   });
   return Promise.race([written, destroyed]);

@@ -2,7 +2,7 @@ import type { Endpoint } from '../../../net/addresses/address.ts';
 import type { Clock } from '../../../net/time/clock.ts';
 import { IdleTimer } from '../../../net/time/idle-timer.ts';
 import type { Packet, PacketLink, WireCounter, ReplyPath } from '../../../net/links/link.ts';
-import { onClosed } from '../../../net/links/on-closed.ts';
+import { onClosed } from '../../../net/links/link-watch.ts';
 import { QueuedPackets } from '../../../net/packets/packet-queue.ts';
 import { UDP_IDLE_MS } from '../../../net/time/time-limits.ts';
 

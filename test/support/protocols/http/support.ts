@@ -7,7 +7,7 @@ import type { Logger } from '../../../../src/log/logger.ts';
 import type { InboundContext } from '../../../../src/protocols/contract.ts';
 import { createHttpInbound, httpAccounts } from '../../../../src/protocols/http/inbound.ts';
 import type { HttpInboundSettings } from '../../../../src/protocols/http/settings.ts';
-import type { Session } from '../../../../src/tracker/session.ts';
+import type { Session } from '../../../../src/tracker/flow.ts';
 import { inboundContext } from '../inbound-context.ts';
 import { FakeEngine } from '../inbounds/engine.ts';
 import { ManualClock } from '../../manual-clock.ts';

@@ -18,7 +18,7 @@ import { ShadowsocksUsers } from '../../../../src/protocols/shadowsocks/shadowso
 import { METHODS, type MethodName } from '../../../../src/protocols/shadowsocks/methods.ts';
 import { ShadowsocksOutbound } from '../../../../src/protocols/shadowsocks/outbound.ts';
 import type { ShadowsocksInboundSettings } from '../../../../src/protocols/shadowsocks/settings.ts';
-import type { Session } from '../../../../src/tracker/session.ts';
+import type { Session } from '../../../../src/tracker/flow.ts';
 import { ManualClock } from '../../manual-clock.ts';
 import { KnownRandom } from '../../known-random.ts';
 import { FakeEngine } from '../inbounds/engine.ts';

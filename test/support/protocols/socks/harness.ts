@@ -15,7 +15,7 @@ import type {
   SocksInboundSettings,
   SocksOutboundSettings,
 } from '../../../../src/protocols/socks/settings.ts';
-import type { Session } from '../../../../src/tracker/session.ts';
+import type { Session } from '../../../../src/tracker/flow.ts';
 import { ManualClock } from '../../manual-clock.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
 import { KeptObjects } from '../../../../src/collections/kept-objects.ts';

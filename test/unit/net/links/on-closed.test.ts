@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { onClosed } from '../../../../src/net/links/on-closed.ts';
+import { onClosed } from '../../../../src/net/links/link-watch.ts';
 import { countReactions } from '../../../support/process/count-reactions.ts';
 import { uncollected } from '../../../support/process/uncollected.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { PendingRead } from '../../../../src/net/links/pending-read.ts';
+import { PendingRead } from '../../../../src/net/links/read-queue.ts';
 
 describe('a pending read', () => {
   test('settles once, and may be followed by another', async () => {

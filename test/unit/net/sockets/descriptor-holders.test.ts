@@ -10,7 +10,7 @@ function start() {
   const holders = new DescriptorHolders();
   const closed: string[] = [];
   const add = (name: string, source: string | undefined): DescriptorHolder => {
-    const holder = { giveWay: () => void closed.push(name) };
+    const holder = { evict: () => void closed.push(name) };
     holders.add(holder, source);
     return holder;
   };

@@ -17,7 +17,7 @@ import {
   SOL_SOCKET,
   SO_BINDTOIFINDEX,
 } from '../../../../src/platform/sockets/linux.ts';
-import { bindConnected } from '../../../../src/platform/sockets/open-sockets.ts';
+import { bindConnected } from '../../../../src/platform/netlink/loop-guard.ts';
 import { getOption } from '../../../../src/platform/sockets/socket-options.ts';
 import { faultyNetlink } from '../../../support/links/netlink-faults.ts';
 import { inOwnNetwork } from '../../../support/netns/own-network.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { after, describe, test } from 'node:test';
-import { OWNED, type Pour } from '../../../../../src/net/links/link.ts';
+import { OWNED, type SpliceProgress } from '../../../../../src/net/links/link.ts';
 import { codeOf } from '../../../../../src/errors.ts';
 import { systemClock } from '../../../../../src/net/time/clock.ts';
 import { DialError, WriteError } from '../../../../../src/net/errors.ts';
@@ -17,7 +17,7 @@ import { kernelPair } from '../../../../support/links/kernel-links.ts';
 import { linkPair } from '../../../../../src/net/links/memory-link.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
 
-const IGNORED: Pour = { moved: () => undefined, sourceFailed: () => undefined };
+const IGNORED: SpliceProgress = { moved: () => undefined, sourceFailed: () => undefined };
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -182,7 +182,7 @@ describe('a kernel link', { skip: noKernelSockets }, () => {
     far.destroy();
   });
 
-  describe('that is poured into another', () => {
+  describe('that is spliced to another', () => {
     const flow = async () => {
       const [client, near] = await kernelPair(io);
       const [far, server] = await kernelPair(io);
@@ -195,13 +195,13 @@ describe('a kernel link', { skip: noKernelSockets }, () => {
       const head = await near.read();
       near.unread(head ?? Buffer.alloc(0));
       let moved = 0;
-      const poured = near.pourInto(far, { ...IGNORED, moved: (bytes) => (moved += bytes) });
-      assert.ok(poured);
+      const spliced = near.spliceTo(far, { ...IGNORED, moved: (bytes) => (moved += bytes) });
+      assert.ok(spliced);
       const body = Buffer.alloc(3 << 20, 'body');
       void client.write(Buffer.from(body));
       void client.closeWrite();
       const chunks: Uint8Array[] = [];
-      void poured.then(() => far.closeWrite());
+      void spliced.then(() => far.closeWrite());
       for (let chunk = await server.read(); chunk; chunk = await server.read()) chunks.push(chunk);
       assert.ok(Buffer.concat(chunks).equals(Buffer.concat([Buffer.from('head'), body])));
       assert.equal(moved, 4 + body.length);
@@ -212,23 +212,23 @@ describe('a kernel link', { skip: noKernelSockets }, () => {
 
     test('refuses other readers and writers meanwhile', async () => {
       const { client, near, far, server } = await flow();
-      const poured = near.pourInto(far, IGNORED);
-      assert.ok(poured);
-      assert.equal(near.pourInto(far, IGNORED), undefined);
+      const spliced = near.spliceTo(far, IGNORED);
+      assert.ok(spliced);
+      assert.equal(near.spliceTo(far, IGNORED), undefined);
       await assert.rejects(near.read());
       await assert.rejects(async () => far.write(Buffer.from('x')));
       client.destroy();
-      await poured;
+      await spliced;
       for (const link of [near, far, server]) link.destroy();
     });
 
     test('rejects when either is killed, and when a peer resets', async () => {
       for (const victim of ['near', 'far', 'client', 'server'] as const) {
         const links = await flow();
-        const poured = links.near.pourInto(links.far, IGNORED);
-        const back = links.far.pourInto(links.near, IGNORED);
-        assert.ok(poured && back);
-        const rejected = assert.rejects(poured);
+        const spliced = links.near.spliceTo(links.far, IGNORED);
+        const back = links.far.spliceTo(links.near, IGNORED);
+        assert.ok(spliced && back);
+        const rejected = assert.rejects(spliced);
         const alsoRejected = assert.rejects(back);
         links[victim].destroy(new Error('killed'));
         if (victim === 'client') await rejected.then(() => links.far.destroy());
@@ -244,9 +244,9 @@ describe('a kernel link', { skip: noKernelSockets }, () => {
       while (!full) full = far.write(Buffer.alloc(1 << 20));
       near.unread(Buffer.from('head'));
       const { promise, resolve } = Promise.withResolvers<Error>();
-      const poured = near.pourInto(far, { ...IGNORED, sourceFailed: resolve });
-      assert.ok(poured);
-      const rejected = assert.rejects(poured, WriteError);
+      const spliced = near.spliceTo(far, { ...IGNORED, sourceFailed: resolve });
+      assert.ok(spliced);
+      const rejected = assert.rejects(spliced, WriteError);
       const dropped = assert.rejects(full);
       client.destroy(new Error('cut'));
       assert.equal(codeOf(await promise), 'ECONNRESET');
@@ -258,8 +258,8 @@ describe('a kernel link', { skip: noKernelSockets }, () => {
     test('is left to the caller where the other is not a kernel link', async () => {
       const [near, far] = await kernelPair(io);
       const [memory] = linkPair();
-      assert.equal(near.pourInto(memory, IGNORED), undefined);
-      assert.equal(near.pourInto(near, IGNORED), undefined);
+      assert.equal(near.spliceTo(memory, IGNORED), undefined);
+      assert.equal(near.spliceTo(near, IGNORED), undefined);
       near.destroy();
       far.destroy();
     });
