@@ -5,7 +5,7 @@ import { Cubic } from './cubic.ts';
 import { NewReno } from './new-reno.ts';
 
 /*
- * The congestion controllers of this folder, to be passed to a connection. QUIC and TCP know the contract alone, so that
+ * Factories of the congestion controllers of this folder, to be passed to a connection. QUIC and TCP know the contract alone, so that
  * another controller is a class beside them.
  */
 

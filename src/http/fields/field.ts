@@ -18,7 +18,7 @@ export const fieldSize = (name: string, value: string): number =>
 export const valueOf = (fields: readonly HttpField[], name: string): string | undefined =>
   fields.find((field) => field.name === name)?.value;
 
-/** Rules for fields that are common to HTTP/2 and HTTP/3 (RFC 9113 §8.2 and §8.3, RFC 9114 §4.2 and §4.3). */
+// ---- rules common to HTTP/2 and HTTP/3 (RFC 9113 §8.2 and §8.3, RFC 9114 §4.2 and §4.3) ----
 
 /** Matches a field name: a token in lower case. */
 export const FIELD_NAME = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;

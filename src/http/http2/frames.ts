@@ -1,6 +1,8 @@
 import { readUint32, writeUint32 } from '../../collections/network-order.ts';
 
-/** The frame layer of HTTP/2 (RFC 9113 §4, §6): constants, and writers of frames. */
+/*
+ * The frame layer of HTTP/2 (RFC 9113 §4, §6): constants, the header of a frame, and batches of frames.
+ */
 
 export const FrameType = {
   DATA: 0x0,

@@ -5,12 +5,11 @@ import type { Tcb } from './tcb.ts';
 const { FIN, SYN, RST, ACK } = TcpFlag;
 
 /**
- * SEGMENT ARRIVES: RFC 9293 §3.10.7 in its order, for every state, with the stricter checks of RFC 5961 and with PAWS
- * (RFC 7323 §5). Sends nothing itself: ACKs and RSTs become due and are sent with the next `transmit`.
+ * Performs SEGMENT ARRIVES: RFC 9293 §3.10.7 in its order, for every state, with the stricter checks of RFC 5961 and
+ * with PAWS (RFC 7323 §5). Sends nothing itself: ACKs and RSTs become due and are sent with the next `transmit`.
  *
  * SEG.SEQ, SEG.ACK and the variables of the TCB are offsets in the streams, see `SequenceSpace`.
  */
-
 export function segmentArrives(tcb: Tcb, segment: TcpSegment, now: number): void {
   const { state } = tcb;
   switch (state) {

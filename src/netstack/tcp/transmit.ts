@@ -9,9 +9,10 @@ const reported = new Float64Array(2 * MAX_SACK_BLOCKS);
 /** SACK blocks that fit into the options beside timestamps (RFC 2018 §3). */
 const SACK_BLOCKS_BESIDE_TIMESTAMPS = 3;
 
-/** Writes the segments that a connection has to send now: a RST, a SYN, data with its FIN, probes, ACKs. */
-
-/** Writes the segments that may be sent now; see `TcpConnection.transmit`. */
+/**
+ * Writes the segments that a connection may send now: a RST, a SYN, data with its FIN, probes, ACKs; see
+ * `TcpConnection.transmit`.
+ */
 export function transmit(tcb: Tcb, now: number, out: SegmentOutput, budget: number): boolean {
   if (tcb.reset.isDue && !sendReset(tcb, out, now)) return true;
   const { state } = tcb;

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { freeChunk } from '../../../../../src/net/links/spent-chunk.ts';
-import { ReceiveBuffer } from '../../../../../src/netstack/tcp/receive-buffer.ts';
+import { freeChunk } from '../../../../src/net/links/spent-chunk.ts';
+import { ReceiveBuffer } from '../../../../src/netstack/tcp/receive-buffer.ts';
 import {
   FIRST_RECEIVE_WINDOW,
   MAX_RANGES,
   MAX_RECEIVE_WINDOW,
   MOST_BLOCK,
   OUT_OF_ORDER_BLOCK,
-} from '../../../../../src/netstack/limits.ts';
+} from '../../../../src/netstack/limits.ts';
 
 const MSS = 1000;
 
