@@ -5,8 +5,8 @@ import { Cubic } from './cubic.ts';
 import { NewReno } from './new-reno.ts';
 
 /*
- * Factories of the congestion controllers of this folder, to be passed to a connection. QUIC and TCP know the contract alone, so that
- * another controller is a class beside them.
+ * Factories of the congestion controllers of this folder, to be passed to a connection. QUIC and TCP know the contract
+ * alone, so that another controller is a class beside them.
  */
 
 /** NewReno (RFC 9002 §7). */

@@ -29,8 +29,8 @@ type Http2ConnectionState = 'open' | 'going' | 'closed';
 
 /**
  * An HTTP/2 connection (RFC 9113) without a socket and a clock: it receives bytes and the time, and produces frames in
- * batches. It reads frame by frame, and passes those of streams down to `Http2Streams`. The connection window is replenished
- * as data arrives, stream windows as data is read, so that a slow reader blocks only its own stream.
+ * batches. It reads frame by frame, and passes those of streams down to `Http2Streams`. The connection window is
+ * replenished as data arrives, stream windows as data is read, so that a slow reader blocks only its own stream.
  */
 export class Http2Connection {
   readonly role: 'client' | 'server';

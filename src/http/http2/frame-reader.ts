@@ -60,8 +60,8 @@ const misplaced = (what: string): Http2Error =>
   connectionError('PROTOCOL_ERROR', `${what} on a wrong stream`);
 
 /**
- * Reads frames (RFC 9113 §4.1): checks the form of each (§6), joins and decodes header blocks, and limits frames without
- * data. DATA is returned as it arrives, in views of the chunk; other frames are buffered until complete, up to
+ * Reads frames (RFC 9113 §4.1): checks the form of each (§6), joins and decodes header blocks, and limits frames
+ * without data. DATA is returned as it arrives, in views of the chunk; other frames are buffered until complete, up to
  * FRAME_LIMIT bytes.
  *
  *     reader.push(chunk);

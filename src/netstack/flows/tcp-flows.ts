@@ -3,7 +3,6 @@ import { SendControl } from '../../congestion/send-control.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
 import { assignEndpoint, blankEndpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
 import type { FlowQueues } from './flow-queues.ts';
-import type { Drops } from '../trace.ts';
 import { FlowTable } from './flow-table.ts';
 import { ipHeaderSize, type IpOutput } from '../ip/ip-output.ts';
 import { ConnectionPlaces, type ConnectionPlacesOptions } from './connection-places.ts';
@@ -47,16 +46,9 @@ const LARGEST_TCP_HEADER = 60;
 
 /** The TCP connections of a stack: delivers segments to them, and opens, accepts and removes them. */
 export class TcpFlows {
-  readonly #random: RandomSource;
-  readonly #output: IpOutput;
+  readonly #options: TcpFlowsOptions;
   readonly #writer: SegmentWriter;
-  readonly #queues: FlowQueues;
-  readonly #drops: Drops;
-  readonly #listens: boolean;
   readonly #settings: TcpSettings;
-  readonly #congestion: CreateController;
-  readonly #hasRoom: () => boolean;
-  readonly #pathMtu: (remote: IpEndpoint, now: number) => number;
   readonly #flows: FlowTable<TcpFlow>;
   readonly #waiting: TimeWaitFlows;
   readonly #restored = new RestoredFlows();
@@ -71,23 +63,16 @@ export class TcpFlows {
 
   constructor(options: TcpFlowsOptions) {
     const { random } = options;
-    this.#random = random;
-    this.#output = options.output;
+    this.#options = options;
     this.#writer = new SegmentWriter(options.output);
-    this.#queues = options.queues;
-    this.#drops = options.drops;
-    this.#listens = options.listens;
     this.#memory = new FlowMemory(options.maxHeld);
     this.#settings = { ...options.settings, memory: this.#memory };
-    this.#congestion = options.congestion;
     this.#strays = new StraySegments(this.#writer, options.drops);
     this.#places = new ConnectionPlaces({
       ...options,
       connections: () => this.size,
       end: (flow, now) => this.#end(flow, now),
     });
-    this.#hasRoom = options.hasRoom;
-    this.#pathMtu = options.pathMtu;
     this.#flows = new FlowTable(random);
     this.#waiting = new TimeWaitFlows(new FlowTable(random));
     this.#sequences = new InitialSequences(random);
@@ -116,20 +101,20 @@ export class TcpFlows {
     const segment = this.#segment;
     const fault = readTcpSegment(packet, checksumVouched, segment);
     if (fault !== undefined) {
-      this.#drops.add(fault, packet.end - packet.start, now);
+      this.#options.drops.add(fault, packet.end - packet.start, now);
       return;
     }
     const { destination, source } = packet;
     const flow = this.#flows.find(destination, source);
     if (flow !== undefined) {
       flow.connection.segmentArrives(segment, now);
-      this.#queues.touch(flow);
+      this.#options.queues.touch(flow);
       return;
     }
     const waiting = this.#waiting.find(destination, source);
     const reopens = waiting !== undefined && this.#meetsTimeWait(waiting, now);
     if (waiting !== undefined && !reopens) return;
-    if (this.#listens && (segment.flags & CONTROL) === TcpFlag.SYN) {
+    if (this.#options.listens && (segment.flags & CONTROL) === TcpFlag.SYN) {
       this.#request(packet, waiting?.timeWait.nextInitialSequence, now);
     } else this.#strays.receive(packet, segment, now);
   }
@@ -140,10 +125,10 @@ export class TcpFlows {
    * @returns `undefined` when there is no room, or all ports have live connections to `to`.
    */
   connect(from: IpEndpoint, to: IpEndpoint, now: number): TcpFlow | undefined {
-    if (!this.#hasRoom()) return undefined;
+    if (!this.#options.hasRoom()) return undefined;
     const local = this.#candidate;
     assignEndpoint(local, from);
-    const port = chooseLocalPort(this.#random, (candidate) => {
+    const port = chooseLocalPort(this.#options.random, (candidate) => {
       local.port = candidate;
       return this.#portState(local, to, now);
     });
@@ -163,9 +148,9 @@ export class TcpFlows {
     const hasMore = connection.transmit(now, out, BYTES_A_TURN);
     this.#memory.account(flow, connection.held);
     if (hasMore) return true;
-    this.#queues.wheel.schedule(flow, connection.nextTimeout());
+    this.#options.queues.wheel.schedule(flow, connection.nextTimeout());
     // The event `closed` follows the last segment.
-    this.#queues.report(flow);
+    this.#options.queues.report(flow);
     return false;
   }
 
@@ -173,7 +158,7 @@ export class TcpFlows {
   onEvent(flow: TcpFlow, event: TcpEvent, now: number): void {
     switch (event) {
       case 'established':
-        this.#places.onEstablished(flow, this.#listens && !flow.isForgotten);
+        this.#places.onEstablished(flow, this.#options.listens && !flow.isForgotten);
         flow.syn = undefined;
         break;
       case 'failed':
@@ -197,7 +182,7 @@ export class TcpFlows {
   /** Schedules a connection; must be called after each call of the connection by the application. */
   touch(flow: TcpFlow): void {
     if (flow.isForgotten) this.#memory.account(flow, flow.connection.held);
-    else this.#queues.touch(flow);
+    else this.#options.queues.touch(flow);
   }
 
   /** Accepts a request: the SYN-ACK is sent with the next `transmit`. */
@@ -205,7 +190,7 @@ export class TcpFlows {
     flow.syn = undefined;
     flow.connection.accept();
     this.#places.onAccepted(flow);
-    this.#queues.touch(flow);
+    this.#options.queues.touch(flow);
   }
 
   /**
@@ -215,14 +200,14 @@ export class TcpFlows {
   refuse(flow: TcpFlow, how: 'reset' | 'silent', now: number): void {
     flow.syn = undefined;
     flow.connection.refuse(how, now);
-    this.#queues.touch(flow);
+    this.#options.queues.touch(flow);
   }
 
   /** Applies a change of the device's MTU. */
   onMtu(now: number): void {
     for (const flow of this.#flows) {
       this.#setPath(flow, now);
-      this.#queues.touch(flow);
+      this.#options.queues.touch(flow);
     }
   }
 
@@ -235,7 +220,7 @@ export class TcpFlows {
     const flow = this.#flows.find(local, remote);
     if (flow === undefined) return;
     this.#setPath(flow, now);
-    this.#queues.touch(flow);
+    this.#options.queues.touch(flow);
   }
 
   /** Handles an ICMP message that reports a segment between these endpoints as undelivered. */
@@ -243,7 +228,7 @@ export class TcpFlows {
     const flow = this.#flows.find(local, remote);
     if (flow === undefined) return;
     flow.connection.onUnreachable(sequence, now);
-    this.#queues.touch(flow);
+    this.#options.queues.touch(flow);
   }
 
   /** Returns the connection between these endpoints. */
@@ -264,7 +249,7 @@ export class TcpFlows {
     this.#waiting.onTimeout(now);
     this.#restored.onTimeout(now, (flow) => {
       flow.connection.onPathRestored(now);
-      this.#queues.touch(flow);
+      this.#options.queues.touch(flow);
     });
   }
 
@@ -281,11 +266,11 @@ export class TcpFlows {
   }
 
   #path(remote: IpEndpoint, now: number): TcpPath {
-    const { mtu, tcpSegmentation, largest } = this.#output.traits;
+    const { mtu, tcpSegmentation, largest } = this.#options.output.traits;
     const headers = ipHeaderSize(remote) + TCP_HEADER_SIZE;
     const room = largest - ipHeaderSize(remote) - LARGEST_TCP_HEADER;
     return {
-      segmentBytes: Math.min(mtu, this.#pathMtu(remote, now)) - headers,
+      segmentBytes: Math.min(mtu, this.#options.pathMtu(remote, now)) - headers,
       announcedMss: mtu - headers,
       largestPayload: tcpSegmentation ? room : 0,
     };
@@ -302,7 +287,7 @@ export class TcpFlows {
         timeWait.acknowledge(this.#writer.between(flow.local, flow.remote), now);
         return false;
       case 'reopen':
-        if (!this.#listens || !this.#hasRoom()) return false;
+        if (!this.#options.listens || !this.#options.hasRoom()) return false;
         this.#waiting.remove(flow);
         return true;
       case 'closed':
@@ -320,7 +305,7 @@ export class TcpFlows {
     const { destination, source } = packet;
     const refusal = this.#places.find(source, destination, now);
     if (refusal !== undefined) {
-      this.#drops.add(refusal, size, now);
+      this.#options.drops.add(refusal, size, now);
       return;
     }
     const flow = this.#open('passive', destination, source, initialSequence, now);
@@ -334,7 +319,7 @@ export class TcpFlows {
     flow.connection.abort(now);
     // Sends its RST before its place is reused.
     this.transmit(flow, now);
-    this.#queues.report(flow);
+    this.#options.queues.report(flow);
     this.#forget(flow, now);
   }
 
@@ -353,16 +338,16 @@ export class TcpFlows {
       path,
       settings: this.#settings,
       control: new SendControl(
-        this.#congestion(path.segmentBytes, this.#random),
+        this.#options.congestion(path.segmentBytes, this.#options.random),
         path.segmentBytes,
       ),
-      trace: this.#drops.trace,
+      trace: this.#options.drops.trace,
       now,
     });
     const flow = new TcpFlow(local, remote, connection);
     flow.pathVersion = this.#pathVersion;
     this.#flows.add(flow);
-    this.#queues.touch(flow);
+    this.#options.queues.touch(flow);
     return flow;
   }
 
@@ -373,7 +358,7 @@ export class TcpFlows {
     this.#memory.account(flow, flow.connection.held);
     this.#flows.remove(flow);
     this.#places.delete(flow);
-    this.#queues.wheel.remove(flow);
+    this.#options.queues.wheel.remove(flow);
     const { timeWait } = flow.connection;
     if (timeWait !== undefined && timeWait.expiresAt > now) {
       this.#waiting.add(new TimeWaitFlow(flow.local, flow.remote, timeWait));

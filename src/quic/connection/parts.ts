@@ -16,8 +16,8 @@ import { type ConnectionIdentity, HandshakeIds } from './handshake-ids.ts';
 import { CONNECTION_DEADLINES, IdleTimeout, Lifecycle } from './lifecycle.ts';
 
 /**
- * The parts of a connection, none of which acts on the others. Code that does has this record, instead of a reference to
- * each part.
+ * The parts of a connection, none of which acts on the others. Code that does has this record, instead of a reference
+ * to each part.
  */
 export type ConnectionParts = ReturnType<typeof createParts>;
 
