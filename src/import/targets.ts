@@ -1,6 +1,14 @@
 import { ImportError } from '../protocols/forms/draft.ts';
 import type { ForeignGroup, Target } from './routing.ts';
 
+/** Why flows to names may be routed differently than by a program that resolves them first. */
+export const NOT_RESOLVED =
+  'names are not resolved to match rules: `cidr` and `geoip` match addresses alone';
+
+/** The treatment of queries that another program answers itself. */
+export const NOT_ANSWERED =
+  'Weir answers queries to the addresses of a TUN device alone; others go where other flows go';
+
 /** Maximum numbers of each kind of part in a document. */
 const BOUNDS = {
   servers: 50_000,

@@ -4,9 +4,8 @@ import type { Endpoint } from '../net/addresses/address.ts';
 import type { Clock } from '../net/time/clock.ts';
 import type { FamilyPolicy, Resolver } from '../net/addresses/resolver.ts';
 import type { OutboundCarrierSpec, OutboundStreamSpec, TlsClientSpec } from '../spec.ts';
-import { dialTcp, dialWith } from './dial-tcp.ts';
+import { dialTcp, dialWith, carrierOver } from './dial-tcp.ts';
 import type { Dialer } from './dialer.ts';
-import { carrierOver } from './carrier-over.ts';
 
 /** Client implementations of TLS, WebSocket and gRPC, imported on demand. */
 const CLIENTS = new OnDemand('client side of', {

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { Endpoint } from '../net/addresses/address.ts';
 import type { FamilyPolicy, Resolver } from '../net/addresses/resolver.ts';
 import type { DialObserver } from '../net/dial-steps.ts';
-import type { Carrier } from '../net/links/link.ts';
+import type { Carrier, ByteLink } from '../net/links/link.ts';
 import { connectAny } from '../net/sockets/happy-eyeballs.ts';
 import type { ConnectOptions, DatagramUse } from '../net/sockets/sockets.ts';
 import { systemSockets } from '../net/sockets/system-sockets.ts';
@@ -68,3 +68,14 @@ export async function dialWith<Below>(
   observe?.('connected');
   return made;
 }
+
+/** Creates a carrier whose link runs over that of the carrier `below`. */
+export const carrierOver = (below: Carrier, link: ByteLink, wire = below.wire): Carrier => ({
+  link,
+  wire,
+  remote: below.remote,
+  // Read on demand: it may cost a system call, which most carriers never need.
+  get local() {
+    return below.local;
+  },
+});

@@ -8,8 +8,8 @@ import { ClientAssociation } from '../../src/protocols/shadowsocks/associations/
 import { AddressMemo } from '../../src/protocols/shadowsocks/packets.ts';
 import { LegacyDatagramCodec } from '../../src/protocols/shadowsocks/legacy/datagrams.ts';
 import { METHODS } from '../../src/protocols/shadowsocks/methods.ts';
-import { UpstreamAssociation } from '../../src/protocols/shadowsocks/associations/upstream-association.ts';
 import { packetLinkConformance, type PacketLinkFixture } from './packet-link.ts';
+import { UpstreamAssociation } from '../../src/protocols/shadowsocks/outbound.ts';
 
 const DEFAULT_QUEUE = 256;
 const CLIENT: Endpoint = { host: '192.0.2.1', port: 40_000 };

@@ -1,12 +1,12 @@
 import { ImportError, toPort } from '../../protocols/forms/draft.ts';
 import { ForeignObject } from '../../protocols/forms/foreign-object.ts';
 import { CLASH_LISTENER_KEYS } from '../keys/clash.ts';
-import { mixedDrafts } from '../mixed.ts';
 import type { InboundDraft, InboundEntry, InboundValue } from '../routing.ts';
 import { bounded } from '../targets.ts';
 import { notesOn } from '../verdicts.ts';
 import { networkOf } from '../values/networks.ts';
 import { nameOf } from '../read-entry.ts';
+import { mixedDrafts } from '../server-drafts.ts';
 
 /** Settings that all ports of a document share. */
 interface Shared {

@@ -1,7 +1,6 @@
 import { ImportError } from '../../protocols/forms/draft.ts';
 import type { ForeignObject } from '../../protocols/forms/foreign-object.ts';
 import { SING_BOX_INBOUND_KEYS, SING_BOX_USER_KEYS } from '../keys/sing-box.ts';
-import { mixedDrafts } from '../mixed.ts';
 import type { InboundEntry } from '../routing.ts';
 import {
   ALL_ROUTES,
@@ -14,6 +13,7 @@ import {
   tunDevice,
   uuidServer,
   vmessNotes,
+  mixedDrafts,
   type NamedListener,
   type PasswordUser,
   type ProxyAccount,

@@ -1,15 +1,13 @@
 import { ImportError } from '../../protocols/forms/draft.ts';
 import { ForeignObject } from '../../protocols/forms/foreign-object.ts';
 import { SING_BOX_RULE_KEYS } from '../keys/sing-box.ts';
-import { NOT_ANSWERED, NOT_RESOLVED } from '../not-resolved.ts';
 import type { Matchers, RuleEntry, Target } from '../routing.ts';
-import { notesOnRule } from '../rule-keys.ts';
-import type { TargetNames } from '../targets.ts';
+import { NOT_ANSWERED, NOT_RESOLVED, type TargetNames } from '../targets.ts';
 import { both } from '../values/alternatives.ts';
-import { everyAddress, isVersion6 } from '../values/networks.ts';
-import { portsOf } from '../values/ports.ts';
+import { everyAddress, isVersion6, portsOf } from '../values/networks.ts';
 import { destinationsOf, isSet, sourceOf, textsOf } from './conditions.ts';
 import type { RuleSets } from './rule-sets.ts';
+import { notesOnRule } from '../verdicts.ts';
 
 /** The context of a document's rules. */
 export interface RuleScope {

@@ -1,7 +1,6 @@
 import { ImportError, toPort } from '../../protocols/forms/draft.ts';
 import type { ForeignObject } from '../../protocols/forms/foreign-object.ts';
 import { XRAY_INBOUND_KEYS, XRAY_USER_KEYS } from '../keys/xray.ts';
-import { mixedDrafts } from '../mixed.ts';
 import type { InboundEntry } from '../routing.ts';
 import {
   httpServer,
@@ -12,6 +11,7 @@ import {
   tunDevice,
   uuidServer,
   vmessNotes,
+  mixedDrafts,
   type NamedListener,
   type PasswordUser,
   type ProxyAccount,

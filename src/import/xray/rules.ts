@@ -1,13 +1,12 @@
 import { ImportError } from '../../protocols/forms/draft.ts';
 import { ForeignObject } from '../../protocols/forms/foreign-object.ts';
 import { XRAY_RULE_KEYS } from '../keys/xray.ts';
-import { NOT_ANSWERED } from '../not-resolved.ts';
 import type { Matchers, RuleEntry, Target } from '../routing.ts';
-import { notesOnRule } from '../rule-keys.ts';
-import type { TargetNames } from '../targets.ts';
+import { NOT_ANSWERED, type TargetNames } from '../targets.ts';
 import { both } from '../values/alternatives.ts';
-import { portsOf } from '../values/ports.ts';
 import { addressesOf, domainsOf, sourcesOf, wordsOf } from './conditions.ts';
+import { notesOnRule } from '../verdicts.ts';
+import { portsOf } from '../values/networks.ts';
 
 /** The context of a document's rules. */
 export interface XrayRuleScope {

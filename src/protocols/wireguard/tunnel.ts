@@ -16,21 +16,19 @@ import {
   REKEY_ON_RECEIPT_TIME,
   TUNNEL_DEADLINES,
 } from './deadlines.ts';
-import { Handshakes } from './handshake/handshakes.ts';
-import { TransportSessions } from './transport-sessions.ts';
+import { Handshakes, HandshakeAttempts } from './handshake/handshakes.ts';
 import { PeerLiveness } from './peer-liveness.ts';
-import { HandshakeAttempts } from './handshake/handshake-attempts.ts';
-import { TransportSession } from './transport-session.ts';
-import type {
-  TunnelEvent,
-  TunnelOptions,
-  TunnelOutput,
-  TunnelSettings,
-  TunnelState,
+import { TransportSession, TransportSessions } from './transport-session.ts';
+import {
+  TunnelStatus,
+  type TunnelEvent,
+  type TunnelOptions,
+  type TunnelOutput,
+  type TunnelSettings,
+  type TunnelState,
 } from './contract.ts';
 import { RESOLVE_AFTER_TIME } from './limits.ts';
 import { MessageWriter } from './message-writer.ts';
-import { TunnelStatus } from './tunnel-status.ts';
 import type { DropReason, Trace } from './trace.ts';
 import { WaitingPackets } from './waiting-packets.ts';
 import {

@@ -16,8 +16,7 @@ import { Deadline } from '../../net/time/deadline.ts';
 import { abortedDial, DialError, ProtocolError } from '../../net/errors.ts';
 import { TLS_HANDSHAKE_MS } from '../../net/time/time-limits.ts';
 import type { TlsClientSpec } from '../../spec.ts';
-import { withAdvice } from './tls-advice.ts';
-import { tlsReason } from './tls-reason.ts';
+import { tlsReason, withAdvice } from './tls-reason.ts';
 
 /**
  * A TLS client on Node's TLS, for one server: verifies the server and resumes the last session.

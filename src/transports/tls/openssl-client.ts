@@ -11,8 +11,7 @@ import type { StreamTlsLibrary } from '../../platform/tls/stream-tls-library.ts'
 import { StreamTls } from '../../platform/tls/stream-tls.ts';
 import type { TlsClientSpec } from '../../spec.ts';
 import { TlsLink } from './tls-link.ts';
-import { withAdvice } from './tls-advice.ts';
-import { tlsReason } from './tls-reason.ts';
+import { tlsReason, withAdvice } from './tls-reason.ts';
 import { trustStore } from './trust-store.ts';
 
 /**

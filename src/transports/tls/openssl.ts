@@ -1,11 +1,61 @@
 import type { Clock } from '../../net/time/clock.ts';
 import type { AlpnChoice } from '../../platform/tls/alpn.ts';
 import { systemSockets } from '../../net/sockets/system-sockets.ts';
-import { streamTls } from '../../platform/tls/stream-tls-library.ts';
-import type { StreamTlsLibrary } from '../../platform/tls/stream-tls-library.ts';
+import { streamTls, type StreamTlsLibrary } from '../../platform/tls/stream-tls-library.ts';
 import type { TlsClientSpec, TlsServerSpec } from '../../spec.ts';
 import { OpensslClient } from './openssl-client.ts';
-import { OpensslServer } from './openssl-server.ts';
+import { asError } from '../../errors.ts';
+import { ServerCertificateError } from '../../crypto/server-certificate.ts';
+import { Deadline } from '../../net/time/deadline.ts';
+import { ProtocolError } from '../../net/errors.ts';
+import type { ByteLink } from '../../net/links/link.ts';
+import { abortReason } from '../../net/time/unless-aborted.ts';
+import { TLS_HANDSHAKE_MS } from '../../net/time/time-limits.ts';
+import { TurnShare } from '../../net/time/turn-share.ts';
+import { FLIGHTS_A_TURN } from '../limits.ts';
+import { StreamTlsContext } from '../../platform/tls/stream-tls-context.ts';
+import { StreamTls } from '../../platform/tls/stream-tls.ts';
+import { TlsCertificateError } from '../../platform/tls/tls-credentials.ts';
+import { TlsLink } from './tls-link.ts';
+import { tlsReason } from './tls-reason.ts';
+
+/** A TLS server on OpenSSL over links: one certificate, TLS 1.2 and 1.3, session resumption by tickets. */
+export class OpensslServer {
+  readonly #context: StreamTlsContext;
+  readonly #clock: Clock;
+  readonly #flights = new TurnShare(FLIGHTS_A_TURN);
+
+  /** @throws {ServerCertificateError} if OpenSSL rejects the certificate or the key. */
+  constructor(library: StreamTlsLibrary, spec: TlsServerSpec, choose: AlpnChoice, clock: Clock) {
+    this.#clock = clock;
+    try {
+      this.#context = StreamTlsContext.server(library, spec, choose);
+    } catch (error) {
+      if (!(error instanceof TlsCertificateError)) throw error;
+      throw new ServerCertificateError(error.part, error.message, { cause: error });
+    }
+  }
+
+  /**
+   * Performs the handshake on an accepted link, which is destroyed if the handshake fails.
+   * @throws {WeirError} if the client closes the connection, offers nothing supported, or takes too long.
+   */
+  async accept(lower: ByteLink): Promise<ByteLink> {
+    using deadline = new Deadline(this.#clock, TLS_HANDSHAKE_MS, 'the TLS handshake');
+    const { signal } = deadline;
+    const tls = new StreamTls(this.#context, undefined);
+    const link = new TlsLink(lower, tls);
+    try {
+      await link.handshake('client', signal, this.#flights);
+      return link;
+    } catch (error) {
+      tls[Symbol.dispose]();
+      lower.destroy();
+      if (signal.aborted) throw abortReason(signal);
+      throw new ProtocolError(`TLS: ${tlsReason(asError(error))}`, { cause: error });
+    }
+  }
+}
 
 /** Returns OpenSSL if it can be called and the kernel's sockets are in use; otherwise Node's TLS is used. */
 function library(): StreamTlsLibrary | undefined {

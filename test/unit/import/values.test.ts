@@ -7,8 +7,12 @@ import { both } from '../../../src/import/values/alternatives.ts';
 import { secondsOf } from '../../../src/import/values/durations.ts';
 import { expressionOf, literally } from '../../../src/import/values/expressions.ts';
 import { levelOf, logLevelOf } from '../../../src/import/values/log-level.ts';
-import { everyAddress, isVersion6, networkOf } from '../../../src/import/values/networks.ts';
-import { portsOf } from '../../../src/import/values/ports.ts';
+import {
+  everyAddress,
+  isVersion6,
+  networkOf,
+  portsOf,
+} from '../../../src/import/values/networks.ts';
 
 const refusal = (reason: RegExp) => (error: unknown) =>
   error instanceof ImportError && reason.test(error.message);

@@ -5,9 +5,9 @@ import { parseToml } from '../../../src/config/toml/parse.ts';
 import { followLine, parseFollow } from '../../../src/import/write/markers.ts';
 import {
   followBalancers,
+  planMembers,
   type FollowedBalancers,
 } from '../../../src/subscribe/balancers/follow-balancers.ts';
-import { planMembers } from '../../../src/subscribe/balancers/members.ts';
 import { readNodeFile } from '../../../src/subscribe/nodes/node-file.ts';
 import { link, merged } from '../../support/subscribe/nodes.ts';
 

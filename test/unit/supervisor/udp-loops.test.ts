@@ -10,7 +10,6 @@ import { MAX_HOPS, OwnListeners } from '../../../src/net/own-listeners.ts';
 import { UdpLink } from '../../../src/net/sockets/node/udp-link.ts';
 import { LegacyDatagramCodec } from '../../../src/protocols/shadowsocks/legacy/datagrams.ts';
 import { METHODS } from '../../../src/protocols/shadowsocks/methods.ts';
-import { UpstreamAssociation } from '../../../src/protocols/shadowsocks/associations/upstream-association.ts';
 import type { OutboundSpec } from '../../../src/spec.ts';
 import { Supervisor } from '../../../src/supervisor/supervisor.ts';
 import {
@@ -22,6 +21,7 @@ import {
   wantedOf,
 } from '../../support/data/specs.ts';
 import { eventually } from '../../support/wait.ts';
+import { UpstreamAssociation } from '../../../src/protocols/shadowsocks/outbound.ts';
 
 const KEY = Buffer.alloc(16, 7);
 

@@ -18,7 +18,7 @@ import type { DialRequest, DialServer } from '../quic-endpoints.ts';
 import { LateResponseLink } from './late-response-link.ts';
 import { UdpSessions } from '../udp/udp-sessions.ts';
 import { encodeTcpRequest, readTcpResponse } from '../wire.ts';
-import { withAdvice } from '../../../transports/tls/tls-advice.ts';
+import { withAdvice } from '../../../transports/tls/tls-reason.ts';
 
 /**
  * Detects an unreachable server before the idle timeout does. A QUIC endpoint acknowledges datagrams within

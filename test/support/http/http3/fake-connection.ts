@@ -1,4 +1,9 @@
-import type { CloseReason, QuicConnection, QuicStream, StreamFailure } from '../../../../src/quic/contract.ts';
+import type {
+  CloseReason,
+  QuicConnection,
+  QuicStream,
+  StreamFailure,
+} from '../../../../src/quic/contract.ts';
 import { WeirError } from '../../../../src/errors.ts';
 import type { ByteLink } from '../../../../src/net/links/link.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';

@@ -10,7 +10,12 @@ import type {
   Reception,
   ServerEndpoint,
 } from '../../../../src/protocols/hysteria2/quic-endpoints.ts';
-import type { CloseReason, QuicConnection, QuicHandlers, QuicStream } from '../../../../src/quic/contract.ts';
+import type {
+  CloseReason,
+  QuicConnection,
+  QuicHandlers,
+  QuicStream,
+} from '../../../../src/quic/contract.ts';
 import { ConnectionEndedError, StreamFailedError } from '../../../../src/quic/errors.ts';
 
 /** A stream in memory: a reset and a stop reach the peer as the failure of its link. */

@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { DEFAULT_SETTINGS } from '../../../../src/quic/connection/connection-options.ts';
-import type { QuicConnection, QuicHandlers, ClientTls, ServerTls } from '../../../../src/quic/contract.ts';
+import type {
+  QuicConnection,
+  QuicHandlers,
+  ClientTls,
+  ServerTls,
+} from '../../../../src/quic/contract.ts';
 import {
   QuicEndpoint,
   type DialSettings,

@@ -10,10 +10,10 @@ import {
 } from '../../../../src/platform/tls/alpn.ts';
 import { streamTls } from '../../../../src/platform/tls/stream-tls-library.ts';
 import { OpensslClient } from '../../../../src/transports/tls/openssl-client.ts';
-import { OpensslServer } from '../../../../src/transports/tls/openssl-server.ts';
 import { TLS_CLIENT, TLS_SERVER } from '../../../support/links/carriers.ts';
 import { loopbackSockets } from '../../../support/links/loopback-sockets.ts';
 import { onlyHttp1, onlyHttp2, preferHttp1 } from '../../../../src/transports/acceptor.ts';
+import { OpensslServer } from '../../../../src/transports/tls/openssl.ts';
 
 const probe = streamTls();
 if (probe.kind === 'unavailable') throw new Error(probe.reason);

@@ -7,11 +7,11 @@ import * as tls from 'node:tls';
 import { systemClock } from '../../../../src/net/time/clock.ts';
 import { SocketLink } from '../../../../src/net/sockets/node/socket-link.ts';
 import { streamTls } from '../../../../src/platform/tls/stream-tls-library.ts';
-import { OpensslServer } from '../../../../src/transports/tls/openssl-server.ts';
 import { TLS_SERVER } from '../../../support/links/carriers.ts';
 import { loopbackSockets } from '../../../support/links/loopback-sockets.ts';
 import { preferHttp1 } from '../../../../src/transports/acceptor.ts';
 import { NodeServer } from '../../../../src/transports/tls/secure-server.ts';
+import { OpensslServer } from '../../../../src/transports/tls/openssl.ts';
 
 const probe = streamTls();
 if (probe.kind === 'unavailable') throw new Error(probe.reason);

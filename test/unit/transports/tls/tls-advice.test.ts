@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { withAdvice } from '../../../../src/transports/tls/tls-advice.ts';
+import { withAdvice } from '../../../../src/transports/tls/tls-reason.ts';
 
 test('the usual failures of verification say what can be done', () => {
   for (const [reason, advice] of [

@@ -12,11 +12,11 @@ import { StreamTlsContext } from '../../../../src/platform/tls/stream-tls-contex
 import { streamTls } from '../../../../src/platform/tls/stream-tls-library.ts';
 import { StreamTls } from '../../../../src/platform/tls/stream-tls.ts';
 import { OpensslClient } from '../../../../src/transports/tls/openssl-client.ts';
-import { OpensslServer } from '../../../../src/transports/tls/openssl-server.ts';
 import { TlsLink } from '../../../../src/transports/tls/tls-link.ts';
 import { byteLinkConformance, readAll } from '../../../conformance/byte-link.ts';
 import { TLS_CLIENT, TLS_SERVER } from '../../../support/links/carriers.ts';
 import { preferHttp1 } from '../../../../src/transports/acceptor.ts';
+import { OpensslServer } from '../../../../src/transports/tls/openssl.ts';
 
 const probe = streamTls();
 if (probe.kind === 'unavailable') throw new Error(probe.reason);

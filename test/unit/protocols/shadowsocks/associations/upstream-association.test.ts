@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { UdpLink } from '../../../../../src/net/sockets/node/udp-link.ts';
-import { serverAddress } from '../../../../../src/protocols/shadowsocks/associations/upstream-association.ts';
 import { client, dialOptions } from '../../../../support/protocols/shadowsocks/harness.ts';
+import { serverAddress } from '../../../../../src/protocols/shadowsocks/outbound.ts';
 
 const METHOD = 'aes-128-gcm';
 const SITE = { host: 'example.com', port: 5000 };
