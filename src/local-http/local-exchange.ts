@@ -1,9 +1,15 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { EventWriter } from './event-writer.ts';
+import { SseStream } from '../api/feeds/sse-stream.ts';
+import { systemClock } from '../net/time/clock.ts';
 import { LocalHttpError } from './local-http-error.ts';
 
 /** Default maximum bytes of a body. */
 const MAX_BODY = 256 << 10;
+
+/** Maximum bytes of events that may wait for a client. */
+const MAX_BACKLOG = 1 << 20;
+
+const EVENT_HEADERS = { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' };
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -95,8 +101,12 @@ export class LocalExchange {
     this.send(status, JSON.stringify(value), { ...type, ...headers });
   }
 
-  /** Starts a response with a stream of events. */
-  openEvents(): EventWriter {
-    return new EventWriter(this.response, this.#common);
+  /**
+   * Starts a response with a stream of events. A browser that is disconnected for its backlog reconnects and requests
+   * whole values.
+   */
+  openEvents(): SseStream {
+    const headers = { ...this.#common, ...EVENT_HEADERS };
+    return new SseStream(this.response, systemClock, { headers, maxBacklog: MAX_BACKLOG });
   }
 }

@@ -1,5 +1,5 @@
 import { hintsOf, WeirError } from '../../errors.ts';
-import type { EventWriter } from '../../local-http/event-writer.ts';
+import { eventText, type SseStream } from '../../api/feeds/sse-stream.ts';
 import { LocalHttpError } from '../../local-http/local-http-error.ts';
 import { newToken } from '../../local-http/secret-check.ts';
 import { printableLines } from '../../printable.ts';
@@ -30,7 +30,7 @@ interface Watched {
 }
 
 export interface WindowStreamOptions {
-  readonly writer: EventWriter;
+  readonly writer: SseStream;
   readonly topics: ReadonlyMap<string, PageTopic>;
   /** Called with errors that are defects. */
   readonly onDefect: (error: unknown) => void;
@@ -56,7 +56,7 @@ export class WindowStream {
     options.writer.onReady = () => {
       if (this.#isDirty) this.touch();
     };
-    options.writer.send(JSON.stringify({ stream: this.name } satisfies StreamHello));
+    this.#sendJson({ stream: this.name } satisfies StreamHello);
     this.setWatches(watches);
   }
 
@@ -147,7 +147,11 @@ export class WindowStream {
     watch: number,
     content: { readonly delta: Delta } | { readonly error: FailureText },
   ): void {
-    this.#options.writer.send(JSON.stringify({ n: ++this.#count, watch, ...content }));
+    this.#sendJson({ n: ++this.#count, watch, ...content });
+  }
+
+  #sendJson(value: object): void {
+    this.#options.writer.send(eventText(undefined, JSON.stringify(value)));
   }
 }
 

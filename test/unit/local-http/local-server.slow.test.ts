@@ -7,7 +7,7 @@ import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import type { EventWriter } from '../../../src/local-http/event-writer.ts';
+import { eventText, type SseStream } from '../../../src/api/feeds/sse-stream.ts';
 import { LocalHttpError } from '../../../src/local-http/local-http-error.ts';
 import type { LocalExchange } from '../../../src/local-http/local-exchange.ts';
 import { LocalServer, type LocalServerOptions } from '../../../src/local-http/local-server.ts';
@@ -266,9 +266,9 @@ describe('a local server', () => {
 describe('a stream of events', () => {
   const streaming = async (): Promise<{
     server: LocalServer;
-    opened: Promise<EventWriter>;
+    opened: Promise<SseStream>;
   }> => {
-    const { promise: opened, resolve } = Promise.withResolvers<EventWriter>();
+    const { promise: opened, resolve } = Promise.withResolvers<SseStream>();
     const server = await start((exchange: LocalExchange) => resolve(exchange.openEvents()));
     return { server, opened };
   };
@@ -285,8 +285,8 @@ describe('a stream of events', () => {
     const response = await open(server);
     assert.equal(response.headers['content-type'], 'text/event-stream');
     const writer = await opened;
-    writer.send('{"n":1}');
-    writer.send('2', 'count');
+    writer.send(eventText(undefined, '{"n":1}'));
+    writer.send(eventText('count', '2'));
     writer.end();
     let text = '';
     for await (const chunk of response as AsyncIterable<Buffer>) text += chunk.toString();

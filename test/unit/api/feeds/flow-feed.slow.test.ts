@@ -65,7 +65,7 @@ function create(clock: ManualClock = new ImpatientClock()) {
   const join = (): Reader => {
     const reader = new Reader();
     // The feed uses no more of a stream than this.
-    feed.join(reader as Partial<SseStream> as SseStream);
+    feed.join(reader as Partial<Pick<SseStream, 'ready'>> as SseStream);
     return reader;
   };
   let open = 0;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WindowStream } from '../../../../src/dashboard/server/window-stream.ts';
-import type { EventWriter } from '../../../../src/local-http/event-writer.ts';
+import type { SseStream } from '../../../../src/api/feeds/sse-stream.ts';
 
 /** Longer than the least time between two values. */
 const TURN_MS = 300;
@@ -13,7 +13,7 @@ test('a page that does not read gets one value for all that have been in the mea
     ready: true,
     closed: false,
     onReady: undefined as (() => void) | undefined,
-    send: (data: string) => sent.push(JSON.parse(data)) > 0,
+    send: (event: string) => sent.push(JSON.parse(event.replace(/^data: /, ''))) > 0,
   };
   let value = 1;
   let views = 0;
@@ -26,7 +26,7 @@ test('a page that does not read gets one value for all that have been in the mea
   };
   const stream = new WindowStream(
     {
-      writer: writer as unknown as EventWriter,
+      writer: writer as unknown as SseStream,
       topics: new Map([['count', topic]]),
       onDefect: (error) => assert.fail(String(error)),
     },
