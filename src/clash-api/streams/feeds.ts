@@ -1,10 +1,10 @@
 import { followLog, LogRefusedError } from '../../app/control/control-client.ts';
-import type { LogEvent } from '../../app/control/messages.ts';
+import type { LogEvent, LoggedLine } from '../../app/control/messages.ts';
 import { WeirError } from '../../errors.ts';
+import type { LogLevel } from '../../log/logger.ts';
 import { bodyInvalid, type ClashContext, clashError } from '../answers/endpoint.ts';
 import { isLost } from '../leased-monitor.ts';
 import { LOG_FILTERS } from '../translate/configs.ts';
-import { clashLogLine, lostLogLine } from '../translate/log-lines.ts';
 import { type ClashSink, jsonLine } from './clash-sink.ts';
 
 /** Feeds a client until it disconnects. */
@@ -173,4 +173,48 @@ export async function sendLog(
     if (!sink.signal.aborted && !(error instanceof WeirError)) throw error;
   }
   sink.end();
+}
+
+const TYPES: Readonly<Record<LogLevel, string>> = {
+  trace: 'debug',
+  debug: 'debug',
+  info: 'info',
+  warn: 'warning',
+  error: 'error',
+};
+
+/** A line of the log in mihomo's two forms. @param isStructured `?format=structured` */
+export function clashLogLine(line: Omit<LoggedLine, 'kind'>, isStructured: boolean): unknown {
+  const { at, level, target, message, fields } = line;
+  const type = TYPES[level];
+  const text = `${target}: ${message}`;
+  if (!isStructured) return { type, payload: text };
+  return {
+    time: timeOf(at),
+    // An exception in mihomo itself.
+    level: type === 'warning' ? 'warn' : type,
+    message: text,
+    fields: Object.entries(fields).map(([key, value]) => ({ key, value: String(value) })),
+  };
+}
+
+/** Lost lines, reported as a line of the log. */
+export const lostLogLine = (count: number, at: number, isStructured: boolean): unknown =>
+  clashLogLine(
+    {
+      at,
+      level: 'warn',
+      target: 'clash_api',
+      message: `${count} ${count === 1 ? 'line was' : 'lines were'} lost: the reader was too slow`,
+      fields: {},
+    },
+    isStructured,
+  );
+
+/** The local time of day: `14:03:22`. @param at Unix milliseconds */
+function timeOf(at: number): string {
+  const date = new Date(at);
+  return [date.getHours(), date.getMinutes(), date.getSeconds()]
+    .map((part) => String(part).padStart(2, '0'))
+    .join(':');
 }
