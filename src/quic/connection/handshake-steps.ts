@@ -36,8 +36,9 @@ export class HandshakeSteps {
 
   /** Called after a packet of this space was processed. */
   afterPacket(space: Space, now: number): void {
-    if (!this.#parts.lifecycle.isOpen) return;
-    if (!this.#hasHandshakeKeys && this.#parts.keys.canSeal(Space.HANDSHAKE)) {
+    const { lifecycle, keys } = this.#parts;
+    if (!lifecycle.isOpen) return;
+    if (!this.#hasHandshakeKeys && keys.canSeal(Space.HANDSHAKE)) {
       this.#hasHandshakeKeys = true;
       this.#parts.loss.onHandshakeKeys(now);
     }
@@ -45,13 +46,12 @@ export class HandshakeSteps {
     if (
       this.#parts.role === 'server' &&
       space === Space.HANDSHAKE &&
-      !this.#parts.keys.isDiscarded(Space.INITIAL)
+      !keys.isDiscarded(Space.INITIAL)
     ) {
       this.#discard(Space.INITIAL, now);
       this.#parts.paths.active.validate();
     }
-    if (this.#parts.tls.isComplete && this.#parts.lifecycle.state === 'handshaking')
-      this.#complete(now);
+    if (this.#parts.tls.isComplete && lifecycle.state === 'handshaking') this.#complete(now);
   }
 
   /** Discards Initial keys, as a client MUST when it first sends a Handshake packet (§4.9.1). */
@@ -62,37 +62,39 @@ export class HandshakeSteps {
 
   /** Confirms the handshake (§4.1.2): Handshake keys MUST be discarded (§4.9.2). */
   confirm(now: number): void {
+    const { keys } = this.#parts;
     if (!this.#parts.lifecycle.go('confirmed', now)) return;
-    if (!this.#parts.keys.isDiscarded(Space.INITIAL)) this.#discard(Space.INITIAL, now);
+    if (!keys.isDiscarded(Space.INITIAL)) this.#discard(Space.INITIAL, now);
     this.#discard(Space.HANDSHAKE, now);
     this.#parts.loss.onHandshakeConfirmed(now);
-    this.#parts.keys.oneRtt.onConfirmed();
+    keys.oneRtt.onConfirmed();
     this.#parts.events.push({ kind: 'confirmed' });
   }
 
   /** Completes the handshake once TLS is complete (§4.1.1). For a server it is confirmed at once (§4.1.2). */
   #complete(now: number): void {
+    const { paths } = this.#parts;
     const peer = this.#parts.tls.peerParameters;
     if (peer === undefined || !this.#parts.lifecycle.go('established', now)) return;
     this.#apply(peer, now);
     this.#parts.deadlines.clear('handshake');
     this.#parts.events.push({ kind: 'established' });
     if (this.#parts.role === 'client') {
-      this.#parts.paths.active.validate();
+      paths.active.validate();
       return;
     }
     this.#pending.requestHandshakeDone();
-    const token = this.#makeToken?.(this.#parts.paths.active.remote, now);
+    const token = this.#makeToken?.(paths.active.remote, now);
     if (token !== undefined) this.#pending.requestNewToken(token);
     this.confirm(now);
   }
 
   #apply(peer: TransportParameters, now: number): void {
+    const { peerIds } = this.#parts;
     this.#parts.streams.setPeerGrants(peer);
     this.#parts.loss.setPeer(peer.maxAckDelay, peer.ackDelayExponent, now);
     this.#parts.localIds.setPeerLimit(peer.activeConnectionIdLimit);
-    if (this.#parts.role === 'client')
-      this.#parts.peerIds.setFirst(this.#parts.peerIds.current, peer.statelessResetToken);
+    if (this.#parts.role === 'client') peerIds.setFirst(peerIds.current, peer.statelessResetToken);
     this.#parts.idle.setPeerTimeout(peer.maxIdleTimeout);
     this.#parts.paths.active.mtu.setMost(
       Math.min(this.#parts.settings.maxDatagram, peer.maxUdpPayloadSize),

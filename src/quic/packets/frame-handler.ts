@@ -140,10 +140,11 @@ export class FrameHandler implements FrameVisitor {
   }
 
   pathResponse(bytes: Uint8Array, at: number): FrameError {
-    const validated = this.#parts.paths.onResponse(bytes, at, this.#now);
+    const { paths } = this.#parts;
+    const validated = paths.onResponse(bytes, at, this.#now);
     if (validated === undefined) return undefined;
     this.#parts.telemetry.trace({ kind: 'path', change: 'validated' }, this.#now);
-    if (validated === this.#parts.paths.active)
+    if (validated === paths.active)
       this.#parts.events.push({ kind: 'migrated', remote: validated.remote });
     return undefined;
   }

@@ -58,21 +58,22 @@ export class PacketAssembler {
 
   /** Fills a batch. Returns false when nothing may be sent. */
   assemble(out: TransmitBatch, now: number): boolean {
+    const { deadlines, loss } = this.#parts;
     this.#isHeldBack = this.#isAppLimited = false;
     const isFilled = this.#pathProbe(out, now) || this.#mtuProbe(out, now) || this.#batch(out, now);
-    if (this.#isHeldBack)
-      this.#parts.deadlines.set('pacing', this.#parts.loss.control.nextSendTime(now));
-    else this.#parts.deadlines.clear('pacing');
+    if (this.#isHeldBack) deadlines.set('pacing', loss.control.nextSendTime(now));
+    else deadlines.clear('pacing');
     if (this.#isAppLimited && this.#parts.lifecycle.isEstablished) {
-      this.#parts.loss.control.onAppLimited(this.#parts.streams.isFlowLimited);
+      loss.control.onAppLimited(this.#parts.streams.isFlowLimited);
     }
     return isFilled;
   }
 
   /** Writes one datagram with CONNECTION_CLOSE in each space for which the peer may have keys (RFC 9000 §10.2.3). */
   close(out: TransmitBatch, now: number): boolean {
+    const { closing } = this.#parts;
     const path = this.#parts.paths.active;
-    this.#parts.closing.onFrameSent();
+    closing.onFrameSent();
     const room = Math.min(MIN_DATAGRAM, path.amplificationBudget);
     if (room < LEAST_DATAGRAM) return false;
     const builder = this.#builder;
@@ -85,7 +86,7 @@ export class PacketAssembler {
       if (!this.#parts.keys.canSeal(space) || (isOneRtt && !this.#parts.tls.isComplete)) continue;
       const at = builder.open(space, room);
       if (at < 0) continue;
-      const end = this.#parts.closing.writeFrame(out.buffer, at, room - TAG_SIZE, isOneRtt);
+      const end = closing.writeFrame(out.buffer, at, room - TAG_SIZE, isOneRtt);
       if (end === at) continue;
       builder.close(end, false, now);
       if (space === Space.INITIAL) pads = this.#parts.role === 'client';
@@ -107,6 +108,7 @@ export class PacketAssembler {
   }
 
   #probePath(path: Path, out: TransmitBatch, now: number): boolean {
+    const { peerIds } = this.#parts;
     const isActive = path === this.#parts.paths.active;
     const room = Math.min(MIN_DATAGRAM, path.amplificationBudget);
     if (room < LEAST_DATAGRAM) return false;
@@ -117,7 +119,7 @@ export class PacketAssembler {
     const builder = this.#builder;
     out.begin(path.remote, path.local);
     builder.marks = false;
-    const id = isActive ? this.#parts.peerIds.current : this.#parts.peerIds.idFor(path);
+    const id = isActive ? peerIds.current : peerIds.idFor(path);
     builder.begin(out.buffer, 0, false, !isActive, id);
     let next = builder.open(Space.APPLICATION, room);
     if (next < 0) return false;
@@ -138,10 +140,11 @@ export class PacketAssembler {
 
   /** Writes a PMTU probe: a datagram larger than the path is known to support (RFC 9000 §14.4). */
   #mtuProbe(out: TransmitBatch, now: number): boolean {
+    const { loss } = this.#parts;
     const path = this.#parts.paths.active;
     if (!this.#parts.lifecycle.isConfirmed || !path.isValidated) return false;
-    const { control } = this.#parts.loss;
-    if (control.allowance(now) <= 0 || !this.#parts.loss.canSend(Space.APPLICATION)) return false;
+    const { control } = loss;
+    if (control.allowance(now) <= 0 || !loss.canSend(Space.APPLICATION)) return false;
     const size = path.mtu.probeSize(now);
     if (size === 0 || size > out.buffer.length) return false;
     if (control.inFlight + size > control.controller.window) return false;
@@ -163,12 +166,13 @@ export class PacketAssembler {
    * shorter, because the next DATAGRAM frame did not fit, its size is the size of all, so that one send takes them.
    */
   #batch(out: TransmitBatch, now: number): boolean {
+    const { loss, telemetry } = this.#parts;
     const path = this.#parts.paths.active;
     const least = this.#leastDatagram();
-    this.#parts.loss.setAmplificationLimited(path.amplificationBudget < least, now);
+    loss.setAmplificationLimited(path.amplificationBudget < least, now);
     out.begin(path.remote, path.local);
     const builder = this.#builder;
-    builder.marks = this.#parts.settings.ecn && this.#parts.loss.ecn.marks;
+    builder.marks = this.#parts.settings.ecn && loss.ecn.marks;
     let segment = path.mtu.current;
     let count = 0;
     while (count < MAX_BATCH_DATAGRAMS && out.length + segment <= out.buffer.length) {
@@ -184,26 +188,26 @@ export class PacketAssembler {
       segment = size;
     }
     builder.flush();
-    if (!path.isValidated)
-      this.#parts.loss.setAmplificationLimited(path.amplificationBudget < least, now);
+    if (!path.isValidated) loss.setAmplificationLimited(path.amplificationBudget < least, now);
     if (count === 0) return false;
     if (count > 1) out.segmentSize = segment;
     out.ecn = builder.marks ? ECT0 : 0;
-    this.#parts.telemetry.datagramsSent += count;
-    this.#parts.telemetry.bytesSent += out.length;
+    telemetry.datagramsSent += count;
+    telemetry.bytesSent += out.length;
     return true;
   }
 
   /** Assembles one datagram. Returns its size; 0 for none. */
   #datagram(out: Uint8Array, at: number, room: number, now: number): number {
+    const { keys } = this.#parts;
     const builder = this.#builder;
     const limit = at + room;
     builder.begin(out, at);
-    if (this.#parts.keys.canSeal(Space.INITIAL)) this.#packet(Space.INITIAL, out, limit, now);
+    if (keys.canSeal(Space.INITIAL)) this.#packet(Space.INITIAL, out, limit, now);
     // A client MUST expand all datagrams with Initial packets, a server the ack-eliciting ones (RFC 9000 §14.1).
     const pads = !builder.isEmpty && (this.#parts.role === 'client' || builder.isAckEliciting);
     const sendsHandshake =
-      this.#parts.keys.canSeal(Space.HANDSHAKE) && this.#packet(Space.HANDSHAKE, out, limit, now);
+      keys.canSeal(Space.HANDSHAKE) && this.#packet(Space.HANDSHAKE, out, limit, now);
     if (this.#parts.lifecycle.isEstablished) this.#packet(Space.APPLICATION, out, limit, now);
     if (builder.isEmpty) return 0;
     if (pads) builder.pad(at + MIN_DATAGRAM);
@@ -218,16 +222,17 @@ export class PacketAssembler {
 
   /** Adds a packet to the datagram, if there are frames for it. Returns whether it did. */
   #packet(space: Space, out: Uint8Array, limit: number, now: number): boolean {
+    const { loss } = this.#parts;
     const frames = this.#frames;
     const schedule = this.#parts.acks.of(space);
     const isAckDue = schedule !== undefined && schedule.deadline <= now;
-    const isProbe = this.#parts.loss.probesDue(space) > 0;
+    const isProbe = loss.probesDue(space) > 0;
     let mayElicit = isProbe;
     if (!isProbe) {
       if (!frames.isDue(space)) {
         if (space === Space.APPLICATION) this.#isAppLimited = true;
-      } else if (this.#parts.loss.canSend(space)) {
-        mayElicit = this.#parts.loss.control.allowance(now) > 0;
+      } else if (loss.canSend(space)) {
+        mayElicit = loss.control.allowance(now) > 0;
         if (!mayElicit) this.#isHeldBack = true;
       }
     }
@@ -243,10 +248,11 @@ export class PacketAssembler {
 
   /** Finishes a batch that is a single datagram up to `end`. */
   #finishSingle(path: Path, out: TransmitBatch, end: number): void {
+    const { telemetry } = this.#parts;
     this.#builder.flush();
     out.length = end;
     path.onSent(end);
-    this.#parts.telemetry.datagramsSent++;
-    this.#parts.telemetry.bytesSent += end;
+    telemetry.datagramsSent++;
+    telemetry.bytesSent += end;
   }
 }

@@ -106,11 +106,12 @@ export class PacketBuilder {
    * @returns where its frames start; -1 when there is no room for any.
    */
   open(space: Space, limit: number): number {
+    const { loss, localId } = this.#parts;
     const out = this.#out;
     const at = this.end;
     const id = this.#destinationId;
-    const number = this.#parts.loss.nextNumber(space);
-    const numberSize = packetNumberSize(number, this.#parts.loss.largestAckedPacket(space));
+    const number = loss.nextNumber(space);
+    const numberSize = packetNumberSize(number, loss.largestAckedPacket(space));
     this.#nextSpace = space;
     this.#nextStart = at;
     this.#nextNumber = number;
@@ -128,17 +129,9 @@ export class PacketBuilder {
     } else {
       const type = space === Space.INITIAL ? PacketType.INITIAL : PacketType.HANDSHAKE;
       const token = space === Space.INITIAL ? this.token : NO_TOKEN;
-      const header = longHeaderSize(type, id.length, this.#parts.localId.length, token.length);
+      const header = longHeaderSize(type, id.length, localId.length, token.length);
       if (at + header + MAX_PACKET_NUMBER_SIZE + LEAST_PROTECTED + TAG_SIZE > limit) return -1;
-      this.#nextNumberAt = writeLongHeader(
-        out,
-        at,
-        type,
-        numberSize,
-        id,
-        this.#parts.localId,
-        token,
-      );
+      this.#nextNumberAt = writeLongHeader(out, at, type, numberSize, id, localId, token);
     }
     return writePacketNumber(out, this.#nextNumberAt, number, numberSize);
   }
@@ -181,6 +174,7 @@ export class PacketBuilder {
   }
 
   #finishPacket(now: number): void {
+    const { keys } = this.#parts;
     if (!this.#hasPacket) return;
     const space = this.#space;
     const out = this.#out;
@@ -189,9 +183,9 @@ export class PacketBuilder {
     const numberSize = this.#numberSize;
     const number = this.#number;
     if (space === Space.APPLICATION) {
-      this.#parts.keys.oneRtt.seal(out, start, numberAt, numberSize, this.#end, number);
+      keys.oneRtt.seal(out, start, numberAt, numberSize, this.#end, number);
     } else {
-      const sealer = this.#parts.keys.sealer(space);
+      const sealer = keys.sealer(space);
       writeLength(out, numberAt, this.#end + TAG_SIZE);
       sealer?.seal(out, start, numberAt, numberSize, this.#end, number);
       sealer?.protectHeaders();

@@ -224,17 +224,18 @@ export class PacketReceiver {
 
   /** Processes the packet of `#header`. Returns whether it was authentic. */
   #packet(buffer: Uint8Array): boolean {
+    const { role } = this.#parts;
     if (this.#parts.work.isExceeded) return this.#drop('work');
     const header = this.#header;
     switch (header.type) {
       case PacketType.ONE_RTT:
         return this.#oneRtt(buffer);
       case PacketType.INITIAL:
-        if (this.#parts.role === 'server' && this.#arrival.bytes < MIN_DATAGRAM) {
+        if (role === 'server' && this.#arrival.bytes < MIN_DATAGRAM) {
           return this.#drop('small-initial');
         }
         // A client MUST discard an Initial packet with a token, or close the connection (§17.2.2).
-        if (this.#parts.role === 'client' && header.tokenSize > 0) return this.#drop('token');
+        if (role === 'client' && header.tokenSize > 0) return this.#drop('token');
         return this.#long(buffer, Space.INITIAL);
       case PacketType.HANDSHAKE:
         return this.#long(buffer, Space.HANDSHAKE);
@@ -256,15 +257,16 @@ export class PacketReceiver {
 
   /** Processes an Initial or Handshake packet. */
   #long(buffer: Uint8Array, space: typeof Space.INITIAL | typeof Space.HANDSHAKE): boolean {
+    const { keys, handshakeIds } = this.#parts;
     const header = this.#header;
     const { start, numberOffset, end } = header;
-    if (this.#parts.keys.isDiscarded(space)) return this.#drop('old-keys');
-    const opener = this.#parts.keys.opener(space);
+    if (keys.isDiscarded(space)) return this.#drop('old-keys');
+    const opener = keys.opener(space);
     const schedule = this.#parts.acks.of(space);
     if (opener === undefined || schedule === undefined) return this.#keep(buffer);
     const { sourceIdOffset: idAt, sourceIdSize: idSize } = header;
     // Packets with another source connection id than the first MUST be discarded (§7.2).
-    const { peerId } = this.#parts.handshakeIds;
+    const { peerId } = handshakeIds;
     if (peerId !== undefined && !isSameId(buffer.subarray(idAt, idAt + idSize), peerId)) {
       return this.#drop('connection-id');
     }
@@ -279,8 +281,8 @@ export class PacketReceiver {
       return this.#drop('authentication');
     }
     if (peerId === undefined) {
-      this.#parts.handshakeIds.peerId = copyOf(buffer, idAt, idAt + idSize);
-      this.#parts.peerIds.setFirst(this.#parts.handshakeIds.peerId, undefined);
+      handshakeIds.peerId = copyOf(buffer, idAt, idAt + idSize);
+      this.#parts.peerIds.setFirst(handshakeIds.peerId, undefined);
     }
     const type = space === Space.INITIAL ? PacketType.INITIAL : PacketType.HANDSHAKE;
     this.#opened(buffer, space, type, number);
@@ -288,12 +290,13 @@ export class PacketReceiver {
   }
 
   #oneRtt(buffer: Uint8Array): boolean {
+    const { keys } = this.#parts;
     const { start, numberOffset, end } = this.#header;
     const schedule = this.#parts.acks.of(Space.APPLICATION);
     if (schedule === undefined) return this.#drop('old-keys');
     // 1-RTT packets MUST NOT be processed before the handshake is complete (RFC 9001 §5.7).
-    if (!this.#parts.keys.oneRtt.canRead || !this.#parts.tls.isComplete) return this.#keep(buffer);
-    const { oneRtt } = this.#parts.keys;
+    if (!keys.oneRtt.canRead || !this.#parts.tls.isComplete) return this.#keep(buffer);
+    const { oneRtt } = keys;
     const { updates } = oneRtt;
     const { now } = this.#arrival;
     const { largestReceived } = schedule.ranges;
@@ -316,11 +319,12 @@ export class PacketReceiver {
 
   /** Processes the frames of the packet of `#header`, which is authentic; its plaintext is in the buffer. */
   #opened(buffer: Uint8Array, space: Space, type: FramesPacketType, number: number): void {
+    const { lifecycle, closing } = this.#parts;
     const { start, numberOffset, end, destinationIdOffset, destinationIdSize } = this.#header;
     const arrival = this.#arrival;
     const { now } = arrival;
-    if (!this.#parts.lifecycle.isOpen) {
-      this.#parts.closing.onPacket();
+    if (!lifecycle.isOpen) {
+      closing.onPacket();
       return;
     }
     const schedule = this.#parts.acks.of(space);
@@ -331,7 +335,7 @@ export class PacketReceiver {
     }
     const first = buffer[start] as number; // the header was read
     if (hasReservedBits(first)) {
-      this.#parts.closing.fail(
+      closing.fail(
         new QuicError(TransportErrorCode.PROTOCOL_VIOLATION, 'reserved bits are set'),
         now,
       );
@@ -355,13 +359,13 @@ export class PacketReceiver {
     );
     this.#parts.work.add(reader.frames);
     if (error !== undefined) {
-      this.#parts.closing.fail(error, now);
+      closing.fail(error, now);
       return;
     }
     schedule.onReceived(number, reader.ackEliciting, arrival.ecn, now);
-    if (!this.#parts.lifecycle.isOpen) return;
+    if (!lifecycle.isOpen) return;
     this.#parts.idle.onReceived(now);
-    if (space !== Space.APPLICATION || this.#parts.lifecycle.state === 'handshaking') {
+    if (space !== Space.APPLICATION || lifecycle.state === 'handshaking') {
       this.#steps.afterPacket(space, now);
     } else if (path !== this.#parts.paths.active && isNewest && !reader.probing) {
       this.#pathChanges.moveTo(path, now);
@@ -387,15 +391,16 @@ export class PacketReceiver {
 
   /** Processes the kept packets whose keys may have become available. */
   #retryEarly(): void {
+    const { keys, lifecycle } = this.#parts;
     const isReady =
-      this.#parts.keys.opener(Space.HANDSHAKE) !== undefined ||
-      this.#parts.keys.isDiscarded(Space.HANDSHAKE) ||
-      this.#parts.lifecycle.isEstablished ||
-      !this.#parts.lifecycle.isOpen;
+      keys.opener(Space.HANDSHAKE) !== undefined ||
+      keys.isDiscarded(Space.HANDSHAKE) ||
+      lifecycle.isEstablished ||
+      !lifecycle.isOpen;
     if (!isReady) return;
     const waiting = this.#early.take();
     for (const { bytes, ecn } of waiting) {
-      if (!this.#parts.lifecycle.isOpen) return;
+      if (!lifecycle.isOpen) return;
       if (
         readPacketHeader(bytes, 0, bytes.length, this.#parts.localId.length, this.#header) !==
         undefined

@@ -56,7 +56,8 @@ export class PendingFrames {
 
   /** Whether there are frames other than ACK for packets of a space. */
   isDue(space: Space): boolean {
-    if (space !== Space.APPLICATION) return this.#parts.crypto.hasPending(levelOf(space));
+    const { crypto } = this.#parts;
+    if (space !== Space.APPLICATION) return crypto.hasPending(levelOf(space));
     if (!this.#parts.lifecycle.isEstablished) return false;
     return (
       this.#parts.streams.hasFrames ||
@@ -66,7 +67,7 @@ export class PendingFrames {
       this.#newToken.isDue ||
       this.#parts.localIds.due !== undefined ||
       this.#parts.peerIds.retirementDue !== undefined ||
-      this.#parts.crypto.hasPending('application')
+      crypto.hasPending('application')
     );
   }
 
@@ -95,7 +96,8 @@ export class PendingFrames {
     isProbe: boolean,
     now: number,
   ): number {
-    const log = this.#parts.loss.frames(space);
+    const { loss } = this.#parts;
+    const log = loss.frames(space);
     this.#isAckEliciting = false;
     const start = this.#writeAck(space, out, at, limit, log, now);
     let next = start;
@@ -108,7 +110,7 @@ export class PendingFrames {
     const wantsPing =
       isProbe ||
       (mayElicit && this.#isPingDue) ||
-      (start > at && this.#parts.loss.control.hasRoom && this.#parts.loss.wantsPing(space));
+      (start > at && loss.control.hasRoom && loss.wantsPing(space));
     if (next === start && wantsPing && next < limit) next = writePing(out, next);
     if (next > start) {
       this.#isAckEliciting = true;
@@ -150,23 +152,24 @@ export class PendingFrames {
   }
 
   #writeApplication(out: Uint8Array, at: number, limit: number, log: FrameLog): number {
+    const { datagrams, streams } = this.#parts;
     let next = this.#writeConnection(out, at, limit, log);
     if (this.#parts.crypto.hasPending('application')) {
       next = this.#writeCrypto(Space.APPLICATION, out, next, limit, log);
     }
-    if (!this.#parts.datagrams.hasFrames)
-      return this.#parts.streams.writeFrames(out, next, limit, log);
+    if (!datagrams.hasFrames) return streams.writeFrames(out, next, limit, log);
     this.#areDatagramsFirst = !this.#areDatagramsFirst;
     if (this.#areDatagramsFirst) {
-      next = this.#parts.datagrams.writeFrames(out, next, limit);
-      return this.#parts.streams.writeFrames(out, next, limit, log);
+      next = datagrams.writeFrames(out, next, limit);
+      return streams.writeFrames(out, next, limit, log);
     }
-    next = this.#parts.streams.writeFrames(out, next, limit, log);
-    return this.#parts.datagrams.writeFrames(out, next, limit);
+    next = streams.writeFrames(out, next, limit, log);
+    return datagrams.writeFrames(out, next, limit);
   }
 
   /** Writes HANDSHAKE_DONE, NEW_TOKEN, NEW_CONNECTION_ID and RETIRE_CONNECTION_ID. */
   #writeConnection(out: Uint8Array, at: number, limit: number, log: FrameLog): number {
+    const { localIds, peerIds } = this.#parts;
     let next = at;
     if (this.#handshakeDone.isDue && next < limit) {
       next = writeHandshakeDone(out, next);
@@ -177,21 +180,21 @@ export class PendingFrames {
       this.#newToken.onSent(log);
     }
     for (;;) {
-      const issued = this.#parts.localIds.due;
+      const issued = localIds.due;
       if (issued === undefined || log.isPacketFull) break;
       const { sequence, id, resetToken } = issued;
       if (next + newConnectionIdSize(sequence, 0, id.length) > limit) break;
       next = writeNewConnectionId(out, next, sequence, 0, id, resetToken);
-      log.add(this.#parts.localIds, sequence);
-      this.#parts.localIds.onSent(sequence);
+      log.add(localIds, sequence);
+      localIds.onSent(sequence);
     }
     for (;;) {
-      const sequence = this.#parts.peerIds.retirementDue;
+      const sequence = peerIds.retirementDue;
       if (sequence === undefined || log.isPacketFull) break;
       if (next + retireConnectionIdSize(sequence) > limit) break;
       next = writeRetireConnectionId(out, next, sequence);
-      log.add(this.#parts.peerIds, sequence);
-      this.#parts.peerIds.onRetirementSent(sequence);
+      log.add(peerIds, sequence);
+      peerIds.onRetirementSent(sequence);
     }
     return next;
   }

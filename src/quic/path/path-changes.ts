@@ -61,14 +61,15 @@ export class PathChanges {
 
   /** Migrates to another address of the peer (§9.3). */
   moveTo(path: Path, now: number): void {
-    const former = this.#parts.paths.active;
-    if (this.#parts.paths.moveTo(path, this.#parts.loss.probeTimeout(), now))
-      this.#moved(former, now);
+    const { paths } = this.#parts;
+    const former = paths.active;
+    if (paths.moveTo(path, this.#parts.loss.probeTimeout(), now)) this.#moved(former, now);
   }
 
   onTimeout(now: number): void {
-    const former = this.#parts.paths.active;
-    const outcome = this.#parts.paths.onTimeout(now);
+    const { paths } = this.#parts;
+    const former = paths.active;
+    const outcome = paths.onTimeout(now);
     if (outcome === undefined) return;
     this.#parts.telemetry.trace({ kind: 'path', change: 'failed' }, now);
     if (outcome === 'moved') this.#moved(former, now);
@@ -82,18 +83,20 @@ export class PathChanges {
 
   /** Retires the ids of removed paths, and of former paths whose validation has ended (§9.5). */
   retireIds(): void {
-    if (!this.#parts.peerIds.hasOthers) return;
-    this.#parts.peerIds.retireUnused((id, isLeft) => {
+    const { peerIds } = this.#parts;
+    if (!peerIds.hasOthers) return;
+    peerIds.retireUnused((id, isLeft) => {
       const path = this.#parts.paths.all.find((one) => one === id);
       return path !== undefined && (!isLeft || path.isValidating);
     });
   }
 
   #moved(former: Path, now: number): void {
+    const { paths } = this.#parts;
     // A different id, so that the paths cannot be linked (§9.5); if the peer has issued no other, it stays the same.
-    this.#parts.peerIds.use(this.#parts.paths.active, former);
+    this.#parts.peerIds.use(paths.active, former);
     this.retireIds();
-    this.#parts.loss.usePath(this.#parts.paths.active.control, this.#parts.paths.active.mtu, now);
+    this.#parts.loss.usePath(paths.active.control, paths.active.mtu, now);
     this.#size.update(now);
     this.#parts.telemetry.trace({ kind: 'path', change: 'moved' }, now);
   }
