@@ -55,7 +55,7 @@ export const ROOMS = {
   },
   socks: {
     files: [
-      'protocols/socks/{wire,address,udp-framing,relay-plan,client-handshake,server-handshake}.ts',
+      'protocols/socks/{wire,address,udp-framing,relay-plan,outbound,server-handshake}.ts',
     ],
     tests: ['unit/protocols/socks/*.test.ts', 'conformance/{inbound,outbound-pair}.test.ts'],
     branches: 98,
@@ -69,7 +69,7 @@ export const ROOMS = {
     branches: 97,
   },
   vless: {
-    files: ['protocols/vless/{wire,packet-framing,response-link}.ts', 'protocols/users/uuid.ts'],
+    files: ['protocols/vless/{wire,packet-framing,outbound}.ts', 'protocols/users/uuid.ts'],
     tests: [
       'unit/protocols/vless/*.test.ts',
       'conformance/{inbound,outbound-pair,packet-link}.test.ts',
@@ -105,7 +105,7 @@ export const ROOMS = {
   },
   wireguard: {
     files: [
-      'protocols/wireguard/{wire,message-writer,peer-liveness,transport-session,transport-sessions}.ts',
+      'protocols/wireguard/{wire,message-writer,peer-liveness,transport-session}.ts',
       'protocols/wireguard/{tunnel,deadlines,waiting-packets}.ts',
       'protocols/wireguard/handshake/*.ts',
     ],
@@ -191,7 +191,7 @@ export const ROOMS = {
     branches: 92,
   },
   ws: {
-    files: ['transports/ws/{frames,handshake,upgrade,status-words}.ts'],
+    files: ['transports/ws/{frames,handshake,upgrade}.ts'],
     tests: ['unit/transports/ws/*.test.ts'],
     branches: 98,
   },
