@@ -1,3 +1,4 @@
+import { udpCarrier } from '../protocols/registry.ts';
 import type { DialStep, DialTimes } from '../net/dial-steps.ts';
 import type { PhaseTimes, ProbedSpec, ProbePhase, ProbeTry } from './contract.ts';
 
@@ -11,8 +12,8 @@ export interface ExpectedSteps {
 
 /** The steps of an outbound; an unknown protocol counts as bare TCP with the stream settings it has. Never throws. */
 export function expectedSteps({ protocol, stream }: ProbedSpec): ExpectedSteps {
-  if (protocol === 'hysteria2') return { connects: false, last: 'carried' };
-  if (protocol === 'wireguard') return { connects: false, last: 'opened' };
+  const own = udpCarrier(protocol);
+  if (own) return { connects: false, last: own === 'quic' ? 'carried' : 'opened' };
   const carrier = stream?.carrier;
   // With early data, the upgrade waits for the request.
   const isCarried = carrier?.kind === 'grpc' || (carrier?.kind === 'ws' && carrier.earlyData === 0);

@@ -7,6 +7,8 @@ interface Listing {
   readonly aliases?: readonly string[];
   readonly inbound?: true;
   readonly outbound?: true;
+  /** What carries the outbound, where it is not TCP or a stream on it; QUIC has its TLS in the settings. */
+  readonly carrier?: 'quic' | 'udp';
   readonly load: () => Promise<Protocol>;
   /** Its forms in other programs, and of its users in files: see `ProtocolForms`. */
   readonly forms?: () => Promise<ProtocolForms>;
@@ -36,6 +38,7 @@ const LISTINGS = {
     aliases: ['hysteria', 'hy2'],
     inbound: true,
     outbound: true,
+    carrier: 'quic',
     load: async () => (await import('./hysteria2/index.ts')).hysteria2,
     forms: async () => (await import('./hysteria2/forms.ts')).hysteria2Forms,
   },
@@ -76,6 +79,7 @@ const LISTINGS = {
   },
   wireguard: {
     outbound: true,
+    carrier: 'udp',
     load: async () => (await import('./wireguard/index.ts')).wireguard,
     forms: async () => (await import('./wireguard/forms.ts')).wireguardForms,
   },
@@ -100,6 +104,14 @@ const NAMES: ReadonlyMap<string, string> = new Map(
 
 /** Returns the canonical name of the protocol with this name or alias, which a Spec carries; case-sensitive. */
 export const protocolName = (name: string): string | undefined => NAMES.get(name);
+
+const CARRIERS: ReadonlyMap<string, Listing['carrier']> = new Map(
+  ENTRIES.map(([name, { carrier }]) => [name, carrier]),
+);
+
+/** Returns what carries an outbound that uses UDP alone; `undefined` for any other protocol, by any of its names. */
+export const udpCarrier = (protocol: string): Listing['carrier'] =>
+  CARRIERS.get(NAMES.get(protocol) ?? protocol);
 
 /** Returns the names and aliases of the protocols that have a side. */
 export const protocolNames = (side: 'inbound' | 'outbound'): readonly string[] =>

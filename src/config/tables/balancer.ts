@@ -1,4 +1,4 @@
-import { findProtocol, protocolName } from '../../protocols/registry.ts';
+import { findProtocol, udpCarrier } from '../../protocols/registry.ts';
 import {
   array,
   disclosed,
@@ -39,9 +39,6 @@ export type BalancerTable = Decoded<typeof balancerTable>;
 type Strategy = BalancerSpec['strategy'];
 const STRATEGIES: readonly Strategy[] = ['failover', 'round_robin'];
 const DEFAULT_STRATEGY: Strategy = 'failover';
-
-/** Protocols that use only UDP, whose servers a TCP connection cannot probe. */
-const UDP_ONLY: ReadonlySet<string> = new Set(['hysteria2']);
 
 /**
  * Lowers the balancers in file order; invalid ones are omitted.
@@ -115,15 +112,14 @@ function checkMember(
   }
   if (canBeProbed(member)) return;
   const reason = 'has no upstream a TCP health probe can reach, so it cannot be balanced';
-  const hint = UDP_ONLY.has(protocolName(member.protocol.value) ?? '')
+  const hint = isUdpOnly(member.protocol.value)
     ? 'hysteria2 has no TCP port to probe: leave it out of the balancer, and name it in rules or as a pick'
     : 'members are servers that a TCP connection can reach: leave this one out';
   throw new Finding(`${subject}: outbound ${tag} ${reason}`, span, { hint });
 }
 
-/** Whether a protocol, by any of its names, uses only UDP. */
-export const isUdpOnly = (protocol: string): boolean =>
-  UDP_ONLY.has(protocolName(protocol) ?? protocol);
+/** Whether a protocol, by any of its names, has a server that only UDP reaches, so that no TCP connection probes it. */
+export const isUdpOnly = (protocol: string): boolean => udpCarrier(protocol) === 'quic';
 
 /** Whether a TCP connection to `server` and `port` can probe an outbound. */
 export function canBeProbed({

@@ -7,6 +7,7 @@ import type { OutboundSpec, Spec } from '../../spec.ts';
 import { lostSources } from '../../subscribe/balancers/lost-balancers.ts';
 import type { Marker } from '../../subscribe/nodes/marker.ts';
 import type { BalancerFacts, NodeFacts } from './file-requests.ts';
+import { udpCarrier } from '../../protocols/registry.ts';
 
 /** Maximum number of nodes that are listed; further ones are only counted. */
 export const MOST_NODE_FACTS = 20_000;
@@ -69,8 +70,8 @@ function serverOf({ protocol, server, port, settings }: OutboundSpec): string | 
 }
 
 function carrierOf({ protocol, server, stream }: OutboundSpec): string {
-  if (protocol === 'hysteria2') return 'quic';
-  if (protocol === 'wireguard') return 'udp';
+  const own = udpCarrier(protocol);
+  if (own) return own;
   if (server === undefined) return '';
   const { kind = 'raw' } = stream?.carrier ?? {};
   if (kind === 'raw') return stream?.tls ? 'tls' : 'tcp';

@@ -1,3 +1,4 @@
+import { udpCarrier } from '../../protocols/registry.ts';
 import { quoted } from '../../printable.ts';
 import type { ImportedEntry } from '../entry.ts';
 import type { ForeignGroup, Routing, Target } from '../routing.ts';
@@ -109,7 +110,7 @@ const FOLLOWING =
 
 /** Whether a server can be probed over TCP. */
 const isProbed = (entry: ImportedEntry | undefined): boolean =>
-  entry?.draft?.server !== undefined && entry.draft.protocol !== 'hysteria2';
+  entry?.draft?.server !== undefined && udpCarrier(entry.draft.protocol) !== 'quic';
 
 /** Whether a server would be a member of a group of all servers. */
 const isCandidate = (entry: ImportedEntry | undefined): boolean =>

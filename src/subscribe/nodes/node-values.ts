@@ -1,5 +1,5 @@
 import { isUdpOnly } from '../../config/tables/balancer.ts';
-import { protocolName } from '../../protocols/registry.ts';
+import { udpCarrier } from '../../protocols/registry.ts';
 import type { Node, TableNode } from '../../schema/node.ts';
 
 /** Settings that are credentials of the user; the others configure the protocol. */
@@ -49,7 +49,7 @@ const WEAKEST_FIRST: readonly Trust[] = ['none', 'any', 'public', 'own'];
 
 /** The trust of a node's table; `own` also stands for the certificates of its `ca_file`. */
 export function trustOf(node: TableNode): Trust {
-  if (protocolName(stringAt(node, 'protocol')) === 'hysteria2') {
+  if (udpCarrier(stringAt(node, 'protocol')) === 'quic') {
     return trustIn(tableAt(node, 'settings'));
   }
   const stream = tableAt(node, 'stream');
