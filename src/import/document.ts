@@ -1,20 +1,19 @@
-import { readClash } from './clash/clash.ts';
-import { ImportError } from '../protocols/forms/draft.ts';
-import { trimmedLines, type ImportedEntry } from './entry.ts';
-import { ForeignObject, isEmpty } from '../protocols/forms/foreign-object.ts';
-import { looksLikeJson } from './parse/json-comments.ts';
-import { parseJson } from './parse/json.ts';
-import { parseYaml } from './parse/yaml.ts';
+import { ImportError, bareHost, toPort, type Draft } from '../protocols/forms/draft.ts';
 import { looselyFromBase64 } from '../protocols/forms/encodings.ts';
+import { ForeignObject, isEmpty } from '../protocols/forms/foreign-object.ts';
+import { shadowsocksDraft } from '../protocols/shadowsocks/forms.ts';
+import { readClash } from './clash/clash.ts';
+import { trimmedLines, nameOf, readEntry, type EntryReader } from './entry.ts';
 import { hasShareLink, isLinkList, readShareLinks } from './links/share-links.ts';
-import { serversAlone, type Routing, type Target } from './routing.ts';
-import { bounded } from './targets.ts';
+import { looksLikeJson, parseJson } from './parse/json.ts';
+import { parseYaml } from './parse/yaml.ts';
+import { serversAlone, type Routing, type Target, type ImportedEntry } from './routing.ts';
 import { readSingBox } from './sing-box/sing-box.ts';
-import { isSip008, readSip008 } from './sip008.ts';
-import { isWireGuardConf, readWireGuardConf } from './wireguard.ts';
+import { bounded } from './targets.ts';
 import { isInformation } from './values/information.ts';
+import { keysOf, keyTable } from './verdicts.ts';
+import { isWireGuardConf, readWireGuardConf } from './wireguard.ts';
 import { readXray } from './xray/xray.ts';
-import { nameOf } from './read-entry.ts';
 
 /** A document, with its detected format. */
 export interface Imported extends Routing {
@@ -242,3 +241,60 @@ const clashOf = (value: unknown): Imported => ({
   kind: 'a configuration of Clash or mihomo',
   ...withoutUnusedMessages(readClash(new ForeignObject(value, 'the document', 'reported'))),
 });
+
+/** Keys of a server (https://shadowsocks.org/doc/sip008.html) that are not carried over. */
+const SERVER_KEYS = keyTable({ same: 'id plugin_opts group owner' });
+
+/** Keys of a document in addition to `servers`. */
+const DOCUMENT_KEYS = keyTable({
+  same: 'version username user_uuid',
+  dropped: { 'it is what the provider counts': 'bytes_used bytes_remaining' },
+});
+
+const READER: EntryReader = {
+  name: 'remarks',
+  verdicts: SERVER_KEYS,
+  read: readServer,
+  family: () => undefined,
+};
+
+/** Whether a JSON value is a list of Shadowsocks servers: SIP008, or only its servers. */
+function isSip008(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some((each) => isSip008Server(each));
+  if (isSip008Server(value)) return true;
+  if (typeof value !== 'object' || value === null || !('servers' in value)) return false;
+  return Array.isArray(value.servers) && !('outbounds' in value);
+}
+
+const isSip008Server = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  'server' in value &&
+  'method' in value &&
+  // An outbound of sing-box has the same keys, and `type` as well.
+  !('type' in value);
+
+/** Reads SIP008 version 1, or an array of its servers, or a single server. */
+function readSip008(value: unknown): Routing {
+  const document = new ForeignObject(
+    Array.isArray(value) || isSip008Server(value) ? { servers: value } : value,
+  );
+  const servers = bounded('servers', document.list('servers'));
+  return {
+    ...serversAlone(servers.map((each) => readEntry(each, READER))),
+    keys: keysOf(document, DOCUMENT_KEYS),
+  };
+}
+
+function readServer(fields: ForeignObject): Draft {
+  const place = {
+    name: fields.text('remarks') ?? '',
+    server: bareHost(fields.needText('server')),
+    port: toPort(fields.text('server_port')),
+  };
+  return shadowsocksDraft(place, undefined, {
+    method: fields.needText('method'),
+    password: fields.needText('password'),
+    plugin: fields.text('plugin'),
+  });
+}

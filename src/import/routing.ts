@@ -1,5 +1,10 @@
-import type { Settings, SettingValue, StreamDraft } from '../protocols/forms/draft.ts';
-import type { ImportedEntry } from './entry.ts';
+import {
+  ImportError,
+  type Draft,
+  type Settings,
+  type SettingValue,
+  type StreamDraft,
+} from '../protocols/forms/draft.ts';
 
 /*
  * The intermediate form of a document: the readers of Clash, sing-box, Xray and share links create it, and `write/`
@@ -10,6 +15,11 @@ import type { ImportedEntry } from './entry.ts';
  * be written. Writers choose names, leave out parts that Weir's own checks reject, and drop flows whose target cannot
  * be written, never sending them directly.
  */
+
+/** An entry of a document: a draft with notes on settings that it lacks, or the reason why it is skipped. */
+export type ImportedEntry =
+  | { readonly draft: Draft; readonly notes: readonly string[]; readonly skipped?: undefined }
+  | { readonly draft?: undefined; readonly name: string; readonly skipped: string };
 
 /** The target of a rule, a group or the default of a document. */
 export type Target =
@@ -182,3 +192,45 @@ export const serversAlone = (entries: readonly ImportedEntry[]): Routing => ({
   inbounds: [],
   keys: [],
 });
+
+/** Maximum number of alternatives of one rule. */
+const MAX_ALTERNATIVES = 64;
+
+/**
+ * The conjunction of two lists of alternatives: every pair of one from each. Pairs that no flow can match are left out.
+ * @throws {ImportError} when a pair has two conditions of the same kind, which a rule of Weir cannot express, or there
+ * are too many pairs
+ */
+export function both(left: readonly Matchers[], right: readonly Matchers[]): readonly Matchers[] {
+  if (left.length * right.length > MAX_ALTERNATIVES) {
+    throw new ImportError(`it would become more than ${MAX_ALTERNATIVES} rules`);
+  }
+  return left.flatMap((one) => right.flatMap((other) => joined(one, other)));
+}
+
+function joined(one: Matchers, other: Matchers): readonly Matchers[] {
+  for (const [key, value] of Object.entries(other)) {
+    const own: unknown = Object.hasOwn(one, key) ? one[key as keyof Matchers] : undefined;
+    if (own === undefined || JSON.stringify(own) === JSON.stringify(value)) continue;
+    if (key === 'network') return [];
+    throw new ImportError(`it has two conditions on "${key}", of which both would have to hold`);
+  }
+  return [{ ...one, ...other }];
+}
+
+/** Levels of `[log].level` by those of other programs, in lower case. */
+const LOG_LEVELS: ReadonlyMap<string, string> = new Map([
+  ['none', 'off'],
+  ['silent', 'off'],
+  ['panic', 'error'],
+  ['fatal', 'error'],
+  ['error', 'error'],
+  ['warn', 'warn'],
+  ['warning', 'warn'],
+  ['info', 'info'],
+  ['debug', 'debug'],
+  ['trace', 'trace'],
+]);
+
+/** Weir's level for the name of another program's level; `undefined` for an unknown name. */
+export const levelOf = (name: string): string | undefined => LOG_LEVELS.get(name.toLowerCase());

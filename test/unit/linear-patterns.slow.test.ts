@@ -73,7 +73,7 @@ const PATTERNS: readonly Row[] = [
     worst: [run('', ' '), run('1', ' '), run('1.', '0'), run('', '1')],
   },
   {
-    file: 'import/parse/json-comments.ts',
+    file: 'import/parse/json.ts',
     pattern: /^(?:null|true|false|\d{1,20}|\[\s*\])\s*,/,
     worst: [run('[', ' '), run('null', ' '), run('', '1'), run('[]', ' ')],
   },

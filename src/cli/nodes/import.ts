@@ -6,8 +6,7 @@ import { configProblem, pairProblem } from '../../app/loading/config-problem.ts'
 import { WeirError, UsageError } from '../../errors.ts';
 import { readForeign, type Imported, LARGEST_DOCUMENT } from '../../import/document.ts';
 import { ImportError } from '../../protocols/forms/draft.ts';
-import type { ImportReport } from '../../import/report.ts';
-import { reportLines } from '../../import/report-text.ts';
+import { reportLines, type ImportReport } from '../../import/report.ts';
 import { NothingImported, toConfig } from '../../import/write/config.ts';
 import { toNodes, toPair, toSubscribe } from '../../import/write/subscribe.ts';
 import { printable, printableJson } from '../../printable.ts';

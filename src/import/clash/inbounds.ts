@@ -5,7 +5,7 @@ import type { InboundDraft, InboundEntry, InboundValue } from '../routing.ts';
 import { bounded } from '../targets.ts';
 import { notesOn } from '../verdicts.ts';
 import { networkOf } from '../values/networks.ts';
-import { nameOf } from '../read-entry.ts';
+import { nameOf } from '../entry.ts';
 import { mixedDrafts } from '../server-drafts.ts';
 
 /** Settings that all ports of a document share. */

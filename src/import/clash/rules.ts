@@ -2,7 +2,7 @@ import { domainToASCII } from 'node:url';
 import { ImportError } from '../../protocols/forms/draft.ts';
 import type { Matchers, RuleEntry } from '../routing.ts';
 import type { TargetNames } from '../targets.ts';
-import { fromDotNet } from '../values/dotnet-expressions.ts';
+import { fromDotNet } from '../values/expressions.ts';
 import { networkOf } from '../values/networks.ts';
 
 /** Maximum number of alternatives of one rule. */

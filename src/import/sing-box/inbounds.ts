@@ -1,5 +1,6 @@
 import { ImportError } from '../../protocols/forms/draft.ts';
 import type { ForeignObject } from '../../protocols/forms/foreign-object.ts';
+import { objectsOf, readInbound, type InboundReading } from '../entry.ts';
 import { SING_BOX_INBOUND_KEYS, SING_BOX_USER_KEYS } from '../keys/sing-box.ts';
 import type { InboundEntry } from '../routing.ts';
 import {
@@ -19,13 +20,46 @@ import {
   type ProxyAccount,
   type CertificateFiles,
 } from '../server-drafts.ts';
-import { secondsOf } from '../values/durations.ts';
 import { isVersion6, networkOf } from '../values/networks.ts';
 import { notesOn } from '../verdicts.ts';
-import { objectsOf, readInbound, type InboundReading } from '../read-entry.ts';
+
+const UNITS: ReadonlyMap<string, number> = new Map([
+  ['ns', 1e-9],
+  ['us', 1e-6],
+  ['µs', 1e-6],
+  ['ms', 1e-3],
+  ['s', 1],
+  ['m', 60],
+  ['h', 3600],
+  ['d', 86_400],
+]);
+
+const PART = /(?<amount>\d{1,9}(?:\.\d{1,9})?)(?<unit>[a-zµ]{1,2})/gy;
+
+/**
+ * Parses a duration in Go's syntax (`1m30s`), or a number of seconds, to whole seconds, at least 1; `undefined` for any
+ * other text.
+ */
+export function secondsOf(text: string): number | undefined {
+  if (/^\d{1,9}$/.test(text)) return Math.max(1, Number(text));
+  if (text.length > MAX_LENGTH) return undefined;
+  let seconds = 0;
+  let end = 0;
+  for (const match of text.matchAll(PART)) {
+    const { amount = '', unit = '' } = match.groups ?? {};
+    const factor = UNITS.get(unit);
+    if (factor === undefined) return undefined;
+    seconds += Number(amount) * factor;
+    end = match.index + match[0].length;
+  }
+  if (end === 0 || end !== text.length || seconds > 1e9) return undefined;
+  return Math.max(1, Math.round(seconds));
+}
+
+const MAX_LENGTH = 40;
 
 /** The context of a document's inbounds: its rules and ports. */
-export interface InboundScope {
+interface InboundScope {
   /** Whether an action of the rules sniffs the named inbound. */
   isSniffed(name: string): boolean;
   /** The ports of the document. */

@@ -1,12 +1,10 @@
 import { ImportError } from '../../protocols/forms/draft.ts';
 import { ForeignObject } from '../../protocols/forms/foreign-object.ts';
 import { SING_BOX_RULE_KEYS } from '../keys/sing-box.ts';
-import type { Matchers, RuleEntry, Target } from '../routing.ts';
+import { both, type Matchers, type RuleEntry, type Target } from '../routing.ts';
 import { NOT_ANSWERED, NOT_RESOLVED, type TargetNames } from '../targets.ts';
-import { both } from '../values/alternatives.ts';
-import { everyAddress, isVersion6, portsOf } from '../values/networks.ts';
-import { destinationsOf, isSet, sourceOf, textsOf } from './conditions.ts';
-import type { RuleSets } from './rule-sets.ts';
+import { everyAddress, isVersion6, portRangeOf } from '../values/networks.ts';
+import { destinationsOf, isSet, sourceOf, textsOf, type RuleSets } from './rule-sets.ts';
 import { notesOnRule } from '../verdicts.ts';
 
 /** The context of a document's rules. */
@@ -215,8 +213,8 @@ function networkIn(fields: ForeignObject): Matchers | 'none' {
 
 function portIn(fields: ForeignObject): Matchers {
   const ports = [
-    ...fields.list('port').map((each) => portsOf(each, '-')),
-    ...textsOf(fields, 'port_range').map((each) => portsOf(each, ':')),
+    ...fields.list('port').map((each) => portRangeOf(each, '-')),
+    ...textsOf(fields, 'port_range').map((each) => portRangeOf(each, ':')),
   ];
   return ports.length === 0 ? {} : { port: ports };
 }

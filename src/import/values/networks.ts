@@ -76,7 +76,7 @@ const LARGEST = 0xffff;
  * @param separator separator of a range's ends: `:` in sing-box, where one end may be omitted, or `-`
  * @throws {ImportError} for any other value
  */
-export function portsOf(value: unknown, separator: ':' | '-'): string {
+export function portRangeOf(value: unknown, separator: ':' | '-'): string {
   const text = String(value).trim();
   const [first = '', last = first, ...others] = text.split(separator).map((part) => part.trim());
   const isRange = text.includes(separator);

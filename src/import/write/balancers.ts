@@ -1,6 +1,6 @@
 import { udpCarrier } from '../../protocols/registry.ts';
 import { quoted } from '../../printable.ts';
-import type { ImportedEntry } from '../entry.ts';
+import type { ImportedEntry } from '../routing.ts';
 import type { ForeignGroup, Routing, Target } from '../routing.ts';
 import type { Targets } from './settle.ts';
 import { isInformation } from '../values/information.ts';

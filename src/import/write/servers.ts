@@ -1,5 +1,5 @@
 import type { Draft } from '../../protocols/forms/draft.ts';
-import type { ImportedEntry } from '../entry.ts';
+import type { ImportedEntry } from '../routing.ts';
 import type { ReportItem } from '../report.ts';
 import { problemsIn, type ConfigCheck } from './check.ts';
 import { IMPORTED, SOURCE_MARKER } from './markers.ts';

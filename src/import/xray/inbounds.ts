@@ -20,7 +20,7 @@ import {
 import { notesOn } from '../verdicts.ts';
 import { wordsOf } from './conditions.ts';
 import { transportOf } from '../../protocols/forms/xray.ts';
-import { objectsOf, readInbound, type InboundReading } from '../read-entry.ts';
+import { objectsOf, readInbound, type InboundReading } from '../entry.ts';
 
 /** Reads one of `inbounds`. @param taken the ports of the document */
 export const readInboundOf = (value: unknown, source: string, taken: Set<number>): InboundEntry =>

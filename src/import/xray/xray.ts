@@ -1,17 +1,39 @@
-import { ForeignObject } from '../../protocols/forms/foreign-object.ts';
-import { XRAY_DOCUMENT_KEYS, XRAY_BALANCER_KEYS, XRAY_KEYS } from '../keys/xray.ts';
-import { levelOf } from '../values/log-level.ts';
-import type { ImportedEntry } from '../entry.ts';
-import type { RuleEntry, Routing, Target, ForeignGroup } from '../routing.ts';
-import { bounded, groupOrReason, MemberBudget, TargetNames, NOT_RESOLVED } from '../targets.ts';
-import { keysOf, notesOn } from '../verdicts.ts';
-import { readDns } from './dns.ts';
-import { readInboundOf } from './inbounds.ts';
-import { readRule } from './rules.ts';
-import { wordsOf } from './conditions.ts';
 import { ImportError, type Draft } from '../../protocols/forms/draft.ts';
+import { ForeignObject } from '../../protocols/forms/foreign-object.ts';
 import { allForms } from '../../protocols/registry.ts';
-import { nameOf, readEntry, portsOf, type EntryReader } from '../read-entry.ts';
+import { nameOf, readEntry, portsOf, type EntryReader } from '../entry.ts';
+import {
+  XRAY_DOCUMENT_KEYS,
+  XRAY_BALANCER_KEYS,
+  XRAY_KEYS,
+  XRAY_RULE_KEYS,
+  XRAY_DNS_KEYS,
+} from '../keys/xray.ts';
+import {
+  levelOf,
+  both,
+  type RuleEntry,
+  type Routing,
+  type Target,
+  type ForeignGroup,
+  type Matchers,
+  type DnsDraft,
+  type DocumentKey,
+  type ImportedEntry,
+} from '../routing.ts';
+import {
+  bounded,
+  groupOrReason,
+  MemberBudget,
+  TargetNames,
+  NOT_RESOLVED,
+  NOT_ANSWERED,
+} from '../targets.ts';
+import { dnsDraft, dnsUrlOf } from '../values/dns-server.ts';
+import { portRangeOf } from '../values/networks.ts';
+import { keysOf, notesOn, notesOnRule } from '../verdicts.ts';
+import { wordsOf, addressesOf, domainsOf, sourcesOf } from './conditions.ts';
+import { readInboundOf } from './inbounds.ts';
 
 const READER: EntryReader = {
   name: 'tag',
@@ -234,3 +256,158 @@ function resolving(
 const isDirect = (target: Target, entries: readonly ImportedEntry[]): boolean =>
   target.kind === 'direct' ||
   (target.kind === 'entry' && entries[target.index]?.draft?.protocol === 'freedom');
+
+/** The context of a document's rules. */
+interface XrayRuleScope {
+  readonly names: TargetNames;
+  /** The targets of `balancerTag`. */
+  readonly balancers: ReadonlyMap<string, Target>;
+  /** Names of outbounds that answer queries. */
+  readonly dnsOutbounds: ReadonlySet<string>;
+  /** Names of the API and the metrics, which are separate outbounds. */
+  readonly services: ReadonlySet<string>;
+}
+
+/** Reads one of `routing.rules`. */
+function readRule(value: unknown, source: string, scope: XrayRuleScope): RuleEntry {
+  let target: Target | undefined;
+  try {
+    const fields = new ForeignObject(value);
+    const outbound = fields.text('outboundTag') ?? '';
+    const balancer = fields.text('balancerTag') ?? '';
+    if (scope.services.has(outbound)) {
+      return { source, needless: 'it leads into the API of Xray, which Weir does not have' };
+    }
+    if (scope.dnsOutbounds.has(outbound)) {
+      return { source, skipped: NOT_ANSWERED, target: { kind: 'direct' } };
+    }
+    if (outbound === '' && balancer === '') throw new ImportError('it names no outbound');
+    target =
+      outbound === ''
+        ? (scope.balancers.get(balancer) ?? { kind: 'missing', name: balancer })
+        : scope.names.of(outbound);
+    const any = conditionOf(fields);
+    const notes = notesOnRule(fields, XRAY_RULE_KEYS);
+    if (any === 'missing') throw new ImportError('it has no conditions');
+    if (any === undefined) return { source, needless: 'it can never match a flow of Weir' };
+    return { source, any, target, notes };
+  } catch (error) {
+    if (!(error instanceof ImportError)) throw error;
+    return { source, skipped: error.message, target };
+  }
+}
+
+/**
+ * Reads the condition of a rule. Xray joins the entries of a field by "or", and fields by "and"; entries of different
+ * kinds in a field are therefore alternatives.
+ * @returns `undefined` for a rule that no flow can match; `missing` for one without conditions, which Xray rejects
+ * @throws {ImportError} for a condition that Weir lacks
+ */
+function conditionOf(fields: ForeignObject): readonly Matchers[] | 'missing' | undefined {
+  const network = networkIn(fields);
+  const rest: Matchers = {
+    ...sourcesOf(fields),
+    ...portIn(fields),
+    ...(typeof network === 'object' ? network : {}),
+    ...inboundIn(fields),
+  };
+  const domains = domainsOf(fields);
+  const addresses = addressesOf(fields);
+  if (network === 'none') return undefined;
+  const isEmpty = domains.length + addresses.length + Object.keys(rest).length === 0;
+  if (isEmpty && network !== 'both') return 'missing';
+  return both(both(orEvery(domains), orEvery(addresses)), [rest]);
+}
+
+const orEvery = (alternatives: readonly Matchers[]): readonly Matchers[] =>
+  alternatives.length === 0 ? [{}] : alternatives;
+
+/** The network of a rule; `both` for TCP and UDP, which are all flows of Weir. */
+function networkIn(fields: ForeignObject): Matchers | 'both' | 'none' {
+  const networks = wordsOf(fields, 'network').map((each) => each.toLowerCase());
+  if (networks.length === 0) return {};
+  const known = (['tcp', 'udp'] as const).filter((each) => networks.includes(each));
+  const [only, second] = known;
+  if (only === undefined) return 'none';
+  return second === undefined ? { network: only } : 'both';
+}
+
+function portIn(fields: ForeignObject): Matchers {
+  const ports = fields
+    .list('port')
+    .flatMap((each) => String(each).split(','))
+    .filter((each) => each.trim() !== '');
+  if (fields.has('port') && ports.length === 0) throw new ImportError('"port" is empty');
+  return ports.length === 0 ? {} : { port: ports.map((each) => portRangeOf(each, '-')) };
+}
+
+function inboundIn(fields: ForeignObject): Matchers {
+  const names = wordsOf(fields, 'inboundTag');
+  return names.length === 0 ? {} : { inbound_tag: names };
+}
+
+/** Reads the first server of Xray's `dns` that Weir supports; Weir has no equivalent for the others. */
+function readDns(dns: ForeignObject): {
+  readonly dns?: DnsDraft | undefined;
+  readonly keys: readonly DocumentKey[];
+} {
+  const keys: DocumentKey[] = [];
+  let draft: DnsDraft | undefined;
+  for (const [index, each] of dns.entries('servers').entries()) {
+    const path = `dns.servers[${index}]`;
+    if (draft) {
+      keys.push({ path, status: 'skipped', reason: 'Weir has one DNS server' });
+      continue;
+    }
+    try {
+      const found = serverOf(each, path);
+      draft = found.dns;
+      keys.push(...found.notes.map((reason) => ({ path, status: 'skipped' as const, reason })));
+      if (!draft) {
+        keys.push({ path, status: 'same', reason: "the system's resolver" });
+        return { keys };
+      }
+    } catch (error) {
+      if (!(error instanceof ImportError)) throw error;
+      keys.push({ path, status: 'skipped', reason: error.message });
+    }
+  }
+  return { dns: draft, keys };
+}
+
+interface ServerReading {
+  /** Absent for the system's resolver. */
+  readonly dns?: DnsDraft;
+  readonly notes: readonly string[];
+}
+
+/** Reads a server. @throws {ImportError} for one that Weir does not support, or that is not for all names */
+function serverOf(value: unknown, source: string): ServerReading {
+  if (typeof value === 'string') return byAddress(value, undefined, source);
+  const fields = new ForeignObject(value);
+  const port = fields.number('port') || undefined;
+  const found = byAddress(fields.needText('address'), port, source);
+  return { ...found, notes: [...found.notes, ...notesOn(fields, XRAY_DNS_KEYS)] };
+}
+
+/** Note on servers without `+local`, which Xray queries by its rules. */
+const BY_RULES = 'queries go directly, not by rules';
+
+function byAddress(address: string, given: number | undefined, source: string): ServerReading {
+  if (address.toLowerCase() === 'localhost') return { notes: [] };
+  const { scheme, host, port = given, path } = dnsUrlOf(address);
+  const isLocal = scheme.endsWith('+local');
+  const notes = isLocal ? [] : [BY_RULES];
+  switch (scheme) {
+    case '':
+      return { dns: dnsDraft({ source, backend: 'udp', host, port }), notes };
+    case 'https':
+    case 'https+local':
+      return {
+        dns: dnsDraft({ source, backend: 'https', host, port, path: path === '' ? '/' : path }),
+        notes,
+      };
+    default:
+      throw new ImportError(`DNS by ${JSON.stringify(scheme)} is not supported`);
+  }
+}

@@ -6,8 +6,7 @@ import { readForeign } from '../../../src/import/document.ts';
 import { Link } from '../../../src/protocols/forms/link.ts';
 import { parseJson } from '../../../src/import/parse/json.ts';
 import { parseYaml } from '../../../src/import/parse/yaml.ts';
-import { fromDotNet } from '../../../src/import/values/dotnet-expressions.ts';
-import { expressionOf } from '../../../src/import/values/expressions.ts';
+import { fromDotNet, expressionOf } from '../../../src/import/values/expressions.ts';
 import { followLine, parseFollow } from '../../../src/import/write/markers.ts';
 import { readAnswer } from '../../../src/subscribe/answer/read-answer.ts';
 import { parseUpdateInterval, parseUserinfo } from '../../../src/subscribe/answer/userinfo.ts';
@@ -44,18 +43,10 @@ const PINNED = [
 
 /** Parts of documents, which their readers above pass on. */
 const IMPORT_PARTS = [
-  'import/read-entry.ts',
-  'import/read-entry.ts',
-  'import/clash/dns.ts',
-  'import/clash/groups.ts',
+  'import/entry.ts',
   'import/clash/inbounds.ts',
   'import/clash/rules.ts',
-  'import/sing-box/dns.ts',
-  'import/sing-box/sing-box.ts',
   'import/sing-box/rules.ts',
-  'import/xray/xray.ts',
-  'import/xray/dns.ts',
-  'import/xray/rules.ts',
 ];
 
 const documents: FuzzTarget = {
@@ -65,7 +56,6 @@ const documents: FuzzTarget = {
     'import/clash/clash.ts',
     'import/sing-box/sing-box.ts',
     'import/xray/xray.ts',
-    'import/sip008.ts',
     'import/wireguard.ts',
     ...IMPORT_PARTS,
   ],
@@ -127,7 +117,7 @@ const linkLists: FuzzTarget = {
 
 const foreignJson: FuzzTarget = {
   name: 'json-with-comments',
-  files: ['import/parse/json.ts', 'import/parse/json-comments.ts'],
+  files: ['import/parse/json.ts'],
   samples: textSamples(
     '{"a": [1, 2.5e3, null, true, "x\\u00e9\\n"], // note\n "b": {/* c */}}',
     '# first\n// second\n/* third */ {"a": "#//", # d\n"b": [1,], }',
@@ -187,7 +177,7 @@ const foreignYaml: FuzzTarget = {
 
 const expressions: FuzzTarget = {
   name: 'foreign-expressions',
-  files: ['import/values/dotnet-expressions.ts', 'import/values/expressions.ts'],
+  files: ['import/values/expressions.ts'],
   samples: textSamples(
     '^hk-[a-z-[aeiou-[e]]]$',
     '[]^a&&b~~c--d]{,2}x{1,2}}',

@@ -1,5 +1,5 @@
 import { loadConfigFile } from '../../../src/app/loading/inline-runner.ts';
-import type { ImportedEntry } from '../../../src/import/entry.ts';
+import type { ImportedEntry } from '../../../src/import/routing.ts';
 import { outboundText } from '../../../src/import/write/tables.ts';
 import type { OutboundSpec } from '../../../src/spec.ts';
 

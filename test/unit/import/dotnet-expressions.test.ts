@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { RegexCache } from '../../../src/engine/router/tables/regex-set.ts';
 import { readForeign } from '../../../src/import/document.ts';
-import { fromDotNet } from '../../../src/import/values/dotnet-expressions.ts';
+import { fromDotNet } from '../../../src/import/values/expressions.ts';
 import '../../support/import/load-forms.ts';
 
 /** Whether Weir's expression for one of .NET matches. */

@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { describe, test } from 'node:test';
 import { configProblem, pairProblem } from '../../../src/app/loading/config-problem.ts';
 import { readForeign } from '../../../src/import/document.ts';
-import { reportLines } from '../../../src/import/report-text.ts';
+import { reportLines } from '../../../src/import/report.ts';
 import { toConfig } from '../../../src/import/write/config.ts';
 import { toPair, toSubscribe } from '../../../src/import/write/subscribe.ts';
 import '../../support/import/load-forms.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { readForeign } from '../../../src/import/document.ts';
-import type { ImportedEntry } from '../../../src/import/entry.ts';
+import type { ImportedEntry } from '../../../src/import/routing.ts';
 import { outboundText } from '../../../src/import/write/tables.ts';
 import { CLASH, SING_BOX, XRAY, type ProgramKeys } from '../../support/import/key-lists.ts';
 import '../../support/import/load-forms.ts';

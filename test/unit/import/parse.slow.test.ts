@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { withoutComments } from '../../../src/import/parse/json-comments.ts';
-import { parseJson } from '../../../src/import/parse/json.ts';
+import { withoutComments, parseJson } from '../../../src/import/parse/json.ts';
 import { parseYaml } from '../../../src/import/parse/yaml.ts';
 
 describe('JSON of sing-box and Xray', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { readForeign } from '../../../src/import/document.ts';
-import type { ImportedEntry } from '../../../src/import/entry.ts';
+import type { ImportedEntry } from '../../../src/import/routing.ts';
 import '../../support/import/load-forms.ts';
 
 /*

@@ -2,16 +2,15 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ImportError } from '../../../src/protocols/forms/draft.ts';
 import { ForeignObject } from '../../../src/protocols/forms/foreign-object.ts';
-import type { Matchers } from '../../../src/import/routing.ts';
-import { both } from '../../../src/import/values/alternatives.ts';
-import { secondsOf } from '../../../src/import/values/durations.ts';
+import { both, levelOf, type Matchers } from '../../../src/import/routing.ts';
+import { secondsOf } from '../../../src/import/sing-box/inbounds.ts';
 import { expressionOf, literally } from '../../../src/import/values/expressions.ts';
-import { levelOf, logLevelOf } from '../../../src/import/values/log-level.ts';
+import { logLevelOf } from '../../../src/import/sing-box/sing-box.ts';
 import {
   everyAddress,
   isVersion6,
   networkOf,
-  portsOf,
+  portRangeOf,
 } from '../../../src/import/values/networks.ts';
 
 const refusal = (reason: RegExp) => (error: unknown) =>
@@ -86,7 +85,7 @@ describe('ports', () => {
       ['1000:', ':', '1000-65535'],
       [':', ':', '0-65535'],
     ] as const) {
-      assert.equal(portsOf(value, separator), ports, String(value));
+      assert.equal(portRangeOf(value, separator), ports, String(value));
     }
   });
 
@@ -111,9 +110,12 @@ describe('ports', () => {
       [undefined, '-'],
       [1.5, '-'],
     ] as const) {
-      assert.throws(() => portsOf(value, separator), refusal(/is not a port or a range of ports$/));
+      assert.throws(
+        () => portRangeOf(value, separator),
+        refusal(/is not a port or a range of ports$/),
+      );
     }
-    assert.throws(() => portsOf(' x ', '-'), refusal(/^"x" is not a port/));
+    assert.throws(() => portRangeOf(' x ', '-'), refusal(/^"x" is not a port/));
   });
 });
 
