@@ -138,7 +138,7 @@ describe('a reload that introduces every protocol and carrier', () => {
       'hysteria2/outbound.ts',
       'wireguard/outbound.ts',
       'socks/outbound.ts',
-      'blackhole/outbound.ts',
+      'blackhole/index.ts',
     ]) {
       assert.ok(loaded.has(`protocols/${path}`), path);
     }

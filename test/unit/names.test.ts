@@ -12,7 +12,6 @@ const SHARED_NAMES: Readonly<Record<string, string>> = {
   DropReason: 'why a core dropped a packet: each core has a trace of its own',
   FrameReader: 'HTTP/2, HTTP/3 and QUIC have frames, each in a room of its own',
   Method: 'the word of SOCKS for authentication, and of Shadowsocks for ciphers',
-  SilenceWatch: 'notices a silent server of DNS, and of Hysteria 2',
   Trace: 'see DropReason',
   TraceEvent: 'see DropReason',
 };
