@@ -9,7 +9,7 @@ import { floorOf } from '../../tools/architecture/layers.ts';
 const PURE = [
   /^(quic|http\/(http2|http3|fields)|netstack|congestion)\//,
   /^protocols\/.+\/wire\.ts$/,
-  /^protocols\/wireguard\/(handshake\/.*|contract|deadlines|message-writer|peer-liveness|transport-sessions?|tunnel|tunnel-status|waiting-packets)\.ts$/,
+  /^protocols\/wireguard\/(handshake\/.*|contract|deadlines|message-writer|peer-liveness|transport-session|tunnel|waiting-packets)\.ts$/,
   /^mux\/frame(-decoder)?\.ts$/,
   /^engine\/router\//,
 ];

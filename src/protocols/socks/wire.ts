@@ -4,7 +4,7 @@ import { encodeAddressed, UNSPECIFIED } from './address.ts';
 
 /**
  * The messages of SOCKS4, SOCKS4a, SOCKS5 (RFC 1928) and its username/password authentication
- * (RFC 1929) as bytes. `server-handshake.ts` and `client-handshake.ts` read them; the header of
+ * (RFC 1929) as bytes. `server-handshake.ts` and `outbound.ts` read them; the header of
  * datagrams is in `udp-framing.ts`.
  */
 
