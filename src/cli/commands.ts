@@ -52,6 +52,12 @@ const HELP: Command = {
   },
 };
 
+/** A command whose implementation is imported when it runs. */
+const onDemand = (spec: CommandSpec, load: () => Promise<Command['run']>): Command => ({
+  ...spec,
+  run: async (argv, io) => (await load())(argv, io),
+});
+
 /** A topic of the help: commands for one task. */
 export interface Topic {
   readonly title: string;
@@ -63,116 +69,54 @@ export const TOPICS: readonly Topic[] = [
   {
     title: 'A running Weir',
     commands: [
-      { ...CTL, run: async (argv, io) => (await import('./control/ctl.ts')).ctl(argv, io) },
-      {
-        ...RELOAD,
-        run: async (argv, io) => (await import('./control/reload.ts')).reloadCommand(argv, io),
-      },
-      {
-        ...DRAIN,
-        run: async (argv, io) => (await import('./control/drain.ts')).drainCommand(argv, io),
-      },
-      {
-        ...STATUS,
-        run: async (argv, io) => (await import('./control/status.ts')).statusCommand(argv, io),
-      },
-      {
-        ...LOG,
-        run: async (argv, io) => (await import('./control/log.ts')).logCommand(argv, io),
-      },
-      {
-        ...LOG_LEVEL,
-        run: async (argv, io) => (await import('./control/log-level.ts')).logLevelCommand(argv, io),
-      },
+      onDemand(CTL, async () => (await import('./control/ctl.ts')).ctl),
+      onDemand(RELOAD, async () => (await import('./control/reload.ts')).reloadCommand),
+      onDemand(DRAIN, async () => (await import('./control/drain.ts')).drainCommand),
+      onDemand(STATUS, async () => (await import('./control/status.ts')).statusCommand),
+      onDemand(LOG, async () => (await import('./control/log.ts')).logCommand),
+      onDemand(LOG_LEVEL, async () => (await import('./control/log-level.ts')).logLevelCommand),
     ],
   },
   {
     title: 'See and steer',
     commands: [
-      {
-        ...DASHBOARD,
-        run: async (argv, io) => (await import('./watch/dashboard.ts')).dashboardCommand(argv, io),
-      },
-      { ...TOP, run: async (argv, io) => (await import('./watch/top.ts')).topCommand(argv, io) },
-      {
-        ...METRICS,
-        run: async (argv, io) => (await import('./watch/metrics.ts')).metricsCommand(argv, io),
-      },
-      {
-        ...CLASH_API,
-        run: async (argv, io) => (await import('./watch/clash-api.ts')).clashApiCommand(argv, io),
-      },
-      {
-        ...DIAGNOSE,
-        run: async (argv, io) => (await import('./watch/diagnose.ts')).diagnoseCommand(argv, io),
-      },
+      onDemand(DASHBOARD, async () => (await import('./watch/dashboard.ts')).dashboardCommand),
+      onDemand(TOP, async () => (await import('./watch/top.ts')).topCommand),
+      onDemand(METRICS, async () => (await import('./watch/metrics.ts')).metricsCommand),
+      onDemand(CLASH_API, async () => (await import('./watch/clash-api.ts')).clashApiCommand),
+      onDemand(DIAGNOSE, async () => (await import('./watch/diagnose.ts')).diagnoseCommand),
     ],
   },
   {
     title: 'Nodes',
     commands: [
-      {
-        ...IMPORT,
-        run: async (argv, io) => (await import('./nodes/import.ts')).importCommand(argv, io),
-      },
-      {
-        ...SUBSCRIBE,
-        run: async (argv, io) => (await import('./nodes/subscribe.ts')).subscribeCommand(argv, io),
-      },
-      {
-        ...PROBE,
-        run: async (argv, io) => (await import('./nodes/probe.ts')).probeCommand(argv, io),
-      },
-      {
-        ...FETCH,
-        run: async (argv, io) => (await import('./nodes/fetch.ts')).fetchCommand(argv, io),
-      },
+      onDemand(IMPORT, async () => (await import('./nodes/import.ts')).importCommand),
+      onDemand(SUBSCRIBE, async () => (await import('./nodes/subscribe.ts')).subscribeCommand),
+      onDemand(PROBE, async () => (await import('./nodes/probe.ts')).probeCommand),
+      onDemand(FETCH, async () => (await import('./nodes/fetch.ts')).fetchCommand),
     ],
   },
   {
     title: 'Users',
     commands: [
-      {
-        ...USER,
-        run: async (argv, io) => (await import('./users/user.ts')).userCommand(argv, io),
-      },
-      {
-        ...GENERATE,
-        run: async (argv, io) => (await import('./users/generate.ts')).generateCommand(argv, io),
-      },
-      {
-        ...SHARE,
-        run: async (argv, io) => (await import('./users/share.ts')).shareCommand(argv, io),
-      },
+      onDemand(USER, async () => (await import('./users/user.ts')).userCommand),
+      onDemand(GENERATE, async () => (await import('./users/generate.ts')).generateCommand),
+      onDemand(SHARE, async () => (await import('./users/share.ts')).shareCommand),
     ],
   },
   {
     title: 'The configuration file',
     commands: [
-      {
-        ...SHOW,
-        run: async (argv, io) => (await import('./config/show.ts')).showCommand(argv, io),
-      },
-      {
-        ...FORMAT,
-        run: async (argv, io) => (await import('./config/format.ts')).formatCommand(argv, io),
-      },
-      {
-        ...EXPLAIN,
-        run: async (argv, io) => (await import('./config/explain.ts')).explainCommand(argv, io),
-      },
-      { ...GEO, run: async (argv, io) => (await import('./config/geo.ts')).geoCommand(argv, io) },
-      {
-        ...SCHEMA,
-        run: async (argv, io) => (await import('./config/schema.ts')).schemaCommand(argv, io),
-      },
+      onDemand(SHOW, async () => (await import('./config/show.ts')).showCommand),
+      onDemand(FORMAT, async () => (await import('./config/format.ts')).formatCommand),
+      onDemand(EXPLAIN, async () => (await import('./config/explain.ts')).explainCommand),
+      onDemand(GEO, async () => (await import('./config/geo.ts')).geoCommand),
+      onDemand(SCHEMA, async () => (await import('./config/schema.ts')).schemaCommand),
     ],
   },
   {
     title: 'This machine',
-    commands: [
-      { ...TUN, run: async (argv, io) => (await import('./tun/command.ts')).tunCommand(argv, io) },
-    ],
+    commands: [onDemand(TUN, async () => (await import('./tun/command.ts')).tunCommand)],
   },
   {
     title: 'The shell',

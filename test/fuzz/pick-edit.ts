@@ -5,7 +5,7 @@ import type { AST } from 'toml-eslint-parser';
 import { outlineOf, samePath, type KeyPath } from '../../src/config/edit/outline.ts';
 import { editPick, removePick } from '../../src/config/edit/pick-editor.ts';
 import { ConfigError } from '../../src/config/errors.ts';
-import { TomlError } from '../../src/config/toml/error.ts';
+import { TomlError } from '../../src/config/toml/tree.ts';
 import { parseSyntax, parseToml } from '../../src/config/toml/parse.ts';
 import type { Node } from '../../src/schema/node.ts';
 import { commentsWithout, ownedComments } from './comment-owners.ts';

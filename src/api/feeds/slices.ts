@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '../../net/time/clock.ts';
-import { TurnShare } from '../../net/time/turn-share.ts';
+import { TurnShare } from '../../net/time/turns.ts';
 
 /** Milliseconds of uninterrupted work for clients; traffic waits that long. */
 const SLICE_MS = 2;

@@ -25,15 +25,8 @@ exit status is 1 for another layout.
 Options:
 ${optionLines(FORMAT.options)}`;
 
-interface FormatArguments {
-  readonly help: boolean;
-  /** Path of the file; `-` for standard input. */
-  readonly file: string;
-  readonly check: boolean;
-}
-
 /** Parses the arguments of `weir format`. @throws {UsageError} for invalid arguments */
-export function parseFormat(argv: readonly string[]): FormatArguments {
+export function parseFormat(argv: readonly string[]) {
   const { values, positionals } = parseOptions(argv, FORMAT.options);
   const { help = false, check = false, config } = values;
   const files = [...(config === undefined ? [] : [config]), ...positionals];

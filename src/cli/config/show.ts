@@ -18,15 +18,8 @@ services and URLs of resolvers are in it: look through it before you show it to 
 Options:
 ${optionLines(SHOW.options)}`;
 
-interface ShowArguments {
-  readonly help: boolean;
-  /** `undefined` for the built-in configuration. */
-  readonly config: string | undefined;
-  readonly json: boolean;
-}
-
 /** Parses the arguments of `weir show`. @throws {UsageError} for invalid arguments */
-export function parseShow(argv: readonly string[]): ShowArguments {
+export function parseShow(argv: readonly string[]) {
   const { values, positionals } = parseOptions(argv, SHOW.options);
   const { help = false, config, json = false } = values;
   if (!help) expectOperands(SHOW.name, positionals);

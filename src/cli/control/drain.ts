@@ -8,7 +8,7 @@ import { needServing } from '../../client/find-serving.ts';
 import { DRAIN } from './specs.ts';
 import { optionLines } from '../help.ts';
 import { parseDuration } from '../option-values.ts';
-import { whichOf, type Which } from '../running-options.ts';
+import { whichOf } from '../running-options.ts';
 
 const DRAIN_HELP = `weir drain, after which a running Weir can be stopped without cutting flows
 
@@ -23,16 +23,8 @@ Options:
 ${optionLines(DRAIN.options)}A tun inbound goes on serving until the stop, which ends its flows.
 `;
 
-interface DrainArguments extends Which {
-  readonly help: boolean;
-  /** Milliseconds to wait; Infinity by default. */
-  readonly waitMs: number;
-  readonly undo: boolean;
-  readonly json: boolean;
-}
-
 /** Parses the arguments of `weir drain`. @throws {UsageError} for invalid arguments */
-export function parseDrain(argv: readonly string[]): DrainArguments {
+export function parseDrain(argv: readonly string[]) {
   const { values, positionals } = parseOptions(argv, DRAIN.options);
   const { help = false, wait, undo = false, json = false } = values;
   if (!help) expectOperands(DRAIN.name, positionals);
@@ -40,6 +32,8 @@ export function parseDrain(argv: readonly string[]): DrainArguments {
   const waitMs = wait === undefined ? Infinity : parseDuration('--wait', wait) * 1000;
   return { help, waitMs, undo, json, ...whichOf(values) };
 }
+
+type DrainArguments = ReturnType<typeof parseDrain>;
 
 /** Milliseconds between two requests for the state of the drain. */
 const LOOK_MS = 250;

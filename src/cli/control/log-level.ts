@@ -5,7 +5,7 @@ import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../c
 import { needServing } from '../../client/find-serving.ts';
 import { LOG_LEVEL } from './specs.ts';
 import { optionLines } from '../help.ts';
-import { whichOf, type Which } from '../running-options.ts';
+import { whichOf } from '../running-options.ts';
 
 const LOG_LEVEL_HELP = `weir log-level, which changes the log of a running Weir
 
@@ -18,13 +18,8 @@ read only there.
 Options:
 ${optionLines(LOG_LEVEL.options)}`;
 
-interface LogLevelArguments extends Which {
-  readonly help: boolean;
-  readonly level: string;
-}
-
 /** Parses the arguments of `weir log-level`. @throws {UsageError} for invalid arguments */
-export function parseLogLevel(argv: readonly string[]): LogLevelArguments {
+export function parseLogLevel(argv: readonly string[]) {
   const { values, positionals } = parseOptions(argv, LOG_LEVEL.options);
   const { help = false } = values;
   if (!help) expectOperands(LOG_LEVEL.name, positionals, LOG_LEVEL.operands);

@@ -6,7 +6,7 @@ import { needServing } from '../../client/find-serving.ts';
 import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
 import { LOG } from './specs.ts';
 import { optionLines } from '../help.ts';
-import { whichOf, type Which } from '../running-options.ts';
+import { whichOf } from '../running-options.ts';
 
 const LOG_HELP = `weir log, which prints the latest lines of the log of a running Weir and follows it
 
@@ -18,15 +18,8 @@ log-level changes that. Lines that were lost because this command was not read a
 place.
 `;
 
-interface LogCommandArguments extends Which {
-  readonly help: boolean;
-  readonly filter: string | undefined;
-  readonly follow: boolean;
-  readonly json: boolean;
-}
-
 /** Parses the arguments of `weir log`. @throws {UsageError} for invalid arguments */
-export function parseLog(argv: readonly string[]): LogCommandArguments {
+export function parseLog(argv: readonly string[]) {
   const { values, positionals } = parseOptions(argv, LOG.options);
   const { help = false, level, 'no-follow': noFollow = false, json = false } = values;
   if (!help) expectOperands(LOG.name, positionals);

@@ -4,7 +4,7 @@ import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../c
 import { needServing } from '../../client/find-serving.ts';
 import { STATUS } from './specs.ts';
 import { optionLines } from '../help.ts';
-import { whichOf, type Which } from '../running-options.ts';
+import { whichOf } from '../running-options.ts';
 import { outcomeLine } from '../../app/service/status.ts';
 import type { LastReload, RunningStatus } from '../../app/control/running-status.ts';
 import { buildText } from '../../platform/process/build.ts';
@@ -20,13 +20,8 @@ Options:
 ${optionLines(STATUS.options)}The delay of the event loop is measured from the first request on.
 `;
 
-interface StatusArguments extends Which {
-  readonly help: boolean;
-  readonly json: boolean;
-}
-
 /** Parses the arguments of `weir status`. @throws {UsageError} for invalid arguments */
-export function parseStatus(argv: readonly string[]): StatusArguments {
+export function parseStatus(argv: readonly string[]) {
   const { values, positionals } = parseOptions(argv, STATUS.options);
   const { help = false, json = false } = values;
   if (!help) expectOperands(STATUS.name, positionals);

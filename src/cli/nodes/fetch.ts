@@ -24,23 +24,8 @@ found; otherwise this process does, from the file, without its inbounds and API.
 Options:
 ${optionLines(FETCH.options)}`;
 
-interface FetchArguments {
-  readonly help: boolean;
-  readonly url: string;
-  readonly outbound: string | undefined;
-  readonly config: string | undefined;
-  readonly socket: string | undefined;
-  readonly output: string | undefined;
-  readonly isHead: boolean;
-  /** Whether the status and the headers are printed. */
-  readonly includesHead: boolean;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly maxBytes: number;
-  readonly timeoutMs: number;
-}
-
 /** Parses the arguments of `weir fetch`. @throws {UsageError} for invalid arguments */
-export function parseFetch(argv: readonly string[]): FetchArguments {
+export function parseFetch(argv: readonly string[]) {
   const { values, positionals } = parseOptions(argv, FETCH.options);
   const { help = false, head = false, include = false, outbound } = values;
   if (!help) expectOperands(FETCH.name, positionals, FETCH.operands);
@@ -64,6 +49,8 @@ export function parseFetch(argv: readonly string[]): FetchArguments {
     timeoutMs: parseSeconds('--max-time', values['max-time'] ?? DEFAULT_SECONDS),
   };
 }
+
+type FetchArguments = ReturnType<typeof parseFetch>;
 
 /** Parses a header line. @throws {UsageError} which does not quote the text, since it may be a secret */
 function headerOf(line: string): [name: string, value: string] {

@@ -3,7 +3,7 @@ import { openFlows } from '../../fetch/open-flows.ts';
 import { outboundNamed } from '../../fetch/own-engine.ts';
 import { systemClock } from '../../net/time/clock.ts';
 import { printable, printableJson } from '../../printable.ts';
-import type { ProbedOutbound, ProbePlan, ProbeTry } from '../../probe/contract.ts';
+import type { ProbedOutbound, ProbeTry } from '../../probe/contract.ts';
 import { probeAll } from '../../probe/probe-all.ts';
 import type { OutboundSpec, Spec } from '../../spec.ts';
 import { reportErrors, type CommandIo, parseOptions } from '../command.ts';
@@ -41,18 +41,8 @@ try.
 Options:
 ${optionLines(PROBE.options)}`;
 
-interface ProbeArguments {
-  readonly help: boolean;
-  /** Tags to probe; empty for all outbounds. */
-  readonly tags: readonly string[];
-  readonly config: string | undefined;
-  readonly socket: string | undefined;
-  readonly plan: ProbePlan;
-  readonly json: boolean;
-}
-
 /** Parses the arguments of `weir probe`. @throws {UsageError} for invalid arguments */
-export function parseProbe(argv: readonly string[]): ProbeArguments {
+export function parseProbe(argv: readonly string[]) {
   const { values, positionals } = parseOptions(argv, PROBE.options);
   const { help = false, all = false, config, socket, json = false, url } = values;
   if (!help && all === positionals.length > 0) {

@@ -7,7 +7,7 @@ import {
   archiveOf,
   writeArchive,
 } from '../../diagnose/collect-diagnosis.ts';
-import { contentsText, PART_NAMES, type PartName } from '../../diagnose/diagnosis.ts';
+import { contentsText, PART_NAMES } from '../../diagnose/diagnosis.ts';
 import { UsageError, WeirError } from '../../errors.ts';
 import { loadConfigFile } from '../../app/loading/inline-runner.ts';
 import { FileDigests } from '../../app/loading/file-digests.ts';
@@ -31,19 +31,8 @@ anywhere.
 Options:
 ${optionLines(DIAGNOSE.options)}`;
 
-interface DiagnoseArguments {
-  readonly help: boolean;
-  readonly output: string | undefined;
-  readonly config: string | undefined;
-  readonly socket: string | undefined;
-  readonly without: ReadonlySet<PartName>;
-  readonly seconds: number;
-  readonly busy: boolean;
-  readonly yes: boolean;
-}
-
 /** Parses the arguments of `weir diagnose`. @throws {UsageError} for invalid arguments */
-export function parseDiagnose(argv: readonly string[]): DiagnoseArguments {
+export function parseDiagnose(argv: readonly string[]) {
   const { values, positionals } = parseOptions(argv, DIAGNOSE.options);
   const { help = false, output, config, socket, without = [], busy = false, yes = false } = values;
   if (!help) expectOperands(DIAGNOSE.name, positionals);

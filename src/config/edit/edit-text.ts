@@ -3,7 +3,7 @@ import { decodeSource } from '../sources/decode-source.ts';
 import { documentError } from '../sources/document-error.ts';
 import { asComments, npmHeader } from '../sources/npm-header.ts';
 import type { SourceText } from '../sources/source-text.ts';
-import { TomlError } from '../toml/error.ts';
+import { TomlError } from '../toml/tree.ts';
 
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 

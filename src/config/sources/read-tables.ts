@@ -3,7 +3,7 @@ import { DecodeError } from '../../schema/errors.ts';
 import { apiTable, type ApiTable } from '../api.ts';
 import { baseAfter, shiftNode, shiftSpan } from '../places.ts';
 import { readLogLevel } from '../tables/log.ts';
-import { TomlError } from '../toml/error.ts';
+import { TomlError } from '../toml/tree.ts';
 import { parseToml } from '../toml/parse.ts';
 import { configFile, type ConfigFile } from './config-file.ts';
 import { documentError } from './document-error.ts';

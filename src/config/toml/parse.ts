@@ -1,8 +1,7 @@
 import { ParseError, type AST, parseTOML, traverseNodes } from 'toml-eslint-parser';
 import type { ScalarNode, Span } from '../../schema/node.ts';
-import { TomlError } from './error.ts';
-import { longArraysOf, SLICE, slicesOf, type LongArray, type Slice } from './slices.ts';
 import {
+  TomlError,
   appendTable,
   newTable,
   openTable,
@@ -11,6 +10,7 @@ import {
   type OpenNode,
   type OpenTable,
 } from './tree.ts';
+import { longArraysOf, SLICE, slicesOf, type LongArray, type Slice } from './slices.ts';
 import {
   longStrings,
   piecesOf,

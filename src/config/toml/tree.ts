@@ -1,5 +1,5 @@
 import type { ScalarNode, Span } from '../../schema/node.ts';
-import { TomlError } from './error.ts';
+import { WeirError } from '../../errors.ts';
 
 /** One part of a dotted key or of a table header. */
 export interface Name {
@@ -112,4 +112,14 @@ function lastOf(path: readonly Name[]): Name {
   const last = path.at(-1);
   if (!last) throw new RangeError('a TOML key has at least one part');
   return last;
+}
+
+/** The error of a document that is not TOML; `span` is the first invalid place. */
+export class TomlError extends WeirError {
+  readonly span: Span;
+
+  constructor(message: string, span: Span, options?: ErrorOptions) {
+    super('toml', message, options);
+    this.span = span;
+  }
 }

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { asError } from '../../errors.ts';
 import type { Clock, Timer } from '../../net/time/clock.ts';
 import { ProtocolError } from '../../net/errors.ts';
-import type { TurnShare } from '../../net/time/turn-share.ts';
+import type { TurnShare } from '../../net/time/turns.ts';
 import { endInTurns } from '../../net/links/ended-flows.ts';
 import type { ByteLink } from '../../net/links/link.ts';
 import { freeChunk } from '../../net/links/spent-chunk.ts';

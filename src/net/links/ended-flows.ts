@@ -1,4 +1,4 @@
-import { TurnShare } from '../time/turn-share.ts';
+import { TurnShare } from '../time/turns.ts';
 
 /**
  * Flows of the process that are ended in one turn of the event loop: closing both links of one and

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { HeadMemory } from '../../http/http1/head-memory.ts';
-import { TurnShare } from '../../net/time/turn-share.ts';
-import type { Steps } from '../../net/time/turns.ts';
+import { TurnShare, type Steps } from '../../net/time/turns.ts';
 import { AccountTable } from '../users/account-table.ts';
 import type { InboundContext, InboundHandler } from '../contract.ts';
 import { PersistentConnection } from './persistent-connection.ts';

@@ -6,7 +6,7 @@ import { DialError, LinkClosedError } from '../../net/errors.ts';
 import { LinkWatch, type WatchResult } from '../../net/links/link-watch.ts';
 import type { ByteLink, Carrier } from '../../net/links/link.ts';
 import { HANDSHAKE_MS } from '../../net/time/time-limits.ts';
-import type { TurnShare } from '../../net/time/turn-share.ts';
+import type { TurnShare } from '../../net/time/turns.ts';
 import type { Session } from '../../tracker/flow.ts';
 import { AccountTable } from '../users/account-table.ts';
 import type { InboundContext, Origin, StreamRequest } from '../contract.ts';

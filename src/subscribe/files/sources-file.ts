@@ -1,5 +1,5 @@
 import { basicString, eolNear } from '../../config/edit/toml-text.ts';
-import { TomlError } from '../../config/toml/error.ts';
+import { TomlError } from '../../config/toml/tree.ts';
 import { parseToml } from '../../config/toml/parse.ts';
 import { array, located, secret, str, u64, type Decoder } from '../../schema/decoder.ts';
 import { DecodeError } from '../../schema/errors.ts';

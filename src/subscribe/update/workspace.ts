@@ -11,7 +11,7 @@ import { documentError } from '../../config/sources/document-error.ts';
 import { readConfigFile } from '../../config/sources/read-tables.ts';
 import { withShownKeys } from '../../config/sources/with-shown-keys.ts';
 import { subscribePath } from '../../config/tables/subscribe.ts';
-import { TomlError } from '../../config/toml/error.ts';
+import { TomlError } from '../../config/toml/tree.ts';
 import { SubscribeError } from '../errors.ts';
 import { subscribePaths, type SubscribePaths } from '../files/paths.ts';
 import { readSources } from '../files/sources-file.ts';

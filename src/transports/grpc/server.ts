@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '../../net/time/clock.ts';
-import { TurnShare } from '../../net/time/turn-share.ts';
+import { TurnShare } from '../../net/time/turns.ts';
 import type { ByteLink, Carrier, WireCounter } from '../../net/links/link.ts';
 import { Http2Driver } from '../../http/http2/http2-driver.ts';
 import { Http2ErrorCode } from '../../http/http2/errors.ts';

@@ -11,7 +11,7 @@ import { ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/links/link.ts';
 import { abortReason } from '../../net/time/unless-aborted.ts';
 import { TLS_HANDSHAKE_MS } from '../../net/time/time-limits.ts';
-import { TurnShare } from '../../net/time/turn-share.ts';
+import { TurnShare } from '../../net/time/turns.ts';
 import { FLIGHTS_A_TURN } from '../limits.ts';
 import { StreamTlsContext } from '../../platform/tls/stream-tls-context.ts';
 import { StreamTls } from '../../platform/tls/stream-tls.ts';

@@ -5,7 +5,7 @@ import { UnitCost } from '../../net/bounds/unit-share.ts';
 import { LINK_CLOSED, ProtocolError } from '../../net/errors.ts';
 import { DecodedLink } from '../../net/links/decoded-link.ts';
 import { MORE, type ByteLink } from '../../net/links/link.ts';
-import type { TurnShare } from '../../net/time/turn-share.ts';
+import type { TurnShare } from '../../net/time/turns.ts';
 import { freeChunk, ownChunk, strip } from '../../net/links/spent-chunk.ts';
 import { tlsReasonOf } from './tls-reason.ts';
 

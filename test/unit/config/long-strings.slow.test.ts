@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { outlineOf } from '../../../src/config/edit/outline.ts';
-import { TomlError } from '../../../src/config/toml/error.ts';
+import { TomlError } from '../../../src/config/toml/tree.ts';
 import { parseSyntax, parseToml } from '../../../src/config/toml/parse.ts';
 import type { Node } from '../../../src/schema/node.ts';
 

@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { setString } from '../../../src/config/edit/set-string.ts';
 import { ConfigError } from '../../../src/config/errors.ts';
 import { SourceText } from '../../../src/config/sources/source-text.ts';
-import { TomlError } from '../../../src/config/toml/error.ts';
+import { TomlError } from '../../../src/config/toml/tree.ts';
 import { parseSyntax, parseToml } from '../../../src/config/toml/parse.ts';
 import { SLICE, slicesOf } from '../../../src/config/toml/slices.ts';
 import { brokenDocuments, pickCases } from '../../fuzz/toml-documents.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { TomlError } from '../../../src/config/toml/error.ts';
+import { TomlError } from '../../../src/config/toml/tree.ts';
 import { parseSyntax, parseToml } from '../../../src/config/toml/parse.ts';
 import { longArraysOf, slicesOf } from '../../../src/config/toml/slices.ts';
 

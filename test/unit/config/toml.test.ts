@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { TomlError } from '../../../src/config/toml/error.ts';
+import { TomlError } from '../../../src/config/toml/tree.ts';
 import { parseToml } from '../../../src/config/toml/parse.ts';
 import type { Node, TableNode } from '../../../src/schema/node.ts';
 import { errorOf, specOf, DIRECT } from '../../support/config/support.ts';

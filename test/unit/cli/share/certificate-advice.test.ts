@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { adviceOn } from '../../../../src/cli/users/certificate-advice.ts';
+import { loadForms } from '../../../../src/protocols/registry.ts';
+
+await loadForms();
 
 const OWN = { reason: 'the certificate is self-signed', canBePinned: true, canBeTrusted: true };
 const OTHER_NAME = { ...OWN, canBeTrusted: false };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import type { Http2Stream } from '../../../../src/http/http2/stream.ts';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
+import type { Http2Stream } from '../../../../src/http/http2/stream.ts';
 import { Http2Driver, type DriverHandler } from '../../../../src/http/http2/http2-driver.ts';
 import { Http2ErrorCode } from '../../../../src/http/http2/errors.ts';
 import type { HttpField } from '../../../../src/http/fields/field.ts';
@@ -9,7 +9,7 @@ import { FrameType } from '../../../../src/http/http2/frames.ts';
 import { ProtocolError } from '../../../../src/net/errors.ts';
 import { FLOWS_ENDED_A_TURN } from '../../../../src/net/links/ended-flows.ts';
 import type { ByteLink } from '../../../../src/net/links/link.ts';
-import { TurnShare } from '../../../../src/net/time/turn-share.ts';
+import { TurnShare } from '../../../../src/net/time/turns.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { REQUEST, StreamLog } from '../../../support/http2/core.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';

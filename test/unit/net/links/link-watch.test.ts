@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { LinkWatch } from '../../../../src/net/links/link-watch.ts';
+import { test, describe } from 'node:test';
+import { LinkWatch, onClosed } from '../../../../src/net/links/link-watch.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
+import { countReactions } from '../../../support/process/count-reactions.ts';
+import { uncollected } from '../../../support/process/uncollected.ts';
 
 test('a watch that is stopped leaves the link readable', async () => {
   const [link, peer] = linkPair();
@@ -41,4 +43,69 @@ test('the end of the stream and a failure end the watch', async () => {
   const error = new Error('reset');
   reset.destroy(error);
   assert.deepEqual(await second.result, { kind: 'failure', error });
+});
+
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe('listeners for the end of a link', () => {
+  test('are called once each when it has closed, later ones as well', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const called: string[] = [];
+    onClosed(promise, () => called.push('first'));
+    onClosed(promise, () => called.push('second'));
+    await settle();
+    assert.equal(called.length, 0);
+    resolve();
+    await settle();
+    assert.deepEqual(called, ['first', 'second']);
+    onClosed(promise, () => called.push('late'));
+    await settle();
+    assert.deepEqual(called, ['first', 'second', 'late']);
+  });
+
+  test('are not called once removed, be it by another listener', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const called: string[] = [];
+    const removeFirst = onClosed(promise, () => called.push('first'));
+    onClosed(promise, () => {
+      called.push('second');
+      removeThird();
+    });
+    const removeThird = onClosed(promise, () => called.push('third'));
+    removeFirst();
+    removeFirst();
+    resolve();
+    await settle();
+    assert.deepEqual(called, ['second']);
+  });
+
+  test('are removed one by one when one function was given twice', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    let calls = 0;
+    const listener = (): void => void calls++;
+    const remove = onClosed(promise, listener);
+    onClosed(promise, listener);
+    remove();
+    resolve();
+    await settle();
+    assert.equal(calls, 1);
+  });
+
+  test('cost the promise one reaction, however many come and go', () => {
+    const { promise } = Promise.withResolvers<void>();
+    const reactions = countReactions(promise);
+    for (let i = 0; i < 1000; i++) onClosed(promise, () => undefined)();
+    assert.equal(reactions(), 1);
+  });
+
+  test('are not kept by a pending promise after they were removed', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const passing = (): WeakRef<object> => {
+      const held = { calls: 0 };
+      onClosed(promise, () => held.calls++)();
+      return new WeakRef(held);
+    };
+    assert.deepEqual(await uncollected([passing(), passing()]), []);
+    resolve();
+  });
 });

@@ -6,7 +6,7 @@ import { ProtocolError } from '../../../../src/net/errors.ts';
 import { MORE, type ByteLink } from '../../../../src/net/links/link.ts';
 import { freeChunk } from '../../../../src/net/links/spent-chunk.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
-import { TurnShare } from '../../../../src/net/time/turn-share.ts';
+import { TurnShare } from '../../../../src/net/time/turns.ts';
 import { systemClock } from '../../../../src/net/time/clock.ts';
 import { StreamTlsContext } from '../../../../src/platform/tls/stream-tls-context.ts';
 import { streamTls } from '../../../../src/platform/tls/stream-tls-library.ts';
