@@ -53,6 +53,7 @@ interface OpenBlock {
 }
 
 const EMPTY: Uint8Array = new Uint8Array(0);
+const NO_FIELDS: readonly HttpField[] = [];
 
 const wrongSize = (what: string): Http2Error =>
   connectionError('FRAME_SIZE_ERROR', `${what} has a wrong length`);
@@ -74,7 +75,7 @@ export class FrameReader {
   streamId = 0;
   length = 0;
   payload = EMPTY;
-  fields: readonly HttpField[] | Http2Error = [];
+  fields: readonly HttpField[] | Http2Error = NO_FIELDS;
   value = 0;
   endsStream = false;
   hasPadding = false;
@@ -119,9 +120,11 @@ export class FrameReader {
     this.#at = 0;
   }
 
-  /** Drops the chunk. @returns the number of bytes that were read. */
+  /** Drops the chunk, and what was read of it. @returns the number of bytes that were read. */
   release(): number {
     this.#chunk = EMPTY;
+    this.payload = EMPTY;
+    this.fields = NO_FIELDS;
     return this.#at;
   }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Http2ErrorCode } from '../../../../src/http/http2/errors.ts';
+import { FrameReader } from '../../../../src/http/http2/frame-reader.ts';
 import { Flag, FrameType, PREFACE } from '../../../../src/http/http2/frames.ts';
 import {
   CONTINUATION_LIMIT,
@@ -11,6 +12,7 @@ import {
   WINDOW_LIMIT,
   INTERIM_LIMIT,
 } from '../../../../src/http/limits.ts';
+import { WorkLimits } from '../../../../src/http/http2/work-limits.ts';
 import type { HttpField } from '../../../../src/http/fields/field.ts';
 import { Core } from '../../../support/http2/core.ts';
 import {
@@ -477,4 +479,15 @@ describe('the window of the connection', () => {
     core.receive(data(1, 101));
     assert.equal(core.errorName, 'FLOW_CONTROL_ERROR');
   });
+});
+
+test('a reader refers to nothing of a chunk that it has read', () => {
+  const reader = new FrameReader(new WorkLimits(true), false);
+  for (const chunk of [settingsFrame(), requestFrame(1), data(1, 100)]) {
+    reader.push(chunk);
+    while (reader.next() !== undefined);
+    assert.equal(reader.release(), chunk.length);
+    assert.equal(reader.payload.length, 0);
+    assert.deepEqual(reader.fields, []);
+  }
 });

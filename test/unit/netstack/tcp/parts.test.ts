@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ListenBacklog, type Ends } from '../../../../src/netstack/tcp/listen-backlog.ts';
+import { ListenBacklog, type Ends } from '../../../../src/netstack/flows/connection-places.ts';
 import { InitialSequences } from '../../../../src/netstack/tcp/initial-sequences.ts';
 import {
   DISPLACED_A_SECOND,
