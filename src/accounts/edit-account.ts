@@ -1,8 +1,9 @@
+import { requestUserFlows } from '../app/control/control-client.ts';
 import { editConfigFile, EditError, type EditedFile } from '../app/edit-config.ts';
 import { etagOf } from '../app/loading/inline-runner.ts';
 import { applyEdit, type EditApplied, type EditTarget } from '../client/apply-edit.ts';
 import { editText } from '../config/edit/edit-text.ts';
-import type { EditedUsers } from '../config/edit/users/edit-users.ts';
+import type { EditedUsers, WrittenUser } from '../config/edit/users/edit-users.ts';
 import type { SourceText } from '../config/sources/source-text.ts';
 import { withShownKeys } from '../config/sources/with-shown-keys.ts';
 import { quoted } from '../printable.ts';
@@ -31,7 +32,7 @@ export interface AccountEdit {
 }
 
 /** The result of an edit, and where it is in force. */
-export interface EditedAccount {
+interface EditedAccount {
   readonly change: AccountChange;
   readonly file: EditedFile;
   /** Where the edit is in force; `undefined` for a dry run. */
@@ -82,3 +83,39 @@ const changed = (config: string): EditError =>
   new EditError('stale', `${config} has been changed since it was read`, {
     hint: 'nothing was edited; look at the users again',
   });
+
+/** The user who owns the flows; flows without a label can be found only after the account was removed. */
+type FlowsOwner = Pick<WrittenUser, 'inbound' | 'label'>;
+
+/**
+ * Counts the open flows of a user of the Weir at `socket`.
+ * @returns `undefined` for a user without a label
+ * @throws {WeirError} when the process does not respond
+ */
+export async function countAccountFlows(
+  socket: string,
+  { inbound, label }: FlowsOwner,
+): Promise<number | undefined> {
+  if (label === undefined) return undefined;
+  return requestUserFlows(socket, { inbound, user: label, removed: false, close: false });
+}
+
+/**
+ * Closes the flows of an account that an edit has removed or given another secret. They are found by the validity of
+ * their account: labels may be missing, and then these are the flows of all removed accounts of the inbound.
+ *
+ * @param closing called with their number before they are closed
+ * @returns how many were closed; `undefined` when the edit is in force in no running Weir
+ * @throws {WeirError} when the process does not respond
+ */
+export async function closeAccountFlows(
+  applied: EditApplied | undefined,
+  { inbound, label }: FlowsOwner,
+  closing?: (count: number) => void,
+): Promise<number | undefined> {
+  if (applied?.kind !== 'reloaded') return undefined;
+  const { socket } = applied.serving;
+  const flows = { inbound, user: label, removed: true };
+  closing?.(await requestUserFlows(socket, { ...flows, close: false }));
+  return requestUserFlows(socket, { ...flows, close: true });
+}

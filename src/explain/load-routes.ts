@@ -1,8 +1,10 @@
 import { FileDigests } from '../app/loading/file-digests.ts';
+import type { ConfigLocation } from '../config/errors.ts';
 import { loadConfig, type LoadHooks, type LoadedConfig } from '../config/load-config.ts';
+import type { MergedConfig } from '../config/merge.ts';
+import type { Places } from '../config/places.ts';
 import type { FileReader } from '../config/sources/input-files.ts';
 import { RegexCache } from '../engine/router/tables/regex-set.ts';
-import { RulePlaces } from './rule-places.ts';
 
 /** A configuration, with the data that explaining its rules needs. */
 export interface LoadedRoutes extends Pick<LoadedConfig, 'spec' | 'geo'> {
@@ -10,7 +12,7 @@ export interface LoadedRoutes extends Pick<LoadedConfig, 'spec' | 'geo'> {
   readonly places: RulePlaces;
 }
 
-export interface LoadRoutesOptions extends Pick<LoadHooks, 'onLogLevel'> {
+interface LoadRoutesOptions extends Pick<LoadHooks, 'onLogLevel'> {
   readonly files?: FileReader;
   /** Replaces the contents of the configuration file, which is then not read. */
   readonly bytes?: Uint8Array | undefined;
@@ -29,4 +31,34 @@ export async function loadRoutes(
   const loaded = await loadConfig({ path, bytes }, files, { ...hooks, regexes, serveApi: true });
   const { spec, geo, examined, merged } = loaded;
   return { spec, geo, examined, regexes, places: new RulePlaces(merged, loaded.places) };
+}
+
+/** The places of a configuration's rules. */
+export class RulePlaces {
+  readonly #merged: MergedConfig;
+  readonly #places: Places;
+
+  constructor(merged: MergedConfig, places: Places) {
+    this.#merged = merged;
+    this.#places = places;
+  }
+
+  /** The place of a rule; for `undefined`, of the default route. */
+  of(rule: number | undefined): ConfigLocation | undefined {
+    const { route, outbound } = this.#merged.file;
+    const span =
+      rule === undefined
+        ? (route?.default ?? outbound[0]?.value.tag)?.span
+        : route?.rule[rule]?.span;
+    return span && this.#places.locate(span.start);
+  }
+
+  /** The route group of a rule, whose rules follow those of the configuration itself. */
+  groupOf(rule: number | undefined): string | undefined {
+    if (rule === undefined) return undefined;
+    const { file, groups } = this.#merged;
+    const own = groups.reduce((left, { rules }) => left - rules, file.route?.rule.length ?? 0);
+    let behind = own;
+    return groups.find((group) => rule >= own && rule < (behind += group.rules))?.name;
+  }
 }

@@ -4,7 +4,7 @@ import type { MatcherKey } from '../engine/router/conditions.ts';
 import type { RouteQuery } from '../engine/router/query.ts';
 import { ipVersion } from '../net/addresses/address.ts';
 import type { Spec } from '../spec.ts';
-import type { RulePlaces } from './rule-places.ts';
+import type { RulePlaces } from './load-routes.ts';
 
 /** Maximum number of a matcher's entries that a reason lists. */
 const SHOWN_ENTRIES = 3;

@@ -6,9 +6,8 @@ import type { Spec } from '../spec.ts';
 import { printable } from '../printable.ts';
 import { textTable } from '../text/text-table.ts';
 import type { FlowAnswer } from './explain-flow.ts';
-import type { LoadedRoutes } from './load-routes.ts';
+import type { LoadedRoutes, RulePlaces } from './load-routes.ts';
 import type { RouteAnswer } from './route-answer.ts';
-import type { RulePlaces } from './rule-places.ts';
 
 /** Maximum number of skipped rules that the text explains; JSON has all. */
 const SHOWN_RULES = 10;

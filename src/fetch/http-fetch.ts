@@ -1,19 +1,19 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { pipeline, type Duplex, type Transform } from 'node:stream';
+import { createGunzip, createInflate } from 'node:zlib';
 import { codeOf, messageOf } from '../errors.ts';
 import { formatEndpoint, type Endpoint } from '../net/addresses/address.ts';
-import { DeadlineError, toDialError } from '../net/errors.ts';
+import { DeadlineError, toDialError, DialError } from '../net/errors.ts';
 import { systemClock } from '../net/time/clock.ts';
 import { Deadline } from '../net/time/deadline.ts';
 import { abortReason, unlessAborted } from '../net/time/unless-aborted.ts';
 import type { CaSpec } from '../spec.ts';
 import { NodeClient } from '../transports/tls/node-client.ts';
+import { tlsReason } from '../transports/tls/tls-reason.ts';
 import { VERSION } from '../version.ts';
 import { FetchError, type Fetch, type FetchedDocument } from './contract.ts';
 import { FlowError } from './outbound-flows.ts';
 import { firstHop, nextHop, type Hop } from './redirects.ts';
-import { tlsFailure } from './tls-failure.ts';
-import { createGunzip, createInflate } from 'node:zlib';
 
 /**
  * The accepted content codings (RFC 9110 §8.4.1). Not Brotli: its decoder in Node had a vulnerability that any server's
@@ -278,4 +278,13 @@ function toFetchError(error: unknown, { url: { host } }: Hop): FetchError {
     REASONS[code] ??
     (code.startsWith('HPE_') ? 'the response is not valid HTTP' : messageOf(error));
   return new FetchError('protocol', host, reason, options);
+}
+
+/**
+ * The reason of a NodeClient's failed connection, without the parts of its message for outbounds: the name of their
+ * server, and advice on their settings.
+ */
+export function tlsFailure(error: unknown): string {
+  const cause = error instanceof DialError && error.cause instanceof Error ? error.cause : error;
+  return cause instanceof Error ? tlsReason(cause) : messageOf(cause);
 }

@@ -6,8 +6,7 @@ import type {
 } from '../app/control/running-status.ts';
 import { sha256 } from '../crypto/hash/keyed-hash.ts';
 import { printable } from '../printable.ts';
-import type { MetricSample, MetricSet } from './exposition.ts';
-import { FAMILIES, type MetricFamily } from './families.ts';
+import { FAMILIES, type MetricSample, type MetricSet, type MetricFamily } from './exposition.ts';
 import type { MetricSnapshot } from './snapshot.ts';
 
 /**

@@ -1,7 +1,6 @@
 import { codeOf, messageOf, WeirError } from '../errors.ts';
-import { targetOf } from '../fetch/http-fetch.ts';
+import { targetOf, tlsFailure } from '../fetch/http-fetch.ts';
 import { LinkDuplex } from '../fetch/link-duplex.ts';
-import { tlsFailure } from '../fetch/tls-failure.ts';
 import { field, listOf } from '../http/http1/fields.ts';
 import { headBytes, parseResponseHead, type ResponseHead } from '../http/http1/head.ts';
 import { readHead, startsResponse } from '../http/http1/read-head.ts';

@@ -163,7 +163,7 @@ const PATTERNS: readonly Row[] = [
     worst: [run('', '%', '1'), run('%', '1', ''), run('', '%1')],
   },
   {
-    file: 'config/sources/syntax-hint.ts',
+    file: 'config/sources/read-tables.ts',
     pattern: /^[\w."'-]+\s*([:=]?)(.*)/s,
     worst: [run('', 'a'), run('a', ' '), runs('', 'a', ' '), run('a =', '=')],
   },
@@ -173,7 +173,7 @@ const PATTERNS: readonly Row[] = [
     worst: [run('', '1'), run('1', ' '), runs('', '1', ' ')],
   },
   {
-    file: 'config/sources/npm-header.ts',
+    file: 'config/sources/decode-source.ts',
     pattern: /^\n> weir-proxy@[^\n]*\n> [^\n]*\n\n/,
     worst: [run('\n> weir-proxy@', 'a'), run('\n> weir-proxy@\n> ', 'a'), run('', '\n> ')],
   },

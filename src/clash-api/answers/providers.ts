@@ -3,7 +3,7 @@ import type { ClashProvider } from '../contract.ts';
 import type { DelayHistory } from '../delays/history.ts';
 import { type ClashFacts, type ClashSubscription, providerName } from '../translate/facts.ts';
 import { clashProxy, isGroup, TEST_URL } from '../translate/proxies.ts';
-import { answerDelay, delayTestOf, needControlSocket } from './delays.ts';
+import { answerDelay, delayTestOf, needControlSocket, subjectOf } from './proxies.ts';
 import {
   type ClashAnswer,
   type ClashContext,
@@ -14,7 +14,6 @@ import {
   notFound,
   ok,
 } from './endpoint.ts';
-import { subjectOf } from './proxies.ts';
 
 /** Time limit of a health check in milliseconds, as in mihomo. */
 const HEALTH_CHECK_MS = 5_000;

@@ -1,8 +1,7 @@
 import { STREAMS, type ClashStream } from '../streams/feeds.ts';
 import type { ClashEndpoint } from '../answers/endpoint.ts';
-import { CONFIG_ENDPOINTS } from '../answers/configs.ts';
+import { CONFIG_ENDPOINTS, GENERAL_ENDPOINTS } from '../answers/general.ts';
 import { CONNECTION_ENDPOINTS } from '../answers/connections.ts';
-import { GENERAL_ENDPOINTS } from '../answers/general.ts';
 import { PROVIDER_ENDPOINTS } from '../answers/providers.ts';
 import { PROXY_ENDPOINTS } from '../answers/proxies.ts';
 

@@ -2,8 +2,7 @@ import type { BalancerStatus } from '../../app/control/running-status.ts';
 import type { ClashProxy } from '../contract.ts';
 import type { DelayHistory } from '../delays/history.ts';
 import { inheritedName, memberOfRoute, type ClashRoute } from './chains.ts';
-import type { ClashFacts } from './facts.ts';
-import { GLOBAL, type Named } from './names.ts';
+import { GLOBAL, type ClashFacts, type Named } from './facts.ts';
 import { formsOf } from '../../protocols/registry.ts';
 
 /** Default URL of health checks and tests: a small response without a body, served from many places. */

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { explainerOf, explainFlow } from '../../explain/explain-flow.ts';
+import { explainerOf, explainFlow, chooseInbound, queryOf } from '../../explain/explain-flow.ts';
 import { loadRoutes, type LoadedRoutes } from '../../explain/load-routes.ts';
 import { explainText, placeText } from '../../explain/text.ts';
 import { printable, printableJson } from '../../printable.ts';
@@ -18,7 +18,6 @@ import {
   withOutbounds,
   type BatchLine,
 } from '../../explain/batch.ts';
-import { chooseInbound, queryOf } from '../../explain/query.ts';
 import { openRegularFile } from '../../platform/regular-file.ts';
 
 const EXPLAIN_HELP = `Prints where a flow to a destination would go, and why.

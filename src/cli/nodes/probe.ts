@@ -3,7 +3,14 @@ import { openFlows } from '../../fetch/open-flows.ts';
 import { outboundNamed } from '../../fetch/own-engine.ts';
 import { systemClock } from '../../net/time/clock.ts';
 import { printable, printableJson } from '../../printable.ts';
-import type { ProbedOutbound, ProbeTry } from '../../probe/contract.ts';
+import {
+  DEFAULT_PROBE_URL,
+  DEFAULT_TOTAL_SECONDS,
+  DEFAULT_TRIES,
+  DEFAULT_TRY_SECONDS,
+  type ProbedOutbound,
+  type ProbeTry,
+} from '../../probe/contract.ts';
 import { probeAll } from '../../probe/probe-all.ts';
 import type { OutboundSpec, Spec } from '../../spec.ts';
 import { reportErrors, type CommandIo, parseOptions } from '../command.ts';
@@ -11,12 +18,6 @@ import { chooseSocket } from '../../client/find-socket.ts';
 import { PROBE } from './specs.ts';
 import { optionLines } from '../help.ts';
 import { parseBytes, parseCount, parseSeconds } from '../option-values.ts';
-import {
-  DEFAULT_PROBE_URL,
-  DEFAULT_TOTAL_SECONDS,
-  DEFAULT_TRIES,
-  DEFAULT_TRY_SECONDS,
-} from '../../probe/default-plan.ts';
 import { PHASE_NAMES } from '../../probe/phases.ts';
 import { bytes, milliseconds } from '../../text/amounts.ts';
 import { textTable, type Cell } from '../../text/text-table.ts';

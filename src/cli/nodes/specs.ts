@@ -6,7 +6,7 @@ import {
   DEFAULT_TOTAL_SECONDS,
   DEFAULT_TRIES,
   DEFAULT_TRY_SECONDS,
-} from '../../probe/default-plan.ts';
+} from '../../probe/contract.ts';
 
 /*
  * Names, operands and options of the commands for nodes.

@@ -1,7 +1,7 @@
 import { outboundText } from '../../import/write/tables.ts';
 import { join } from 'node:path';
 import { apiSocketFor, SERVICE_FOLDER } from '../../app/control/control-folder.ts';
-import { labelComment } from '../../config/edit/lists/label.ts';
+import { labelComment } from '../../config/edit/lists/gap.ts';
 import { basicString } from '../../config/edit/toml-text.ts';
 import { LOCAL_LISTENERS } from '../../config/sources/default-config.ts';
 import { draftOf, shareLink } from '../../share/forms.ts';

@@ -1,6 +1,11 @@
 import { loadForms } from '../../protocols/registry.ts';
-import { closeAccountFlows, countAccountFlows } from '../../accounts/account-flows.ts';
-import { editAccount, type AccountChange, type AccountEdit } from '../../accounts/edit-account.ts';
+import {
+  closeAccountFlows,
+  countAccountFlows,
+  editAccount,
+  type AccountChange,
+  type AccountEdit,
+} from '../../accounts/edit-account.ts';
 import { listAccounts } from '../../accounts/list-accounts.ts';
 import type { EditApplied } from '../../client/apply-edit.ts';
 import { findServing } from '../../client/find-serving.ts';

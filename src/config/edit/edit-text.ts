@@ -1,7 +1,6 @@
 import { ConfigError } from '../errors.ts';
-import { decodeSource } from '../sources/decode-source.ts';
+import { decodeSource, asComments, npmHeader } from '../sources/decode-source.ts';
 import { documentError } from '../sources/document-error.ts';
-import { asComments, npmHeader } from '../sources/npm-header.ts';
 import type { SourceText } from '../sources/source-text.ts';
 import { TomlError } from '../toml/tree.ts';
 

@@ -12,7 +12,7 @@ import {
   type KeyPath,
   type Outline,
 } from './outline.ts';
-import { intoBraces } from './braces.ts';
+import { intoBraces } from './lists/array-form.ts';
 import { insertion, splice, type Splice } from './splice.ts';
 import {
   basicString,

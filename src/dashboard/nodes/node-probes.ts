@@ -1,13 +1,14 @@
 import { WeirError } from '../../errors.ts';
 import type { OutboundFlows } from '../../fetch/outbound-flows.ts';
 import { systemClock, type Clock } from '../../net/time/clock.ts';
-import type { ProbedOutbound, ProbedSpec } from '../../probe/contract.ts';
 import {
   DEFAULT_PROBE_URL,
   DEFAULT_TOTAL_SECONDS,
   DEFAULT_TRIES,
   DEFAULT_TRY_SECONDS,
-} from '../../probe/default-plan.ts';
+  type ProbedOutbound,
+  type ProbedSpec,
+} from '../../probe/contract.ts';
 import { PHASE_NAMES } from '../../probe/phases.ts';
 import { probeEach } from '../../probe/probe-all.ts';
 import { Listeners } from '../../collections/listeners.ts';

@@ -3,7 +3,7 @@ import type { RouteView } from '../../config/route-view.ts';
 import type { ProbedSpec } from '../../probe/contract.ts';
 import type { BalancerChange, Difference } from '../../subscribe/nodes/difference.ts';
 import type { ListedSource } from '../../subscribe/update/list-sources.ts';
-import type { LeftOut } from '../../subscribe/answer/source-nodes.ts';
+import type { LeftOut } from '../../subscribe/answer/read-answer.ts';
 import type {
   ChangedLines,
   ConfigTextView,

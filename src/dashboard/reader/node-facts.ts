@@ -5,7 +5,7 @@ import type { Hysteria2OutboundSettings } from '../../protocols/hysteria2/settin
 import type { WireGuardSettings } from '../../protocols/wireguard/settings.ts';
 import type { OutboundSpec, Spec } from '../../spec.ts';
 import { lostSources } from '../../subscribe/balancers/lost-balancers.ts';
-import type { Marker } from '../../subscribe/nodes/marker.ts';
+import type { Marker } from '../../subscribe/nodes/node-file.ts';
 import type { BalancerFacts, NodeFacts } from './file-requests.ts';
 import { udpCarrier } from '../../protocols/registry.ts';
 

@@ -5,7 +5,7 @@ import type { RouteExplainer } from '../../engine/router/explain.ts';
 import { explainerOf } from '../../explain/explain-flow.ts';
 import { loadRoutes, type LoadedRoutes } from '../../explain/load-routes.ts';
 import { ruleWarnings, type RuleWarning } from '../../explain/rule-warnings.ts';
-import type { Marker } from '../../subscribe/nodes/marker.ts';
+import type { Marker } from '../../subscribe/nodes/node-file.ts';
 import { nodeFileOf, openWorkspace } from '../../subscribe/update/workspace.ts';
 import { weirFiles } from '../config/weir-files.ts';
 import type { ConfigFacts, OfFile } from './file-requests.ts';

@@ -1,5 +1,9 @@
-import { closeAccountFlows, countAccountFlows } from '../../accounts/account-flows.ts';
-import { editAccount, type AccountEdit } from '../../accounts/edit-account.ts';
+import {
+  closeAccountFlows,
+  countAccountFlows,
+  editAccount,
+  type AccountEdit,
+} from '../../accounts/edit-account.ts';
 import { userSecret } from '../../accounts/new-secrets.ts';
 import { etagOf } from '../../app/loading/inline-runner.ts';
 import { outcomeLine } from '../../app/service/status.ts';

@@ -1,5 +1,5 @@
 import { basicString, dottedKey, terminalSafe } from '../../config/edit/toml-text.ts';
-import { labelComment } from '../../config/edit/lists/label.ts';
+import { labelComment } from '../../config/edit/lists/gap.ts';
 import { printable } from '../../printable.ts';
 import type { Draft, Settings, SettingValue, StreamDraft } from '../../protocols/forms/draft.ts';
 import type { DnsDraft, InboundDraft, InboundValue, Matchers } from '../routing.ts';

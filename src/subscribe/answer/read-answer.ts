@@ -1,17 +1,19 @@
+import { configProblem } from '../../app/loading/config-problem.ts';
+import { parseToml } from '../../config/toml/parse.ts';
 import { messageOf } from '../../errors.ts';
 import { readForeign, type Imported } from '../../import/document.ts';
-import { loadForms } from '../../protocols/registry.ts';
-import { ImportError, type Draft } from '../../protocols/forms/draft.ts';
 import { pinOf } from '../../import/entry.ts';
-import { Targets } from '../../import/write/settle.ts';
 import { isInformation } from '../../import/values/information.ts';
-import type { Endpoint } from '../../net/addresses/address.ts';
+import { problemsIn } from '../../import/write/check.ts';
+import { Targets } from '../../import/write/settle.ts';
+import { outboundText } from '../../import/write/tables.ts';
+import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
 import { quoted } from '../../printable.ts';
+import { ImportError, type Draft } from '../../protocols/forms/draft.ts';
+import { loadForms } from '../../protocols/registry.ts';
 import { RefusedAnswerError } from '../errors.ts';
-import type { SourceNode } from '../nodes/source-node.ts';
+import { contentOf, identityOf, trustOf, type SourceNode } from '../nodes/node-values.ts';
 import { MOST_NODES } from '../source.ts';
-import { isPlaceholder } from './placeholder.ts';
-import { toSourceNodes, type LeftOut } from './source-nodes.ts';
 
 /** The nodes in the response of a source. */
 export interface ReadAnswer {
@@ -36,7 +38,7 @@ export interface UnusedRouting {
   readonly rules: number;
 }
 
-export interface ReadAnswerOptions {
+interface ReadAnswerOptions {
   /** Whether the source is on this machine: its nodes may be on this machine too. */
   readonly fromThisMachine: boolean;
 }
@@ -207,3 +209,79 @@ function withoutNodes(
     `${count} ${cannot}; ${quoted(first.name.slice(0, LONGEST_TITLE))}: ${first.reason}`,
   );
 }
+
+/** An entry that cannot be used as a node, with the reason; the name is untrusted text. */
+export interface LeftOut {
+  readonly name: string;
+  readonly reason: string;
+}
+
+interface SourceNodes {
+  readonly nodes: readonly SourceNode[];
+  /** The draft of each node. */
+  readonly drafts: readonly Draft[];
+  /** Drafts that Weir's checks reject. */
+  readonly refused: readonly LeftOut[];
+}
+
+/** Converts drafts to nodes, each checked as an outbound of a configuration. */
+async function toSourceNodes(drafts: readonly Draft[]): Promise<SourceNodes> {
+  const numbered = drafts.map((draft, index) => ({ tag: `node ${index}`, draft }));
+  const problems = await problemsIn(
+    numbered,
+    (some) => some.map(({ tag, draft }) => outboundText(tag, draft)).join(''),
+    configProblem,
+  );
+  const valid = numbered.filter((each) => !problems.has(each));
+  return {
+    nodes: valid.map(({ draft }) => toSourceNode(draft)),
+    drafts: valid.map(({ draft }) => draft),
+    refused: Array.from(problems, ([{ draft }, reason]) => ({ name: draft.name, reason })),
+  };
+}
+
+function toSourceNode(draft: Draft): SourceNode {
+  const text = (name: string): string => outboundText(name, draft, 'node');
+  const list = parseToml(text('')).entries.get('proxy_server')?.value;
+  const [table] = list?.kind === 'array' ? list.items : [];
+  if (table?.kind !== 'table') throw new Error('a draft was not written as a node');
+  const { name, server, port, protocol } = draft;
+  const place = server === undefined ? protocol : formatEndpoint({ host: server, port: port ?? 0 });
+  return {
+    there: name.trim() === '' ? place : name,
+    identity: identityOf(table),
+    content: contentOf(table),
+    trust: trustOf(table),
+    text,
+  };
+}
+
+/** Host names that no provider's server has: placeholders in lists of expired accounts. */
+const RESERVED_NAMES: readonly string[] = [
+  'localhost',
+  'example.com',
+  'example.net',
+  'example.org',
+  'invalid',
+];
+
+/**
+ * Whether an endpoint is a placeholder that cannot be reached: the unspecified address, a name reserved for
+ * documentation (RFC 2606), port 0 or 1, or this machine.
+ * @param fromThisMachine whether the list itself comes from this machine, which may then name itself
+ */
+export function isPlaceholder(server: string, port: number, fromThisMachine: boolean): boolean {
+  const host = server.toLowerCase().replace(/\.$/, '');
+  if (port <= 1) return true;
+  if (host === '0.0.0.0' || host === '::' || host === '255.255.255.255') return true;
+  if (fromThisMachine && isThisMachine(host)) return false;
+  if (isThisMachine(host)) return true;
+  return RESERVED_NAMES.some((name) => host === name || host.endsWith(`.${name}`));
+}
+
+/** Whether a host is this machine by a loopback name or address. */
+export const isThisMachine = (host: string): boolean =>
+  host === 'localhost' ||
+  host.endsWith('.localhost') ||
+  host === '::1' ||
+  /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);

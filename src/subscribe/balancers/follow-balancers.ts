@@ -10,7 +10,7 @@ import {
 import { protocolName } from '../../protocols/registry.ts';
 import { withReplacements, type Replacement } from '../files/splices.ts';
 import type { BalancerChange } from '../nodes/difference.ts';
-import { nameThere } from '../nodes/match-nodes.ts';
+import { nameThere } from '../nodes/merge-source.ts';
 import type { FileNode, NodeFile } from '../nodes/node-file.ts';
 import { identityOf, stringAt } from '../nodes/node-values.ts';
 import { followingBlocks, type FollowingBlock } from './balancer-blocks.ts';

@@ -1,7 +1,6 @@
 import type { ConfigFile } from '../../config/sources/config-file.ts';
 import { IMPORTED } from '../../import/write/markers.ts';
-import type { Marker } from '../nodes/marker.ts';
-import type { NodeFile } from '../nodes/node-file.ts';
+import type { Marker, NodeFile } from '../nodes/node-file.ts';
 
 /**
  * The sources that no longer have any of a balancer's nodes; empty while one of the members is in its source, or if no

@@ -1,5 +1,6 @@
-import type { Userinfo } from '../answer/userinfo.ts';
 import { isSourceName } from '../../import/write/markers.ts';
+import type { Userinfo } from '../answer/userinfo.ts';
+import { DEFAULT_INTERVAL, type Source } from '../source.ts';
 
 /**
  * The state of a source apart from its nodes. It may be lost: the next update recreates it, and no running Weir depends
@@ -103,3 +104,15 @@ const textOf = (value: unknown): string | undefined =>
 
 const numberOf = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
+
+/** The update interval of a source, in seconds. */
+export const intervalOf = (source: Source, state: SourceState | undefined): number =>
+  source.interval ?? state?.updateInterval ?? DEFAULT_INTERVAL;
+
+/** When a source is due for an update, in Unix milliseconds; 0 if it was never updated. */
+export const dueAt = (source: Source, state: SourceState | undefined): number =>
+  state?.updated === undefined ? 0 : state.updated + intervalOf(source, state) * 1000;
+
+/** Whether a source is due; also when its last update lies in the future, because of a wrong clock. */
+export const isDue = (source: Source, state: SourceState | undefined, now: number): boolean =>
+  dueAt(source, state) <= now || (state?.updated ?? 0) > now;

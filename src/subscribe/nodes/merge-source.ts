@@ -1,13 +1,10 @@
 import { eolNear } from '../../config/edit/toml-text.ts';
-import { removals, withReplacements, type Replacement } from '../files/splices.ts';
 import { IMPORTED } from '../../import/write/markers.ts';
-import type { Difference } from './difference.ts';
-import { markerLine } from './marker.ts';
-import { matchNodes } from './match-nodes.ts';
-import type { SourceNode } from './source-node.ts';
-import { NEW_FILE, nodesOf, type FileNode, type NodeFile } from './node-file.ts';
-import { isLowered, type Trust } from './node-values.ts';
 import { replaceUnprintable } from '../../printable.ts';
+import { removals, withReplacements, type Replacement } from '../files/splices.ts';
+import type { Difference } from './difference.ts';
+import { markerLine, NEW_FILE, nodesOf, type FileNode, type NodeFile } from './node-file.ts';
+import { isLowered, type Trust, type SourceNode } from './node-values.ts';
 
 /** Maximum length of a name, in UTF-16 code units. */
 const LONGEST_NAME = 80;
@@ -57,7 +54,7 @@ const clean = (text: string): string =>
     .toWellFormed()
     .trim();
 
-export interface MergeOptions {
+interface MergeOptions {
   readonly source: string;
   /** Names of the configuration's outbounds and balancers. */
   readonly taken: Iterable<string>;
@@ -209,3 +206,75 @@ function insertion(
   const inserted = withLineEnds(head + lineEnd + body, eolNear(text, at));
   return { span: { start: at, end: at }, text: inserted };
 }
+
+/**
+ * Finds for each node that a source sent its previous node in the file, keyed by index. Matches are tried in this
+ * order: a node that is equal in everything, the same connection under the same name, the same connection under
+ * another name, an imported node that is equal in everything, the same name at the source. Each node of the file is
+ * matched at most once. Takes linear time.
+ *
+ * @param before the nodes of the source
+ * @param imported nodes that `weir import` has written and no source has adopted
+ */
+function matchNodes(
+  incoming: readonly SourceNode[],
+  before: readonly FileNode[],
+  imported: readonly FileNode[],
+): ReadonlyMap<number, FileNode> {
+  const matches = new Map<number, FileNode>();
+  const free = new Set([...before, ...imported]);
+  const pass = (
+    candidates: readonly FileNode[],
+    keyOf: (node: FileNode) => string,
+    keySought: (node: SourceNode) => string,
+  ): void => {
+    const byKey = Map.groupBy(
+      candidates.filter((node) => free.has(node)),
+      keyOf,
+    );
+    for (const queue of byKey.values()) queue.reverse();
+    for (const [index, node] of incoming.entries()) {
+      if (matches.has(index)) continue;
+      const found = byKey.get(keySought(node))?.pop();
+      if (!found) continue;
+      matches.set(index, found);
+      free.delete(found);
+    }
+  };
+  // Otherwise a list with two nodes that differ in their settings alone would exchange them.
+  pass(
+    before,
+    (node) => JSON.stringify([node.content, nameThere(node)]),
+    ({ content, there }) => JSON.stringify([content, there]),
+  );
+  pass(
+    before,
+    (node) => JSON.stringify([node.identity, nameThere(node)]),
+    ({ identity, there }) => JSON.stringify([identity, there]),
+  );
+  pass(
+    before,
+    ({ identity }) => identity,
+    ({ identity }) => identity,
+  );
+  // An imported node that the user has edited belongs to the user.
+  pass(
+    imported,
+    (node) => JSON.stringify([node.content, nameThere(node)]),
+    ({ content, there }) => JSON.stringify([content, there]),
+  );
+  pass(
+    imported,
+    ({ content }) => content,
+    ({ content }) => content,
+  );
+  pass(
+    before.filter((node) => nameThere(node) !== ''),
+    nameThere,
+    ({ there }) => there,
+  );
+  return matches;
+}
+
+/** The name of a node at its source. */
+export const nameThere = ({ marker, name }: FileNode): string => marker?.there ?? name;

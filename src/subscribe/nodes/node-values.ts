@@ -2,6 +2,19 @@ import { isUdpOnly } from '../../config/tables/balancer.ts';
 import { udpCarrier } from '../../protocols/registry.ts';
 import type { Node, TableNode } from '../../schema/node.ts';
 
+/** A node as a source sent it. */
+export interface SourceNode {
+  /** Name at the source; may be empty or not unique. */
+  readonly there: string;
+  /** See `identityOf`. */
+  readonly identity: string;
+  /** See `contentOf`. */
+  readonly content: string;
+  readonly trust: Trust;
+  /** Formats its tables as whole lines, under a name. */
+  readonly text: (name: string) => string;
+}
+
 /** Settings that are credentials of the user; the others configure the protocol. */
 const CREDENTIALS: readonly string[] = [
   'id',

@@ -1,12 +1,18 @@
 import type { EditedFile } from '../../app/edit-config.ts';
 import { encodedLike } from '../../config/edit/edit-text.ts';
 import { SubscribeError } from '../errors.ts';
-import { lockSubscriptions } from '../files/paths.ts';
+import {
+  lockSubscriptions,
+  storedChanges,
+  nodeFileOf,
+  openWorkspace,
+  type FileWrite,
+  type Workspace,
+} from './workspace.ts';
 import { problemOfSource, readSources, withSource } from '../files/sources-file.ts';
 import { replaceStored } from '../files/stored-file.ts';
 import { MOST_SOURCES, type Source } from '../source.ts';
 import { updateSource, type SourceOutcome, type UpdatedSource } from './update-source.ts';
-import { storedChanges, type FileWrite } from './file-writes.ts';
 import {
   editLine,
   reloadDigest,
@@ -14,7 +20,6 @@ import {
   type UpdateRequest,
   type UpdateTools,
 } from './update.ts';
-import { nodeFileOf, openWorkspace, type Workspace } from './workspace.ts';
 
 export type AddRequest = Pick<UpdateRequest, 'config' | 'dryRun' | 'force'> & {
   readonly source: Source;

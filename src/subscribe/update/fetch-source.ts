@@ -1,6 +1,5 @@
 import type { Fetch, FetchedDocument } from '../../fetch/contract.ts';
-import { isThisMachine } from '../answer/placeholder.ts';
-import { readAnswer, type ReadAnswer } from '../answer/read-answer.ts';
+import { isThisMachine, readAnswer, type ReadAnswer } from '../answer/read-answer.ts';
 import { parseUpdateInterval, parseUserinfo, type Userinfo } from '../answer/userinfo.ts';
 import { RefusedAnswerError } from '../errors.ts';
 import type { SourceState } from '../files/state-file.ts';

@@ -1,8 +1,7 @@
 import type { Userinfo } from '../answer/userinfo.ts';
-import type { UpdateFailure } from '../files/state-file.ts';
+import { dueAt, intervalOf, type UpdateFailure } from '../files/state-file.ts';
 import { currentNodes, nodesOf } from '../nodes/node-file.ts';
 import { hostOf } from '../source.ts';
-import { dueAt, intervalOf } from './due.ts';
 import { chosenSources, digestOf, nodeFileOf, openWorkspace } from './workspace.ts';
 
 /** A source without its URL, as it can be shown. Times are Unix milliseconds. */

@@ -1,17 +1,23 @@
 import { encodedLike } from '../../config/edit/edit-text.ts';
 import type { WeirError } from '../../errors.ts';
 import { SubscribeError } from '../errors.ts';
-import { lockSubscriptions } from '../files/paths.ts';
+import {
+  lockSubscriptions,
+  nodesBytesOf,
+  storedChanges,
+  chosenSources,
+  nodeFileOf,
+  openWorkspace,
+  parseNodes,
+  takenNames,
+} from './workspace.ts';
 import { withoutSource } from '../files/sources-file.ts';
 import { withReplacements } from '../files/splices.ts';
 import { replaceStored } from '../files/stored-file.ts';
 import { mergeSource } from '../nodes/merge-source.ts';
 import { nodesOf, type NodeFile } from '../nodes/node-file.ts';
-import { namesInUse } from './names-in-use.ts';
-import { checkNodes } from './update-source.ts';
-import { nodesBytesOf, storedChanges } from './file-writes.ts';
+import { namesInUse, checkNodes } from './update-source.ts';
 import { reloadDigest, writeState, type UpdateTools } from './update.ts';
-import { chosenSources, nodeFileOf, openWorkspace, parseNodes, takenNames } from './workspace.ts';
 
 export interface RemoveRequest {
   /** The path of the configuration. */

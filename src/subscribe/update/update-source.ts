@@ -1,17 +1,27 @@
-import { ApplyError } from '../../supervisor/apply-error.ts';
+import { FileDigests } from '../../app/loading/file-digests.ts';
+import { toLoadResult, toPreparedConfig } from '../../app/loading/tasks.ts';
 import { ConfigError, renderConfigError } from '../../config/errors.ts';
+import { loadConfig } from '../../config/load-config.ts';
+import { defaultPick, picksOf } from '../../config/route-targets.ts';
+import type { ConfigFile } from '../../config/sources/config-file.ts';
+import type { FileReader } from '../../config/sources/input-files.ts';
+import { routeReferences } from '../../config/tables/route.ts';
+import { RegexCache } from '../../engine/router/tables/regex-set.ts';
 import { WeirError } from '../../errors.ts';
-import { EVERY_SOURCE, IMPORTED } from '../../import/write/markers.ts';
 import type { Fetch } from '../../fetch/contract.ts';
-import type { UnusedRouting } from '../answer/read-answer.ts';
-import type { LeftOut } from '../answer/source-nodes.ts';
+import { EVERY_SOURCE, IMPORTED } from '../../import/write/markers.ts';
+import { silentLogger } from '../../log/output.ts';
+import { OwnListeners } from '../../net/own-listeners.ts';
+import { systemClock } from '../../net/time/clock.ts';
+import { ApplyError } from '../../supervisor/apply-error.ts';
+import { Supervisor } from '../../supervisor/supervisor.ts';
+import type { UnusedRouting, LeftOut } from '../answer/read-answer.ts';
 import { followingBlocks, followingText } from '../balancers/balancer-blocks.ts';
 import { followBalancers } from '../balancers/follow-balancers.ts';
 import { balancersLostBy } from '../balancers/lost-balancers.ts';
 import { RefusedAnswerError } from '../errors.ts';
 import type { SourceState } from '../files/state-file.ts';
 import { NO_DIFFERENCE, type BalancerChange, type Difference } from '../nodes/difference.ts';
-import type { SourceNode } from '../nodes/source-node.ts';
 import { mergeSource, type MergedSource } from '../nodes/merge-source.ts';
 import {
   asSourceNode,
@@ -20,29 +30,21 @@ import {
   sourceText,
   type NodeFile,
 } from '../nodes/node-file.ts';
+import type { SourceNode } from '../nodes/node-values.ts';
 import type { Source } from '../source.ts';
 import { fetchSource, type AnswerHeaders, type FetchedSource } from './fetch-source.ts';
-import { namesInUse } from './names-in-use.ts';
 import { lostNotes, nodeNotes, unwritableNote } from './notes.ts';
-import { nodesBytesOf, type FileWrite } from './file-writes.ts';
 import {
+  nodesBytesOf,
   canWriteConfig,
   configText,
   digestOf,
   parseNodes,
   takenNames,
   withConfigText,
+  type FileWrite,
   type Workspace,
 } from './workspace.ts';
-import { FileDigests } from '../../app/loading/file-digests.ts';
-import { toLoadResult, toPreparedConfig } from '../../app/loading/tasks.ts';
-import { loadConfig } from '../../config/load-config.ts';
-import type { FileReader } from '../../config/sources/input-files.ts';
-import { RegexCache } from '../../engine/router/tables/regex-set.ts';
-import { silentLogger } from '../../log/output.ts';
-import { OwnListeners } from '../../net/own-listeners.ts';
-import { systemClock } from '../../net/time/clock.ts';
-import { Supervisor } from '../../supervisor/supervisor.ts';
 
 /** Reads files from disk, except one whose contents after an edit are in memory. */
 class FilesWith implements FileReader {
@@ -130,7 +132,7 @@ export interface UpdatedSource {
   readonly writes: readonly FileWrite[];
 }
 
-export interface UpdateSourceOptions {
+interface UpdateSourceOptions {
   readonly fetch: Fetch;
   /** Whether to accept the loss of most nodes. */
   readonly force: boolean;
@@ -357,4 +359,21 @@ async function refusing<T>(check: () => Promise<T>): Promise<T> {
       cause: error,
     });
   }
+}
+
+/**
+ * The names that a configuration sends flows to: of picks, of rules, of members of balancers, and of the first node
+ * where that is the default route. Removing a node with such a name would reroute flows, or make the configuration
+ * invalid.
+ */
+export function namesInUse(config: ConfigFile, nodes: NodeFile): ReadonlySet<string> {
+  const used = new Set<string>();
+  for (const { value } of picksOf(config).values()) used.add(value);
+  for (const { tag } of routeReferences(config.route)) used.add(tag.value);
+  for (const { outbounds } of config.balancer) {
+    for (const { value } of outbounds.value) used.add(value);
+  }
+  const first = nodes.nodes[0]?.name;
+  if (!defaultPick(config) && config.outbound.length === 0 && first !== undefined) used.add(first);
+  return used;
 }

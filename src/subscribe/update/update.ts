@@ -2,15 +2,24 @@ import type { EditedFile } from '../../app/edit-config.ts';
 import { EDIT_WRITTEN } from '../../client/apply-edit.ts';
 import { codeOf, WeirError } from '../../errors.ts';
 import type { Fetch } from '../../fetch/contract.ts';
-import { lockSubscriptions } from '../files/paths.ts';
-import { stateText, type SourceState, type SubscribeState } from '../files/state-file.ts';
+import {
+  lockSubscriptions,
+  nodesBytesOf,
+  storedChanges,
+  chosenSources,
+  configText,
+  digestOf,
+  nodeFileOf,
+  openWorkspace,
+  type FileWrite,
+  type Workspace,
+} from './workspace.ts';
+import { stateText, isDue, type SourceState, type SubscribeState } from '../files/state-file.ts';
 import { replaceStored, writeStored } from '../files/stored-file.ts';
 import { balancerLine, differenceLine } from '../nodes/difference.ts';
 import type { NodeFile } from '../nodes/node-file.ts';
 import type { Source } from '../source.ts';
 import { followingText } from '../balancers/balancer-blocks.ts';
-import { isDue } from './due.ts';
-import { nodesBytesOf, storedChanges, type FileWrite } from './file-writes.ts';
 import {
   failureOf,
   idleOutcome,
@@ -18,14 +27,6 @@ import {
   updateSource,
   type SourceOutcome,
 } from './update-source.ts';
-import {
-  chosenSources,
-  configText,
-  digestOf,
-  nodeFileOf,
-  openWorkspace,
-  type Workspace,
-} from './workspace.ts';
 
 /** The dependencies of an update. */
 export interface UpdateTools {

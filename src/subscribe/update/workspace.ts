@@ -2,9 +2,10 @@ import { isUtf8 } from 'node:buffer';
 import { hash } from 'node:crypto';
 import { access, constants, realpath } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { ConfigError, renderConfigError } from '../../config/errors.ts';
+import { LockFile } from '../../app/lock-file.ts';
 import { editText, encodedLike } from '../../config/edit/edit-text.ts';
 import { setString } from '../../config/edit/set-string.ts';
+import { ConfigError, renderConfigError } from '../../config/errors.ts';
 import { balancerTags, type ConfigFile } from '../../config/sources/config-file.ts';
 import { decodeSource } from '../../config/sources/decode-source.ts';
 import { documentError } from '../../config/sources/document-error.ts';
@@ -13,10 +14,9 @@ import { withShownKeys } from '../../config/sources/with-shown-keys.ts';
 import { subscribePath } from '../../config/tables/subscribe.ts';
 import { TomlError } from '../../config/toml/tree.ts';
 import { SubscribeError } from '../errors.ts';
-import { subscribePaths, type SubscribePaths } from '../files/paths.ts';
 import { readSources } from '../files/sources-file.ts';
 import { NO_STATE, readState, type SubscribeState } from '../files/state-file.ts';
-import { readStored } from '../files/stored-file.ts';
+import { readStored, type StoredChange } from '../files/stored-file.ts';
 import { readNodeFile, type NodeFile } from '../nodes/node-file.ts';
 import type { Source } from '../source.ts';
 
@@ -183,3 +183,69 @@ export function chosenSources(
 
 /** SHA-256 of a text, in hex. */
 export const digestOf = (text: string | Uint8Array): string => hash('sha256', text);
+
+/** The bytes of the subscribe file with other nodes, in its encoding. */
+export const nodesBytesOf = ({ nodesBytes }: Workspace, text: string): Uint8Array =>
+  encodedLike(nodesBytes ?? new Uint8Array(), text);
+
+/** New contents of one of the two files. */
+export interface FileWrite {
+  readonly file: 'nodes' | 'config';
+  readonly bytes: Uint8Array;
+}
+
+/**
+ * The file changes of consecutive writes, ordered so that the files are valid together after each one: a balancer names
+ * new nodes after they are added, and nodes are removed after no balancer names them.
+ */
+export function storedChanges(
+  { config, configRead, paths, nodesBytes }: Workspace,
+  writes: readonly FileWrite[],
+): readonly StoredChange[] {
+  const places: Record<FileWrite['file'], Omit<StoredChange, 'after'>> = {
+    nodes: { path: paths.nodes, before: nodesBytes, access: { like: config } },
+    config: { path: config, before: configRead },
+  };
+  const changes: StoredChange[] = [];
+  for (const [index, { file, bytes }] of writes.entries()) {
+    // Of consecutive writes of the same file, the last counts.
+    if (writes[index + 1]?.file === file) continue;
+    const place = places[file];
+    const { before } = place;
+    if (Buffer.compare(before ?? new Uint8Array(), bytes) === 0) continue;
+    changes.push({ ...place, after: bytes });
+    places[file] = { ...place, before: bytes };
+  }
+  return changes;
+}
+
+/** The files of a configuration's subscriptions, all in the directory of its subscribe file. */
+interface SubscribePaths {
+  /** The subscribe file with the nodes, `[subscribe].path`. */
+  readonly nodes: string;
+  /** The sources of the nodes, with their URLs. */
+  readonly sources: string;
+  /** The state of the sources: see `SubscribeState`. */
+  readonly state: string;
+  /** The lock file of a process that changes these files. */
+  readonly lock: string;
+}
+
+const EXTENSION = '.toml';
+
+/**
+ * The paths of the files that belong to a subscribe file: `nodes.toml` has `nodes.sources.toml` and others beside it.
+ */
+export function subscribePaths(nodes: string): SubscribePaths {
+  const base = nodes.endsWith(EXTENSION) ? nodes.slice(0, -EXTENSION.length) : nodes;
+  return {
+    nodes,
+    sources: `${base}.sources.toml`,
+    state: `${base}.state.json`,
+    lock: `${base}.lock`,
+  };
+}
+
+/** Locks the files of subscriptions for a change. @throws {LockError} when another process is changing them */
+export const lockSubscriptions = ({ lock }: Pick<SubscribePaths, 'lock'>): Promise<LockFile> =>
+  LockFile.acquire(lock, { what: 'the subscriptions' });

@@ -215,11 +215,7 @@ const followMarkers: FuzzTarget = {
 
 const subscriptions: FuzzTarget = {
   name: 'subscription-answers',
-  files: [
-    'subscribe/answer/read-answer.ts',
-    'subscribe/answer/userinfo.ts',
-    'subscribe/answer/placeholder.ts',
-  ],
+  files: ['subscribe/answer/read-answer.ts', 'subscribe/answer/userinfo.ts'],
   samples: [
     ...SHARE_LINKS,
     LINKS,

@@ -1,7 +1,7 @@
 import { readAnswer } from '../../../src/subscribe/answer/read-answer.ts';
 import { mergeSource, type MergedSource } from '../../../src/subscribe/nodes/merge-source.ts';
 import { readNodeFile } from '../../../src/subscribe/nodes/node-file.ts';
-import type { SourceNode } from '../../../src/subscribe/nodes/source-node.ts';
+import type { SourceNode } from '../../../src/subscribe/nodes/node-values.ts';
 
 /** A Trojan link; `id` decides on server and password. */
 export const link = (name: string, id = name, query = ''): string =>

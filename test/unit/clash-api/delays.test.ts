@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { delayTestOf } from '../../../src/clash-api/answers/delays.ts';
+import { delayTestOf } from '../../../src/clash-api/answers/proxies.ts';
 import { DelayTester, TestQueue } from '../../../src/clash-api/delays/delay-tester.ts';
 import { isExpected, parseExpected } from '../../../src/clash-api/delays/expected-status.ts';
 import { DelayHistory } from '../../../src/clash-api/delays/history.ts';

@@ -6,7 +6,7 @@ import { chainOf } from '../../../src/clash-api/translate/chains.ts';
 import { clashConfigs } from '../../../src/clash-api/translate/configs.ts';
 import { clashConnection, clashSnapshot } from '../../../src/clash-api/translate/connections.ts';
 import { clashLogLine, lostLogLine } from '../../../src/clash-api/streams/feeds.ts';
-import { ClashNames } from '../../../src/clash-api/translate/names.ts';
+import { ClashNames } from '../../../src/clash-api/translate/facts.ts';
 import { clashProviders } from '../../../src/clash-api/answers/providers.ts';
 import { clashProxies } from '../../../src/clash-api/translate/proxies.ts';
 import { clashMatch, clashRules } from '../../../src/clash-api/translate/rules.ts';

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { FAMILIES, type MetricFamily } from '../../../src/metrics/families.ts';
+import { FAMILIES, type MetricFamily } from '../../../src/metrics/exposition.ts';
 
 /* docs/metrics.md, the dashboard and the rules have the metrics that there are. */
 

@@ -5,7 +5,7 @@ import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { lockSubscriptions, subscribePaths } from '../../../src/subscribe/files/paths.ts';
+import { lockSubscriptions, subscribePaths } from '../../../src/subscribe/update/workspace.ts';
 import {
   readSources,
   withoutSource,
@@ -13,7 +13,7 @@ import {
 } from '../../../src/subscribe/files/sources-file.ts';
 import { readState, stateText } from '../../../src/subscribe/files/state-file.ts';
 import { readStored, writeStored } from '../../../src/subscribe/files/stored-file.ts';
-import { markerLine, parseMarker } from '../../../src/subscribe/nodes/marker.ts';
+import { markerLine, parseMarker } from '../../../src/subscribe/nodes/node-file.ts';
 import { scratch } from '../../support/process/weir.ts';
 import { CODE_POINT } from '../../support/data/code-point.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { isInformation } from '../../../src/import/values/information.ts';
-import { isPlaceholder } from '../../../src/subscribe/answer/placeholder.ts';
+import { isPlaceholder } from '../../../src/subscribe/answer/read-answer.ts';
 import { CODE_POINT } from '../../support/data/code-point.ts';
 
 describe('entries that are no servers', () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { FetchError } from '../../../src/fetch/contract.ts';
-import { nameThere } from '../../../src/subscribe/nodes/match-nodes.ts';
+import { nameThere } from '../../../src/subscribe/nodes/merge-source.ts';
 import { readNodeFile } from '../../../src/subscribe/nodes/node-file.ts';
 import { link } from '../../support/subscribe/nodes.ts';
 import { DIRECT, testWorkspace, type TestWorkspace } from '../../support/subscribe/workspace.ts';

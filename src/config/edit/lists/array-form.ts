@@ -1,8 +1,17 @@
 import type { Span } from '../../../schema/node.ts';
 import { deletion, insertion, type Splice } from '../splice.ts';
 import { breakBefore, eolNear, indentAt, nextLine } from '../toml-text.ts';
-import { commaOf, gapIn, isEmptyLine, type Gap } from './gap.ts';
-import { hasOtherComments, labelAbove, labelComment, labelIn, ownLines } from './label.ts';
+import {
+  commaOf,
+  gapIn,
+  isEmptyLine,
+  hasOtherComments,
+  labelAbove,
+  labelComment,
+  labelIn,
+  ownLines,
+  type Gap,
+} from './gap.ts';
 
 /** An array or an inline table that is the value of a key, with the places of its elements or pairs. */
 export interface ArrayPlaces {
@@ -213,4 +222,13 @@ function commaChanges(
     .flatMap(({ lines }) => lines.slice(1, -1))
     .find((each) => each.comma === comma && !each.comment);
   return [line ? deletion(line.start, line.end) : deletion(comma, comma + 1)];
+}
+
+/** Adds `item`, a `key = value`, to an inline table, whose items are separated like the elements of an array. */
+export function intoBraces(text: string, braces: ArrayPlaces, item: string): readonly Splice[] {
+  const { span, items } = braces;
+  const at = span.start + 1;
+  const isOneLine = !text.slice(at, span.end).includes('\n');
+  if (items.length > 0 || !isOneLine) return appendToArray(text, braces, { item });
+  return [insertion(at, ` ${item}${text[at] === '}' ? ' ' : ''}`)];
 }

@@ -5,10 +5,9 @@ import { parseToml } from '../../toml/parse.ts';
 import { splice, type Splice } from '../splice.ts';
 import { basicString, keyText } from '../toml-text.ts';
 import { appendToArray, labelInArray, removeFromArray, type ArrayPlaces } from './array-form.ts';
-import { appendBlock, labelOfBlock, removeBlock } from './header-form.ts';
+import { appendBlock, labelOfBlock, removeBlock, ContentEnds } from './header-form.ts';
 import { gapIn, type Gap } from './gap.ts';
 import { createList, type ListStyle } from './new-list.ts';
-import { ContentEnds } from './places.ts';
 
 /** A table to add: strings by their keys. */
 export interface NewElement {

@@ -1,5 +1,5 @@
 import type { OpenTable } from '../../toml/tree.ts';
-import { intoBraces } from '../braces.ts';
+import { intoBraces, arrayText, type NewItem } from './array-form.ts';
 import { insertion, type Splice } from '../splice.ts';
 import {
   basicString,
@@ -10,9 +10,7 @@ import {
   keyText,
   nextLine,
 } from '../toml-text.ts';
-import { arrayText, type NewItem } from './array-form.ts';
-import { firstBlock } from './header-form.ts';
-import { contentEnd, pairSpan } from './places.ts';
+import { firstBlock, contentEnd, pairSpan } from './header-form.ts';
 
 /** The style in which a file writes such lists: `[[…]]` headers, or a key with an array. */
 export type ListStyle = 'headers' | 'array' | undefined;
