@@ -15,9 +15,9 @@ import {
   REKEY_AFTER_TIME,
   REKEY_ON_RECEIPT_TIME,
   TUNNEL_DEADLINES,
+  PeerLiveness,
 } from './deadlines.ts';
 import { Handshakes, HandshakeAttempts } from './handshake/handshakes.ts';
-import { PeerLiveness } from './peer-liveness.ts';
 import { TransportSession, TransportSessions } from './transport-session.ts';
 import {
   TunnelStatus,
@@ -26,11 +26,11 @@ import {
   type TunnelOutput,
   type TunnelSettings,
   type TunnelState,
+  type DropReason,
+  type Trace,
 } from './contract.ts';
-import { RESOLVE_AFTER_TIME } from './limits.ts';
+import { RESOLVE_AFTER_TIME, MAX_WAITING_PACKET_BYTES, MAX_WAITING_PACKETS } from './limits.ts';
 import { MessageWriter } from './message-writer.ts';
-import type { DropReason, Trace } from './trace.ts';
-import { WaitingPackets } from './waiting-packets.ts';
 import {
   INITIATION_SIZE,
   DataOffset,
@@ -39,6 +39,7 @@ import {
   messageType,
   readIndex,
 } from './wire.ts';
+import { Fifo } from '../../collections/fifo.ts';
 
 /**
  * A WireGuard tunnel to one peer (whitepaper §5 and §6), as initiator and as responder: datagrams and packets
@@ -396,3 +397,43 @@ export class Tunnel {
 }
 
 const EMPTY = new Uint8Array(0);
+
+/** Packets queued for a session: when the queue is full the oldest is dropped. */
+class WaitingPackets {
+  readonly #packets = new Fifo<Uint8Array>();
+  #bytes = 0;
+  #dropped = 0;
+
+  /** Number of packets that were dropped. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  /**
+   * Queues a packet.
+   * @param packet in memory of its own.
+   */
+  push(packet: Uint8Array): void {
+    this.#packets.push(packet);
+    this.#bytes += packet.length;
+    while (this.#packets.size > MAX_WAITING_PACKETS || this.#bytes > MAX_WAITING_PACKET_BYTES) {
+      this.shift();
+      this.#dropped++;
+    }
+  }
+
+  peek(): Uint8Array | undefined {
+    return this.#packets.peek();
+  }
+
+  shift(): void {
+    this.#bytes -= this.#packets.shift()?.length ?? 0;
+  }
+
+  /** Drops all packets. */
+  clear(): void {
+    this.#dropped += this.#packets.size;
+    this.#packets.clear();
+    this.#bytes = 0;
+  }
+}

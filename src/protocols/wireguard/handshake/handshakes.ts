@@ -13,7 +13,7 @@ import {
 } from '../limits.ts';
 import { Initiator, Responder, type StaticKeys } from './noise.ts';
 import { TransportSession } from '../transport-session.ts';
-import type { DropReason } from '../trace.ts';
+import type { DropReason } from '../contract.ts';
 import { ResponseOffset, CookieReplyOffset, KEY_SIZE, readIndex } from '../wire.ts';
 import { RateLimit } from '../../../net/time/rate-limit.ts';
 import { REKEY_ATTEMPT_TIME, REKEY_TIMEOUT, type TunnelDeadlines } from '../deadlines.ts';

@@ -3,8 +3,11 @@ import { X25519PrivateKey } from '../../../../src/crypto/x25519.ts';
 import { copyEndpoint, toEndpoint, type IpEndpoint } from '../../../../src/ip/ip-endpoint.ts';
 import { MacWriter } from '../../../../src/protocols/wireguard/handshake/cookies.ts';
 import { createStaticKeys } from '../../../../src/protocols/wireguard/handshake/noise.ts';
-import type { TraceEvent } from '../../../../src/protocols/wireguard/trace.ts';
-import type { TunnelOutput, TunnelSettings } from '../../../../src/protocols/wireguard/contract.ts';
+import type {
+  TraceEvent,
+  TunnelOutput,
+  TunnelSettings,
+} from '../../../../src/protocols/wireguard/contract.ts';
 import { Tunnel } from '../../../../src/protocols/wireguard/tunnel.ts';
 import {
   DataOffset,

@@ -14,7 +14,7 @@ import {
   MACS_A_SECOND,
   MAX_PENDING_MESSAGES,
 } from '../../../../../src/protocols/wireguard/limits.ts';
-import type { DropReason } from '../../../../../src/protocols/wireguard/trace.ts';
+import type { DropReason } from '../../../../../src/protocols/wireguard/contract.ts';
 import type { TransportSession } from '../../../../../src/protocols/wireguard/transport-session.ts';
 import {
   INITIATION_SIZE,
