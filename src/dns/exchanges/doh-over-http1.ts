@@ -8,8 +8,7 @@ import { unlessAborted } from '../../net/time/unless-aborted.ts';
 import { DNS_MESSAGE, type DohConnection, type DohReply, type DohTarget } from './doh-response.ts';
 import { UnansweredError } from './exchange.ts';
 import { Http1Link, type Http1LinkHandler } from './http1-link.ts';
-import { SilenceWatch } from './silence-watch.ts';
-import { Semaphore } from './semaphore.ts';
+import { SilenceWatch, Semaphore } from './kept-connection.ts';
 
 /** Concurrent questions, each on a connection of its own; further ones wait for a free connection. */
 const MAX_LINKS = 6;

@@ -18,8 +18,7 @@ import {
   type DohTarget,
 } from './doh-response.ts';
 import { UnansweredError } from './exchange.ts';
-import { SilenceWatch } from './silence-watch.ts';
-import { Semaphore } from './semaphore.ts';
+import { SilenceWatch, Semaphore } from './kept-connection.ts';
 
 /** The window of a stream is the initial one of RFC 9113 §6.9.2: as large as the longest message. */
 const OPTIONS: ConnectionOptions = {

@@ -1,11 +1,10 @@
-import type { Clock } from '../../net/time/clock.ts';
+import type { Clock, Timer } from '../../net/time/clock.ts';
 import { Deadline } from '../../net/time/deadline.ts';
 import { UnansweredError } from './exchange.ts';
-import { abortedDial } from '../../net/errors.ts';
+import { abortedDial, DeadlineError } from '../../net/errors.ts';
 import type { WireCounter } from '../../net/links/link.ts';
 import { RepeatedDial } from '../../net/sockets/repeated-dial.ts';
 import { unlessAborted } from '../../net/time/unless-aborted.ts';
-import { Semaphore } from './semaphore.ts';
 
 /** Milliseconds that a question waits for the connection and the TLS handshake together. */
 const CONNECT_MS = 5000;
@@ -162,5 +161,104 @@ export class KeptConnection<C extends KeepableConnection> {
     });
     const kept: Kept<C> = { dial, asking: 0, isShared: false };
     return kept;
+  }
+}
+
+/** A semaphore whose permits its connection counts: questions wait in FIFO order until it can accept another one. */
+export class Semaphore {
+  readonly #waiting = new Set<PromiseWithResolvers<void>>();
+
+  get length(): number {
+    return this.#waiting.size;
+  }
+
+  /**
+   * Waits until `next` or `fail` reaches this question.
+   * @throws {DialError} when `signal` aborts.
+   */
+  async wait(signal: AbortSignal): Promise<void> {
+    const place = Promise.withResolvers<void>();
+    this.#waiting.add(place);
+    try {
+      await unlessAborted(place.promise, signal, abortedDial);
+    } catch (error) {
+      // This question was resumed in the same turn: the next one replaces it.
+      if (!this.#waiting.delete(place)) this.next();
+      throw error;
+    }
+  }
+
+  /** Resumes the question that has waited longest. */
+  next(): void {
+    const [first] = this.#waiting;
+    if (!first) return;
+    this.#waiting.delete(first);
+    first.resolve();
+  }
+
+  /** Rejects all questions. */
+  fail(error: Error): void {
+    for (const { reject } of this.#waiting) reject(error);
+    this.#waiting.clear();
+  }
+}
+
+/** Milliseconds without received data, while questions are pending, after which a connection is considered dead. */
+const SILENCE_MS = 4000;
+/** Milliseconds after which a connection without questions is closed (RFC 7858 §3.4). */
+const IDLE_MS = 30_000;
+
+/** Ends a kept connection that is dead or idle. One timer at a time. */
+export class SilenceWatch {
+  readonly #clock: Clock;
+  readonly #end: (cause?: Error) => void;
+  #timer: Timer | undefined;
+  #waiting = 0;
+  #heard = false;
+  #stopped = false;
+
+  constructor(clock: Clock, end: (cause?: Error) => void) {
+    this.#clock = clock;
+    this.#end = end;
+    this.#rest();
+  }
+
+  /** Called when a question was sent. */
+  asked(): void {
+    if (++this.#waiting === 1) this.#watch();
+  }
+
+  /** Called when data was received. */
+  heard(): void {
+    this.#heard = true;
+  }
+
+  /** Called when a question was answered or abandoned. */
+  settled(): void {
+    if (--this.#waiting === 0) this.#rest();
+  }
+
+  /** Called when the connection has ended. */
+  stop(): void {
+    this.#stopped = true;
+    this.#timer?.cancel();
+  }
+
+  /** Checks periodically, while questions are pending, whether data was received. */
+  #watch(): void {
+    this.#heard = false;
+    this.#schedule(SILENCE_MS, () => {
+      if (this.#heard) this.#watch();
+      else this.#end(new DeadlineError('no answer'));
+    });
+  }
+
+  #rest(): void {
+    this.#schedule(IDLE_MS, () => this.#end());
+  }
+
+  #schedule(after: number, callback: () => void): void {
+    this.#timer?.cancel();
+    if (!this.#stopped) this.#timer = this.#clock.after(after, callback);
   }
 }

@@ -1,6 +1,6 @@
 import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
 import { serverError, unlessEdnsRejected, type DnsExchange, UnansweredError } from './exchange.ts';
-import { KeptConnection, type KeepableConnection } from './kept-connection.ts';
+import { KeptConnection, type KeepableConnection, SilenceWatch } from './kept-connection.ts';
 import {
   type Question,
   type RawQuestion,
@@ -13,7 +13,6 @@ import { TlsConnector, type TlsConnectorOptions } from './tls-connector.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import type { ByteLink } from '../../net/links/link.ts';
 import { frame, FramedMessageReader } from './framing.ts';
-import { SilenceWatch } from './silence-watch.ts';
 import { abortedDial } from '../../net/errors.ts';
 import { unlessAborted } from '../../net/time/unless-aborted.ts';
 import { asError } from '../../errors.ts';

@@ -10,7 +10,7 @@ import { PROBE_INTERVAL_MS, PROBE_RESPONSE_MS } from '../limits.ts';
  * The probe is an empty SETTINGS frame, which must be acknowledged at once (RFC 9113 §6.5.3). A PING is not used:
  * servers on grpc-go close connections of clients that send one more often than every five minutes.
  *
- * `src/dns/exchanges/silence-watch.ts` serves another purpose and shares no code: its pending queries are the probe,
+ * `SilenceWatch` of the DNS client serves another purpose and shares no code: its pending queries are the probe,
  * and it also closes idle connections.
  */
 export class PeerWatch {
