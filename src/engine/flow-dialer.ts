@@ -9,7 +9,7 @@ import { DIAL_MS } from '../net/time/time-limits.ts';
 import type { Origin, Outbound } from '../protocols/contract.ts';
 import type { FlowOutcomes } from '../tracker/flow-outcomes.ts';
 import { LogLimiter } from '../net/time/log-limiter.ts';
-import { MemberTries, SLOW_DIAL_MS } from './balancer/member-tries.ts';
+import { MemberTries, SLOW_DIAL_MS } from './balancer/group.ts';
 import { AssociationDial, StreamDial, DialledFlow, type Dial } from './dial.ts';
 import { FailureLog } from './failure-log.ts';
 import { accountRemoved, asDialError, failureFields, failureLine } from './flow-record.ts';

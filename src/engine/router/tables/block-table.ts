@@ -1,6 +1,5 @@
 import type { Hits } from '../conditions.ts';
-import type { BlockSource } from './sort-blocks.ts';
-import { Sweep } from './sweep-blocks.ts';
+import { type BlockSource, Sweep } from './sweep-blocks.ts';
 
 /** A table as plain data. */
 export interface BlockTableData {
