@@ -2,8 +2,11 @@ import { networkInterfaces } from 'node:os';
 import type { Endpoint } from '../../src/net/addresses/address.ts';
 import { UdpLink } from '../../src/net/sockets/node/udp-link.ts';
 import { linkPair } from '../../src/net/links/memory-link.ts';
-import { ClientDatagrams, ServerDatagrams } from '../../src/protocols/socks/association.ts';
-import { UdpFraming } from '../../src/protocols/socks/udp-framing.ts';
+import {
+  ClientDatagrams,
+  ServerDatagrams,
+  UdpFraming,
+} from '../../src/protocols/socks/association.ts';
 import { FramedPackets, type PacketFraming } from '../../src/net/packets/framed-packets.ts';
 import type { ByteLink, PacketLink } from '../../src/net/links/link.ts';
 import { MuxFrameDecoder } from '../../src/mux/frame-decoder.ts';
@@ -11,7 +14,7 @@ import { MuxPackets } from '../../src/mux/mux-packets.ts';
 import { Outlet } from '../../src/mux/outlet.ts';
 import { TrojanFraming } from '../../src/protocols/trojan/packet-framing.ts';
 import { DestinationLinks } from '../../src/protocols/outbounds/destination-links.ts';
-import { VlessFraming } from '../../src/protocols/vless/packet-framing.ts';
+import { VlessFraming } from '../../src/protocols/vless/wire.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { silentLogger } from '../../src/log/output.ts';
 import { packetLinkConformance, type PacketLinkFixture } from './packet-link.ts';

@@ -29,12 +29,14 @@ import {
   persists,
   upgradeOf,
   type OriginRequest,
+  finalResponse,
+  hopsLeft,
+  withOneHopLess,
 } from './forwarding/forwarded-heads.ts';
 import { parseRequestHead, type RequestHead } from '../../http/http1/head.ts';
 import type { HeadMemory } from '../../http/http1/head-memory.ts';
 import { HEAD_LIMIT } from '../../http/limits.ts';
 import { CLIENT_IDLE_MS, RESPONSE_LINGER_MS, UNAUTHENTICATED_REQUESTS } from './limits.ts';
-import { finalResponse, hopsLeft, withOneHopLess } from './max-forwards.ts';
 import { OriginFlow, OriginFlows } from './origin-flow.ts';
 import { CHALLENGE, CONNECTED, responseBytes, STATUS_OF } from './own-response.ts';
 import { readHead, startsRequest, type HeadBytes } from '../../http/http1/read-head.ts';

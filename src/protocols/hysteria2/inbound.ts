@@ -12,9 +12,8 @@ import type { InboundContext, SessionBook, SessionListener, SessionServer } from
 import { logAcceptFailure } from '../inbounds/rejected-client.ts';
 import { SessionListenerBase } from '../inbounds/session-listener-base.ts';
 import { accountsOf, type AcceptedAccounts } from '../users/standing.ts';
-import { AssociationPlaces } from './server/association-places.ts';
+import { AssociationPlaces, Circuits, WaitingRequests } from './server/listener-limits.ts';
 import type { Authenticator } from './authentication.ts';
-import { Circuits } from './server/circuits.ts';
 import { MasqueradeSite } from './server/masquerade.ts';
 import { bindServer, type BindServer, type ServerEndpoint } from './quic-endpoints.ts';
 import {
@@ -23,7 +22,6 @@ import {
   type Service,
 } from './server/server-connection.ts';
 import type { Hysteria2InboundSettings } from './settings.ts';
-import { WaitingRequests } from './server/waiting-requests.ts';
 
 /** The system services that a server uses; tests substitute them. */
 interface ServerMeans {

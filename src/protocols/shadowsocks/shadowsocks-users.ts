@@ -1,7 +1,6 @@
 import type { Steps } from '../../net/time/turns.ts';
-import { DerivedUsers } from '../users/derived-users.ts';
+import { DerivedUsers, KnownUsers } from '../users/known-users.ts';
 import type { InboundMemory } from '../inbounds/inbound-memory.ts';
-import { KnownUsers } from '../users/known-users.ts';
 import { BlockCipher, identityIn, identityOf } from './edition-2022/identity.ts';
 import { latin1Of } from './keys.ts';
 import { METHODS, type Method } from './methods.ts';

@@ -1,5 +1,5 @@
 import { asError, messageOf } from '../../errors.ts';
-import type { Endpoint } from '../../net/addresses/address.ts';
+import { type Endpoint, canonicalHost, ipVersion } from '../../net/addresses/address.ts';
 import { DialError } from '../../net/errors.ts';
 import type { ByteLink, Carrier, Packet, PacketLink, WireCounter } from '../../net/links/link.ts';
 import { bindToServer } from '../../net/sockets/server-socket.ts';
@@ -7,9 +7,62 @@ import type { UdpSocket } from '../../net/sockets/sockets.ts';
 import { systemSockets } from '../../net/sockets/system-sockets.ts';
 import type { InboundContext, Origin } from '../contract.ts';
 import { SocksRejection } from './handshake.ts';
-import { withoutZone, type RelayPlan } from './relay-plan.ts';
-import { UdpFraming } from './udp-framing.ts';
-import { encodeReply, Reply, SOCKS5 } from './wire.ts';
+import { encodeReply, Reply, SOCKS5, encodeAddressed } from './wire.ts';
+import { decodeAddressed, SOCKS_ADDRESS } from '../../net/addresses/address-field.ts';
+
+interface RelayQuestion {
+  /** The value of the `udp_bind` setting. */
+  readonly udpBind: string | undefined;
+  /** The client's end of the control connection; `undefined` on a unix socket. */
+  readonly remote: Endpoint | undefined;
+  /** This side's end of the control connection; `undefined` on a unix socket. */
+  readonly local: Endpoint | undefined;
+  /** The source of the client's datagrams according to its request. */
+  readonly stated: Endpoint;
+}
+
+/** The addresses of an association. */
+interface RelayPlan {
+  /** The address to bind, which is also the one in the reply. */
+  readonly bind: string;
+  readonly family: 4 | 6;
+  /** The only address from which datagrams are accepted. */
+  readonly clientHost: string;
+  /** The only port from which datagrams are accepted; `undefined` for that of the first datagram. */
+  readonly clientPort: number | undefined;
+}
+
+/**
+ * Determines the address that an association binds and the client that it serves; `undefined` when a relay there could
+ * not receive the client's datagrams.
+ *
+ * Over TCP the address in the request is ignored: a client behind a NAT cannot determine the source of its datagrams,
+ * and v2ray sends the destination of its first datagram, which is even plausible on the client's own machine. The
+ * client is the host of the control connection. A unix socket has no such address: the request must then state the
+ * exact address and port.
+ */
+export function planRelay({
+  udpBind,
+  remote,
+  local,
+  stated,
+}: RelayQuestion): RelayPlan | undefined {
+  const clientHost = canonicalHost(remote ? remote.host : stated.host);
+  const version = ipVersion(clientHost);
+  if (version === 0 || isUnspecified(clientHost)) return undefined;
+  if (!remote && stated.port === 0) return undefined;
+  const bind = udpBind ?? (remote ? local?.host : undefined);
+  if (bind === undefined) return undefined;
+  const address = canonicalHost(bind);
+  const family = ipVersion(address);
+  if (family === 0 || !(family === version || address === '::')) return undefined;
+  return { bind: address, family, clientHost, clientPort: remote ? undefined : stated.port };
+}
+
+const isUnspecified = (host: string): boolean => host === '0.0.0.0' || host === '::';
+
+/** Removes the zone: link-local addresses of sockets name the interface (`fe80::1%eth0`), those in requests do not. */
+const withoutZone = (host: string): string => host.replace(/%.*/s, '');
 
 /**
  * Serves one UDP ASSOCIATE (RFC 1928 §6, §7) as long as its control connection is open.
@@ -215,4 +268,62 @@ export class ServerDatagrams implements PacketLink {
     this.#udp.close(cause);
     this.#control.destroy();
   }
+}
+
+/** Two reserved octets and the fragment number precede the address (RFC 1928 §7). */
+const ADDRESS_OFFSET = 3;
+const PREFIX: readonly number[] = [0, 0, 0];
+
+/**
+ * Adds and removes the header of RFC 1928 §7.
+ *
+ * Consecutive datagrams of an association mostly have the same peer, so the last header of each
+ * direction is cached: a datagram then costs a comparison instead of formatting an address.
+ */
+export class UdpFraming {
+  #readHeader: Uint8Array = new Uint8Array(0);
+  #readPeer: Endpoint = { host: '', port: 0 };
+  #writtenHeader: Uint8Array = new Uint8Array(0);
+  #writtenPeer: Endpoint | undefined;
+
+  /**
+   * Decodes a framed datagram; the data is a view. `undefined` for a fragment, which a relay
+   * need not reassemble (RFC 1928 §7), and for an invalid datagram.
+   */
+  decode(bytes: Uint8Array): Packet | undefined {
+    // A header determines its own length, so bytes that begin with a known header have that header.
+    if (this.#readHeader.length === 0 || !startsWith(bytes, this.#readHeader)) {
+      if (bytes.length < ADDRESS_OFFSET || bytes[2] !== 0) return undefined;
+      const packet = decodeAddressed(bytes, ADDRESS_OFFSET, SOCKS_ADDRESS);
+      if (!packet) return undefined;
+      this.#readPeer = packet.peer;
+      // A copy: the receiver may overwrite the datagram.
+      this.#readHeader = new Uint8Array(bytes.subarray(0, bytes.length - packet.data.length));
+    }
+    return { data: bytes.subarray(this.#readHeader.length), peer: this.#readPeer };
+  }
+
+  /** Encodes a framed datagram; `undefined` when the name of the peer is too long. */
+  encode({ data, peer }: Packet): Uint8Array | undefined {
+    const last = this.#writtenPeer;
+    if (peer !== last && (peer.host !== last?.host || peer.port !== last.port)) {
+      const header = encodeAddressed(PREFIX, peer);
+      if (!header) return undefined;
+      this.#writtenHeader = header;
+    }
+    this.#writtenPeer = peer;
+    const header = this.#writtenHeader;
+    const framed = Buffer.allocUnsafe(header.length + data.length);
+    framed.set(header);
+    framed.set(data, header.length);
+    return framed;
+  }
+}
+
+function startsWith(bytes: Uint8Array, prefix: Uint8Array): boolean {
+  if (bytes.length < prefix.length) return false;
+  for (let index = 0; index < prefix.length; index++) {
+    if (bytes[index] !== prefix[index]) return false;
+  }
+  return true;
 }

@@ -10,12 +10,9 @@ import {
 } from '../../net/errors.ts';
 import type { ByteLink, Carrier, PacketLink } from '../../net/links/link.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
-import { UNSPECIFIED, readAddress } from './address.ts';
-import { ServerDatagrams } from './association.ts';
-import { runHandshake, type SocksHandshake } from './handshake.ts';
-import type { SocksOutboundSettings } from './settings.ts';
-import { reachableAddress } from '../../net/sockets/reachable-address.ts';
 import {
+  UNSPECIFIED,
+  readAddress,
   Command,
   AUTH_VERSION,
   AuthStatus,
@@ -27,6 +24,10 @@ import {
   Reply,
   SOCKS5,
 } from './wire.ts';
+import { ServerDatagrams } from './association.ts';
+import { runHandshake, type SocksHandshake } from './handshake.ts';
+import type { SocksOutboundSettings } from './settings.ts';
+import { reachableAddress } from '../../net/sockets/reachable-address.ts';
 import type { Account } from '../users/account-table.ts';
 
 /** A request as bytes, with the name of its destination for error messages. */

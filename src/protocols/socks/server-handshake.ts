@@ -5,9 +5,8 @@ import { decodeName } from '../../net/addresses/host-name.ts';
 import type { AccountTable } from '../users/account-table.ts';
 import { RejectedClientError } from '../inbounds/rejected-client.ts';
 import { OPEN_TO_ALL, type AuthenticatedUser } from '../users/standing.ts';
-import { readAddress } from './address.ts';
-import { SocksRejection, type SocksHandshake } from './handshake.ts';
 import {
+  readAddress,
   AUTH_VERSION,
   AuthStatus,
   Command,
@@ -20,6 +19,7 @@ import {
   SOCKS5,
   type SocksVersion,
 } from './wire.ts';
+import { SocksRejection, type SocksHandshake } from './handshake.ts';
 
 /** A client's request, in either version of the protocol. */
 export interface SocksRequest {

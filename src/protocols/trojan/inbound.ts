@@ -6,7 +6,7 @@ import type { InboundContext, InboundHandler } from '../contract.ts';
 import { readHandshake, type AcceptedRequest, type UserRequest } from '../inbounds/handshake.ts';
 import { RejectedClientError } from '../inbounds/rejected-client.ts';
 import { carryStream, holderOf } from '../inbounds/serve-flows.ts';
-import { UsersByKey } from '../users/users-by-key.ts';
+import { UsersByKey } from '../users/account-table.ts';
 import { trojanKey } from './key.ts';
 import { TrojanFraming } from './packet-framing.ts';
 import type { TrojanInboundSettings } from './settings.ts';

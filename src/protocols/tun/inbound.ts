@@ -29,8 +29,7 @@ import type {
 import { LogLimiter } from '../../net/time/log-limiter.ts';
 import { SessionListenerBase } from '../inbounds/session-listener-base.ts';
 import type { ByteLink, PacketLink } from '../../net/links/link.ts';
-import { LocalResolver } from './local-resolver.ts';
-import { broadcastAddresses, ResolverAddresses } from './device-addresses.ts';
+import { LocalResolver, broadcastAddresses, ResolverAddresses } from './local-resolver.ts';
 import { coversDefaultRoute, resolverWarning } from './system-resolver.ts';
 import type { TunSettings } from './settings.ts';
 

@@ -7,11 +7,10 @@ import type { InboundContext, InboundHandler } from '../contract.ts';
 import { readHandshake, type AcceptedRequest, type UserRequest } from '../inbounds/handshake.ts';
 import { RejectedClientError } from '../inbounds/rejected-client.ts';
 import { carryStream, holderOf, serveMux } from '../inbounds/serve-flows.ts';
-import { UsersByKey } from '../users/users-by-key.ts';
+import { UsersByKey } from '../users/account-table.ts';
 import { uuidBytes } from '../users/uuid.ts';
-import { VlessFraming } from './packet-framing.ts';
-import type { VlessInboundSettings } from './settings.ts';
 import {
+  VlessFraming,
   Command,
   ID_BYTES,
   MAX_VLESS_REQUEST,
@@ -20,6 +19,7 @@ import {
   VLESS_VERSION,
   type VlessRequest,
 } from './wire.ts';
+import type { VlessInboundSettings } from './settings.ts';
 
 export const vlessUsers = ({ users }: VlessInboundSettings): Steps<UsersByKey> =>
   UsersByKey.of(users, ({ id }) => uuidBytes(id));

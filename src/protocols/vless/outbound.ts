@@ -6,9 +6,8 @@ import type { ByteLink, PacketLink } from '../../net/links/link.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { DestinationLinks } from '../outbounds/destination-links.ts';
 import { uuidBytes } from '../users/uuid.ts';
-import { VlessFraming } from './packet-framing.ts';
+import { VlessFraming, Command, encodeRequest, requestPrefix, VLESS_VERSION } from './wire.ts';
 import type { VlessOutboundSettings } from './settings.ts';
-import { Command, encodeRequest, requestPrefix, VLESS_VERSION } from './wire.ts';
 import { ByteQueue } from '../../collections/byte-queue.ts';
 
 /** Bytes of version and length of the addons. */

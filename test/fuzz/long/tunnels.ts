@@ -13,7 +13,7 @@ import { ProtocolError } from '../../../src/net/errors.ts';
 import { atOnce } from '../../../src/net/time/turns.ts';
 import { field } from '../../../src/http/http1/fields.ts';
 import { accountOf } from '../../../src/protocols/http/credentials.ts';
-import { hopsLeft } from '../../../src/protocols/http/max-forwards.ts';
+import { hopsLeft } from '../../../src/protocols/http/forwarding/forwarded-heads.ts';
 import { parseHost, parseRequestTarget } from '../../../src/protocols/http/request-target.ts';
 import { Salamander } from '../../../src/protocols/hysteria2/salamander.ts';
 import { MessageReassembly } from '../../../src/protocols/hysteria2/udp/fragments.ts';
@@ -38,7 +38,7 @@ import {
 } from '../../../src/protocols/shadowsocks/edition-2022/wire.ts';
 import { METHODS } from '../../../src/protocols/shadowsocks/methods.ts';
 import { readSocksRequest } from '../../../src/protocols/socks/server-handshake.ts';
-import { UdpFraming } from '../../../src/protocols/socks/udp-framing.ts';
+import { UdpFraming } from '../../../src/protocols/socks/association.ts';
 import {
   encodeCredentials,
   encodeOffer,
@@ -53,8 +53,8 @@ import {
   readTrojanRequest,
 } from '../../../src/protocols/trojan/wire.ts';
 import { AccountTable } from '../../../src/protocols/users/account-table.ts';
-import { VlessFraming } from '../../../src/protocols/vless/packet-framing.ts';
 import {
+  VlessFraming,
   encodeRequest as encodeVlessRequest,
   ID_BYTES,
   MAX_VLESS_REQUEST,
@@ -117,7 +117,7 @@ const addresses: FuzzTarget = {
 
 const socksServer: FuzzTarget = {
   name: 'socks-server',
-  files: ['protocols/socks/server-handshake.ts', 'protocols/socks/address.ts'],
+  files: ['protocols/socks/server-handshake.ts', 'protocols/socks/wire.ts'],
   samples: [
     Buffer.concat([encodeOffer(0), made(encodeSocksRequest(1, SITE))]),
     Buffer.concat([
@@ -161,7 +161,7 @@ const socksClient: FuzzTarget = {
 
 const socksUdp: FuzzTarget = {
   name: 'socks-udp',
-  files: ['protocols/socks/udp-framing.ts'],
+  files: ['protocols/socks/association.ts'],
   samples: [SITE, V4, V6].map((peer) =>
     made(new UdpFraming().encode({ data: Buffer.from('data'), peer })),
   ),
@@ -228,7 +228,7 @@ const vlessRequest: FuzzTarget = {
 
 const vlessPackets: FuzzTarget = {
   name: 'vless-packets',
-  files: ['protocols/vless/packet-framing.ts'],
+  files: ['protocols/vless/wire.ts'],
   samples: [hex('0003 616263 0000 0001 64')],
   share: 1,
   run: (input, random) =>
@@ -485,7 +485,7 @@ const httpRequests: FuzzTarget = {
   files: [
     'protocols/http/request-target.ts',
     'protocols/http/credentials.ts',
-    'protocols/http/max-forwards.ts',
+    'protocols/http/forwarding/forwarded-heads.ts',
   ],
   samples: textSamples(
     'http://a.example:8080/x?y',

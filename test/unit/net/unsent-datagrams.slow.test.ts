@@ -9,7 +9,7 @@ import { Outlet } from '../../../src/mux/outlet.ts';
 import { DestinationLinks } from '../../../src/protocols/outbounds/destination-links.ts';
 import { ResolvedPackets } from '../../../src/protocols/outbounds/resolved-packets.ts';
 import { TrojanFraming } from '../../../src/protocols/trojan/packet-framing.ts';
-import { VlessFraming } from '../../../src/protocols/vless/packet-framing.ts';
+import { VlessFraming } from '../../../src/protocols/vless/wire.ts';
 import type { BodyKeys } from '../../../src/protocols/vmess/body/body-keys.ts';
 import { BodyOpener, BodySealer } from '../../../src/protocols/vmess/body/body-chunks.ts';
 import { BodyDatagrams } from '../../../src/protocols/vmess/body/body-datagrams.ts';

@@ -6,7 +6,7 @@ import { Http3ErrorCode } from '../../../http/http3/errors.ts';
 import { formatEndpoint, type Endpoint } from '../../../net/addresses/address.ts';
 import { BoundedReader } from '../../../net/links/bounded-reader.ts';
 import type { Clock, Timer } from '../../../net/time/clock.ts';
-import { abortedDial, DialError } from '../../../net/errors.ts';
+import { abortedDial, DialError, LinkClosedError } from '../../../net/errors.ts';
 import type { ByteLink, PacketLink, WireCounter } from '../../../net/links/link.ts';
 import type { SocketObserver } from '../../../net/sockets/sockets.ts';
 import { unlessAborted } from '../../../net/time/unless-aborted.ts';
@@ -15,7 +15,6 @@ import { ConnectionEndedError, StreamFailedError } from '../../../quic/errors.ts
 import { AUTHENTICATED, authenticationRequest, readTerms } from '../authentication.ts';
 import { READER_LIMIT, RESPONSE_MS, SILENCE_MS, ASSOCIATION_SILENCE_MS } from '../limits.ts';
 import type { DialRequest, DialServer } from '../quic-endpoints.ts';
-import { LateResponseLink } from './late-response-link.ts';
 import { UdpSessions } from '../udp/udp-sessions.ts';
 import { encodeTcpRequest, readTcpResponse } from '../wire.ts';
 import { withAdvice } from '../../../transports/tls/tls-reason.ts';
@@ -25,7 +24,7 @@ import { withAdvice } from '../../../transports/tls/tls-reason.ts';
  * milliseconds (RFC 9221 §5.2), and is probed until it does (RFC 9002 §6.2): when nothing is received after a datagram
  * was sent, the server or the path is gone.
  */
-class SilenceWatch {
+class ServerSilence {
   readonly #clock: Clock;
   readonly #wire: WireCounter;
   readonly #onSilent: () => void;
@@ -181,7 +180,7 @@ export class ClientConnection {
   readonly #udp: UdpSessions;
   readonly #relaysUdp: boolean;
   readonly #parts: ClientParts;
-  readonly #silence: SilenceWatch;
+  readonly #silence: ServerSilence;
   #isUsable = true;
 
   private constructor(
@@ -194,7 +193,7 @@ export class ClientConnection {
     this.#udp = udp;
     this.#relaysUdp = relaysUdp;
     this.#parts = parts;
-    this.#silence = new SilenceWatch(
+    this.#silence = new ServerSilence(
       parts.clock,
       connection.wire,
       () => (this.#isUsable = false),
@@ -362,3 +361,87 @@ function reasonOf(message: string, target: Endpoint): string {
 /** Returns the server's message on one line, for logs. */
 const inOneLine = (message: string): string =>
   message.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').slice(0, LONGEST_MESSAGE);
+
+/**
+ * A stream whose response is still pending: a server may send it with the destination's first data (mihomo's listener),
+ * which many destinations send only once they have received some. Writes pass; reads wait for the response. An error in
+ * the response fails the link.
+ */
+class LateResponseLink implements ByteLink {
+  readonly #stream: ByteLink;
+  /** Pending until the response was read, then `undefined`. */
+  #response: Promise<void> | undefined;
+  #isReading = false;
+  /** Whether written data is still being delivered, although nothing is read. */
+  #isReset = false;
+
+  /** @param response resolves once a successful response was read, and rejects otherwise. */
+  constructor(stream: ByteLink, response: Promise<void>) {
+    this.#stream = stream;
+    this.#response = response;
+    response.then(
+      () => (this.#response = undefined),
+      (error: Error) => {
+        if (!this.#isReset) stream.destroy(error);
+      },
+    );
+  }
+
+  get closed(): Promise<Error | undefined> {
+    return this.#stream.closed;
+  }
+
+  read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
+    return this.#response && !this.#isReading
+      ? this.#firstRead(this.#response, signal)
+      : this.#laterRead(signal);
+  }
+
+  unread(chunk: Uint8Array): void {
+    if (this.#response) throw new RangeError('nothing was read that could be put back');
+    this.#stream.unread(chunk);
+  }
+
+  takeAhead(): Uint8Array | undefined {
+    return this.#response ? undefined : this.#stream.takeAhead?.();
+  }
+
+  write(chunk: Uint8Array, isOwned?: boolean): Promise<void> | undefined {
+    return this.#stream.write(chunk, isOwned);
+  }
+
+  writeOutput(chunks: readonly Uint8Array[], isOwned?: boolean): Promise<void> | undefined {
+    return this.#stream.writeOutput(chunks, isOwned);
+  }
+
+  closeWrite(): Promise<void> {
+    return this.#stream.closeWrite();
+  }
+
+  destroy(cause?: Error): void {
+    this.#stream.destroy(cause);
+  }
+
+  resetAfterData(cause: Error): void {
+    this.#isReset = true;
+    this.#stream.resetAfterData(cause);
+  }
+
+  async #firstRead(
+    response: Promise<void>,
+    signal: AbortSignal | undefined,
+  ): Promise<Uint8Array | undefined> {
+    this.#isReading = true;
+    try {
+      await unlessAborted(response, signal);
+    } finally {
+      this.#isReading = false;
+    }
+    return this.#stream.read(signal);
+  }
+
+  #laterRead(signal: AbortSignal | undefined): Promise<Uint8Array | undefined> {
+    if (this.#isReading) return Promise.reject(new LinkClosedError('a read is already pending'));
+    return this.#stream.read(signal);
+  }
+}

@@ -14,10 +14,9 @@ import type { QuicConnection, QuicHandlers, QuicStream } from '../../../quic/con
 import type { InboundContext, OpenSession, Origin, SessionBook } from '../../contract.ts';
 import { sourceGroup } from '../../../net/bounds/source-group.ts';
 import { logRejection, RejectedClientError } from '../../inbounds/rejected-client.ts';
-import type { AssociationPlaces } from './association-places.ts';
+import type { AssociationPlaces, Circuits, WaitingRequests } from './listener-limits.ts';
 import type { AccountValidity } from '../../users/standing.ts';
 import { authenticationResponse, isAuthentication, readAuthentication } from '../authentication.ts';
-import type { Circuits } from './circuits.ts';
 import {
   READER_LIMIT,
   STREAMS_AHEAD_OF_CIRCUITS,
@@ -26,7 +25,6 @@ import {
 } from '../limits.ts';
 import type { MasqueradeSite } from './masquerade.ts';
 import { UdpSessions, type UdpSession } from '../udp/udp-sessions.ts';
-import type { WaitingRequests } from './waiting-requests.ts';
 import { encodeTcpResponse, parseHostPort, readTcpRequest, TCP_REQUEST } from '../wire.ts';
 
 /** The settings by which an inbound serves its clients. */

@@ -9,9 +9,8 @@ import {
 import type { ResponseSealer } from '../associations/client-association.ts';
 import type { KeyedUser } from '../shadowsocks-users.ts';
 import { DatagramSealer, hasSeparateHeader, SESSION_HEADER, SESSION_ID } from './datagrams.ts';
-import { EndedSessions } from './ended-sessions.ts';
+import { EndedSessions, openMerged, ReceivingSession, sessionOpener } from './receiving-session.ts';
 import { BlockCipher, xor } from './identity.ts';
-import { openMerged, ReceivingSession, sessionOpener } from './receiving-session.ts';
 
 /** A datagram whose header has identified user and session. */
 interface IdentifiedDatagram {

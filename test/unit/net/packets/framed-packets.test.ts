@@ -9,7 +9,7 @@ import { BodyOpener, BodySealer } from '../../../../src/protocols/vmess/body/bod
 import { BodyDatagrams } from '../../../../src/protocols/vmess/body/body-datagrams.ts';
 import type { BodyKeys } from '../../../../src/protocols/vmess/body/body-keys.ts';
 import { TrojanFraming } from '../../../../src/protocols/trojan/packet-framing.ts';
-import { VlessFraming } from '../../../../src/protocols/vless/packet-framing.ts';
+import { VlessFraming } from '../../../../src/protocols/vless/wire.ts';
 
 const PEER = { host: '192.0.2.1', port: 53 };
 /** Datagrams of a turn, of all connections together. */

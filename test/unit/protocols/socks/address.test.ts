@@ -5,7 +5,7 @@ import { decodeAddressed, SOCKS_ADDRESS } from '../../../../src/net/addresses/ad
 import { formatIP, unmapIPv4, type Endpoint } from '../../../../src/net/addresses/address.ts';
 import { decodeName } from '../../../../src/net/addresses/host-name.ts';
 import type { Packet } from '../../../../src/net/links/link.ts';
-import { encodeAddressed } from '../../../../src/protocols/socks/address.ts';
+import { encodeAddressed } from '../../../../src/protocols/socks/wire.ts';
 
 const encode = (endpoint: Endpoint): Buffer | undefined => encodeAddressed([], endpoint);
 const decode = (bytes: Uint8Array, offset = 0): Packet | undefined =>

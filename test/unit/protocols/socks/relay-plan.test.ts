@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Endpoint } from '../../../../src/net/addresses/address.ts';
-import { planRelay } from '../../../../src/protocols/socks/relay-plan.ts';
+import { planRelay } from '../../../../src/protocols/socks/association.ts';
 
 const at = (host: string, port = 50_000): Endpoint => ({ host, port });
 const nothing = at('0.0.0.0', 0);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { UdpFraming } from '../../../../src/protocols/socks/udp-framing.ts';
+import { UdpFraming } from '../../../../src/protocols/socks/association.ts';
 import { bytes } from '../../../support/protocols/socks/harness.ts';
 
 const hex = (data: Uint8Array | undefined): string | undefined =>

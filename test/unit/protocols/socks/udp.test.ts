@@ -6,7 +6,7 @@ import type { ByteLink, Carrier } from '../../../../src/net/links/link.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { UdpLink } from '../../../../src/net/sockets/node/udp-link.ts';
 import { decodeAddressField, SOCKS_ADDRESS } from '../../../../src/net/addresses/address-field.ts';
-import { encodeAddressed } from '../../../../src/protocols/socks/address.ts';
+import { encodeAddressed } from '../../../../src/protocols/socks/wire.ts';
 import type { SocksInboundSettings } from '../../../../src/protocols/socks/settings.ts';
 import { until } from '../../../conformance/packet-link.ts';
 import {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addressText } from '../../../../src/ip/ip-endpoint.ts';
-import { broadcastAddresses } from '../../../../src/protocols/tun/device-addresses.ts';
+import { broadcastAddresses } from '../../../../src/protocols/tun/local-resolver.ts';
 
 const of = (address: string, prefix: number): string[] =>
   broadcastAddresses([{ address, prefix }]).map(addressText);

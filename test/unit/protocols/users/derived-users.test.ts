@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { atOnce } from '../../../../src/net/time/turns.ts';
-import { DerivedUsers } from '../../../../src/protocols/users/derived-users.ts';
+import { DerivedUsers } from '../../../../src/protocols/users/known-users.ts';
 
 /** Users whose derivation is counted. */
 function harness() {

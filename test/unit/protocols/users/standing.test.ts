@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { atOnce } from '../../../../src/net/time/turns.ts';
-import { AccountTable, type Account } from '../../../../src/protocols/users/account-table.ts';
+import {
+  AccountTable,
+  type Account,
+  UsersByKey,
+} from '../../../../src/protocols/users/account-table.ts';
 import {
   Authenticator,
   type Hysteria2Credentials,
@@ -21,7 +25,6 @@ import {
   type AcceptedAccounts,
 } from '../../../../src/protocols/users/standing.ts';
 import { trojanKey } from '../../../../src/protocols/trojan/key.ts';
-import { UsersByKey } from '../../../../src/protocols/users/users-by-key.ts';
 import { uuidBytes } from '../../../../src/protocols/users/uuid.ts';
 import { VmessUsers } from '../../../../src/protocols/vmess/vmess-users.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';

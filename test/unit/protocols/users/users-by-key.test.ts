@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { atOnce } from '../../../../src/net/time/turns.ts';
-import { UsersByKey } from '../../../../src/protocols/users/users-by-key.ts';
+import { UsersByKey } from '../../../../src/protocols/users/account-table.ts';
 
 interface NamedKey {
   readonly key: string;

@@ -12,7 +12,7 @@ import { parseUuid } from '../../../../src/protocols/users/uuid.ts';
 import { MAX_LINKS } from '../../../../src/protocols/outbounds/destination-links.ts';
 import { createVlessInbound, vlessUsers } from '../../../../src/protocols/vless/inbound.ts';
 import { createVlessOutbound, ResponseLink } from '../../../../src/protocols/vless/outbound.ts';
-import { VlessFraming } from '../../../../src/protocols/vless/packet-framing.ts';
+import { VlessFraming } from '../../../../src/protocols/vless/wire.ts';
 import { until } from '../../../conformance/packet-link.ts';
 import { chunksOf, cuts, nearly } from '../../../support/data/chunks.ts';
 import { addressed, END, frame, KEEP, MuxClient, NEW } from '../../../support/peers/mux-client.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ReplayWindow } from '../../../../../src/crypto/replay/replay-window.ts';
-import { EndedSessions } from '../../../../../src/protocols/shadowsocks/edition-2022/ended-sessions.ts';
+import { EndedSessions } from '../../../../../src/protocols/shadowsocks/edition-2022/receiving-session.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
 import {
   codec,
