@@ -239,7 +239,7 @@ test(
     await page
       .getByText('The log filter is info,svc_app=debug, until the next start of Weir.')
       .waitFor();
-    assert.deepEqual(control.requests, ['log-level info,svc_app=debug']);
+    assert.deepEqual(control.requests, ['PUT /control/log-level {"filter":"info,svc_app=debug"}']);
   },
 );
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { createServer, type Server, type Socket } from 'node:net';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { join } from 'node:path';
 import { scratch } from '../process/weir.ts';
 
@@ -15,15 +16,14 @@ export interface FakeLine {
 /** A control socket with a log that a test writes. Lines are sent as they are: a Weir would escape them. */
 export class FakeControl implements AsyncDisposable {
   /**
-   * All requests but those that only read, which a dashboard makes at times of its own (`log`, `loaded-files`):
-   * `log-level debug`.
+   * All requests but those that only read, which a dashboard makes at times of its own (of the log, of files):
+   * `PUT /control/log-level {"filter":"debug"}`.
    */
   readonly requests: string[] = [];
   readonly path: string;
   readonly #server: Server;
   readonly #folder: AsyncDisposable;
-  readonly #followers = new Set<Socket>();
-  readonly #sockets = new Set<Socket>();
+  readonly #followers = new Set<ServerResponse>();
   readonly #written: string[] = [];
   /** Its lines have different times, so that a follower that comes again knows which are new. */
   #at = Date.now() - 60_000;
@@ -32,7 +32,7 @@ export class FakeControl implements AsyncDisposable {
     this.path = path;
     this.#server = server;
     this.#folder = folder;
-    server.on('connection', (socket) => this.#serve(socket));
+    server.on('request', (request, response) => void this.#serve(request, response));
   }
 
   static async start(): Promise<FakeControl> {
@@ -55,7 +55,7 @@ export class FakeControl implements AsyncDisposable {
 
   /** Ends the connections of those who follow the log. */
   endFollowers(): void {
-    for (const socket of this.#followers) socket.end();
+    for (const response of this.#followers) response.end();
   }
 
   /** Ends as a process that ends. */
@@ -63,33 +63,29 @@ export class FakeControl implements AsyncDisposable {
     if (!this.#server.listening) return;
     const closed = once(this.#server, 'close');
     this.#server.close();
-    for (const socket of this.#sockets) socket.destroy();
+    this.#server.closeAllConnections();
     await closed;
   }
 
   #write(value: object): void {
-    const text = `${JSON.stringify(value)}\n`;
-    if ('at' in value) this.#written.push(text);
-    for (const socket of this.#followers) socket.write(text);
+    const line = `${JSON.stringify(value)}\n`;
+    if ('at' in value) this.#written.push(line);
+    for (const response of this.#followers) response.write(line);
   }
 
-  #serve(socket: Socket): void {
-    this.#sockets.add(socket);
-    socket.setEncoding('utf8').on('error', () => undefined);
-    socket.once('close', () => {
-      this.#sockets.delete(socket);
-      this.#followers.delete(socket);
-    });
-    socket.once('data', (data) => {
-      const request = String(data).trimEnd();
-      if (request.startsWith('log {')) {
-        socket.write(`${this.#written.join('')}{"live":true}\n`);
-        this.#followers.add(socket);
-        return;
-      }
-      if (request !== 'loaded-files') this.requests.push(request);
-      socket.end('{"kind":"unchanged"}\n');
-    });
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    // A response ends with its connection.
+    response.useChunkedEncodingByDefault = false;
+    response.once('close', () => this.#followers.delete(response));
+    const asked = `${request.method} ${request.url}`;
+    const body = await text(request);
+    if (asked === 'POST /control/log') {
+      response.write(`${this.#written.join('')}{"live":true}\n`);
+      this.#followers.add(response);
+      return;
+    }
+    if (asked !== 'GET /control/loaded-files') this.requests.push(`${asked} ${body}`);
+    response.end('{"kind":"unchanged"}\n');
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
