@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { messageOf } from '../src/errors.ts';
+import { messageOf } from '@weir/base';
 import type { Case } from './case.ts';
 import { CASES, chosen } from './cases.ts';
 import { CONTESTANTS, unable, type ContestantName } from './contestants.ts';

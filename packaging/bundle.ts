@@ -10,25 +10,28 @@ import { wrapChunk } from './substitutes/executable/chunks.ts';
 type Substitutes = Readonly<Record<string, string>>;
 
 const IN_PACKAGE: Substitutes = {
-  'src/platform/addons.ts': 'packaging/substitutes/package/addons.ts',
-  'src/dashboard/files/load-page-files.ts': 'packaging/substitutes/package/load-page-files.ts',
-  'src/platform/process/own-build.ts': 'packaging/substitutes/package/own-build.ts',
+  'packages/io/src/platform/addons.ts': 'packaging/substitutes/package/addons.ts',
+  'packages/watch/src/dashboard/files/load-page-files.ts':
+    'packaging/substitutes/package/load-page-files.ts',
+  'packages/io/src/platform/process/own-build.ts': 'packaging/substitutes/package/own-build.ts',
 };
 
 const IN_EXECUTABLE: Substitutes = {
-  'src/platform/addons.ts': 'packaging/substitutes/executable/addons.ts',
-  'src/app/loading/start-thread.ts': 'packaging/substitutes/executable/start-thread.ts',
-  'src/dashboard/reader/start-file-thread.ts':
+  'packages/io/src/platform/addons.ts': 'packaging/substitutes/executable/addons.ts',
+  'packages/server/src/app/loading/start-thread.ts':
+    'packaging/substitutes/executable/start-thread.ts',
+  'packages/watch/src/dashboard/reader/start-file-thread.ts':
     'packaging/substitutes/executable/start-file-thread.ts',
-  'src/dashboard/files/load-page-files.ts': 'packaging/substitutes/package/load-page-files.ts',
-  'src/platform/process/own-build.ts': 'packaging/substitutes/package/own-build.ts',
+  'packages/watch/src/dashboard/files/load-page-files.ts':
+    'packaging/substitutes/package/load-page-files.ts',
+  'packages/io/src/platform/process/own-build.ts': 'packaging/substitutes/package/own-build.ts',
   'packaging/substitutes/package/assets.ts': 'packaging/substitutes/executable/assets.ts',
 };
 
 /** The code of threads. */
 const THREADS: readonly string[] = [
-  'src/app/loading/thread-main.ts',
-  'src/dashboard/reader/file-thread-main.ts',
+  'packages/server/src/app/loading/thread-main.ts',
+  'packages/watch/src/dashboard/reader/file-thread-main.ts',
 ];
 
 const TARGET = 'node24';
@@ -43,7 +46,7 @@ const REQUIRE =
  */
 export const bundlePackage = (folder: string): Promise<Metafile> =>
   bundle(IN_PACKAGE, {
-    entryPoints: ['src/main.ts', 'src/index.ts', ...THREADS],
+    entryPoints: ['packages/weir/src/main.ts', 'packages/weir/src/index.ts', ...THREADS],
     entryNames: '[name]',
     outdir: folder,
     format: 'esm',

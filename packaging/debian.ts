@@ -13,7 +13,7 @@ import {
 } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { COMMANDS } from '../src/cli/commands.ts';
+import { COMMANDS } from '../packages/weir/src/cli/commands.ts';
 import { debianChangelog, MAINTAINER } from './debian-changelog.ts';
 import { manPage } from './man-page.ts';
 import { OWN } from './manifest.ts';
@@ -171,7 +171,7 @@ const byPath = (a: Dirent, b: Dirent): number =>
   join(a.parentPath, a.name) < join(b.parentPath, b.name) ? -1 : 1;
 
 /** The program that is not built, for architectures that this machine cannot run. */
-const SOURCE = join(ROOT, 'src/main.ts');
+const SOURCE = join(ROOT, 'packages/weir/src/main.ts');
 
 /** @param command runs Weir on this machine. */
 async function writeCompletions(file: Files, command: readonly string[]): Promise<void> {

@@ -1,6 +1,6 @@
-import type { CommandSpec, OptionTable } from '../src/cli/command.ts';
-import { COMMANDS } from '../src/cli/commands.ts';
-import { optionForm } from '../src/cli/help.ts';
+import type { CommandSpec, OptionTable } from '../packages/weir/src/cli/command.ts';
+import { COMMANDS } from '../packages/weir/src/cli/commands.ts';
+import { optionForm } from '../packages/weir/src/cli/help.ts';
 
 const SIGNALS: readonly (readonly [string, string])[] = [
   [

@@ -3,13 +3,13 @@ import { readFile } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { build, type Metafile, type Plugin } from 'esbuild';
-import { pageDocument } from '../src/dashboard/files/page-document.ts';
-import { CONTENT_TYPES } from '../src/dashboard/files/page-files.ts';
+import { pageDocument } from '../packages/watch/src/dashboard/files/page-document.ts';
+import { CONTENT_TYPES } from '../packages/watch/src/dashboard/files/page-files.ts';
 import { LESS_CHART } from './chart.ts';
 import type { PackedFile, PackedPage } from './substitutes/package/packed-page.ts';
 import { ROOT } from './root.ts';
 
-const FOLDER = join(ROOT, 'src/dashboard/page');
+const FOLDER = join(ROOT, 'packages/watch/src/dashboard/page');
 
 /**
  * The page of the dashboard in one script and one style sheet, compressed.

@@ -1,8 +1,8 @@
-/* src/main.ts without what comes before it in an executable, and without `await` at the top. */
+/* packages/weir/src/main.ts without what comes before it in an executable, and without `await` at the top. */
 
 async function start(): Promise<never> {
-  const { main } = await import('../src/cli/main.ts');
-  const { endProcess } = await import('../src/platform/process/end-process.ts');
+  const { main } = await import('../packages/weir/src/cli/main.ts');
+  const { endProcess } = await import('@weir/io/platform/process/end-process');
   return endProcess(await main(process.argv.slice(2)));
 }
 

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { COMMIT_DIGITS, type Build } from '../src/platform/process/build.ts';
+import { COMMIT_DIGITS, type Build } from '../packages/io/src/platform/process/build.ts';
 import { ROOT } from './root.ts';
 import { runTool } from './tool.ts';
 

@@ -1,5 +1,10 @@
-import type { DatagramSocket, ReceivedDatagrams, Transmit } from '../../src/ip/datagram-socket.ts';
-import { blankEndpoint, type IpEndpoint } from '../../src/ip/ip-endpoint.ts';
+import {
+  type DatagramSocket,
+  type ReceivedDatagrams,
+  type Transmit,
+  blankEndpoint,
+  type IpEndpoint,
+} from '@weir/base/ip';
 import type { SeededRandom } from '../../test/support/simnet/seeded-random.ts';
 import type { Path } from './messages.ts';
 

@@ -1,6 +1,5 @@
-import type { DatagramSocket } from '../../src/ip/datagram-socket.ts';
-import { copyEndpoint, toEndpoint, type IpEndpoint } from '../../src/ip/ip-endpoint.ts';
-import { systemSockets } from '../../src/net/sockets/system-sockets.ts';
+import { type DatagramSocket, copyEndpoint, toEndpoint, type IpEndpoint } from '@weir/base/ip';
+import { systemSockets } from '@weir/io/sockets';
 import { SeededRandom } from '../../test/support/simnet/seeded-random.ts';
 import { DelayLine, type Tally } from './delay-line.ts';
 import type { Path, PathReport, PathRequest } from './messages.ts';

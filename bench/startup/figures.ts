@@ -1,5 +1,5 @@
 import { readFile, readdir } from 'node:fs/promises';
-import { NativeError, openSelf, type NativeLibrary } from '../../src/platform/native.ts';
+import { NativeError, openSelf, type NativeLibrary } from '@weir/io/platform/native';
 
 /** What a program has taken; memory in megabytes of 2^20 bytes. */
 export interface Figures {

@@ -1,10 +1,10 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import * as linux from '../../src/platform/sockets/linux.ts';
+import * as linux from '../../packages/io/src/platform/sockets/linux.ts';
 import { ROOT } from '../../packaging/root.ts';
 
 /*
- * What src/platform takes for granted about C: numbers of the kernel, and where the fields of its
+ * What packages/io/src/platform takes for granted about C: numbers of the kernel, and where the fields of its
  * structures are. `assertions` is a C file that compiles where all of it is so.
  */
 
@@ -149,7 +149,7 @@ const CONSTANT = /^(?:export )?const ([A-Z][A-Z\d_]+) = (0x[\da-f_]+|\d[\d_]*);$
 export function constants(): ReadonlyMap<string, number> {
   const found = new Map<string, number>(Object.entries(linux));
   for (const folder of ['netlink', 'tun']) {
-    const path = join(ROOT, 'src/platform', folder);
+    const path = join(ROOT, 'packages/io/src/platform', folder);
     for (const file of readdirSync(path)) {
       for (const [, name = '', value = ''] of readFileSync(join(path, file), 'utf8').matchAll(
         CONSTANT,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ApiClientError } from '../../src/client/api-client.ts';
-import type { LostCause, Reachability } from '../../src/monitor/contract.ts';
+import { ApiClientError } from '@weir/client/api';
+import type { LostCause, Reachability } from '@weir/client/monitor';
 import { FakeStage, type SceneOptions } from '../support/browser/fake-stage.ts';
 import { statusOf } from '../support/dashboard/context.ts';
 import { flowOf } from '../support/dashboard/fake-monitor.ts';

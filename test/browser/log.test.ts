@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { requestStatus } from '../../src/app/control/control-client.ts';
+import { requestStatus } from '@weir/server/control';
 import { checkNoSidewaysScroll } from '../support/browser/accessible.ts';
 import { FakeStage, type SceneOptions } from '../support/browser/fake-stage.ts';
 import { Stage, VIEWPORTS } from '../support/browser/stage.ts';

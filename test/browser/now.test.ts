@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { RunningStatus } from '../../src/app/control/running-status.ts';
-import type { RatePoint } from '../../src/monitor/contract.ts';
+import type { RunningStatus } from '@weir/server/control';
+import type { RatePoint } from '@weir/client/monitor';
 import { checkNoSidewaysScroll } from '../support/browser/accessible.ts';
 import { FakeStage, type FakeScene } from '../support/browser/fake-stage.ts';
 import { VIEWPORTS } from '../support/browser/stage.ts';

@@ -2,8 +2,12 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { initialKeys } from '../../src/quic/protection/initial-secrets.ts';
-import { PacketHeader, PacketType, readPacketHeader } from '../../src/quic/wire/packet-header.ts';
+import { initialKeys } from '../../packages/quic/src/protection/initial-secrets.ts';
+import {
+  PacketHeader,
+  PacketType,
+  readPacketHeader,
+} from '../../packages/quic/src/wire/packet-header.ts';
 import { open } from '../support/data/address.ts';
 import { socksIn } from '../support/process/config.ts';
 import { Weir } from '../support/process/weir.ts';

@@ -1,5 +1,5 @@
-import { encodeHunks } from '../../src/transports/grpc/hunks.ts';
-import { frameHeader, Opcode } from '../../src/transports/ws/frames.ts';
+import { encodeHunks } from '../../packages/proxy/src/transports/grpc/hunks.ts';
+import { frameHeader, Opcode } from '@weir/proxy/websocket';
 import {
   CLIENT_START,
   frame,

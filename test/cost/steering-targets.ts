@@ -105,19 +105,20 @@ export const STEERING_TARGETS: readonly Target[] = [
   {
     inbound: 'the API with a secret',
     carrier: 'http',
-    bound: 'MAX_UNAUTHENTICATED 256 clients, 128 of one source (`src/api/http/server.ts`)',
+    bound:
+      'MAX_UNAUTHENTICATED 256 clients, 128 of one source (`packages/server/src/api/http/server.ts`)',
     start: startApi,
   },
   {
     inbound: '`weir dashboard`',
     carrier: 'http',
-    bound: 'MAX_CONNECTIONS 128 (`src/local-http/local-server.ts`)',
+    bound: 'MAX_CONNECTIONS 128 (`packages/client/src/local-http/local-server.ts`)',
     start: startDashboard,
   },
   {
     inbound: '`weir clash-api`',
     carrier: 'http',
-    bound: 'MAX_CONNECTIONS 128 (`src/local-http/local-server.ts`)',
+    bound: 'MAX_CONNECTIONS 128 (`packages/client/src/local-http/local-server.ts`)',
     start: startClash,
   },
 ];

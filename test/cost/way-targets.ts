@@ -41,10 +41,10 @@ import { nameOf, type RunningTarget, type Target } from './target.ts';
 const MANY = 1000;
 
 const CONNECTIONS =
-  'UNAUTHENTICATED_LIMIT 8,192 clients, 4,096 of one source, and a quarter of the descriptors (`src/transports/limits.ts`)';
-const QUIC_CLIENTS = 'MAX_UNAUTHENTICATED (`src/quic/limits.ts`)';
+  'UNAUTHENTICATED_LIMIT 8,192 clients, 4,096 of one source, and a quarter of the descriptors (`packages/proxy/src/transports/limits.ts`)';
+const QUIC_CLIENTS = 'MAX_UNAUTHENTICATED (`packages/quic/src/limits.ts`)';
 const DATAGRAMS =
-  'MOST_BYTES 4 MB of waiting datagrams (`src/protocols/shadowsocks/legacy/datagram-server.ts`)';
+  'MOST_BYTES 4 MB of waiting datagrams (`packages/proxy/src/protocols/shadowsocks/legacy/datagram-server.ts`)';
 
 /** How a way is reached and what its inbound is. */
 interface WayTarget {

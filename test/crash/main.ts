@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { ApiClient } from '../conformance/api-client.ts';
+import { ApiClient } from '../../packages/server/test/conformance/api-client.ts';
 import { parseAddress } from '../support/data/address.ts';
 import { Child } from '../support/process/child.ts';
 import { keepCompiled } from '../support/process/keep-compiled.ts';

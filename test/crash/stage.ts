@@ -1,6 +1,6 @@
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readState } from '../../src/subscribe/files/state-file.ts';
+import { readState } from '../../packages/nodes/src/subscribe/files/state-file.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { API } from '../support/process/control.ts';
 import { link } from '../support/subscribe/nodes.ts';

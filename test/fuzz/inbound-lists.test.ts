@@ -1,6 +1,6 @@
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { loadProtocols } from '../../src/protocols/registry.ts';
+import { loadProtocols } from '@weir/proxy/protocols';
 import { checkListEdits } from './inbound-lists.ts';
 import { listCases } from './list-documents.ts';
 

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { parse } from 'smol-toml';
-import { ConfigInbounds, type InboundList } from '../../src/config/edit/lists/inbound-list.ts';
-import { SourceText } from '../../src/config/sources/source-text.ts';
-import { parseToml } from '../../src/config/toml/parse.ts';
-import type { OpenNode, OpenTable } from '../../src/config/toml/tree.ts';
-import type { Span } from '../../src/schema/node.ts';
+import {
+  ConfigInbounds,
+  type InboundList,
+} from '../../packages/config/src/edit/lists/inbound-list.ts';
+import { SourceText } from '@weir/config/documents';
+import { parseToml } from '@weir/config/toml';
+import type { OpenNode, OpenTable } from '../../packages/config/src/toml/tree.ts';
+import type { Span } from '@weir/proxy/schema';
 import { commentsWithout, listAround, ownedComments } from './comment-owners.ts';
 import { KEYS, type ListCase } from './list-documents.ts';
 

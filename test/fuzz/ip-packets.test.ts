@@ -1,22 +1,35 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { Fragmentation } from '../../src/netstack/ip/fragmentation.ts';
+import { Fragmentation } from '../../packages/netstack/src/ip/fragmentation.ts';
 import {
   icmpErrorSize,
   mayCauseError,
   writeIcmpError,
-} from '../../src/netstack/ip/icmp-replies.ts';
+} from '../../packages/netstack/src/ip/icmp-replies.ts';
 import {
   FragmentReassembly,
   type FragmentOutcome,
-} from '../../src/netstack/ip/fragment-reassembly.ts';
-import { UdpBatch, readUdpDatagram, UdpDatagram } from '../../src/netstack/wire/udp.ts';
-import { MAX_FRAGMENT_BYTES, MAX_INCOMPLETE_DATAGRAMS } from '../../src/netstack/limits.ts';
-import { IcmpMessage, IcmpQuote, readIcmp, readQuote } from '../../src/netstack/wire/icmp.ts';
-import { readIpPacket } from '../../src/netstack/wire/ip.ts';
-import { IpPacket, IpProtocol } from '../../src/netstack/wire/ip-packet.ts';
-import { readTcpSegment, TcpFlag, TcpSegment, tcpHeaderSize } from '../../src/netstack/wire/tcp.ts';
+} from '../../packages/netstack/src/ip/fragment-reassembly.ts';
+import { UdpBatch, readUdpDatagram, UdpDatagram } from '../../packages/netstack/src/wire/udp.ts';
+import {
+  MAX_FRAGMENT_BYTES,
+  MAX_INCOMPLETE_DATAGRAMS,
+} from '../../packages/netstack/src/limits.ts';
+import {
+  IcmpMessage,
+  IcmpQuote,
+  readIcmp,
+  readQuote,
+} from '../../packages/netstack/src/wire/icmp.ts';
+import { readIpPacket } from '../../packages/netstack/src/wire/ip.ts';
+import { IpPacket, IpProtocol } from '../../packages/netstack/src/wire/ip-packet.ts';
+import {
+  readTcpSegment,
+  TcpFlag,
+  TcpSegment,
+  tcpHeaderSize,
+} from '../../packages/netstack/src/wire/tcp.ts';
 import {
   IPV6,
   ipPacket,

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import type { NewElement } from '../../src/config/edit/lists/inbound-list.ts';
+import type { NewElement } from '../../packages/config/src/edit/lists/inbound-list.ts';
 import { arrayText } from './array-layouts.ts';
 import { Choices } from './choices.ts';
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { InboundPacket } from '../../src/ip/packet-device.ts';
-import type { Stack } from '../../src/netstack/stack.ts';
-import type { StackEvent } from '../../src/netstack/flows/flow-queues.ts';
-import { MAX_SEND_BUFFER } from '../../src/netstack/limits.ts';
-import { TcpFlag } from '../../src/netstack/wire/tcp.ts';
+import type { InboundPacket } from '@weir/base/ip';
+import type { Stack } from '../../packages/netstack/src/stack.ts';
+import type { StackEvent } from '../../packages/netstack/src/flows/flow-queues.ts';
+import { MAX_SEND_BUFFER } from '../../packages/netstack/src/limits.ts';
+import { TcpFlag } from '../../packages/netstack/src/wire/tcp.ts';
 import {
   CLIENT4,
   IPV6,

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { IpEndpoint } from '../../src/ip/ip-endpoint.ts';
-import { QuicEndpoint } from '../../src/quic/endpoint/endpoint.ts';
+import type { IpEndpoint } from '@weir/base/ip';
+import { QuicEndpoint } from '@weir/quic';
 import {
   MAX_UNVALIDATED_HANDSHAKES,
   MAX_WAITING_BYTES,
   MAX_LOCAL_IDS,
-} from '../../src/quic/limits.ts';
-import type { CloseReason } from '../../src/quic/contract.ts';
+} from '../../packages/quic/src/limits.ts';
+import type { CloseReason } from '../../packages/quic/src/contract.ts';
 import { numeric } from '../support/quic/endpoint/memory-network.ts';
 import { MemoryQuic } from '../support/quic/endpoint/memory-quic.ts';
 import { openStream } from '../support/quic/endpoint/quic-ends.ts';

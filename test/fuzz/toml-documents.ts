@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
-import { parseToml } from '../../src/config/toml/parse.ts';
-import type { Node } from '../../src/schema/node.ts';
+import { parseToml } from '@weir/config/toml';
+import type { Node } from '@weir/proxy/schema';
 import { Choices } from './choices.ts';
 
 /** A valid TOML 1.1 document, with or without a byte order mark, and a pick to write into it. */

@@ -4,10 +4,9 @@ import { createServer } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import type { Readable } from 'node:stream';
 import test, { type TestContext } from 'node:test';
-import type { OwnedResolver } from '../../src/dns/cached-resolver.ts';
-import { createResolver, loadExchange } from '../../src/dns/create-resolver.ts';
-import type { DnsSpec } from '../../src/spec.ts';
-import { systemClock } from '../../src/net/time/clock.ts';
+import { type OwnedResolver, createResolver, loadExchange } from '@weir/proxy/dns';
+import type { DnsSpec } from '@weir/proxy/spec';
+import { systemClock } from '@weir/io/time';
 import { portOf, type Address } from '../support/data/address.ts';
 import {
   KEPT_REQUESTS,
@@ -16,7 +15,7 @@ import {
   startUnbound,
 } from '../support/peers/dns-peers.ts';
 import { without } from '../support/programs/peers.ts';
-import { silentLogger } from '../../src/log/output.ts';
+import { silentLogger } from '@weir/base/log';
 import { TestAuthority } from '../support/data/test-certificates.ts';
 
 const authority = new TestAuthority();

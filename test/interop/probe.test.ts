@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { loadConfigFile } from '../../src/app/loading/inline-runner.ts';
-import { OwnEngine } from '../../src/fetch/own-engine.ts';
-import { systemClock } from '../../src/net/time/clock.ts';
-import type { ProbePhase, ProbedOutbound } from '../../src/probe/contract.ts';
-import { probeAll } from '../../src/probe/probe-all.ts';
+import { loadConfigFile } from '@weir/server/loading';
+import { OwnEngine } from '../../packages/nodes/src/fetch/own-engine.ts';
+import { systemClock } from '@weir/io/time';
+import type { ProbePhase, ProbedOutbound } from '../../packages/nodes/src/probe/contract.ts';
+import { probeAll } from '@weir/nodes/probe';
 import { webServer } from '../support/peers/servers.ts';
 import { without } from '../support/programs/peers.ts';
 import type { ProgramName } from '../support/ways/program.ts';

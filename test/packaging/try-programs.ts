@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import type { RulesView } from '../../src/dashboard/rules/view.ts';
+import type { RulesView } from '../../packages/watch/src/dashboard/rules/view.ts';
 import { DashboardClient, DashboardStream } from '../support/dashboard/client.ts';
 import { filesOf } from '../support/diagnose/untar.ts';
 import { freedom, rule, socksIn } from '../support/process/config.ts';

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { requestStatus } from '../../src/app/control/control-client.ts';
+import { requestStatus } from '@weir/server/control';
 import { Child } from '../support/process/child.ts';
 import { freedom } from '../support/process/config.ts';
 import { inOwnNetwork } from '../support/netns/own-network.ts';

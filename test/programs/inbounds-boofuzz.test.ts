@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { requestStatus } from '../../src/app/control/control-client.ts';
+import { requestStatus } from '@weir/server/control';
 import { portOf } from '../support/data/address.ts';
 import { Child } from '../support/process/child.ts';
 import { blackhole, freedom, httpIn, rule, socksIn } from '../support/process/config.ts';

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { FlowView } from '../../src/api/views.ts';
+import type { FlowView } from '@weir/server/api/views';
 import { freedom, rule, socksIn, blackhole } from '../support/process/config.ts';
 import { readAll, roundTrip } from '../support/read.ts';
 import { echoServer, udpEcho } from '../support/peers/servers.ts';
 import { socksConnect } from '../support/peers/socks-client.ts';
 import { UdpAssociation } from '../support/peers/socks-udp.ts';
 import { eventually } from '../support/wait.ts';
-import type { SeenEvent } from '../conformance/api-client.ts';
+import type { SeenEvent } from '../../packages/server/test/conformance/api-client.ts';
 import { api, connections, editConfig, start } from './api-support.ts';
 
 const ACCOUNTS = `[inbound.settings]

@@ -9,7 +9,7 @@ import { roundTrip } from '../support/read.ts';
 import { echoServer, tcpServer } from '../support/peers/servers.ts';
 import { socksConnect } from '../support/peers/socks-client.ts';
 import { Weir, runWeir, scratch, weirCommand } from '../support/process/weir.ts';
-import { ApiClient } from '../conformance/api-client.ts';
+import { ApiClient } from '../../packages/server/test/conformance/api-client.ts';
 import { api, apiAddresses, apiOf, editConfig, logged, start } from './api-support.ts';
 
 const BASE = socksIn() + freedom();

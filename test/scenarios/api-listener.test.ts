@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { ApiClient } from '../conformance/api-client.ts';
+import { ApiClient } from '../../packages/server/test/conformance/api-client.ts';
 import { hostPort, open, parseAddress, type Address } from '../support/data/address.ts';
 import { Child } from '../support/process/child.ts';
 import { freedom, socksIn } from '../support/process/config.ts';

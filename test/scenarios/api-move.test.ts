@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { ApiClient } from '../conformance/api-client.ts';
+import { ApiClient } from '../../packages/server/test/conformance/api-client.ts';
 import { disposable, open, parseAddress, type Address } from '../support/data/address.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { Control } from '../support/process/control.ts';

@@ -3,7 +3,7 @@ import { readdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'node:test';
-import { lockEdited } from '../../src/app/lock-file.ts';
+import { lockEdited } from '../../packages/server/src/app/lock-file.ts';
 import { etagOf } from '../support/process/control.ts';
 import { freedom, proxyOut, socksIn } from '../support/process/config.ts';
 import { readAll, roundTrip } from '../support/read.ts';
@@ -12,7 +12,7 @@ import { echoServer } from '../support/peers/servers.ts';
 import { socksConnect } from '../support/peers/socks-client.ts';
 import { eventually } from '../support/wait.ts';
 import { Weir } from '../support/process/weir.ts';
-import type { Reply } from '../conformance/api-client.ts';
+import type { Reply } from '../../packages/server/test/conformance/api-client.ts';
 import {
   api,
   apiOf,

@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseAddress, type Address } from '../support/data/address.ts';
 import { Weir, type WeirOptions } from '../support/process/weir.ts';
-import { ApiClient } from '../conformance/api-client.ts';
+import { ApiClient } from '../../packages/server/test/conformance/api-client.ts';
 import type { Connections } from '../support/process/control.ts';
 
 /** The line with which the API logs its address. */

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ClashProvider } from '../../src/clash-api/contract.ts';
-import { addSource } from '../../src/subscribe/update/add-source.ts';
-import { updateTools } from '../../src/subscribe/update/update-tools.ts';
+import type { ClashProvider } from '../../packages/watch/src/clash-api/contract.ts';
+import { addSource, updateTools } from '@weir/nodes/subscribe';
 import { ClashProcess } from '../support/clash/clash-process.ts';
 import { SteeredWeir } from '../support/clash/steered-weir.ts';
 import { tcpServer } from '../support/peers/servers.ts';

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { glob, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { COMMANDS } from '../../src/cli/commands.ts';
+import { COMMANDS } from '../../packages/weir/src/cli/commands.ts';
 import { encodeGeosite } from '../support/data/geo-fixture.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { API } from '../support/process/control.ts';
@@ -169,7 +169,7 @@ test('every command is tried', () => {
 });
 
 test('no part of the source writes to the streams of the process itself', async () => {
-  const root = new URL('../../src/', import.meta.url).pathname;
+  const root = new URL('../../packages/', import.meta.url).pathname;
   for await (const path of glob('**/*.ts', { cwd: root })) {
     const text = readFileSync(join(root, path), 'utf8');
     assert.doesNotMatch(text, /process\.std(?:out|err)\.write\(|console\.(?:log|error)\(/, path);

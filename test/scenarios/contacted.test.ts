@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { ApiClient } from '../conformance/api-client.ts';
+import { ApiClient } from '../../packages/server/test/conformance/api-client.ts';
 import { DIALED, inbounds, outbounds } from '../support/canaries/config.ts';
 import { SECRETS } from '../support/canaries/secrets.ts';
 import { DashboardClient, DashboardStream } from '../support/dashboard/client.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { openTunnel } from '../../src/app/control/control-client.ts';
+import { openTunnel } from '@weir/server/control';
 import { bodyOf, receiveBody, sendBody } from '../support/data/pattern.ts';
 import { blackhole, freedom, proxyOut, socksIn } from '../support/process/config.ts';
 import { digestServer, echoServer, type Origin } from '../support/peers/servers.ts';

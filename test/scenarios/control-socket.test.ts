@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { openTunnel, requestReload, requestStatus } from '../../src/app/control/control-client.ts';
+import { openTunnel, requestReload, requestStatus } from '@weir/server/control';
 import { freedom, proxyOut, socksIn } from '../support/process/config.ts';
 import { freePort } from '../support/ports.ts';
 import { echoServer, tcpServer, type Origin } from '../support/peers/servers.ts';

@@ -3,16 +3,16 @@ import { once } from 'node:events';
 import { readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { describe, test } from 'node:test';
-import { ApiClient, parsePlace } from '../../src/client/api-client.ts';
-import type { DashboardContext } from '../../src/dashboard/contract.ts';
-import { createFilePages } from '../../src/dashboard/create-file-pages.ts';
-import type { ConfigView } from '../../src/dashboard/config/view.ts';
+import { ApiClient, parsePlace } from '@weir/client/api';
+import type { DashboardContext } from '@weir/watch/dashboard/contract';
+import { createFilePages } from '../../packages/watch/src/dashboard/create-file-pages.ts';
+import type { ConfigView } from '../../packages/watch/src/dashboard/config/view.ts';
 import type {
   PickPreview,
   RoutePickResult,
   RoutesView,
   UndoResult,
-} from '../../src/dashboard/routes/view.ts';
+} from '../../packages/watch/src/dashboard/routes/view.ts';
 import { WatchedSource } from '../support/dashboard/watched-source.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { API } from '../support/process/control.ts';

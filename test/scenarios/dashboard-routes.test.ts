@@ -3,20 +3,20 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
-import { createFilePages } from '../../src/dashboard/create-file-pages.ts';
+import { createFilePages } from '../../packages/watch/src/dashboard/create-file-pages.ts';
 import type {
   ConfigTextView,
   ConfigView,
   ReloadResult,
   RestorePreview,
   RestoreResult,
-} from '../../src/dashboard/config/view.ts';
+} from '../../packages/watch/src/dashboard/config/view.ts';
 import type {
   PickPreview,
   RoutePickResult,
   RoutesView,
   UndoResult,
-} from '../../src/dashboard/routes/view.ts';
+} from '../../packages/watch/src/dashboard/routes/view.ts';
 import { WatchedSource } from '../support/dashboard/watched-source.ts';
 import { freedom, proxyOut, socksIn } from '../support/process/config.ts';
 import { API } from '../support/process/control.ts';

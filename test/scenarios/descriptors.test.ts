@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { describe, test } from 'node:test';
-import { requestStatus } from '../../src/app/control/control-client.ts';
+import { requestStatus } from '@weir/server/control';
 import { open, type Address } from '../support/data/address.ts';
 import { noKernelSockets } from '../support/links/kernel-io.ts';
 import { addressed, frame, NEW } from '../support/peers/mux-client.ts';

@@ -4,32 +4,32 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { parseClashApi } from '../../src/cli/watch/clash-api.ts';
-import { parseCompletion } from '../../src/cli/completion/command.ts';
-import { chooseCommand } from '../../src/cli/commands.ts';
-import { parseCtl } from '../../src/cli/control/ctl.ts';
-import { parseDiagnose } from '../../src/cli/watch/diagnose.ts';
-import { parseExplain } from '../../src/cli/config/explain.ts';
-import { parseFetch } from '../../src/cli/nodes/fetch.ts';
-import { parseFormat } from '../../src/cli/config/format.ts';
-import { parseGenerate } from '../../src/cli/users/generate.ts';
-import { parseGeo } from '../../src/cli/config/geo.ts';
-import { parseImport } from '../../src/cli/nodes/import.ts';
-import { parseLog } from '../../src/cli/control/log.ts';
-import { parseLogLevel } from '../../src/cli/control/log-level.ts';
-import { parseMetrics } from '../../src/cli/watch/metrics.ts';
-import { parseDrain } from '../../src/cli/control/drain.ts';
-import { parseReload } from '../../src/cli/control/reload.ts';
-import { parseStatus } from '../../src/cli/control/status.ts';
-import { parseDashboard } from '../../src/cli/watch/dashboard.ts';
-import { parseProbe } from '../../src/cli/nodes/probe.ts';
-import { parseSubscribe } from '../../src/cli/nodes/subscribe.ts';
-import { parseTop } from '../../src/cli/watch/top.ts';
-import { parseTun } from '../../src/cli/tun/command.ts';
-import { parseRun } from '../../src/cli/run/arguments.ts';
-import { parseShare } from '../../src/cli/users/share.ts';
-import { parseShow } from '../../src/cli/config/show.ts';
-import { parseUser } from '../../src/cli/users/user.ts';
+import { parseClashApi } from '../../packages/weir/src/cli/watch/clash-api.ts';
+import { parseCompletion } from '../../packages/weir/src/cli/completion/command.ts';
+import { chooseCommand } from '../../packages/weir/src/cli/commands.ts';
+import { parseCtl } from '../../packages/weir/src/cli/control/ctl.ts';
+import { parseDiagnose } from '../../packages/weir/src/cli/watch/diagnose.ts';
+import { parseExplain } from '../../packages/weir/src/cli/config/explain.ts';
+import { parseFetch } from '../../packages/weir/src/cli/nodes/fetch.ts';
+import { parseFormat } from '../../packages/weir/src/cli/config/format.ts';
+import { parseGenerate } from '../../packages/weir/src/cli/users/generate.ts';
+import { parseGeo } from '../../packages/weir/src/cli/config/geo.ts';
+import { parseImport } from '../../packages/weir/src/cli/nodes/import.ts';
+import { parseLog } from '../../packages/weir/src/cli/control/log.ts';
+import { parseLogLevel } from '../../packages/weir/src/cli/control/log-level.ts';
+import { parseMetrics } from '../../packages/weir/src/cli/watch/metrics.ts';
+import { parseDrain } from '../../packages/weir/src/cli/control/drain.ts';
+import { parseReload } from '../../packages/weir/src/cli/control/reload.ts';
+import { parseStatus } from '../../packages/weir/src/cli/control/status.ts';
+import { parseDashboard } from '../../packages/weir/src/cli/watch/dashboard.ts';
+import { parseProbe } from '../../packages/weir/src/cli/nodes/probe.ts';
+import { parseSubscribe } from '../../packages/weir/src/cli/nodes/subscribe.ts';
+import { parseTop } from '../../packages/weir/src/cli/watch/top.ts';
+import { parseTun } from '../../packages/weir/src/cli/tun/command.ts';
+import { parseRun } from '../../packages/weir/src/cli/run/arguments.ts';
+import { parseShare } from '../../packages/weir/src/cli/users/share.ts';
+import { parseShow } from '../../packages/weir/src/cli/config/show.ts';
+import { parseUser } from '../../packages/weir/src/cli/users/user.ts';
 import { hostPort } from '../support/data/address.ts';
 import { Child } from '../support/process/child.ts';
 import { NOT_RUN, PLAIN_TOOLS } from '../support/docs/not-run.ts';
@@ -227,7 +227,7 @@ test('curl commands of the API work as the pages have them, and so do those of w
   for (const { place, text, argv } of controls) {
     await t.test(`${place}: ${text}`, async () => {
       const args = [
-        join(ROOT, 'src/main.ts'),
+        join(ROOT, 'packages/weir/src/main.ts'),
         ...argv,
         '--api',
         socket,

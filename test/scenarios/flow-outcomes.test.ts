@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { requestReload, requestStatus } from '../../src/app/control/control-client.ts';
+import { requestReload, requestStatus } from '@weir/server/control';
 import { ClashProcess } from '../support/clash/clash-process.ts';
 import { hostPort } from '../support/data/address.ts';
 import { webServer } from '../support/peers/servers.ts';

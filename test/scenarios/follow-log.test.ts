@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { followLog, requestReload, requestStatus } from '../../src/app/control/control-client.ts';
-import type { LoggedLine } from '../../src/app/control/messages.ts';
+import { followLog, requestReload, requestStatus, type LoggedLine } from '@weir/server/control';
 import { freedom, proxyOut, socksIn } from '../support/process/config.ts';
 import { Child } from '../support/process/child.ts';
 import { socksConnect, SocksRefused } from '../support/peers/socks-client.ts';

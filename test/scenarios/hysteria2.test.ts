@@ -3,14 +3,17 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import test from 'node:test';
-import { SystemRandomSource } from '../../src/crypto/random-source.ts';
-import { Http3Client } from '../../src/http/http3/client.ts';
-import { systemClock } from '../../src/net/time/clock.ts';
-import { authenticationRequest } from '../../src/protocols/hysteria2/authentication.ts';
-import { dialServer } from '../../src/protocols/hysteria2/quic-endpoints.ts';
-import { ASSOCIATIONS_A_CONNECTION } from '../../src/protocols/hysteria2/limits.ts';
-import { decodeUdpMessage, encodeUdpMessage } from '../../src/protocols/hysteria2/wire.ts';
-import { QuicClientTls } from '../../src/transports/tls/quic.ts';
+import { SystemRandomSource } from '@weir/crypto/random';
+import { Http3Client } from '@weir/http/http3';
+import { systemClock } from '@weir/io/time';
+import { authenticationRequest } from '../../packages/proxy/src/protocols/hysteria2/authentication.ts';
+import { dialServer } from '../../packages/proxy/src/protocols/hysteria2/quic-endpoints.ts';
+import { ASSOCIATIONS_A_CONNECTION } from '../../packages/proxy/src/protocols/hysteria2/limits.ts';
+import {
+  decodeUdpMessage,
+  encodeUdpMessage,
+} from '../../packages/proxy/src/protocols/hysteria2/wire.ts';
+import { QuicClientTls } from '../../packages/proxy/src/transports/tls/quic.ts';
 import { hostPort, portOf, type Address } from '../support/data/address.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { API, Control, errorOf } from '../support/process/control.ts';

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { ImportReport } from '../../src/import/report.ts';
+import type { ImportReport } from '@weir/nodes/import';
 import { scratch, runWeir } from '../support/process/weir.ts';
 
 const LINKS = [

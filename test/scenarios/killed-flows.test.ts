@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { test } from 'node:test';
-import { codeOf } from '../../src/errors.ts';
+import { codeOf } from '@weir/base';
 import { freedom, rule, socksIn } from '../support/process/config.ts';
 import { API, Control } from '../support/process/control.ts';
 import { roundTrip } from '../support/read.ts';

@@ -54,7 +54,7 @@ const UNNAMED: readonly RegExp[] = [
 
 test('a SOCKS inbound and direct connections load nothing else', async () => {
   const modules = await modulesOf(socksIn() + freedom(), {}, async () => undefined);
-  assert.ok(modules.includes('protocols/socks/inbound.ts'));
+  assert.ok(modules.includes('proxy/protocols/socks/inbound.ts'));
   const unnamed = modules.filter((path) => UNNAMED.some((pattern) => pattern.test(path)));
   assert.deepEqual(unnamed, []);
 });
@@ -145,6 +145,6 @@ describe('a reload that introduces every protocol and carrier', () => {
     for (const path of ['ws/server.ts', 'ws/client.ts', 'grpc/server.ts', 'grpc/client.ts']) {
       assert.ok(loaded.has(`transports/${path}`), path);
     }
-    assert.ok(loaded.has('dns/exchanges/https-exchange.ts'));
+    assert.ok(loaded.has('proxy/dns/exchanges/https-exchange.ts'));
   });
 });

@@ -16,7 +16,7 @@ type Seen = 'nothing' | 'errors' | 'both';
 
 /**
  * `level` of [log] (absent: no table), RUST_LOG (absent: not set), what is seen: which of the two decides, and
- * each outcome. What filters mean is in test/unit/log/filter.test.ts.
+ * each outcome. What filters mean is in packages/base/test/unit/log/filter.test.ts.
  */
 const CASES: readonly (readonly [level: string | undefined, env: string | undefined, Seen])[] = [
   [undefined, undefined, 'both'],

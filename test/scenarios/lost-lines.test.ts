@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
-import { followLog, requestStatus } from '../../src/app/control/control-client.ts';
+import { followLog, requestStatus } from '@weir/server/control';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { API, Control } from '../support/process/control.ts';
 import { Download, streamOrigin } from '../support/process/load.ts';

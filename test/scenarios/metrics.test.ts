@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { requestReload } from '../../src/app/control/control-client.ts';
+import { requestReload } from '@weir/server/control';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { API, Control } from '../support/process/control.ts';
 import { parseExposition } from '../support/metrics/parse-exposition.ts';

@@ -3,12 +3,16 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { parse } from 'smol-toml';
-import { ctl } from '../../src/cli/control/ctl.ts';
-import { ApiClientError } from '../../src/client/api-client.ts';
-import { createFilePages } from '../../src/dashboard/create-file-pages.ts';
-import { ActionError } from '../../src/dashboard/action-error.ts';
-import type { PickPreview, RoutePickResult, RoutesView } from '../../src/dashboard/routes/view.ts';
-import { systemClock } from '../../src/net/time/clock.ts';
+import { ctl } from '../../packages/weir/src/cli/control/ctl.ts';
+import { ApiClientError } from '@weir/client/api';
+import { createFilePages } from '../../packages/watch/src/dashboard/create-file-pages.ts';
+import { ActionError } from '../../packages/watch/src/dashboard/action-error.ts';
+import type {
+  PickPreview,
+  RoutePickResult,
+  RoutesView,
+} from '../../packages/watch/src/dashboard/routes/view.ts';
+import { systemClock } from '@weir/io/time';
 import { ClashProcess } from '../support/clash/clash-process.ts';
 import { WatchedSource } from '../support/dashboard/watched-source.ts';
 import { recorder } from '../support/peers/recorder.ts';

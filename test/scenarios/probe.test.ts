@@ -1,13 +1,17 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { after, before, suite, test } from 'node:test';
-import { loadConfigFile } from '../../src/app/loading/inline-runner.ts';
-import { OwnEngine } from '../../src/fetch/own-engine.ts';
-import { systemClock, type Clock } from '../../src/net/time/clock.ts';
-import type { ProbePlan, ProbedOutbound, ProbeTry } from '../../src/probe/contract.ts';
-import { probeAll } from '../../src/probe/probe-all.ts';
-import { probeCommand } from '../../src/cli/nodes/probe.ts';
-import { fetchCommand } from '../../src/cli/nodes/fetch.ts';
+import { loadConfigFile } from '@weir/server/loading';
+import { OwnEngine } from '../../packages/nodes/src/fetch/own-engine.ts';
+import { systemClock, type Clock } from '@weir/io/time';
+import type {
+  ProbePlan,
+  ProbedOutbound,
+  ProbeTry,
+} from '../../packages/nodes/src/probe/contract.ts';
+import { probeAll } from '@weir/nodes/probe';
+import { probeCommand } from '../../packages/weir/src/cli/nodes/probe.ts';
+import { fetchCommand } from '../../packages/weir/src/cli/nodes/fetch.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { CapturedIo } from '../support/process/captured-io.ts';
 import { freedom, proxyOut, socksIn } from '../support/process/config.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import test from 'node:test';
-import { Status } from '../../src/mux/frame.ts';
+import { Status } from '../../packages/proxy/src/mux/frame.ts';
 import { hostPort, open } from '../support/data/address.ts';
 import { httpIn, rule, socksIn } from '../support/process/config.ts';
 import { Control } from '../support/process/control.ts';

@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { ApiClient } from '../conformance/api-client.ts';
+import { ApiClient } from '../../packages/server/test/conformance/api-client.ts';
 import { brokenLines } from '../support/canaries/broken-lines.ts';
 import { DIALED, inbounds, outbounds } from '../support/canaries/config.ts';
 import { SECRETS, secretsIn, SHOWN_TO_OPERATORS } from '../support/canaries/secrets.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { suite, test } from 'node:test';
-import type { ApiClient } from '../conformance/api-client.ts';
+import type { ApiClient } from '../../packages/server/test/conformance/api-client.ts';
 import { open } from '../support/data/address.ts';
 import { BoundSocket } from '../support/links/bound-socket.ts';
 import { startFlowLoad } from '../support/peers/flow-load.ts';

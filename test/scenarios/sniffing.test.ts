@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createSecureContext, connect as tlsConnect, type TLSSocket } from 'node:tls';
 import { join } from 'node:path';
 import test from 'node:test';
-import { SNIFF_TIMEOUT_MS } from '../../src/engine/sniff/sniff.ts';
+import { SNIFF_TIMEOUT_MS } from '../../packages/proxy/src/engine/sniff/sniff.ts';
 import { freedom, proxyOut, rule, socksIn } from '../support/process/config.ts';
 import { readAll, readExactly } from '../support/read.ts';
 import { recorder } from '../support/peers/recorder.ts';

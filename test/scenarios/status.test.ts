@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { describe, test } from 'node:test';
-import { requestLoadedFiles, requestStatus } from '../../src/app/control/control-client.ts';
-import { buildText } from '../../src/platform/process/build.ts';
-import { ownBuild } from '../../src/platform/process/own-build.ts';
+import { requestLoadedFiles, requestStatus } from '@weir/server/control';
+import { buildText, ownBuild } from '@weir/io/build';
 import { freedom, proxyOut, socksIn } from '../support/process/config.ts';
 import { API, Control } from '../support/process/control.ts';
 import { Download, ownAddress, streamOrigin } from '../support/process/load.ts';

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { requestStatus } from '../../src/app/control/control-client.ts';
+import { requestStatus } from '@weir/server/control';
 import { SteeredWeir } from '../support/clash/steered-weir.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { API } from '../support/process/control.ts';

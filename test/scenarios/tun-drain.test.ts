@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { requestDrain } from '../../src/app/control/control-client.ts';
+import { requestDrain } from '@weir/server/control';
 import { disposable, open } from '../support/data/address.ts';
 import { inOwnNetwork } from '../support/netns/own-network.ts';
 import { FAR, PORT, Site } from '../support/netns/site.ts';

@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { decode, encode, type Answer } from 'dns-packet';
-import { TcpFlag } from '../../src/netstack/wire/tcp.ts';
+import { TcpFlag } from '../../packages/netstack/src/wire/tcp.ts';
 import { disposable, open } from '../support/data/address.ts';
 import { freedom } from '../support/process/config.ts';
 import { Control } from '../support/process/control.ts';

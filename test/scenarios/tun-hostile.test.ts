@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { TcpFlag } from '../../src/netstack/wire/tcp.ts';
+import { TcpFlag } from '../../packages/netstack/src/wire/tcp.ts';
 import { disposable, open } from '../support/data/address.ts';
 import { freedom } from '../support/process/config.ts';
 import { Control } from '../support/process/control.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import type { FlowView } from '../../src/api/views.ts';
+import type { FlowView } from '@weir/server/api/views';
 import { disposable, open } from '../support/data/address.ts';
 import { freedom } from '../support/process/config.ts';
 import { Control } from '../support/process/control.ts';

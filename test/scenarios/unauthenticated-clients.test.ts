@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import * as http2 from 'node:http2';
 import { connect } from 'node:net';
 import test from 'node:test';
-import { encodeHunks } from '../../src/transports/grpc/hunks.ts';
+import { encodeHunks } from '../../packages/proxy/src/transports/grpc/hunks.ts';
 import { hostPort, open, portOf } from '../support/data/address.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { roundTrip } from '../support/read.ts';

@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import test from 'node:test';
-import { userCommand } from '../../src/cli/users/user.ts';
+import { userCommand } from '../../packages/weir/src/cli/users/user.ts';
 import { echoServer } from '../support/peers/servers.ts';
 import { socksConnect } from '../support/peers/socks-client.ts';
 import { API, Control } from '../support/process/control.ts';

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import test, { describe } from 'node:test';
-import { closePayload } from '../../src/transports/ws/close-codes.ts';
-import { Opcode, wholeFrame, WsFrameDecoder } from '../../src/transports/ws/frames.ts';
-import { acceptKey } from '../../src/transports/ws/handshake.ts';
+import { closePayload } from '@weir/proxy/websocket';
+import {
+  Opcode,
+  wholeFrame,
+  WsFrameDecoder,
+} from '../../packages/proxy/src/transports/ws/frames.ts';
+import { acceptKey } from '@weir/proxy/transports/ws/handshake';
 import { portOf } from '../support/data/address.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { Weir } from '../support/process/weir.ts';

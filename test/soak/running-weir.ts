@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { ApiClient } from '../conformance/api-client.ts';
+import { ApiClient } from '../../packages/server/test/conformance/api-client.ts';
 import { parseAddress, type Address } from '../support/data/address.ts';
 import { eventually } from '../support/wait.ts';
 
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../packages/weir/src/main.ts', import.meta.url));
 
 const LISTENING = /svc_app: inbound (\S+) listening on (\S+)$/;
 const API_LISTENING = /svc_app: API listening on (\S+)$/;

@@ -7,16 +7,15 @@
 import { readdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
-import { systemClock } from '../../src/net/time/clock.ts';
-import { connectKernel } from '../../src/net/sockets/kernel/kernel-dial.ts';
-import { listenKernel } from '../../src/net/sockets/kernel/kernel-listener.ts';
-import { LinkWatchdog, type LostEvent } from '../../src/net/sockets/kernel/watchdog.ts';
-import type { Carrier } from '../../src/net/links/link.ts';
-import { relay } from '../../src/net/links/relay.ts';
-import { SocketLink } from '../../src/net/sockets/node/socket-link.ts';
-import { connectTcp } from '../../src/net/sockets/node/tcp-dial.ts';
-import { KernelIo } from '../../src/platform/sockets/kernel-io.ts';
-import { probeSockets } from '../../src/platform/sockets/probe.ts';
+import { systemClock } from '@weir/io/time';
+import { connectKernel } from '../../packages/io/src/net/sockets/kernel/kernel-dial.ts';
+import { listenKernel } from '../../packages/io/src/net/sockets/kernel/kernel-listener.ts';
+import { LinkWatchdog, type LostEvent } from '../../packages/io/src/net/sockets/kernel/watchdog.ts';
+import { type Carrier, relay } from '@weir/io/links';
+import { SocketLink } from '@weir/io/sockets';
+import { connectTcp } from '../../packages/io/src/net/sockets/node/tcp-dial.ts';
+import { KernelIo } from '../../packages/io/src/platform/sockets/kernel-io.ts';
+import { probeSockets } from '../../packages/io/src/platform/sockets/probe.ts';
 
 const [kind = 'kernel', target = '0'] = process.argv.slice(2);
 const lost: LostEvent[] = [];

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { RandomSource } from '../../src/crypto/random-source.ts';
+import type { RandomSource } from '@weir/crypto/random';
 
 /** Bytes that a seed determines, the same in every run. */
 export class KnownRandom implements RandomSource {

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../src/net/time/clock.ts';
+import type { Clock, Timer } from '@weir/io/time';
 
 interface Pending {
   readonly at: number;

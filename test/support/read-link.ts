@@ -1,4 +1,4 @@
-import type { ByteLink } from '../../src/net/links/link.ts';
+import type { ByteLink } from '@weir/io/links';
 
 /** Reads up to the end of a link. */
 export async function readAll(link: ByteLink): Promise<Buffer> {

@@ -1,4 +1,4 @@
-import type { TraceSink } from '../../src/net/trace.ts';
+import type { TraceSink } from '@weir/io';
 
 /** Keeps the events of a core in order, for tests to assert on. */
 export class TraceRecorder<Event extends { readonly kind: string }> {

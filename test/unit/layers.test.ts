@@ -24,7 +24,7 @@ const IMPURE = /^node:(?!url$)|^(\.\.?\/)+(net\/)?(time\/)?clock\.ts$/;
 const SHARED_BY_PROTOCOLS = new Set(['forms', 'inbounds', 'outbounds', 'users']);
 
 /** Imports every protocol, so none may import it. */
-const REGISTRY = 'protocols/registry.ts';
+const REGISTRY = 'proxy/protocols/registry.ts';
 
 test('every source file belongs to a floor', async () => {
   for (const path of await sourceFiles()) assert.ok(floorOf(path) >= 0, path);

@@ -3,34 +3,29 @@ import { readFileSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { isOwnOrigin } from '../../src/api/http/request-filter.ts';
-import { parseSelector, percentDecode } from '../../src/api/requests/parameters.ts';
-import { parseHead } from '../../src/api/http/raw-http.ts';
-import { parsePickBody } from '../../src/api/requests/pick-body.ts';
-import { EventReader } from '../../src/client/event-reader.ts';
-import { shownLine } from '../../src/config/shown-line.ts';
-import { loadProtocols } from '../../src/protocols/registry.ts';
-import { parseToml } from '../../src/config/toml/parse.ts';
-import { parseServerKey } from '../../src/crypto/server-certificate.ts';
-import { DomainSniffer, sniffDomain } from '../../src/engine/sniff/sniff.ts';
-import { chooseFilter } from '../../src/log/filter.ts';
-import { trimBlanks } from '../../src/http/fields/http-text.ts';
-import { ChunkedDecoder } from '../../src/http/http1/body.ts';
-import { listOf, parseField } from '../../src/http/http1/fields.ts';
-import { HeadScanner } from '../../src/http/http1/read-head.ts';
-import { parseRequestHead, parseResponseHead } from '../../src/http/http1/head.ts';
-import { parseRequestTarget } from '../../src/protocols/http/request-target.ts';
-import {
-  decodeEarlyData,
-  hostWithoutPort,
-  splitWsPath,
-} from '../../src/transports/ws/handshake.ts';
+import { isOwnOrigin } from '../../packages/server/src/api/http/request-filter.ts';
+import { parseSelector, percentDecode } from '@weir/server/api/requests/parameters';
+import { parseHead } from '../../packages/server/src/api/http/raw-http.ts';
+import { parsePickBody } from '../../packages/server/src/api/requests/pick-body.ts';
+import { EventReader } from '../../packages/client/src/client/event-reader.ts';
+import { shownLine } from '../../packages/config/src/shown-line.ts';
+import { loadProtocols } from '@weir/proxy/protocols';
+import { parseToml } from '@weir/config/toml';
+import { parseServerKey } from '@weir/crypto/certificates';
+import { DomainSniffer, sniffDomain } from '../../packages/proxy/src/engine/sniff/sniff.ts';
+import { chooseFilter } from '@weir/base/log';
+import { trimBlanks } from '../../packages/http/src/fields/http-text.ts';
+import { ChunkedDecoder } from '../../packages/http/src/http1/body.ts';
+import { listOf, parseField } from '../../packages/http/src/http1/fields.ts';
+import { HeadScanner, parseRequestHead, parseResponseHead } from '@weir/http/http1';
+import { parseRequestTarget } from '../../packages/proxy/src/protocols/http/request-target.ts';
+import { decodeEarlyData, hostWithoutPort, splitWsPath } from '@weir/proxy/transports/ws/handshake';
 import { growthOf, MOST_GROWTH } from '../support/process/growth.ts';
 import { isLinearByForm, regexLiterals } from '../support/data/regex-literals.ts';
 
 await loadProtocols();
 
-const SRC = join(import.meta.dirname, '../../src');
+const SRC = join(import.meta.dirname, '../../packages');
 
 /** A text of about so many characters. */
 type Worst = (length: number) => string;
@@ -68,43 +63,43 @@ interface Row {
 /* oxlint-disable no-control-regex -- the patterns are those of the program */
 const PATTERNS: readonly Row[] = [
   {
-    file: 'protocols/forms/draft.ts',
+    file: 'proxy/protocols/forms/draft.ts',
     pattern: /^\s*\d{1,5}(?:\.0{1,9})?\s*$/,
     worst: [run('', ' '), run('1', ' '), run('1.', '0'), run('', '1')],
   },
   {
-    file: 'import/parse/json.ts',
+    file: 'nodes/import/parse/json.ts',
     pattern: /^(?:null|true|false|\d{1,20}|\[\s*\])\s*,/,
     worst: [run('[', ' '), run('null', ' '), run('', '1'), run('[]', ' ')],
   },
   {
-    file: 'import/values/information.ts',
+    file: 'nodes/import/values/information.ts',
     pattern:
       /^(?:[^\p{L}\p{N}]*$|\s*[/]\s*[\d∞]|\s*[|:：=~,;()（）]|\s+-\s|\s+(?:left|remain|used|free|of|out|total|avail|per|traffic|data|until|expire)|\s*[\p{Script=Han}\p{Script=Cyrillic}])/u,
     worst: [run('', ' '), run('', '-'), run('', '\u{1F3A5}'), run(' - ', ' ')],
   },
   {
-    file: 'import/write/markers.ts',
+    file: 'nodes/import/write/markers.ts',
     pattern: /\s*;\s*([a-z-]{1,32})\s*:\s*("(?:[^"\\]|\\.)*")/y,
     worst: [run('', ' '), run(';', ' '), run('; a', ' '), run('; a:', ' '), run('; a: "', '\\')],
   },
   {
-    file: 'platform/process/process-memory.ts',
+    file: 'io/platform/process/process-memory.ts',
     pattern: /^(?=[0-9a-f]+-[0-9a-f]+ )/m,
     worst: [run('', '0'), runs('', '0', '-'), run('', '0-0\n'), run('', '0\n')],
   },
   {
-    file: 'platform/process/process-memory.ts',
+    file: 'io/platform/process/process-memory.ts',
     pattern: /^([0-9a-f]+)-([0-9a-f]+) (\S+) \S+ \S+ \d+ +(.*)/,
     worst: [run('0-0 r-xp 0 0 0 ', ' '), run('', '0'), run('0-0 ', 'a'), run('0-0 r 0 0 ', '1')],
   },
   {
-    file: 'platform/process/process-memory.ts',
+    file: 'io/platform/process/process-memory.ts',
     pattern: /^Anonymous: +0 kB$/m,
     worst: [run('Anonymous: ', ' '), run('', 'Anonymous:  \n')],
   },
   {
-    file: 'transports/tls/trust-store.ts',
+    file: 'proxy/transports/tls/trust-store.ts',
     pattern:
       /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----[^-]+-----END (?:X509 |TRUSTED )?CERTIFICATE-----/g,
     worst: [
@@ -115,7 +110,7 @@ const PATTERNS: readonly Row[] = [
     ],
   },
   {
-    file: 'api/http/body.ts',
+    file: 'server/api/http/body.ts',
     pattern: /^application\/(?:[\w!#$&^.+-]+\+)?json[ \t]*(?:;|$)/i,
     worst: [
       run('application/', '+'),
@@ -125,22 +120,22 @@ const PATTERNS: readonly Row[] = [
     ],
   },
   {
-    file: 'api/requests/pick-body.ts',
+    file: 'server/api/requests/pick-body.ts',
     pattern: /-?(?:0|[1-9]\d*)(?<rest>\.\d+(?:[eE][+-]?\d+)?|[eE][+-]?\d+)?/y,
     worst: [run('', '1'), runs('1.', '1', '1', 'e'), runs('1.1e', '1', '1', 'e')],
   },
   {
-    file: 'api/http/api-router.ts',
+    file: 'server/api/http/api-router.ts',
     pattern: /^[a-z][a-z0-9+.-]*:\/\/(?<authority>[^/?#]*)/i,
     worst: [run('', 'a'), run('a:/', 'a'), run('a', '://')],
   },
   {
-    file: 'api/http/api-router.ts',
+    file: 'server/api/http/api-router.ts',
     pattern: /\{\w+\}$/,
     worst: [run('', '{'), run('{', 'a'), run('', '{a'), run('', '{a}')],
   },
   {
-    file: 'api/http/request-filter.ts',
+    file: 'server/api/http/request-filter.ts',
     pattern: /^(?:[^@]*@)?(?<host>\[[^\]]*\]|[^:]*)(?::(?<port>\d*))?$/,
     worst: [
       run('', 'a'),
@@ -168,7 +163,7 @@ const PATTERNS: readonly Row[] = [
     worst: [run('', 'a'), run('a', ' '), runs('', 'a', ' '), run('a =', '=')],
   },
   {
-    file: 'schema/decoder.ts',
+    file: 'proxy/schema/decoder.ts',
     pattern: /^\d+ *[-,:]/,
     worst: [run('', '1'), run('1', ' '), runs('', '1', ' ')],
   },
@@ -227,22 +222,22 @@ const PATTERNS: readonly Row[] = [
     ],
   },
   {
-    file: 'dns/settings.ts',
+    file: 'proxy/dns/settings.ts',
     pattern: /^(?:(?<v4>[\d.]+)|\[(?<v6>[\da-fA-F:.]+(?:%\d+)?)\]):(?<port>\d+)$/,
     worst: [run('', '1'), run('[', '1'), run('[1%', '1'), run('[1]:', '1'), runs('[', ':', '1')],
   },
   {
-    file: 'engine/sniff/http.ts',
+    file: 'proxy/engine/sniff/http.ts',
     pattern: /:[0-9]*$/,
     worst: [run('', ':'), run(':', '1'), run('', ':1')],
   },
   {
-    file: 'log/filter.ts',
+    file: 'base/log/filter.ts',
     pattern: /^(?<target>[\w:-]+)?(?<span>\[[^\]]*\])?(?:=(?<level>\w*))?$/,
     worst: [run('', 'a'), run('a[', '['), run('a=', 'a'), run('', '[]'), runs('', 'a', 'a', '=a=')],
   },
   {
-    file: 'protocols/http/credentials.ts',
+    file: 'proxy/protocols/http/credentials.ts',
     pattern: /^basic +([A-Za-z0-9+/]+={0,2})$/i,
     worst: [run('basic', ' '), run('basic ', 'a'), runs('basic ', ' ', 'a'), run('basic a', '=')],
   },
@@ -257,63 +252,63 @@ const PATTERNS: readonly Row[] = [
     worst: [run('', 'a'), run('a', ' '), run('', 'a '), run('', ' ')],
   },
   {
-    file: 'protocols/http/request-target.ts',
+    file: 'proxy/protocols/http/request-target.ts',
     pattern: /^([A-Za-z][A-Za-z0-9+.-]*):\/\/([^/?#]*)(.*)$/s,
     worst: [run('', 'a'), run('a://', 'a', '\n'), run('a://', '/', '\n'), run('', 'a://', '\n')],
   },
   {
-    file: 'protocols/http/request-target.ts',
+    file: 'proxy/protocols/http/request-target.ts',
     pattern: /^([A-Za-z][A-Za-z0-9+.-]*:\/\/)[^/?#@]*@/,
     worst: [run('', 'a'), run('a://', 'a')],
   },
   {
-    file: 'protocols/http/request-target.ts',
+    file: 'proxy/protocols/http/request-target.ts',
     pattern: /^(\[[^\]]*\]|[^:[\]]*)(?::([0-9]*))?$/,
     worst: [run('', 'a'), run('[', 'a'), run('[]:', '1'), run('', ':'), run('', '[]')],
   },
   {
-    file: 'protocols/hysteria2/wire.ts',
+    file: 'proxy/protocols/hysteria2/wire.ts',
     pattern: /^(?:\[([^[\]]+)\]|([^:[\]]+)):([0-9]{1,5})$/,
     worst: [run('[', 'a'), run('', 'a'), run('a:', '1'), run('', '['), run('[a]', ':')],
   },
   {
-    file: 'protocols/users/uuid.ts',
+    file: 'proxy/protocols/users/uuid.ts',
     pattern: /^(?:\{([^{}]*)\}|urn:uuid:(.*))$/s,
     worst: [run('{', 'a'), run('urn:uuid:', 'a', '\n'), run('', '{')],
   },
   {
-    file: 'transports/tls/tls-reason.ts',
+    file: 'proxy/transports/tls/tls-reason.ts',
     pattern: /\balert (.+)/s,
     worst: [run('', 'alert '), run('', 'a'), run('alert ', 'a', '\n')],
   },
   {
-    file: 'transports/ws/handshake.ts',
+    file: 'proxy/transports/ws/handshake.ts',
     pattern: /^\[([^\]]*)\](?::\d*)?$/,
     worst: [run('[', 'a'), run('[', '['), run('[]:', '1'), run('', '[]')],
   },
   {
-    file: 'net/addresses/host-name.ts',
+    file: 'io/net/addresses/host-name.ts',
     pattern: /(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)$/,
     worst: [run('', '.'), run('', '.1'), run('', '1'), run('.0x', 'a'), run('', '.0x0')],
   },
   {
-    file: 'dns/system/host-config.ts',
+    file: 'proxy/dns/system/host-config.ts',
     pattern: /\[[^\][]*\]|[^\s[\]]+/g,
     worst: [run('', '['), run('[', 'a'), run('', 'a'), run('', '[]'), run('', 'a[')],
   },
   {
-    file: 'diagnose/collect-diagnosis.ts',
+    file: 'watch/diagnose/collect-diagnosis.ts',
     pattern:
       /^(?:WEIR_\w+|RUST_LOG|NODE_\w+|UV_\w+|SSL_CERT_\w+|NO_COLOR|JOURNAL_STREAM|NOTIFY_SOCKET|LISTEN_FDS)$/,
     worst: [run('WEIR_', 'a'), run('SSL_CERT_', 'A'), run('', 'UV_')],
   },
   {
-    file: 'diagnose/collect-diagnosis.ts',
+    file: 'watch/diagnose/collect-diagnosis.ts',
     pattern: /^PRETTY_NAME="?([^"\n]*)/m,
     worst: [run('', 'PRETTY_NAME'), run('PRETTY_NAME=', 'a'), run('', '\n')],
   },
   {
-    file: 'local-http/listen.ts',
+    file: 'client/local-http/listen.ts',
     pattern: /^(?<host>localhost|[\d.]+|\[[^\]]+\]):(?<port>\d{1,5})$/i,
     worst: [run('', '1'), run('[', ':'), run('[', '['), run('[1]', ':'), run('1:', '1')],
   },

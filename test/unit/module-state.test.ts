@@ -4,7 +4,7 @@ import { glob } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
-const SRC = join(import.meta.dirname, '../../src');
+const SRC = join(import.meta.dirname, '../../packages');
 
 /** An instance and what surrounds it, and the page in a browser: state of theirs is that of one program. */
 const ABOVE = /^(app|cli|library|dashboard\/page)\/|^(main|index)\.ts$/;
@@ -15,30 +15,30 @@ const ABOVE = /^(app|cli|library|dashboard\/page)\/|^(main|index)\.ts$/;
  */
 const ALLOWED: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   'what the process or the machine has once': {
-    'net/addresses/shown-address.ts': ['shown'],
-    'net/sockets/descriptor-holders.ts': ['descriptorHolders'],
-    'net/sockets/interface-addresses.ts': ['known', 'knownAt'],
-    'net/sockets/system-sockets.ts': ['chosen'],
-    'platform/access-list.ts': ['bound'],
-    'platform/native.ts': ['loaded'],
-    'platform/process/end-process.ts': ['isHeld'],
-    'platform/process/process-memory.ts': ['lastResident'],
-    'platform/quic-tls/quic-tls-probe.ts': ['known'],
-    'platform/passed-sockets.ts': ['adopted'],
-    'platform/sockets/reset-node-socket.ts': ['bound'],
-    'platform/tls/stream-tls-library.ts': ['known'],
-    'platform/xor.ts': ['loaded'],
-    'transports/tls/trust-store.ts': ['system'],
+    'io/net/addresses/shown-address.ts': ['shown'],
+    'io/net/sockets/descriptor-holders.ts': ['descriptorHolders'],
+    'io/net/sockets/interface-addresses.ts': ['known', 'knownAt'],
+    'io/net/sockets/system-sockets.ts': ['chosen'],
+    'io/platform/access-list.ts': ['bound'],
+    'io/platform/native.ts': ['loaded'],
+    'io/platform/process/end-process.ts': ['isHeld'],
+    'io/platform/process/process-memory.ts': ['lastResident'],
+    'io/platform/quic-tls/quic-tls-probe.ts': ['known'],
+    'io/platform/passed-sockets.ts': ['adopted'],
+    'io/platform/sockets/reset-node-socket.ts': ['bound'],
+    'io/platform/tls/stream-tls-library.ts': ['known'],
+    'io/platform/xor.ts': ['loaded'],
+    'proxy/transports/tls/trust-store.ts': ['system'],
   },
   'bounds the turns of the event loop, of which a process has one': {
-    'api/feeds/slices.ts': ['strides'],
+    'server/api/feeds/slices.ts': ['strides'],
     'http/http1/paced-socket.ts': ['turns'],
-    'net/bounds/unit-share.ts': ['PROCESS_TURNS'],
-    'net/links/ended-flows.ts': ['share'],
+    'io/net/bounds/unit-share.ts': ['PROCESS_TURNS'],
+    'io/net/links/ended-flows.ts': ['share'],
   },
   'bounds the memory of the process': {
-    'net/bounds/datagram-cost.ts': ['KEPT_ROOM', 'UNSENT_ROOM'],
-    'net/bounds/small-units.ts': ['waitingReads'],
+    'io/net/bounds/datagram-cost.ts': ['KEPT_ROOM', 'UNSENT_ROOM'],
+    'io/net/bounds/small-units.ts': ['waitingReads'],
   },
   'an implementation chosen by a measurement or by what Node offers, without state': {
     'crypto/aead/aead.ts': ['chosen'],
@@ -47,12 +47,12 @@ const ALLOWED: Readonly<Record<string, Readonly<Record<string, readonly string[]
     'crypto/hash/hkdf-sha1.ts': ['chosen'],
     'crypto/hash/sha256-compression.ts': ['chosen'],
     'crypto/hash/shake128.ts': ['chosen'],
-    'protocols/vmess/header/header-seal.ts': ['headerSealer', 'headerOpener'],
-    'protocols/vmess/kdf.ts': ['shared'],
-    'text/text-table.ts': ['SEGMENTER'],
+    'proxy/protocols/vmess/header/header-seal.ts': ['headerSealer', 'headerOpener'],
+    'proxy/protocols/vmess/kdf.ts': ['shared'],
+    'base/text/text-table.ts': ['SEGMENTER'],
   },
   'compiled once in a process, since what is compiled is never freed (`checkRegex`)': {
-    'subscribe/balancers/follow-balancers.ts': ['expressions'],
+    'nodes/subscribe/balancers/follow-balancers.ts': ['expressions'],
   },
   'scratch space, written and read within one call': {
     'crypto/hash/blake3-key.ts': ['bytes', 'view', 'message', 'state'],
@@ -62,10 +62,10 @@ const ALLOWED: Readonly<Record<string, Readonly<Record<string, readonly string[]
     'netstack/tcp/recovery/sent-segments.ts': ['spare'],
   },
   'data about an object for as long as that object lives': {
-    'api/http/server.ts': ['claims'],
-    'net/links/link-watch.ts': ['listenersOf'],
-    'net/sockets/kernel/kernel-tun.ts': ['guards'],
-    'net/sockets/node/udp-socket.ts': ['claims'],
+    'server/api/http/server.ts': ['claims'],
+    'io/net/links/link-watch.ts': ['listenersOf'],
+    'io/net/sockets/kernel/kernel-tun.ts': ['guards'],
+    'io/net/sockets/node/udp-socket.ts': ['claims'],
     'netstack/wire/checksum.ts': ['views'],
   },
   'a table that is filled when the module is loaded, or used first': {
@@ -75,17 +75,17 @@ const ALLOWED: Readonly<Record<string, Readonly<Record<string, readonly string[]
     'quic/wire/frame-types.ts': ['RULES'],
   },
   'parts of the program that have been imported, which a process has once': {
-    'dns/create-resolver.ts': ['EXCHANGES'],
-    'protocols/registry.ts': ['FORMS', 'PROTOCOLS'],
-    'transports/acceptor.ts': ['SERVERS'],
-    'transports/create-dialer.ts': ['CLIENTS'],
+    'proxy/dns/create-resolver.ts': ['EXCHANGES'],
+    'proxy/protocols/registry.ts': ['FORMS', 'PROTOCOLS'],
+    'proxy/transports/acceptor.ts': ['SERVERS'],
+    'proxy/transports/create-dialer.ts': ['CLIENTS'],
   },
   'an object that never changes': {
     'netstack/tcp/recovery/sent-segments.ts': ['NO_TABLE'],
-    'protocols/shadowsocks/edition-2022/identity.ts': ['identityKeys'],
-    'protocols/shadowsocks/keys.ts': ['sessionKeys'],
+    'proxy/protocols/shadowsocks/edition-2022/identity.ts': ['identityKeys'],
+    'proxy/protocols/shadowsocks/keys.ts': ['sessionKeys'],
     'quic/recovery/sent-packets.ts': ['NO_FACTS'],
-    'text/text-table.ts': ['SEGMENTER'],
+    'base/text/text-table.ts': ['SEGMENTER'],
   },
 };
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-export const SRC = join(import.meta.dirname, '../../src');
+export const SRC = join(import.meta.dirname, '../../packages');
 
 /** An import between two files of `src`, as paths below it: types, values and `import()` alike. */
 export interface Import {

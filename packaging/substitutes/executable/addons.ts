@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fallback from 'bufferutil/fallback.js';
-import type { BufferUtil, Koffi } from '../../../src/platform/addons.ts';
+import type { BufferUtil, Koffi } from '../../../packages/io/src/platform/addons.ts';
 import { readAsset } from './assets.ts';
 
 /*
- * Stands for src/platform/addons.ts in the single executable. The dynamic loader takes native parts
+ * Stands for packages/io/src/platform/addons.ts in the single executable. The dynamic loader takes native parts
  * from files alone, so each is written to a folder that only this user may enter, loaded, and removed
  * at once: what is loaded stays mapped.
  */

@@ -1,9 +1,9 @@
 import { createRequire } from 'node:module';
 import fallback from 'bufferutil/fallback.js';
-import type { BufferUtil, Koffi } from '../../../src/platform/addons.ts';
+import type { BufferUtil, Koffi } from '../../../packages/io/src/platform/addons.ts';
 
 /*
- * Stands for src/platform/addons.ts in the published package, which contains the JavaScript of these
+ * Stands for packages/io/src/platform/addons.ts in the published package, which contains the JavaScript of these
  * packages: of koffi a binary alone is installed, as a package for each platform, and those of
  * bufferutil lie beside the bundle.
  */

@@ -1,4 +1,4 @@
-import type { Build } from '../../../src/platform/process/build.ts';
+import type { Build } from '@weir/io/build';
 
 /** Set by packaging/bundle.ts. */
 declare const WEIR_BUILD: Build | null;

@@ -1,5 +1,8 @@
 import { brotliDecompressSync } from 'node:zlib';
-import type { PageFile, PageFiles } from '../../../src/dashboard/files/page-files.ts';
+import type {
+  PageFile,
+  PageFiles,
+} from '../../../packages/watch/src/dashboard/files/page-files.ts';
 
 /** The name of the asset with the page. */
 export const PACKED_PAGE = 'dashboard-page.json';

@@ -1,38 +1,50 @@
 import assert from 'node:assert/strict';
-import { encodeQuery, readReply } from '../../../src/dns/message.ts';
-import { hostNameOf, readQuery } from '../../../src/dns/query.ts';
-import { FragmentReassembly } from '../../../src/netstack/ip/fragment-reassembly.ts';
-import { IcmpMessage, IcmpQuote, readIcmp, readQuote } from '../../../src/netstack/wire/icmp.ts';
-import { readIpPacket } from '../../../src/netstack/wire/ip.ts';
-import { IpPacket } from '../../../src/netstack/wire/ip-packet.ts';
-import { readTcpSegment, TcpFlag, TcpSegment } from '../../../src/netstack/wire/tcp.ts';
-import { readUdpDatagram, UdpDatagram } from '../../../src/netstack/wire/udp.ts';
+import { encodeQuery, readReply } from '../../../packages/proxy/src/dns/message.ts';
+import { hostNameOf, readQuery } from '../../../packages/proxy/src/dns/query.ts';
+import { FragmentReassembly } from '../../../packages/netstack/src/ip/fragment-reassembly.ts';
+import {
+  IcmpMessage,
+  IcmpQuote,
+  readIcmp,
+  readQuote,
+} from '../../../packages/netstack/src/wire/icmp.ts';
+import { readIpPacket } from '../../../packages/netstack/src/wire/ip.ts';
+import { IpPacket } from '../../../packages/netstack/src/wire/ip-packet.ts';
+import { readTcpSegment, TcpFlag, TcpSegment } from '../../../packages/netstack/src/wire/tcp.ts';
+import { readUdpDatagram, UdpDatagram } from '../../../packages/netstack/src/wire/udp.ts';
 import {
   readAcknowledgement,
   readAttributes,
   readMessages,
-} from '../../../src/platform/netlink/message.ts';
-import { MacReader } from '../../../src/protocols/wireguard/handshake/cookies.ts';
+} from '../../../packages/io/src/platform/netlink/message.ts';
+import { MacReader } from '../../../packages/proxy/src/protocols/wireguard/handshake/cookies.ts';
 import {
   createStaticKeys,
   Initiator,
   Responder,
-} from '../../../src/protocols/wireguard/handshake/noise.ts';
-import { DATA_OVERHEAD, messageType, MessageType } from '../../../src/protocols/wireguard/wire.ts';
-import { X25519PrivateKey } from '../../../src/crypto/x25519.ts';
-import { QuicError, TransportErrorCode } from '../../../src/quic/errors.ts';
-import { AddressTokens } from '../../../src/quic/protection/tokens.ts';
-import { FrameReader } from '../../../src/quic/wire/frame-reader.ts';
-import type { FramesPacketType, FrameVisitor } from '../../../src/quic/wire/frame-types.ts';
+} from '../../../packages/proxy/src/protocols/wireguard/handshake/noise.ts';
+import {
+  DATA_OVERHEAD,
+  messageType,
+  MessageType,
+} from '../../../packages/proxy/src/protocols/wireguard/wire.ts';
+import { X25519PrivateKey } from '@weir/crypto/x25519';
+import { QuicError, TransportErrorCode } from '../../../packages/quic/src/errors.ts';
+import { AddressTokens } from '../../../packages/quic/src/protection/tokens.ts';
+import { FrameReader } from '../../../packages/quic/src/wire/frame-reader.ts';
+import type {
+  FramesPacketType,
+  FrameVisitor,
+} from '../../../packages/quic/src/wire/frame-types.ts';
 import {
   offersVersion,
   PacketHeader,
   readPacketHeader,
-} from '../../../src/quic/wire/packet-header.ts';
+} from '../../../packages/quic/src/wire/packet-header.ts';
 import {
   decodeTransportParameters,
   encodeTransportParameters,
-} from '../../../src/quic/wire/transport-parameters.ts';
+} from '../../../packages/quic/src/wire/transport-parameters.ts';
 import {
   CLIENT4,
   IPV6,
@@ -201,7 +213,7 @@ const REPLIES = [
 
 const dnsReplies: FuzzTarget = {
   name: 'dns-replies',
-  files: ['dns/message.ts', 'dns/names.ts', 'dns/records.ts'],
+  files: ['proxy/dns/message.ts', 'proxy/dns/names.ts', 'proxy/dns/records.ts'],
   samples: REPLIES,
   share: 0.5,
   run: (input, random) => {
@@ -212,7 +224,7 @@ const dnsReplies: FuzzTarget = {
 
 const dnsQueries: FuzzTarget = {
   name: 'dns-queries',
-  files: ['dns/query.ts'],
+  files: ['proxy/dns/query.ts'],
   samples: [QUERY, hex('0001 0100 0001 0000 0000 0000 0161 0765 78616d706c65 00 00ff 0001')],
   share: 1,
   run: (input) => {
@@ -378,9 +390,9 @@ const macs = new MacReader(own.publicKey, new KnownRandom());
 const wireGuard: FuzzTarget = {
   name: 'wireguard-messages',
   files: [
-    'protocols/wireguard/wire.ts',
-    'protocols/wireguard/handshake/noise.ts',
-    'protocols/wireguard/handshake/cookies.ts',
+    'proxy/protocols/wireguard/wire.ts',
+    'proxy/protocols/wireguard/handshake/noise.ts',
+    'proxy/protocols/wireguard/handshake/cookies.ts',
   ],
   samples: [INITIATION, hex(`04000000 01000000 0100000000000000 ${'ab'.repeat(32)}`)],
   share: 0.02,
@@ -397,7 +409,7 @@ const wireGuard: FuzzTarget = {
 
 const netlink: FuzzTarget = {
   name: 'netlink-messages',
-  files: ['platform/netlink/message.ts'],
+  files: ['io/platform/netlink/message.ts'],
   samples: [
     hex(
       '2c000000 1800 0200 01000000 00000000 02 18 00 00 fe 03 00 01 00000000 0800 0100 c0000200 0400 0400',

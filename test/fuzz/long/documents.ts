@@ -1,15 +1,18 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { checkRegex } from '../../../src/engine/router/tables/regex-set.ts';
-import { readForeign } from '../../../src/import/document.ts';
-import { Link } from '../../../src/protocols/forms/link.ts';
-import { parseJson } from '../../../src/import/parse/json.ts';
-import { parseYaml } from '../../../src/import/parse/yaml.ts';
-import { fromDotNet, expressionOf } from '../../../src/import/values/expressions.ts';
-import { followLine, parseFollow } from '../../../src/import/write/markers.ts';
-import { readAnswer } from '../../../src/subscribe/answer/read-answer.ts';
-import { parseUpdateInterval, parseUserinfo } from '../../../src/subscribe/answer/userinfo.ts';
+import { checkRegex } from '../../../packages/proxy/src/engine/router/tables/regex-set.ts';
+import { readForeign } from '@weir/nodes/import';
+import { Link } from '@weir/proxy/protocols/forms/link';
+import { parseJson } from '../../../packages/nodes/src/import/parse/json.ts';
+import { parseYaml } from '../../../packages/nodes/src/import/parse/yaml.ts';
+import { fromDotNet, expressionOf } from '../../../packages/nodes/src/import/values/expressions.ts';
+import { followLine, parseFollow } from '@weir/nodes/import/write/markers';
+import { readAnswer } from '../../../packages/nodes/src/subscribe/answer/read-answer.ts';
+import {
+  parseUpdateInterval,
+  parseUserinfo,
+} from '../../../packages/nodes/src/subscribe/answer/userinfo.ts';
 import { shown } from './stream-outcome.ts';
 import { textSamples, type FuzzTarget } from './target.ts';
 import '../../support/import/load-forms.ts';
@@ -17,14 +20,14 @@ import '../../support/import/load-forms.ts';
 const TEST = join(import.meta.dirname, '../..');
 const file = (path: string): Buffer => readFileSync(join(TEST, path));
 
-const LINKS = file('unit/import/golden/base64.txt');
+const LINKS = file('packages/nodes/test/unit/import/golden/base64.txt');
 
 const DOCUMENTS = [
-  'unit/import/golden/mihomo.yaml',
-  'unit/import/golden/selectors.yaml',
-  'unit/import/golden/direct.yaml',
-  'unit/import/golden/sip008.json',
-  'unit/import/golden/sip008-bare.json',
+  'packages/nodes/test/unit/import/golden/mihomo.yaml',
+  'packages/nodes/test/unit/import/golden/selectors.yaml',
+  'packages/nodes/test/unit/import/golden/direct.yaml',
+  'packages/nodes/test/unit/import/golden/sip008.json',
+  'packages/nodes/test/unit/import/golden/sip008-bare.json',
   'support/import/documents/sing-box-client.json',
   'support/import/documents/sing-box-server.json',
   'support/import/documents/xray-client.json',
@@ -43,20 +46,20 @@ const PINNED = [
 
 /** Parts of documents, which their readers above pass on. */
 const IMPORT_PARTS = [
-  'import/entry.ts',
-  'import/clash/inbounds.ts',
-  'import/clash/rules.ts',
-  'import/sing-box/rules.ts',
+  'nodes/import/entry.ts',
+  'nodes/import/clash/inbounds.ts',
+  'nodes/import/clash/rules.ts',
+  'nodes/import/sing-box/rules.ts',
 ];
 
 const documents: FuzzTarget = {
   name: 'import-documents',
   files: [
-    'import/document.ts',
-    'import/clash/clash.ts',
-    'import/sing-box/sing-box.ts',
-    'import/xray/xray.ts',
-    'import/wireguard.ts',
+    'nodes/import/document.ts',
+    'nodes/import/clash/clash.ts',
+    'nodes/import/sing-box/sing-box.ts',
+    'nodes/import/xray/xray.ts',
+    'nodes/import/wireguard.ts',
     ...IMPORT_PARTS,
   ],
   samples: [...DOCUMENTS, ...textSamples(WG_QUICK, ...PINNED)],
@@ -79,7 +82,11 @@ const SHARE_LINKS = textSamples(
 
 const shareLinks: FuzzTarget = {
   name: 'share-links',
-  files: ['import/links/share-links.ts', 'protocols/forms/link.ts', 'protocols/forms/encodings.ts'],
+  files: [
+    'nodes/import/links/share-links.ts',
+    'proxy/protocols/forms/link.ts',
+    'proxy/protocols/forms/encodings.ts',
+  ],
   samples: [...SHARE_LINKS, LINKS],
   share: 0.1,
   longest: 2000,
@@ -93,7 +100,7 @@ const shareLinks: FuzzTarget = {
 /** A link is read whatever lines stand in front of it and behind it. */
 const linkLists: FuzzTarget = {
   name: 'link-lists',
-  files: ['import/links/share-links.ts'],
+  files: ['nodes/import/links/share-links.ts'],
   samples: [
     ...SHARE_LINKS,
     LINKS,
@@ -117,7 +124,7 @@ const linkLists: FuzzTarget = {
 
 const foreignJson: FuzzTarget = {
   name: 'json-with-comments',
-  files: ['import/parse/json.ts'],
+  files: ['nodes/import/parse/json.ts'],
   samples: textSamples(
     '{"a": [1, 2.5e3, null, true, "x\\u00e9\\n"], // note\n "b": {/* c */}}',
     '# first\n// second\n/* third */ {"a": "#//", # d\n"b": [1,], }',
@@ -160,7 +167,7 @@ const LAUGH = Array.from(
 
 const foreignYaml: FuzzTarget = {
   name: 'yaml',
-  files: ['import/parse/yaml.ts'],
+  files: ['nodes/import/parse/yaml.ts'],
   samples: textSamples(
     'a: &x [1, {b: c}]\nd: *x\ne: |\n  text\n<<: {f: g}\n',
     '- {name: "a", type: ss, port: 1}\n- ? k\n  : v\n',
@@ -177,7 +184,7 @@ const foreignYaml: FuzzTarget = {
 
 const expressions: FuzzTarget = {
   name: 'foreign-expressions',
-  files: ['import/values/expressions.ts'],
+  files: ['nodes/import/values/expressions.ts'],
   samples: textSamples(
     '^hk-[a-z-[aeiou-[e]]]$',
     '[]^a&&b~~c--d]{,2}x{1,2}}',
@@ -198,7 +205,7 @@ const expressions: FuzzTarget = {
 
 const followMarkers: FuzzTarget = {
   name: 'follow-markers',
-  files: ['import/write/markers.ts'],
+  files: ['nodes/import/write/markers.ts'],
   samples: textSamples(
     '# follows: *',
     '# follows: home, (import); group: "A\\u0000"; filter: "(?i)hk"; exclude: "x"; exclude-protocol: "vmess"',
@@ -215,7 +222,7 @@ const followMarkers: FuzzTarget = {
 
 const subscriptions: FuzzTarget = {
   name: 'subscription-answers',
-  files: ['subscribe/answer/read-answer.ts', 'subscribe/answer/userinfo.ts'],
+  files: ['nodes/subscribe/answer/read-answer.ts', 'nodes/subscribe/answer/userinfo.ts'],
   samples: [
     ...SHARE_LINKS,
     LINKS,
@@ -232,7 +239,7 @@ const subscriptions: FuzzTarget = {
 
 const linkTexts: FuzzTarget = {
   name: 'link-parts',
-  files: ['protocols/forms/link.ts'],
+  files: ['proxy/protocols/forms/link.ts'],
   samples: SHARE_LINKS,
   share: 0.3,
   run: (input) => {

@@ -1,4 +1,4 @@
-import { WeirError } from '../../../src/errors.ts';
+import { WeirError } from '@weir/base';
 import { SeededRandom } from '../../support/simnet/seeded-random.ts';
 import { makeInput } from './mutate.ts';
 import type { FuzzTarget } from './target.ts';

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
-import { messageOf, WeirError } from '../../../src/errors.ts';
-import { BoundedReader } from '../../../src/net/links/bounded-reader.ts';
-import type { ByteLink } from '../../../src/net/links/link.ts';
-import { linkPair } from '../../../src/net/links/memory-link.ts';
+import { messageOf, WeirError } from '@weir/base';
+import { BoundedReader, type ByteLink, linkPair } from '@weir/io/links';
 import type { SeededRandom } from '../../support/simnet/seeded-random.ts';
 import { chunksOf } from './target.ts';
 

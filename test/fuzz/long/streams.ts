@@ -2,38 +2,44 @@ import {
   FrameType as Http3FrameType,
   frameHead,
   readFirstVarint,
-} from '../../../src/http/http3/frames.ts';
-import { createDecoder } from '../../../src/http/http1/body.ts';
-import { requestFraming, responseFraming } from '../../../src/http/http1/framing.ts';
+} from '../../../packages/http/src/http3/frames.ts';
 import {
+  createDecoder,
+  requestFraming,
+  responseFraming,
   parseRequestHead,
   parseResponseHead,
   parseStrictResponseHead,
-} from '../../../src/http/http1/head.ts';
-import { readHead, startsRequest, startsResponse } from '../../../src/http/http1/read-head.ts';
-import { HpackDecoder } from '../../../src/http/http2/hpack/decoder.ts';
+  readHead,
+  startsRequest,
+  startsResponse,
+} from '@weir/http/http1';
+import { HpackDecoder } from '../../../packages/http/src/http2/hpack/decoder.ts';
 import {
   ControlReader,
   encodeSettings,
   ownSettings,
-} from '../../../src/http/http3/control-stream.ts';
-import { http3ErrorName } from '../../../src/http/http3/errors.ts';
-import { BUFFERED_FIELDS_LIMIT } from '../../../src/http/limits.ts';
-import { decodeHeaderBlock } from '../../../src/http/http3/qpack/header-block.ts';
-import { InstructionReader } from '../../../src/http/http3/qpack/instructions.ts';
+} from '../../../packages/http/src/http3/control-stream.ts';
+import { http3ErrorName } from '../../../packages/http/src/http3/errors.ts';
+import { BUFFERED_FIELDS_LIMIT } from '../../../packages/http/src/limits.ts';
+import { decodeHeaderBlock } from '../../../packages/http/src/http3/qpack/header-block.ts';
+import { InstructionReader } from '../../../packages/http/src/http3/qpack/instructions.ts';
 import {
   FieldBudget,
   Http3RequestReader,
   Http3ResponseReader,
-} from '../../../src/http/http3/request-stream.ts';
-import { HpackEncoder } from '../../../src/http/http2/hpack/encoder.ts';
-import { encodeHeaderBlock } from '../../../src/http/http3/qpack/header-block.ts';
-import { MuxFrameDecoder } from '../../../src/mux/frame-decoder.ts';
-import { frame as dnsFrame, FramedMessageReader } from '../../../src/dns/exchanges/framing.ts';
-import { HunkDecoder, encodeHunks } from '../../../src/transports/grpc/hunks.ts';
-import { frameHeader, Opcode, WsFrameDecoder } from '../../../src/transports/ws/frames.ts';
-import { parseHead } from '../../../src/api/http/raw-http.ts';
-import { EventReader } from '../../../src/client/event-reader.ts';
+} from '../../../packages/http/src/http3/request-stream.ts';
+import { HpackEncoder } from '../../../packages/http/src/http2/hpack/encoder.ts';
+import { encodeHeaderBlock } from '../../../packages/http/src/http3/qpack/header-block.ts';
+import { MuxFrameDecoder } from '../../../packages/proxy/src/mux/frame-decoder.ts';
+import {
+  frame as dnsFrame,
+  FramedMessageReader,
+} from '../../../packages/proxy/src/dns/exchanges/framing.ts';
+import { HunkDecoder, encodeHunks } from '../../../packages/proxy/src/transports/grpc/hunks.ts';
+import { frameHeader, Opcode, WsFrameDecoder } from '@weir/proxy/websocket';
+import { parseHead } from '../../../packages/server/src/api/http/raw-http.ts';
+import { EventReader } from '../../../packages/client/src/client/event-reader.ts';
 import { Core, corePair, exchange, REQUEST } from '../../support/http2/core.ts';
 import {
   CLIENT_START,
@@ -75,7 +81,7 @@ const http1Heads: FuzzTarget = {
     'http/http1/head.ts',
     'http/http1/framing.ts',
     'http/http1/fields.ts',
-    'api/http/raw-http.ts',
+    'server/api/http/raw-http.ts',
   ],
   samples: [...REQUEST_HEADS, ...RESPONSE_HEADS],
   share: 1,
@@ -318,7 +324,7 @@ const http3Types: FuzzTarget = {
 
 const mux: FuzzTarget = {
   name: 'mux',
-  files: ['mux/frame.ts', 'mux/frame-decoder.ts'],
+  files: ['proxy/mux/frame.ts', 'proxy/mux/frame-decoder.ts'],
   samples: [
     muxFrame(1, NEW, 'hello', addressed('tcp', SITE)),
     muxFrame(
@@ -359,7 +365,7 @@ const KEY = Buffer.of(1, 2, 3, 4);
 
 const webSocket: FuzzTarget = {
   name: 'websocket-frames',
-  files: ['transports/ws/frames.ts'],
+  files: ['proxy/transports/ws/frames.ts'],
   samples: [
     wsFrame(Opcode.binary, 'hello', KEY),
     wsFrame(Opcode.binary, 'x'.repeat(130), KEY),
@@ -387,7 +393,7 @@ const webSocket: FuzzTarget = {
 
 const hunks: FuzzTarget = {
   name: 'grpc-hunks',
-  files: ['transports/grpc/hunks.ts'],
+  files: ['proxy/transports/grpc/hunks.ts'],
   samples: [
     Buffer.concat(encodeHunks(Buffer.from('hello'))),
     Buffer.concat(encodeHunks(Buffer.alloc(300, 1))),
@@ -406,7 +412,7 @@ const hunks: FuzzTarget = {
 
 const dnsStreams: FuzzTarget = {
   name: 'dns-streams',
-  files: ['dns/exchanges/framing.ts'],
+  files: ['proxy/dns/exchanges/framing.ts'],
   samples: [dnsFrame(Buffer.alloc(30, 7)), dnsFrame(Buffer.alloc(0))],
   share: 0.2,
   run: (input, random) =>
@@ -418,7 +424,7 @@ const dnsStreams: FuzzTarget = {
 
 const events: FuzzTarget = {
   name: 'server-sent-events',
-  files: ['client/event-reader.ts'],
+  files: ['client/client/event-reader.ts'],
   samples: textSamples(
     'event: flow\ndata: {"id":1}\n\n',
     ': comment\n\nevent: x\nid: 3\ndata: y\ndata: z\n\n',

@@ -1,36 +1,39 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
-import { bearerCheck, isOwnOrigin, namesThisHost } from '../../../src/api/http/request-filter.ts';
-import { splitRequestTarget } from '../../../src/api/http/api-router.ts';
+import {
+  bearerCheck,
+  isOwnOrigin,
+  namesThisHost,
+} from '../../../packages/server/src/api/http/request-filter.ts';
+import { splitRequestTarget } from '../../../packages/server/src/api/http/api-router.ts';
 import {
   parseIfMatch,
   parseSelector,
   textParameter,
   u64Parameter,
-} from '../../../src/api/requests/parameters.ts';
-import { parsePickBody } from '../../../src/api/requests/pick-body.ts';
-import { partsOf, routeRequest } from '../../../src/clash-api/serve/router.ts';
-import { formatToml } from '../../../src/config/format/format-toml.ts';
-import { parseToml } from '../../../src/config/toml/parse.ts';
-import { readHosts, hostSources } from '../../../src/dns/system/host-config.ts';
-import { parseResolvConf } from '../../../src/dns/system/resolv-conf.ts';
-import { bytesSource } from '../../../src/engine/geo/byte-source.ts';
+} from '@weir/server/api/requests/parameters';
+import { parsePickBody } from '../../../packages/server/src/api/requests/pick-body.ts';
+import { partsOf, routeRequest } from '../../../packages/watch/src/clash-api/serve/router.ts';
+import { formatToml } from '@weir/config/format/format-toml';
+import { parseToml } from '@weir/config/toml';
+import { readHosts, hostSources } from '../../../packages/proxy/src/dns/system/host-config.ts';
+import { parseResolvConf } from '@weir/proxy/dns/system/resolv-conf';
+import { bytesSource } from '../../../packages/proxy/src/engine/geo/byte-source.ts';
 import {
   geoipMatches,
   geoipSummaries,
   geositeMatches,
   geositeSummaries,
-} from '../../../src/engine/geo/survey.ts';
-import { DomainSniffer } from '../../../src/engine/sniff/sniff.ts';
-import { parseCidr } from '../../../src/ip/cidr.ts';
-import { formatIP, parseIP } from '../../../src/ip/ip-text.ts';
-import { normalizeHost } from '../../../src/net/addresses/host-name.ts';
+} from '@weir/proxy/engine/geo/survey';
+import { DomainSniffer } from '../../../packages/proxy/src/engine/sniff/sniff.ts';
+import { parseCidr, formatIP, parseIP } from '@weir/base/ip';
+import { normalizeHost } from '@weir/io/addresses';
 import {
   decodeEarlyData,
   hostWithoutPort,
   pathMatches,
   splitWsPath,
-} from '../../../src/transports/ws/handshake.ts';
+} from '@weir/proxy/transports/ws/handshake';
 import { encodeGeoip, encodeGeosite } from '../../support/data/geo-fixture.ts';
 import { OPENSSL, refragment } from '../../support/engine/sniff/client-hello.ts';
 import { shown } from './stream-outcome.ts';
@@ -38,7 +41,7 @@ import { chunksOf, textSamples, type FuzzTarget } from './target.ts';
 
 const sniffing: FuzzTarget = {
   name: 'sniffing',
-  files: ['engine/sniff/sniff.ts', 'engine/sniff/tls.ts', 'engine/sniff/http.ts'],
+  files: ['proxy/engine/sniff/sniff.ts', 'proxy/engine/sniff/tls.ts', 'proxy/engine/sniff/http.ts'],
   samples: [
     ...Object.values(OPENSSL),
     refragment(OPENSSL.tls12, 20),
@@ -66,11 +69,11 @@ const sniffing: FuzzTarget = {
 const geoFiles: FuzzTarget = {
   name: 'geo-files',
   files: [
-    'engine/geo/find-entries.ts',
-    'engine/geo/geoip.ts',
-    'engine/geo/geosite.ts',
-    'engine/geo/wire-reader.ts',
-    'engine/geo/survey.ts',
+    'proxy/engine/geo/find-entries.ts',
+    'proxy/engine/geo/geoip.ts',
+    'proxy/engine/geo/geosite.ts',
+    'proxy/engine/geo/wire-reader.ts',
+    'proxy/engine/geo/survey.ts',
   ],
   samples: [
     encodeGeosite([
@@ -138,10 +141,10 @@ const hasSecret = (header: string): boolean =>
 const apiRequests: FuzzTarget = {
   name: 'api-requests',
   files: [
-    'api/requests/parameters.ts',
-    'api/requests/pick-body.ts',
-    'api/http/request-filter.ts',
-    'api/http/api-router.ts',
+    'server/api/requests/parameters.ts',
+    'server/api/requests/pick-body.ts',
+    'server/api/http/request-filter.ts',
+    'server/api/http/api-router.ts',
   ],
   samples: textSamples(
     '/v1/connections/18446744073709551615?x=%20y&session=1',
@@ -187,7 +190,7 @@ const apiRequests: FuzzTarget = {
 
 const clashRequests: FuzzTarget = {
   name: 'clash-api-requests',
-  files: ['clash-api/serve/router.ts'],
+  files: ['watch/clash-api/serve/router.ts'],
   samples: textSamples(
     '/proxies/a%20b/delay',
     '/connections/1',
@@ -205,7 +208,7 @@ const clashRequests: FuzzTarget = {
 
 const webSocketRequests: FuzzTarget = {
   name: 'websocket-requests',
-  files: ['transports/ws/handshake.ts', 'transports/ws/upgrade.ts'],
+  files: ['proxy/transports/ws/handshake.ts', 'proxy/transports/ws/upgrade.ts'],
   samples: textSamples(
     '/path?ed=2048&x=y',
     'aGVsbG8',
@@ -225,7 +228,7 @@ const webSocketRequests: FuzzTarget = {
 
 const addressTexts: FuzzTarget = {
   name: 'address-texts',
-  files: ['ip/ip-text.ts', 'ip/cidr.ts', 'net/addresses/host-name.ts'],
+  files: ['base/ip/ip-text.ts', 'base/ip/cidr.ts', 'io/net/addresses/host-name.ts'],
   samples: textSamples(
     '192.0.2.1',
     '2001:db8::1%eth0',
@@ -247,7 +250,11 @@ const addressTexts: FuzzTarget = {
 
 const systemFiles: FuzzTarget = {
   name: 'resolver-files',
-  files: ['dns/system/resolv-conf.ts', 'dns/system/host-config.ts', 'dns/system/host-config.ts'],
+  files: [
+    'proxy/dns/system/resolv-conf.ts',
+    'proxy/dns/system/host-config.ts',
+    'proxy/dns/system/host-config.ts',
+  ],
   samples: textSamples(
     'nameserver 192.0.2.1\nnameserver fe80::1%eth0\nsearch a.example b\noptions ndots:2 timeout:1\n',
     'hosts: files [NOTFOUND=return] mymachines dns # x\n',

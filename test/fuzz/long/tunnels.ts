@@ -1,22 +1,24 @@
 import { isDeepStrictEqual } from 'node:util';
 import assert from 'node:assert/strict';
-import { MessageError } from '../../../src/http/http1/message-error.ts';
+import { MessageError, field } from '@weir/http/http1';
 import {
   decodeAddressed,
   decodeAddressField,
   encodeAddressField,
   SOCKS_ADDRESS,
   V2RAY_ADDRESS,
-} from '../../../src/net/addresses/address-field.ts';
-import type { Endpoint } from '../../../src/net/addresses/address.ts';
-import { ProtocolError } from '../../../src/net/errors.ts';
-import { atOnce } from '../../../src/net/time/turns.ts';
-import { field } from '../../../src/http/http1/fields.ts';
-import { accountOf } from '../../../src/protocols/http/credentials.ts';
-import { hopsLeft } from '../../../src/protocols/http/forwarding/forwarded-heads.ts';
-import { parseHost, parseRequestTarget } from '../../../src/protocols/http/request-target.ts';
-import { Salamander } from '../../../src/protocols/hysteria2/salamander.ts';
-import { MessageReassembly } from '../../../src/protocols/hysteria2/udp/fragments.ts';
+  type Endpoint,
+} from '@weir/io/addresses';
+import { ProtocolError } from '@weir/io';
+import { atOnce } from '@weir/io/time';
+import { accountOf } from '../../../packages/proxy/src/protocols/http/credentials.ts';
+import { hopsLeft } from '../../../packages/proxy/src/protocols/http/forwarding/forwarded-heads.ts';
+import {
+  parseHost,
+  parseRequestTarget,
+} from '../../../packages/proxy/src/protocols/http/request-target.ts';
+import { Salamander } from '../../../packages/proxy/src/protocols/hysteria2/salamander.ts';
+import { MessageReassembly } from '../../../packages/proxy/src/protocols/hysteria2/udp/fragments.ts';
 import {
   decodeUdpMessage,
   encodeTcpRequest,
@@ -25,9 +27,12 @@ import {
   parseHostPort,
   readTcpRequest,
   readTcpResponse,
-} from '../../../src/protocols/hysteria2/wire.ts';
-import { ChunkOpener, ChunkSealer } from '../../../src/protocols/shadowsocks/chunks.ts';
-import { readMessage } from '../../../src/protocols/shadowsocks/edition-2022/datagrams.ts';
+} from '../../../packages/proxy/src/protocols/hysteria2/wire.ts';
+import {
+  ChunkOpener,
+  ChunkSealer,
+} from '../../../packages/proxy/src/protocols/shadowsocks/chunks.ts';
+import { readMessage } from '../../../packages/proxy/src/protocols/shadowsocks/edition-2022/datagrams.ts';
 import {
   decodeRequestFixed,
   decodeRequestVariable,
@@ -35,24 +40,24 @@ import {
   encodeRequestFixed,
   encodeRequestVariable,
   writeStamp,
-} from '../../../src/protocols/shadowsocks/edition-2022/wire.ts';
-import { METHODS } from '../../../src/protocols/shadowsocks/methods.ts';
-import { readSocksRequest } from '../../../src/protocols/socks/server-handshake.ts';
-import { UdpFraming } from '../../../src/protocols/socks/association.ts';
+} from '../../../packages/proxy/src/protocols/shadowsocks/edition-2022/wire.ts';
+import { METHODS } from '@weir/proxy/protocols/shadowsocks/methods';
+import { readSocksRequest } from '../../../packages/proxy/src/protocols/socks/server-handshake.ts';
+import { UdpFraming } from '../../../packages/proxy/src/protocols/socks/association.ts';
 import {
   encodeCredentials,
   encodeOffer,
   encodeReply,
   encodeRequest as encodeSocksRequest,
-} from '../../../src/protocols/socks/wire.ts';
-import { TrojanFraming } from '../../../src/protocols/trojan/packet-framing.ts';
+} from '../../../packages/proxy/src/protocols/socks/wire.ts';
+import { TrojanFraming } from '../../../packages/proxy/src/protocols/trojan/packet-framing.ts';
 import {
   encodeRequest as encodeTrojanRequest,
   KEY_BYTES,
   MAX_TROJAN_REQUEST,
   readTrojanRequest,
-} from '../../../src/protocols/trojan/wire.ts';
-import { AccountTable } from '../../../src/protocols/users/account-table.ts';
+} from '../../../packages/proxy/src/protocols/trojan/wire.ts';
+import { AccountTable } from '../../../packages/proxy/src/protocols/users/account-table.ts';
 import {
   VlessFraming,
   encodeRequest as encodeVlessRequest,
@@ -60,28 +65,37 @@ import {
   MAX_VLESS_REQUEST,
   readVlessRequest,
   requestPrefix,
-} from '../../../src/protocols/vless/wire.ts';
-import { BodyOpener, BodySealer } from '../../../src/protocols/vmess/body/body-chunks.ts';
-import { requestKeys } from '../../../src/protocols/vmess/body/body-keys.ts';
-import { userKey } from '../../../src/protocols/vmess/header/auth-id.ts';
+} from '../../../packages/proxy/src/protocols/vless/wire.ts';
+import {
+  BodyOpener,
+  BodySealer,
+} from '../../../packages/proxy/src/protocols/vmess/body/body-chunks.ts';
+import { requestKeys } from '../../../packages/proxy/src/protocols/vmess/body/body-keys.ts';
+import { userKey } from '../../../packages/proxy/src/protocols/vmess/header/auth-id.ts';
 import {
   MAX_REQUEST,
   readRequest as readVmessRequest,
   RequestSealer,
-} from '../../../src/protocols/vmess/header/request.ts';
-import { ResponseDecoder, sealResponse } from '../../../src/protocols/vmess/header/response.ts';
+} from '../../../packages/proxy/src/protocols/vmess/header/request.ts';
+import {
+  ResponseDecoder,
+  sealResponse,
+} from '../../../packages/proxy/src/protocols/vmess/header/response.ts';
 import {
   decodeRequest as decodeVmessRequest,
   encodeRequest as encodeVmessRequest,
   fnv1a,
   type RequestHeader,
-} from '../../../src/protocols/vmess/wire.ts';
+} from '../../../packages/proxy/src/protocols/vmess/wire.ts';
 import { KnownRandom } from '../../support/known-random.ts';
 import { ID } from '../../support/protocols/vmess/harness.ts';
 import { readFromLink, sameHoweverSplit, shown } from './stream-outcome.ts';
 import { hex, textSamples, type FuzzTarget } from './target.ts';
-import { makeRequest, requestFromServer } from '../../../src/protocols/socks/outbound.ts';
-import { ResponseLink } from '../../../src/protocols/vless/outbound.ts';
+import {
+  makeRequest,
+  requestFromServer,
+} from '../../../packages/proxy/src/protocols/socks/outbound.ts';
+import { ResponseLink } from '../../../packages/proxy/src/protocols/vless/outbound.ts';
 
 const SITE: Endpoint = { host: 'a.example', port: 443 };
 const V6: Endpoint = { host: '2001:db8::1', port: 53 };
@@ -101,7 +115,7 @@ const ADDRESSES = [SITE, V6, V4].flatMap((endpoint) =>
 
 const addresses: FuzzTarget = {
   name: 'address-fields',
-  files: ['net/addresses/address-field.ts', 'net/addresses/host-name.ts'],
+  files: ['io/net/addresses/address-field.ts', 'io/net/addresses/host-name.ts'],
   samples: ADDRESSES,
   share: 1,
   run: (input, random) => {
@@ -117,7 +131,7 @@ const addresses: FuzzTarget = {
 
 const socksServer: FuzzTarget = {
   name: 'socks-server',
-  files: ['protocols/socks/server-handshake.ts', 'protocols/socks/wire.ts'],
+  files: ['proxy/protocols/socks/server-handshake.ts', 'proxy/protocols/socks/wire.ts'],
   samples: [
     Buffer.concat([encodeOffer(0), made(encodeSocksRequest(1, SITE))]),
     Buffer.concat([
@@ -139,7 +153,7 @@ const socksServer: FuzzTarget = {
 
 const socksClient: FuzzTarget = {
   name: 'socks-client',
-  files: ['protocols/socks/outbound.ts', 'protocols/socks/wire.ts'],
+  files: ['proxy/protocols/socks/outbound.ts', 'proxy/protocols/socks/wire.ts'],
   samples: [
     Buffer.concat([hex('0500'), encodeReply(5, 0, V4)]),
     Buffer.concat([hex('0502 0100'), encodeReply(5, 0, V6)]),
@@ -161,7 +175,7 @@ const socksClient: FuzzTarget = {
 
 const socksUdp: FuzzTarget = {
   name: 'socks-udp',
-  files: ['protocols/socks/association.ts'],
+  files: ['proxy/protocols/socks/association.ts'],
   samples: [SITE, V4, V6].map((peer) =>
     made(new UdpFraming().encode({ data: Buffer.from('data'), peer })),
   ),
@@ -184,7 +198,7 @@ const TROJAN_KEY = Buffer.alloc(KEY_BYTES, 'a');
 
 const trojanRequest: FuzzTarget = {
   name: 'trojan-request',
-  files: ['protocols/trojan/wire.ts'],
+  files: ['proxy/protocols/trojan/wire.ts'],
   samples: [SITE, V4, V6].map((to) =>
     made(encodeTrojanRequest(TROJAN_KEY, 1, to)).subarray(KEY_BYTES),
   ),
@@ -194,7 +208,7 @@ const trojanRequest: FuzzTarget = {
 
 const trojanPackets: FuzzTarget = {
   name: 'trojan-packets',
-  files: ['protocols/trojan/packet-framing.ts'],
+  files: ['proxy/protocols/trojan/packet-framing.ts'],
   samples: [SITE, V4, V6].map((peer) =>
     Buffer.concat([...made(new TrojanFraming().encode({ data: Buffer.from('some data'), peer }))]),
   ),
@@ -214,7 +228,7 @@ const trojanPackets: FuzzTarget = {
 
 const vlessRequest: FuzzTarget = {
   name: 'vless-request',
-  files: ['protocols/vless/wire.ts'],
+  files: ['proxy/protocols/vless/wire.ts'],
   samples: [
     ...[SITE, V4, V6].map((to) =>
       made(encodeVlessRequest(requestPrefix(Buffer.alloc(16), 1), to)).subarray(1 + ID_BYTES),
@@ -228,7 +242,7 @@ const vlessRequest: FuzzTarget = {
 
 const vlessPackets: FuzzTarget = {
   name: 'vless-packets',
-  files: ['protocols/vless/wire.ts'],
+  files: ['proxy/protocols/vless/wire.ts'],
   samples: [hex('0003 616263 0000 0001 64')],
   share: 1,
   run: (input, random) =>
@@ -242,7 +256,7 @@ const vlessPackets: FuzzTarget = {
 
 const vlessResponse: FuzzTarget = {
   name: 'vless-response',
-  files: ['protocols/vless/outbound.ts'],
+  files: ['proxy/protocols/vless/outbound.ts'],
   samples: [hex('0000 616263'), hex('0002 0a00 616263')],
   share: 0.2,
   run: (input, random) =>
@@ -277,7 +291,7 @@ function withSum(plain: Buffer): Buffer {
 
 const vmessHeader: FuzzTarget = {
   name: 'vmess-header',
-  files: ['protocols/vmess/wire.ts'],
+  files: ['proxy/protocols/vmess/wire.ts'],
   samples: VMESS_HEADERS.map((header) =>
     made(encodeVmessRequest(header, known.bytes(5))).subarray(0, -4),
   ),
@@ -289,7 +303,7 @@ const vmessHeader: FuzzTarget = {
 
 const vmessRequest: FuzzTarget = {
   name: 'vmess-request',
-  files: ['protocols/vmess/header/request.ts', 'protocols/vmess/header/header-seal.ts'],
+  files: ['proxy/protocols/vmess/header/request.ts', 'proxy/protocols/vmess/header/header-seal.ts'],
   samples: VMESS_HEADERS.map((header) =>
     made(new RequestSealer(VMESS_KEY, known).seal(header, 1e9)),
   ),
@@ -311,7 +325,10 @@ const sealedBody = (header: RequestHeader): Uint8Array => {
 
 const vmessBody: FuzzTarget = {
   name: 'vmess-body',
-  files: ['protocols/vmess/body/body-chunks.ts', 'protocols/vmess/body/chunk-lengths.ts'],
+  files: [
+    'proxy/protocols/vmess/body/body-chunks.ts',
+    'proxy/protocols/vmess/body/chunk-lengths.ts',
+  ],
   samples: [sealedBody(VMESS_HEADER)],
   share: 0.1,
   run: (input, random) =>
@@ -333,7 +350,7 @@ const RESPONSE = { ...VMESS_HEADER, answer: 3 };
 
 const vmessResponse: FuzzTarget = {
   name: 'vmess-response',
-  files: ['protocols/vmess/header/response.ts'],
+  files: ['proxy/protocols/vmess/header/response.ts'],
   samples: [sealResponse(RESPONSE)],
   share: 0.05,
   run: (input, random) =>
@@ -352,8 +369,8 @@ const SUBKEY = Buffer.alloc(SS2022.keyLength, 6);
 const shadowsocksHeaders: FuzzTarget = {
   name: 'shadowsocks-headers',
   files: [
-    'protocols/shadowsocks/edition-2022/wire.ts',
-    'protocols/shadowsocks/edition-2022/datagrams.ts',
+    'proxy/protocols/shadowsocks/edition-2022/wire.ts',
+    'proxy/protocols/shadowsocks/edition-2022/datagrams.ts',
   ],
   samples: [
     encodeRequestFixed(WALL, 40),
@@ -405,7 +422,7 @@ const sealedChunks = (): Uint8Array => {
 
 const shadowsocksChunks: FuzzTarget = {
   name: 'shadowsocks-chunks',
-  files: ['protocols/shadowsocks/chunks.ts'],
+  files: ['proxy/protocols/shadowsocks/chunks.ts'],
   samples: [sealedChunks()],
   share: 0.1,
   run: (input, random) =>
@@ -419,7 +436,7 @@ const shadowsocksChunks: FuzzTarget = {
 
 const hysteriaStreams: FuzzTarget = {
   name: 'hysteria2-streams',
-  files: ['protocols/hysteria2/wire.ts'],
+  files: ['proxy/protocols/hysteria2/wire.ts'],
   samples: [
     encodeTcpRequest('a.example:443', known).subarray(2),
     encodeTcpRequest('[2001:db8::1]:53', known).subarray(2),
@@ -449,7 +466,7 @@ const reassembly = new MessageReassembly();
 
 const hysteriaDatagrams: FuzzTarget = {
   name: 'hysteria2-datagrams',
-  files: ['protocols/hysteria2/udp/fragments.ts'],
+  files: ['proxy/protocols/hysteria2/udp/fragments.ts'],
   samples: [udpMessage(0, 1), udpMessage(0, 3), udpMessage(1, 3), udpMessage(2, 3)],
   share: 1,
   run: (input) => {
@@ -466,7 +483,7 @@ const salamander = new Salamander('secret', known);
 
 const obfuscation: FuzzTarget = {
   name: 'salamander',
-  files: ['protocols/hysteria2/salamander.ts'],
+  files: ['proxy/protocols/hysteria2/salamander.ts'],
   samples: [Buffer.alloc(1200, 5), Buffer.alloc(9, 5)],
   share: 0.5,
   longest: 1500,
@@ -483,9 +500,9 @@ const obfuscation: FuzzTarget = {
 const httpRequests: FuzzTarget = {
   name: 'http-proxy-requests',
   files: [
-    'protocols/http/request-target.ts',
-    'protocols/http/credentials.ts',
-    'protocols/http/forwarding/forwarded-heads.ts',
+    'proxy/protocols/http/request-target.ts',
+    'proxy/protocols/http/credentials.ts',
+    'proxy/protocols/http/forwarding/forwarded-heads.ts',
   ],
   samples: textSamples(
     'http://a.example:8080/x?y',
@@ -521,7 +538,7 @@ const httpRequests: FuzzTarget = {
   },
 };
 
-/** Requests, responses and datagrams of the protocols of `src/protocols`. */
+/** Requests, responses and datagrams of the protocols of `packages/proxy/src/protocols`. */
 export const TUNNELS: readonly FuzzTarget[] = [
   addresses,
   socksServer,

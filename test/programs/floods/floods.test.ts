@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { Http2ErrorCode, http2ErrorName } from '../../../src/http/http2/errors.ts';
+import { Http2ErrorCode, http2ErrorName } from '@weir/http/http2';
 import { portOf } from '../../support/data/address.ts';
 import { echoServer } from '../../support/peers/servers.ts';
 import { socksConnect } from '../../support/peers/socks-client.ts';

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
-import { requestStatus } from '../../../src/app/control/control-client.ts';
-import type { RunningStatus } from '../../../src/app/control/running-status.ts';
+import { requestStatus, type RunningStatus } from '@weir/server/control';
 import { disposable } from '../../support/data/address.ts';
 import { roundTrip } from '../../support/read.ts';
 import type { Weir } from '../../support/process/weir.ts';

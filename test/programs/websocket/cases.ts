@@ -155,7 +155,7 @@ const FRAGMENTS: readonly WebSocketCase[] = [
   ]),
 ];
 
-/** Text carries bytes here (see `src/transports/ws/link.ts`), so what is not UTF-8 is no error. */
+/** Text carries bytes here (see `packages/proxy/src/transports/ws/link.ts`), so what is not UTF-8 is no error. */
 const UTF8: readonly WebSocketCase[] = [
   echo('6.3 text that is not UTF-8', [
     { opcode: TEXT, hex: 'cebae1bdb9cf83cebcceb5eda080656469746564' },

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { randomBytes } from 'node:crypto';
 import { after, before } from 'node:test';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
-import { ApiClient } from '../../conformance/api-client.ts';
+import { ApiClient } from '../../../packages/server/test/conformance/api-client.ts';
 import { freedom, socksIn } from '../process/config.ts';
 import { Control, type Connections } from '../process/control.ts';
 import { streamOrigin } from '../process/load.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { requestStatus } from '../../../src/app/control/control-client.ts';
+import { requestStatus } from '@weir/server/control';
 import { socksConnect } from '../peers/socks-client.ts';
 import { SocksServer } from '../peers/socks-server.ts';
 import { echoServer, type Origin } from '../peers/servers.ts';

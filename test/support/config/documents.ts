@@ -1,18 +1,16 @@
-import type { ConfigFile } from '../../../src/config/sources/config-file.ts';
+import { type ConfigFile, decodeSource, type SourceText } from '@weir/config/documents';
 import {
   readApiTable,
   readConfigFile,
   readSubscribeFile,
-} from '../../../src/config/sources/read-tables.ts';
-import { InputFiles } from '../../../src/config/sources/input-files.ts';
-import { lowerConfig } from '../../../src/config/lower.ts';
-import { JoinedPlaces } from '../../../src/config/places.ts';
-import { decodeSource } from '../../../src/config/sources/decode-source.ts';
-import type { SourceText } from '../../../src/config/sources/source-text.ts';
-import type { SubscribeFile } from '../../../src/config/sources/subscribe-file.ts';
-import { loadProtocols } from '../../../src/protocols/registry.ts';
-import { RegexCache } from '../../../src/engine/router/tables/regex-set.ts';
-import type { Spec } from '../../../src/spec.ts';
+} from '../../../packages/config/src/sources/read-tables.ts';
+import { InputFiles } from '../../../packages/config/src/sources/input-files.ts';
+import { lowerConfig } from '../../../packages/config/src/lower.ts';
+import { JoinedPlaces } from '../../../packages/config/src/places.ts';
+import type { SubscribeFile } from '../../../packages/config/src/sources/subscribe-file.ts';
+import { loadProtocols } from '@weir/proxy/protocols';
+import { RegexCache } from '@weir/proxy/names';
+import type { Spec } from '@weir/proxy/spec';
 
 // What is parsed here may name any protocol.
 await loadProtocols();

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { ConfigError } from '../../../src/config/errors.ts';
+import { ConfigError } from '@weir/config';
 import { openConfig, openSubscribe, parseConfig } from './documents.ts';
-import { routeView, type RouteView } from '../../../src/config/route-view.ts';
-import type { Spec } from '../../../src/spec.ts';
+import { routeView, type RouteView } from '@weir/config/route-view';
+import type { Spec } from '@weir/proxy/spec';
 
 /** `[subscribe]` with the picks that `routes` are the lines of. */
 export const subscribed = (routes = ''): string =>

@@ -1,6 +1,5 @@
-import type { CongestionController } from '../../../src/congestion/controller.ts';
-import { SentFacts } from '../../../src/congestion/delivery-rate.ts';
-import { SendControl } from '../../../src/congestion/send-control.ts';
+import type { CongestionController } from '../../../packages/congestion/src/controller.ts';
+import { SentFacts, SendControl } from '@weir/congestion';
 
 /** Bytes of every packet. */
 export const PACKET = 1000;

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { checkConfig } from '../../../src/app/check-config.ts';
-import { renderWarning } from '../../../src/config/warnings/warning.ts';
+import { checkConfig } from '@weir/server/app/check-config';
+import { renderWarning } from '@weir/config/load';
 
 /*
  * The configurations of every release: a folder for each in test/corpus, which no later release edits. Beside them,

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { patch } from '../../../src/dashboard/shared/delta.ts';
+import { patch } from '../../../packages/watch/src/dashboard/shared/delta.ts';
 import type {
   JsonValue,
   SessionInfo,
   StreamHello,
   StreamMessage,
-} from '../../../src/dashboard/shared/protocol.ts';
+} from '../../../packages/watch/src/dashboard/shared/protocol.ts';
 
 /** What a browser does, by `fetch`. */
 export class DashboardClient {

@@ -1,7 +1,7 @@
-import type { RunningStatus } from '../../../src/app/control/running-status.ts';
-import type { DashboardContext } from '../../../src/dashboard/contract.ts';
-import { ApiClient } from '../../../src/client/api-client.ts';
-import { VERSION } from '../../../src/version.ts';
+import type { RunningStatus } from '@weir/server/control';
+import type { DashboardContext } from '@weir/watch/dashboard/contract';
+import { ApiClient } from '@weir/client/api';
+import { VERSION } from '@weir/base';
 import { fullStatus } from '../metrics/full-status.ts';
 import { fakeMonitor } from './fake-monitor.ts';
 

@@ -1,10 +1,10 @@
-import type { FlowView } from '../../../src/api/views.ts';
+import type { FlowView } from '@weir/server/api/views';
 import type {
   Monitor,
   MonitoredFlow,
   TrafficPart,
   TrafficSample,
-} from '../../../src/monitor/contract.ts';
+} from '../../../packages/client/src/monitor/contract.ts';
 
 /** A flow as a monitor has it. */
 export const flowOf = (

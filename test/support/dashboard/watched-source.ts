@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
-import { requestStatus } from '../../../src/app/control/control-client.ts';
-import { ApiClient, parsePlace } from '../../../src/client/api-client.ts';
-import type { CreatePageSource, DashboardContext } from '../../../src/dashboard/contract.ts';
-import type { JsonValue } from '../../../src/dashboard/shared/protocol.ts';
-import { RunningMonitor } from '../../../src/monitor/running-monitor.ts';
-import { systemClock } from '../../../src/net/time/clock.ts';
+import { requestStatus } from '@weir/server/control';
+import { ApiClient, parsePlace } from '@weir/client/api';
+import type { CreatePageSource, DashboardContext } from '@weir/watch/dashboard/contract';
+import type { JsonValue } from '../../../packages/watch/src/dashboard/shared/protocol.ts';
+import { RunningMonitor } from '@weir/client/monitor/running-monitor';
+import { systemClock } from '@weir/io/time';
 import { Control } from '../process/control.ts';
 import type { Weir } from '../process/weir.ts';
 import { eventually } from '../wait.ts';

@@ -1,4 +1,4 @@
-import type { AeadName } from '../../../src/crypto/aead/aead.ts';
+import type { AeadName } from '@weir/crypto/aead';
 
 /** One published message, in hex: `sealed` is the ciphertext and then the tag. */
 export interface AeadVector {

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { messageOf } from '../../../src/errors.ts';
-import { chooseFilter } from '../../../src/log/filter.ts';
-import { textFormat } from '../../../src/log/line-format.ts';
-import { createLogger, FilterSwitch } from '../../../src/log/output.ts';
+import { messageOf } from '@weir/base';
+import { chooseFilter, createLogger, FilterSwitch } from '@weir/base/log';
+import { textFormat } from '../../../packages/base/src/log/line-format.ts';
 
 /** What text of others tries: a line of its own, and what moves the cursor or turns the text. */
 export const FORGERY =

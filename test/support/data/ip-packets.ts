@@ -1,16 +1,24 @@
 import assert from 'node:assert/strict';
-import { isIPv4Endpoint, toEndpoint, type IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
-import { pseudoHeaderSum, sumOf, complement } from '../../../src/netstack/wire/checksum.ts';
-import { readIpPacket, type IpFault } from '../../../src/netstack/wire/ip.ts';
+import { isIPv4Endpoint, toEndpoint, type IpEndpoint } from '@weir/base/ip';
+import {
+  pseudoHeaderSum,
+  sumOf,
+  complement,
+} from '../../../packages/netstack/src/wire/checksum.ts';
+import { readIpPacket, type IpFault } from '../../../packages/netstack/src/wire/ip.ts';
 import {
   IpPacket,
   IpProtocol,
   writeTransportChecksum,
-} from '../../../src/netstack/wire/ip-packet.ts';
-import { writeIPv4Header } from '../../../src/netstack/wire/ipv4.ts';
-import { writeIPv6Header } from '../../../src/netstack/wire/ipv6.ts';
-import { TcpSegment, tcpHeaderSize, writeTcpHeader } from '../../../src/netstack/wire/tcp.ts';
-import { writeUdpHeader } from '../../../src/netstack/wire/udp.ts';
+} from '../../../packages/netstack/src/wire/ip-packet.ts';
+import { writeIPv4Header } from '../../../packages/netstack/src/wire/ipv4.ts';
+import { writeIPv6Header } from '../../../packages/netstack/src/wire/ipv6.ts';
+import {
+  TcpSegment,
+  tcpHeaderSize,
+  writeTcpHeader,
+} from '../../../packages/netstack/src/wire/tcp.ts';
+import { writeUdpHeader } from '../../../packages/netstack/src/wire/udp.ts';
 
 /** An endpoint of documentation addresses. */
 export function endpoint(host: string, port = 0): IpEndpoint {

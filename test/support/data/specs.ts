@@ -1,6 +1,9 @@
-import { NO_MATCHERS } from '../../../src/engine/router/matcher-entries.ts';
-import { toDesiredState, type DesiredState } from '../../../src/supervisor/desired-state.ts';
-import type { InboundFacts } from '../../../src/supervisor/inbound-facts.ts';
+import { NO_MATCHERS } from '../../../packages/proxy/src/engine/router/matcher-entries.ts';
+import {
+  toDesiredState,
+  type DesiredState,
+} from '../../../packages/server/src/supervisor/desired-state.ts';
+import type { InboundFacts } from '../../../packages/server/src/supervisor/inbound-facts.ts';
 import type {
   BalancerSpec,
   InboundSpec,
@@ -8,8 +11,8 @@ import type {
   RouteSpec,
   RuleSpec,
   Spec,
-} from '../../../src/spec.ts';
-import { loadProtocols } from '../../../src/protocols/registry.ts';
+} from '@weir/proxy/spec';
+import { loadProtocols } from '@weir/proxy/protocols';
 
 // `wantedOf` may be given any protocol.
 await loadProtocols();

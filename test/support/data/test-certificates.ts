@@ -1,9 +1,5 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
-import {
-  basicConstraints,
-  signCertificate,
-  subjectAltName,
-} from '../../../src/crypto/self-signed.ts';
+import { basicConstraints, signCertificate, subjectAltName } from '@weir/crypto/self-signed';
 
 /** A certificate and its key as PEM text, as `node:tls` takes them. */
 export interface TestCertificate {

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
-import { importCommand } from '../../../src/cli/nodes/import.ts';
+import { importCommand } from '../../../packages/weir/src/cli/nodes/import.ts';
 import { scratch } from '../process/weir.ts';
 
 /**

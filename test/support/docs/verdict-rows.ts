@@ -1,4 +1,4 @@
-import type { KeyTable } from '../../../src/import/verdicts.ts';
+import type { KeyTable } from '../../../packages/nodes/src/import/verdicts.ts';
 
 /** The table of keys that are not carried over, as pages have it: keys with one reason share a row. */
 export function verdictTable(keys: KeyTable): string {

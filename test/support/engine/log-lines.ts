@@ -1,7 +1,5 @@
-import { chooseFilter } from '../../../src/log/filter.ts';
-import type { Logger } from '../../../src/log/logger.ts';
-import { textFormat } from '../../../src/log/line-format.ts';
-import { createLogger, FilterSwitch } from '../../../src/log/output.ts';
+import { chooseFilter, type Logger, createLogger, FilterSwitch } from '@weir/base/log';
+import { textFormat } from '../../../packages/base/src/log/line-format.ts';
 
 /** A logger of one level, and what it has written without times and targets: `INFO text`. */
 export function logLines(level: string): { readonly log: Logger; readonly lines: string[] } {

@@ -2,7 +2,7 @@ import {
   systemFiles,
   type NewFile,
   type ReplaceFileSystem,
-} from '../../../src/app/replace-file.ts';
+} from '../../../packages/server/src/app/replace-file.ts';
 
 /** In the order in which a replacement without failures takes them. */
 export const STEPS = [

@@ -1,7 +1,12 @@
-import { Http2Connection, type ConnectionOptions } from '../../../src/http/http2/connection.ts';
-import { Http2Error } from '../../../src/http/http2/errors.ts';
-import type { HttpField } from '../../../src/http/fields/field.ts';
-import type { Http2Stream, StreamEnd, StreamHandler } from '../../../src/http/http2/stream.ts';
+import {
+  Http2Connection,
+  type ConnectionOptions,
+  Http2Error,
+  type Http2Stream,
+  type StreamEnd,
+  type StreamHandler,
+} from '@weir/http/http2';
+import type { HttpField } from '@weir/http/fields';
 import { parseFrames, type ParsedFrame } from './raw-frames.ts';
 
 /** What one stream has reported; reads all that comes unless it rests. */

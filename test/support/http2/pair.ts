@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
-import type { ConnectionOptions } from '../../../src/http/http2/connection.ts';
-import { Flag, FrameType, PREFACE } from '../../../src/http/http2/frames.ts';
-import { FRAME_LIMIT } from '../../../src/http/limits.ts';
-import type { Http2Settings } from '../../../src/http/http2/settings.ts';
-import type { HttpField } from '../../../src/http/fields/field.ts';
+import type { ConnectionOptions, Http2Settings } from '@weir/http/http2';
+import { Flag, FrameType, PREFACE } from '../../../packages/http/src/http2/frames.ts';
+import { FRAME_LIMIT } from '../../../packages/http/src/limits.ts';
+import type { HttpField } from '@weir/http/fields';
 import { Core, REQUEST, type StreamLog } from './core.ts';
 import { parseFrames, type ParsedFrame } from './raw-frames.ts';
 

@@ -1,4 +1,8 @@
-import { FRAME_HEADER_BYTES, PREFACE, writeFrameHeader } from '../../../src/http/http2/frames.ts';
+import {
+  FRAME_HEADER_BYTES,
+  PREFACE,
+  writeFrameHeader,
+} from '../../../packages/http/src/http2/frames.ts';
 
 /** A frame as its bytes. */
 export function frame(

@@ -1,4 +1,4 @@
-import { loadForms } from '../../../src/protocols/registry.ts';
+import { loadForms } from '@weir/proxy/protocols';
 
 /* Imported by tests of what commands call after they have loaded the forms of protocols. */
 

@@ -1,7 +1,7 @@
-import { loadConfigFile } from '../../../src/app/loading/inline-runner.ts';
-import type { ImportedEntry } from '../../../src/import/routing.ts';
-import { outboundText } from '../../../src/import/write/tables.ts';
-import type { OutboundSpec } from '../../../src/spec.ts';
+import { loadConfigFile } from '@weir/server/loading';
+import type { ImportedEntry } from '../../../packages/nodes/src/import/routing.ts';
+import { outboundText } from '@weir/nodes/import/write/tables';
+import type { OutboundSpec } from '@weir/proxy/spec';
 
 /** The outbound that a text describes, as the configuration is understood. */
 export async function specOf(text: string): Promise<OutboundSpec | undefined> {

@@ -1,9 +1,9 @@
-import { configProblem } from '../../../src/app/loading/config-problem.ts';
-import { loadConfigFile } from '../../../src/app/loading/inline-runner.ts';
-import { Router } from '../../../src/engine/router/router.ts';
-import { RegexCache } from '../../../src/engine/router/tables/regex-set.ts';
-import { readForeign } from '../../../src/import/document.ts';
-import { toConfig, type WrittenConfig } from '../../../src/import/write/config.ts';
+import { configProblem } from '@weir/server/app/loading/config-problem';
+import { loadConfigFile } from '@weir/server/loading';
+import { Router } from '@weir/proxy/router';
+import { RegexCache } from '@weir/proxy/names';
+import { readForeign } from '@weir/nodes/import';
+import { toConfig, type WrittenConfig } from '../../../packages/nodes/src/import/write/config.ts';
 import './load-forms.ts';
 
 /** A document as Weir's configuration. */

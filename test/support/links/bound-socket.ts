@@ -1,10 +1,14 @@
-import { openSystemCalls, type SystemCalls } from '../../../src/platform/sockets/bindings.ts';
-import { NONBLOCK_CLOEXEC, SOCK_DGRAM, SOCK_STREAM } from '../../../src/platform/sockets/linux.ts';
+import { openSystemCalls, type SystemCalls } from '@weir/io/service';
+import {
+  NONBLOCK_CLOEXEC,
+  SOCK_DGRAM,
+  SOCK_STREAM,
+} from '../../../packages/io/src/platform/sockets/linux.ts';
 import {
   familyOf,
   SocketAddresses,
   type SocketAddress,
-} from '../../../src/platform/sockets/sockaddr.ts';
+} from '../../../packages/io/src/platform/sockets/sockaddr.ts';
 import type { Address } from '../data/address.ts';
 
 /** A bound socket without an owner in Node, as a service manager holds one to pass it on. */

@@ -1,7 +1,6 @@
-import type { FamilyPolicy, Resolver } from '../../../src/net/addresses/resolver.ts';
-import { systemClock, type Clock } from '../../../src/net/time/clock.ts';
-import type { Carrier } from '../../../src/net/links/link.ts';
-import { ReadQueue } from '../../../src/net/links/read-queue.ts';
+import type { FamilyPolicy, Resolver } from '@weir/io/addresses';
+import { systemClock, type Clock } from '@weir/io/time';
+import { type Carrier, ReadQueue } from '@weir/io/links';
 import type {
   InboundCarrierSpec,
   InboundStreamSpec,
@@ -9,14 +8,12 @@ import type {
   OutboundStreamSpec,
   TlsClientSpec,
   TlsServerSpec,
-} from '../../../src/spec.ts';
-import { createDialer, loadClients } from '../../../src/transports/create-dialer.ts';
-import type { Dialer } from '../../../src/transports/dialer.ts';
-import { Acceptor, loadServers } from '../../../src/transports/acceptor.ts';
-import { UnauthenticatedClients } from '../../../src/transports/unauthenticated-clients.ts';
-import { listenTcp } from '../../../src/transports/listeners/tcp-listener.ts';
+} from '@weir/proxy/spec';
+import { createDialer, loadClients, Acceptor, loadServers } from '@weir/proxy/transports';
+import type { Dialer } from '../../../packages/proxy/src/transports/dialer.ts';
+import { UnauthenticatedClients, listenTcp } from '@weir/proxy/accept';
 import { parseAddress, portOf } from '../data/address.ts';
-import { silentLogger } from '../../../src/log/output.ts';
+import { silentLogger } from '@weir/base/log';
 import { TestAuthority } from '../data/test-certificates.ts';
 
 /** Resolves every name to loopback. */

@@ -1,20 +1,23 @@
-import { systemClock } from '../../../src/net/time/clock.ts';
-import { LinkWatchdog, type LostEvent } from '../../../src/net/sockets/kernel/watchdog.ts';
-import { openSystemCalls, type SystemCalls } from '../../../src/platform/sockets/bindings.ts';
+import { systemClock } from '@weir/io/time';
+import {
+  LinkWatchdog,
+  type LostEvent,
+} from '../../../packages/io/src/net/sockets/kernel/watchdog.ts';
+import { openSystemCalls, type SystemCalls } from '@weir/io/service';
 import {
   checkCalls,
   type CheckedCalls,
   probeSockets,
   surroundings,
-} from '../../../src/platform/sockets/probe.ts';
+} from '../../../packages/io/src/platform/sockets/probe.ts';
 import {
   AF_UNIX,
   EINTR,
   NONBLOCK_CLOEXEC,
   SOCK_STREAM,
-} from '../../../src/platform/sockets/linux.ts';
-import { KernelIo } from '../../../src/platform/sockets/kernel-io.ts';
-import { StreamSocket } from '../../../src/platform/sockets/streams/stream-socket.ts';
+} from '../../../packages/io/src/platform/sockets/linux.ts';
+import { KernelIo } from '../../../packages/io/src/platform/sockets/kernel-io.ts';
+import { StreamSocket } from '../../../packages/io/src/platform/sockets/streams/stream-socket.ts';
 
 const probe = probeSockets({ ...surroundings(), wanted: undefined, check: false });
 

@@ -1,9 +1,9 @@
-import { connectKernel } from '../../../src/net/sockets/kernel/kernel-dial.ts';
-import { KernelLink } from '../../../src/net/sockets/kernel/kernel-link.ts';
-import { listenKernel } from '../../../src/net/sockets/kernel/kernel-listener.ts';
-import type { LinkWatchdog } from '../../../src/net/sockets/kernel/watchdog.ts';
-import type { AcceptedConnection } from '../../../src/net/sockets/sockets.ts';
-import type { KernelIo } from '../../../src/platform/sockets/kernel-io.ts';
+import { connectKernel } from '../../../packages/io/src/net/sockets/kernel/kernel-dial.ts';
+import { KernelLink } from '../../../packages/io/src/net/sockets/kernel/kernel-link.ts';
+import { listenKernel } from '../../../packages/io/src/net/sockets/kernel/kernel-listener.ts';
+import type { LinkWatchdog } from '../../../packages/io/src/net/sockets/kernel/watchdog.ts';
+import type { AcceptedConnection } from '@weir/io/sockets';
+import type { KernelIo } from '../../../packages/io/src/platform/sockets/kernel-io.ts';
 
 /** Two ends of one TCP connection, both kernel links. */
 export async function kernelPair(

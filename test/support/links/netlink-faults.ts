@@ -1,8 +1,8 @@
-import { systemClock } from '../../../src/net/time/clock.ts';
-import { openSystemCalls } from '../../../src/platform/sockets/bindings.ts';
-import { checkCalls, type CheckedCalls } from '../../../src/platform/sockets/probe.ts';
-import { KernelIo } from '../../../src/platform/sockets/kernel-io.ts';
-import { SOCK_NONBLOCK } from '../../../src/platform/sockets/linux.ts';
+import { systemClock } from '@weir/io/time';
+import { openSystemCalls } from '@weir/io/service';
+import { checkCalls, type CheckedCalls } from '../../../packages/io/src/platform/sockets/probe.ts';
+import { KernelIo } from '../../../packages/io/src/platform/sockets/kernel-io.ts';
+import { SOCK_NONBLOCK } from '../../../packages/io/src/platform/sockets/linux.ts';
 
 const AF_NETLINK = 16;
 

@@ -2,12 +2,11 @@
  * Sends datagrams around the MTU of loopback, 1,400 bytes, and prints as JSON what became of them,
  * first with DF and then without. Run in a network namespace of its own.
  */
-import type { Transmit } from '../../../src/ip/datagram-socket.ts';
-import { toEndpoint } from '../../../src/ip/ip-endpoint.ts';
-import { systemClock } from '../../../src/net/time/clock.ts';
-import { kernelSockets } from '../../../src/net/sockets/kernel/kernel-sockets.ts';
-import { openSystemCalls } from '../../../src/platform/sockets/bindings.ts';
-import { KernelIo } from '../../../src/platform/sockets/kernel-io.ts';
+import { type Transmit, toEndpoint } from '@weir/base/ip';
+import { systemClock } from '@weir/io/time';
+import { kernelSockets } from '../../../packages/io/src/net/sockets/kernel/kernel-sockets.ts';
+import { openSystemCalls } from '@weir/io/service';
+import { KernelIo } from '../../../packages/io/src/platform/sockets/kernel-io.ts';
 
 /** 1,400 bytes without the headers of IPv4 and UDP. */
 const LARGEST = 1372;

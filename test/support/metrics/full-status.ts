@@ -1,4 +1,4 @@
-import type { RunningStatus } from '../../../src/app/control/running-status.ts';
+import type { RunningStatus } from '@weir/server/control';
 
 /** A status with a value in every field; one of each thing. */
 export const fullStatus: RunningStatus = {

@@ -5,8 +5,8 @@ import { createServer, type Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { setImmediate } from 'node:timers/promises';
 import { decode, encode, type Answer, type Packet } from 'dns-packet';
-import { codeOf } from '../../../src/errors.ts';
-import { openSelf } from '../../../src/platform/native.ts';
+import { codeOf } from '@weir/base';
+import { openSelf } from '@weir/io/platform/native';
 import { receiveBody, sendBody } from '../data/pattern.ts';
 import { FAR, LAST_WORDS, PORT } from './site.ts';
 

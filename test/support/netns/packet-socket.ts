@@ -1,5 +1,5 @@
-import { openSystemCalls } from '../../../src/platform/sockets/bindings.ts';
-import { errorCode } from '../../../src/platform/sockets/errno.ts';
+import { openSystemCalls } from '@weir/io/service';
+import { errorCode } from '../../../packages/io/src/platform/sockets/errno.ts';
 
 // Numbers of include/uapi/linux/{if_packet,if_ether,socket}.h.
 const AF_PACKET = 17;

@@ -1,7 +1,7 @@
 import { createSocket, type RemoteInfo, type Socket as UdpSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { codeOf } from '../../../src/errors.ts';
+import { codeOf } from '@weir/base';
 import { open } from '../data/address.ts';
 import { receiveBody, sendBody, type Body } from '../data/pattern.ts';
 import { readAll } from '../read.ts';

@@ -1,11 +1,10 @@
-import type { IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
-import type { DeviceTraits } from '../../../src/ip/packet-device.ts';
-import { LARGEST_PACKET } from '../../../src/netstack/limits.ts';
-import { Stack, type StackSettings } from '../../../src/netstack/stack.ts';
-import type { StackEvent } from '../../../src/netstack/flows/flow-queues.ts';
-import type { TraceEvent } from '../../../src/netstack/trace.ts';
-import { IpProtocol, type IpPacket } from '../../../src/netstack/wire/ip-packet.ts';
-import { readTcpSegment, TcpSegment } from '../../../src/netstack/wire/tcp.ts';
+import type { IpEndpoint, DeviceTraits } from '@weir/base/ip';
+import { LARGEST_PACKET } from '../../../packages/netstack/src/limits.ts';
+import { Stack, type StackSettings } from '../../../packages/netstack/src/stack.ts';
+import type { StackEvent } from '../../../packages/netstack/src/flows/flow-queues.ts';
+import type { TraceEvent } from '../../../packages/netstack/src/trace.ts';
+import { IpProtocol, type IpPacket } from '../../../packages/netstack/src/wire/ip-packet.ts';
+import { readTcpSegment, TcpSegment } from '../../../packages/netstack/src/wire/tcp.ts';
 import { parsed } from '../data/ip-packets.ts';
 import { SeededRandom } from '../simnet/seeded-random.ts';
 import { plainTraits } from './device-pair.ts';

@@ -4,7 +4,7 @@ import type {
   InboundPacket,
   PacketDevice,
   PacketOutput,
-} from '../../../src/ip/packet-device.ts';
+} from '@weir/base/ip';
 
 /** Traits of a device without offloads. */
 export const plainTraits = (mtu = 1500): DeviceTraits => ({

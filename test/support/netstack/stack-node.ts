@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
-import type { IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
-import type { DeviceTraits, PacketOutput } from '../../../src/ip/packet-device.ts';
-import { Stack, type StackSettings } from '../../../src/netstack/stack.ts';
-import type { StackEvent } from '../../../src/netstack/flows/flow-queues.ts';
-import type { Trace } from '../../../src/netstack/trace.ts';
+import type { IpEndpoint, DeviceTraits, PacketOutput } from '@weir/base/ip';
+import { Stack, type StackSettings } from '../../../packages/netstack/src/stack.ts';
+import type { StackEvent } from '../../../packages/netstack/src/flows/flow-queues.ts';
+import type { Trace } from '../../../packages/netstack/src/trace.ts';
 import { IDLE, send, wait, type Datagram, type Node, type Output } from '../simnet/node.ts';
 import { SeededRandom } from '../simnet/seeded-random.ts';
 import { plainTraits } from './device-pair.ts';

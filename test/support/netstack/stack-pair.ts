@@ -1,15 +1,10 @@
-import { toEndpoint, type IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
-import type { DeviceTraits } from '../../../src/ip/packet-device.ts';
-import { systemClock, type Clock } from '../../../src/net/time/clock.ts';
-import type { Defer } from '../../../src/net/time/turn-loop.ts';
-import { FaultyDevice, type Faults } from '../../../src/netstack/faulty-device.ts';
-import {
-  Netstack,
-  type AssociationRequest,
-  type ConnectionRequest,
-} from '../../../src/netstack/netstack.ts';
-import type { StackSettings } from '../../../src/netstack/stack.ts';
-import type { Trace } from '../../../src/netstack/trace.ts';
+import { toEndpoint, type IpEndpoint, type DeviceTraits } from '@weir/base/ip';
+import { systemClock, type Clock } from '@weir/io/time';
+import type { Defer } from '@weir/io/pace';
+import { FaultyDevice, type Faults } from '../../../packages/netstack/src/faulty-device.ts';
+import { Netstack, type AssociationRequest, type ConnectionRequest } from '@weir/netstack';
+import type { StackSettings } from '../../../packages/netstack/src/stack.ts';
+import type { Trace } from '../../../packages/netstack/src/trace.ts';
 import { SeededRandom } from '../simnet/seeded-random.ts';
 import { devicePair, plainTraits, type MemoryDevice } from './device-pair.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import type { IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
-import type { Stack } from '../../../src/netstack/stack.ts';
-import type { StackEvent } from '../../../src/netstack/flows/flow-queues.ts';
-import type { TcpFlow } from '../../../src/netstack/flows/tcp-flow.ts';
+import type { IpEndpoint } from '@weir/base/ip';
+import type { Stack } from '../../../packages/netstack/src/stack.ts';
+import type { StackEvent } from '../../../packages/netstack/src/flows/flow-queues.ts';
+import type { TcpFlow } from '../../../packages/netstack/src/flows/tcp-flow.ts';
 import type { App } from './stack-node.ts';
 
 const PERIOD = 65_521;

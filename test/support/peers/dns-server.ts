@@ -7,7 +7,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { createServer as createTlsServer } from 'node:tls';
 import type { TestContext } from 'node:test';
 import { decode, encode, type Answer, type Packet } from 'dns-packet';
-import { codeOf } from '../../../src/errors.ts';
+import { codeOf } from '@weir/base';
 import type { TestCertificate } from '../data/test-certificates.ts';
 
 /** One question that came to the server. */

@@ -1,8 +1,7 @@
-import { encodeAddressField, V2RAY_ADDRESS } from '../../../src/net/addresses/address-field.ts';
-import type { Endpoint } from '../../../src/net/addresses/address.ts';
-import type { ByteLink } from '../../../src/net/links/link.ts';
-import type { FrameHeader } from '../../../src/mux/frame.ts';
-import { MuxFrameDecoder } from '../../../src/mux/frame-decoder.ts';
+import { encodeAddressField, V2RAY_ADDRESS, type Endpoint } from '@weir/io/addresses';
+import type { ByteLink } from '@weir/io/links';
+import type { FrameHeader } from '../../../packages/proxy/src/mux/frame.ts';
+import { MuxFrameDecoder } from '../../../packages/proxy/src/mux/frame-decoder.ts';
 
 /** A frame from its parts, as a client of Mux.Cool writes it. */
 export function frame(

@@ -1,6 +1,6 @@
-import type { ByteLink } from '../../../src/net/links/link.ts';
-import { systemClock } from '../../../src/net/time/clock.ts';
-import { createDialer } from '../../../src/transports/create-dialer.ts';
+import type { ByteLink } from '@weir/io/links';
+import { systemClock } from '@weir/io/time';
+import { createDialer } from '@weir/proxy/transports';
 import { portOf, type Address } from '../data/address.ts';
 import { loopback } from '../links/carriers.ts';
 import { ID } from '../ways/secrets.ts';

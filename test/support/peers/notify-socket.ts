@@ -2,9 +2,13 @@ import {
   openSystemCalls,
   type LoopWatch,
   type SystemCalls,
-} from '../../../src/platform/sockets/bindings.ts';
-import { AF_UNIX, NONBLOCK_CLOEXEC, SOCK_DGRAM } from '../../../src/platform/sockets/linux.ts';
-import { SocketAddresses } from '../../../src/platform/sockets/sockaddr.ts';
+} from '../../../packages/io/src/platform/sockets/bindings.ts';
+import {
+  AF_UNIX,
+  NONBLOCK_CLOEXEC,
+  SOCK_DGRAM,
+} from '../../../packages/io/src/platform/sockets/linux.ts';
+import { SocketAddresses } from '../../../packages/io/src/platform/sockets/sockaddr.ts';
 import { within } from '../wait.ts';
 
 const LARGEST = 4096;

@@ -1,18 +1,21 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
-import { WeirError } from '../../../src/errors.ts';
-import type { Endpoint } from '../../../src/net/addresses/address.ts';
-import { formatEndpoint } from '../../../src/net/addresses/address.ts';
+import { WeirError } from '@weir/base';
+import { type Endpoint, formatEndpoint } from '@weir/io/addresses';
 import type {
   OpenSession,
   SessionBook,
   SessionListener,
   SessionServer,
-} from '../../../src/protocols/contract.ts';
-import { defineProtocol, withUsers, type Protocol } from '../../../src/protocols/protocol.ts';
-import type { Steps } from '../../../src/net/time/turns.ts';
-import type { ListenSpec } from '../../../src/spec.ts';
-import { BindError } from '../../../src/transports/listeners/bind-error.ts';
+} from '../../../packages/proxy/src/protocols/contract.ts';
+import {
+  defineProtocol,
+  withUsers,
+  type Protocol,
+} from '../../../packages/proxy/src/protocols/protocol.ts';
+import type { Steps } from '@weir/io/time';
+import type { ListenSpec } from '@weir/proxy/spec';
+import { BindError } from '@weir/proxy/listeners';
 
 /** Settings of the fake protocol. */
 export interface LineSettings {

@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream';
-import type { CommandIo } from '../../../src/cli/command.ts';
+import type { CommandIo } from '../../../packages/weir/src/cli/command.ts';
 
 /** What a command writes, when it runs in the process of a test. */
 export class CapturedIo implements CommandIo {

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { FlowView, SessionView } from '../../../src/api/views.ts';
-import { ApiClient, type Reply } from '../../conformance/api-client.ts';
+import type { FlowView, SessionView } from '@weir/server/api/views';
+import { ApiClient, type Reply } from '../../../packages/server/test/conformance/api-client.ts';
 import { parseAddress } from '../data/address.ts';
 import type { Weir } from './weir.ts';
 

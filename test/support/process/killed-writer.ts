@@ -1,4 +1,4 @@
-import { replaceFile } from '../../../src/app/replace-file.ts';
+import { replaceFile } from '@weir/server/files';
 import { watchedFiles } from '../files/watched-files.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { createCipheriv, type Cipheriv } from 'node:crypto';
 import type { Socket } from 'node:net';
-import type { FlowView } from '../../../src/api/views.ts';
-import type { ApiClient } from '../../conformance/api-client.ts';
+import type { FlowView } from '@weir/server/api/views';
+import type { ApiClient } from '../../../packages/server/test/conformance/api-client.ts';
 import { readUpTo } from '../read.ts';
 import { tcpServer, type Origin } from '../peers/servers.ts';
 import { UdpAssociation, type AssociateOptions } from '../peers/socks-udp.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import type { TestContext } from 'node:test';
-import type { FlowView } from '../../../src/api/views.ts';
+import type { FlowView } from '@weir/server/api/views';
 import { hostPort, type Address } from '../data/address.ts';
 import { API, Control, errorOf } from './control.ts';
 import { a, reply, startPlainDns } from '../peers/dns-server.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { DialError } from '../../../src/net/errors.ts';
+import { DialError } from '@weir/io';
 
 /** Checks the error of a dial: its code and its text. */
 export const dialError =

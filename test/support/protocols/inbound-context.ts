@@ -1,7 +1,7 @@
-import { silentLogger } from '../../../src/log/output.ts';
-import type { Clock } from '../../../src/net/time/clock.ts';
-import type { Dispatcher, InboundContext } from '../../../src/protocols/contract.ts';
-import { InboundMemory } from '../../../src/protocols/inbounds/inbound-memory.ts';
+import { silentLogger } from '@weir/base/log';
+import type { Clock } from '@weir/io/time';
+import type { Dispatcher, InboundContext } from '../../../packages/proxy/src/protocols/contract.ts';
+import { InboundMemory } from '@weir/proxy/handlers';
 
 /** What a handler needs that no test looks at, around its engine and its clock. */
 export const inboundContext = (

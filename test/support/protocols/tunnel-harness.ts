@@ -1,16 +1,15 @@
-import type { ByteLink } from '../../../src/net/links/link.ts';
-import { linkPair } from '../../../src/net/links/memory-link.ts';
+import { type ByteLink, linkPair } from '@weir/io/links';
 import type {
   Outbound,
   OutboundContext,
   InboundContext,
   InboundHandler,
-} from '../../../src/protocols/contract.ts';
+} from '../../../packages/proxy/src/protocols/contract.ts';
 import { ManualClock } from '../manual-clock.ts';
-import { silentLogger } from '../../../src/log/output.ts';
+import { silentLogger } from '@weir/base/log';
 import { inboundContext } from './inbound-context.ts';
-import { KeptObjects } from '../../../src/collections/kept-objects.ts';
-import { OwnListeners } from '../../../src/net/own-listeners.ts';
+import { KeptObjects } from '@weir/base/collections';
+import { OwnListeners } from '@weir/io/net/own-listeners';
 import { FakeEngine } from './inbounds/engine.ts';
 import { carrierOf, type InboundFixture } from './socks/harness.ts';
 

@@ -1,13 +1,13 @@
-import type { CipherSuite } from '../../../src/quic/protection/packet-keys.ts';
-import { initialKeys } from '../../../src/quic/protection/initial-secrets.ts';
-import { PacketSealer } from '../../../src/quic/protection/packet-keys.ts';
+import type { CipherSuite } from '../../../packages/quic/src/protection/packet-keys.ts';
+import { initialKeys } from '../../../packages/quic/src/protection/initial-secrets.ts';
+import { PacketSealer } from '../../../packages/quic/src/protection/packet-keys.ts';
 import {
   PacketType,
   writeLength,
   writeLongHeader,
   writeShortHeader,
   writePacketNumber,
-} from '../../../src/quic/wire/packet-header.ts';
+} from '../../../packages/quic/src/wire/packet-header.ts';
 
 const NUMBER_SIZE = 4;
 const LARGEST = 65_507;

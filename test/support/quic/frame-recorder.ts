@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { FrameError, FrameVisitor } from '../../../src/quic/wire/frame-types.ts';
+import type { FrameError, FrameVisitor } from '../../../packages/quic/src/wire/frame-types.ts';
 
 /** A call of a `FrameVisitor`: its name, and its numbers with copies of bytes in the place of their ranges. */
 export type FrameCall = readonly [

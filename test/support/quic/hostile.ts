@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
-import type { Ecn } from '../../../src/ip/datagram-socket.ts';
-import type { IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
-import { writeVarint } from '../../../src/quic/wire/varint.ts';
+import type { Ecn, IpEndpoint } from '@weir/base/ip';
+import { writeVarint } from '@weir/quic/varint';
 import { OneRttForger } from './forge.ts';
 import { CLIENT_ADDRESS, Pair, SERVER_ADDRESS, type PairOptions } from './pair.ts';
 import type { Peer } from './peer.ts';

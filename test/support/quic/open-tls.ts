@@ -1,5 +1,8 @@
-import type { ClientTls, ServerTls, TlsEvents, TlsHandshake } from '../../../src/quic/contract.ts';
-import { isCipherSuite, type CipherSuite } from '../../../src/quic/protection/packet-keys.ts';
+import type { ClientTls, ServerTls, TlsEvents, TlsHandshake } from '@weir/quic';
+import {
+  isCipherSuite,
+  type CipherSuite,
+} from '../../../packages/quic/src/protection/packet-keys.ts';
 
 /** A secret of a level and direction, as one side has it. */
 export interface Secret {

@@ -1,19 +1,20 @@
 import assert from 'node:assert/strict';
-import { toEndpoint, type IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
+import { toEndpoint, type IpEndpoint } from '@weir/base/ip';
 import {
   DEFAULT_SETTINGS,
   type ConnectionSettings,
-} from '../../../src/quic/connection/connection-options.ts';
+  type ClientTls,
+  type ServerTls,
+} from '@weir/quic';
 import {
   type ClientOptions,
   QuicCore,
   type ServerOptions,
-} from '../../../src/quic/connection/quic-core.ts';
-import type { ClientTls, ServerTls } from '../../../src/quic/contract.ts';
-import type { TraceEvent } from '../../../src/quic/trace.ts';
-import { PacketHeader, readPacketHeader } from '../../../src/quic/wire/packet-header.ts';
-import { UNAUTHENTICATED_WINDOW } from '../../../src/quic/limits.ts';
-import { DEFAULT_STREAM_GRANTS } from '../../../src/quic/streams/streams.ts';
+} from '../../../packages/quic/src/connection/quic-core.ts';
+import type { TraceEvent } from '../../../packages/quic/src/trace.ts';
+import { PacketHeader, readPacketHeader } from '../../../packages/quic/src/wire/packet-header.ts';
+import { UNAUTHENTICATED_WINDOW } from '../../../packages/quic/src/limits.ts';
+import { DEFAULT_STREAM_GRANTS } from '../../../packages/quic/src/streams/streams.ts';
 import { SeededRandom } from '../simnet/seeded-random.ts';
 import { Peer, TestIds, type SentDatagram } from './peer.ts';
 import { OpenTls } from './open-tls.ts';

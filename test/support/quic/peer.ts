@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
-import type { Ecn } from '../../../src/ip/datagram-socket.ts';
-import { copyEndpoint, type IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
-import type { ConnectionEvent } from '../../../src/quic/connection/event-queue.ts';
-import type { QuicCore, IdIssuer, RegisteredId } from '../../../src/quic/connection/quic-core.ts';
-import type { TraceEvent } from '../../../src/quic/trace.ts';
-import { TransmitBatch } from '../../../src/net/sockets/transmit-batch.ts';
+import { type Ecn, copyEndpoint, type IpEndpoint } from '@weir/base/ip';
+import type { ConnectionEvent } from '../../../packages/quic/src/connection/event-queue.ts';
+import type {
+  QuicCore,
+  IdIssuer,
+  RegisteredId,
+} from '../../../packages/quic/src/connection/quic-core.ts';
+import type { TraceEvent } from '../../../packages/quic/src/trace.ts';
+import { TransmitBatch } from '@weir/io/datagrams';
 import type { SeededRandom } from '../simnet/seeded-random.ts';
 
 /** A datagram on its way. */

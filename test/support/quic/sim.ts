@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict';
-import { addressText, toEndpoint, type IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
-import {
-  DEFAULT_SETTINGS,
-  type ConnectionSettings,
-} from '../../../src/quic/connection/connection-options.ts';
-import { QuicCore } from '../../../src/quic/connection/quic-core.ts';
-import type { QuicTrace } from '../../../src/quic/trace.ts';
-import { PacketHeader, readPacketHeader } from '../../../src/quic/wire/packet-header.ts';
+import { addressText, toEndpoint, type IpEndpoint } from '@weir/base/ip';
+import { DEFAULT_SETTINGS, type ConnectionSettings } from '@weir/quic';
+import { QuicCore } from '../../../packages/quic/src/connection/quic-core.ts';
+import type { QuicTrace } from '../../../packages/quic/src/trace.ts';
+import { PacketHeader, readPacketHeader } from '../../../packages/quic/src/wire/packet-header.ts';
 import { IDLE, send, wait, type Datagram, type Node, type Output } from '../simnet/node.ts';
 import { SeededRandom } from '../simnet/seeded-random.ts';
 import { Peer, TestIds, type SentDatagram } from './peer.ts';

@@ -1,5 +1,5 @@
-import { parseCaBundle } from '../../../src/crypto/ca-bundle.ts';
-import { QuicClientTls, QuicServerTls } from '../../../src/transports/tls/quic.ts';
+import { parseCaBundle } from '@weir/crypto/certificates';
+import { QuicClientTls, QuicServerTls } from '../../../packages/proxy/src/transports/tls/quic.ts';
 import { TestAuthority } from '../data/test-certificates.ts';
 
 const authority = new TestAuthority();

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
-import { RangeSet } from '../../../src/collections/range-set.ts';
-import type { QuicCore } from '../../../src/quic/connection/quic-core.ts';
-import { Space } from '../../../src/quic/recovery/space.ts';
-import { DEFAULT_STREAM_GRANTS, type StreamGrants } from '../../../src/quic/streams/streams.ts';
-import type { TraceEvent } from '../../../src/quic/trace.ts';
+import { RangeSet } from '@weir/base/bytes';
+import type { QuicCore } from '../../../packages/quic/src/connection/quic-core.ts';
+import { Space } from '../../../packages/quic/src/recovery/space.ts';
+import {
+  DEFAULT_STREAM_GRANTS,
+  type StreamGrants,
+} from '../../../packages/quic/src/streams/streams.ts';
+import type { TraceEvent } from '../../../packages/quic/src/trace.ts';
 import { RecoveryOracle } from './recovery-oracle.ts';
 import { otherSide, type SeenPacket, type Side } from './wire-tap.ts';
 

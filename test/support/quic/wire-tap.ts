@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
-import { initialKeys } from '../../../src/quic/protection/initial-secrets.ts';
-import { PacketOpener, TAG_SIZE } from '../../../src/quic/protection/packet-keys.ts';
-import { Space } from '../../../src/quic/recovery/space.ts';
-import { FrameReader } from '../../../src/quic/wire/frame-reader.ts';
+import { initialKeys } from '../../../packages/quic/src/protection/initial-secrets.ts';
+import { PacketOpener, TAG_SIZE } from '../../../packages/quic/src/protection/packet-keys.ts';
+import { Space } from '../../../packages/quic/src/recovery/space.ts';
+import { FrameReader } from '../../../packages/quic/src/wire/frame-reader.ts';
 import {
   keyPhaseOf,
   numberSizeOf,
   PacketHeader,
   PacketType,
   readPacketHeader,
-} from '../../../src/quic/wire/packet-header.ts';
+} from '../../../packages/quic/src/wire/packet-header.ts';
 import { frameRecorder, type FrameCall } from './frame-recorder.ts';
 import type { OpenTls } from './open-tls.ts';
 

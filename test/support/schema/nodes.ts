@@ -1,4 +1,4 @@
-import type { Node, Span, TableNode } from '../../../src/schema/node.ts';
+import type { Node, Span, TableNode } from '@weir/proxy/schema';
 
 /** What `node` understands: a table is a Map or a plain object. */
 export type Plain =

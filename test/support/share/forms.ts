@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
-import { readForeign } from '../../../src/import/document.ts';
-import type { Draft } from '../../../src/protocols/forms/draft.ts';
+import { readForeign } from '@weir/nodes/import';
+import type { Draft } from '@weir/proxy/protocols/forms/draft';
 import {
   clashDocument,
   clashProxy,
   shareLink,
   singBoxOutbound,
   xrayOutbound,
-} from '../../../src/share/forms.ts';
-import type { SharedServer } from '../../../src/protocols/forms/shared-server.ts';
-import type { OutboundSpec } from '../../../src/spec.ts';
+} from '@weir/nodes/share';
+import type { SharedServer } from '@weir/proxy/protocols/forms/shared-server';
+import type { OutboundSpec } from '@weir/proxy/spec';
 import '../import/load-forms.ts';
 
 /** The forms of other programs; `lacks` is what each has no way to say. */

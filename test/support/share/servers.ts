@@ -2,7 +2,7 @@ import type {
   SharedAccess,
   SharedServer,
   SharedStream,
-} from '../../../src/protocols/forms/shared-server.ts';
+} from '@weir/proxy/protocols/forms/shared-server';
 
 export const ID = 'b831381d-6324-4d53-ad4f-8cda48b30811';
 

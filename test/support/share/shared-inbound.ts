@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { loadConfigFile } from '../../../src/app/loading/inline-runner.ts';
+import { loadConfigFile } from '@weir/server/loading';
 import {
   inboundServers,
   type ShareOptions,
   type SharedInbound,
-} from '../../../src/share/inbound-servers.ts';
+} from '../../../packages/nodes/src/share/inbound-servers.ts';
 import '../import/load-forms.ts';
 
 /** When certificates are examined. */

@@ -1,4 +1,4 @@
-import type { Endpoint } from '../../../src/net/addresses/address.ts';
+import type { Endpoint } from '@weir/io/addresses';
 
 /** One datagram on a simulated path. */
 export interface Datagram {

@@ -1,4 +1,4 @@
-import type { Endpoint } from '../../../src/net/addresses/address.ts';
+import type { Endpoint } from '@weir/io/addresses';
 import { IDLE, send, wait, type Datagram, type Node, type Output } from './node.ts';
 import type { SeededRandom } from './seeded-random.ts';
 

@@ -1,4 +1,4 @@
-import type { RandomSource } from '../../../src/crypto/random-source.ts';
+import type { RandomSource } from '@weir/crypto/random';
 
 /** Numbers and bytes that depend on the seed alone (xoshiro128**, by Blackman and Vigna). */
 export class SeededRandom implements RandomSource {

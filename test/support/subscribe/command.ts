@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { subscribeCommand } from '../../../src/cli/nodes/subscribe.ts';
+import { subscribeCommand } from '../../../packages/weir/src/cli/nodes/subscribe.ts';
 
 /** What a command has printed, and its exit status. */
 export interface Ran {

@@ -1,5 +1,5 @@
 import { flushCompileCache } from 'node:module';
-import { updateSources } from '../../../src/subscribe/update/update.ts';
+import { updateSources } from '@weir/nodes/subscribe';
 
 /*
  * `killed-updater.ts CONFIG LIST LIST`: updates the sources of a configuration again and again, each time with

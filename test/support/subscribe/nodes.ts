@@ -1,7 +1,10 @@
-import { readAnswer } from '../../../src/subscribe/answer/read-answer.ts';
-import { mergeSource, type MergedSource } from '../../../src/subscribe/nodes/merge-source.ts';
-import { readNodeFile } from '../../../src/subscribe/nodes/node-file.ts';
-import type { SourceNode } from '../../../src/subscribe/nodes/node-values.ts';
+import { readAnswer } from '../../../packages/nodes/src/subscribe/answer/read-answer.ts';
+import {
+  mergeSource,
+  type MergedSource,
+} from '../../../packages/nodes/src/subscribe/nodes/merge-source.ts';
+import { readNodeFile } from '../../../packages/nodes/src/subscribe/nodes/node-file.ts';
+import type { SourceNode } from '../../../packages/nodes/src/subscribe/nodes/node-values.ts';
 
 /** A Trojan link; `id` decides on server and password. */
 export const link = (name: string, id = name, query = ''): string =>

@@ -1,5 +1,5 @@
-import { outcomesJson } from '../../../src/cli/nodes/subscribe-views.ts';
-import { updateSources } from '../../../src/subscribe/update/update.ts';
+import { outcomesJson } from '../../../packages/weir/src/cli/nodes/subscribe-views.ts';
+import { updateSources } from '@weir/nodes/subscribe';
 
 /*
  * `user-updater.ts CONFIG LIST UID`: updates the sources of a configuration as another user, and prints the outcome

@@ -1,11 +1,14 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { FetchedDocument, FetchRequest } from '../../../src/fetch/contract.ts';
-import { EDIT_WRITTEN } from '../../../src/client/apply-edit.ts';
-import { WeirError } from '../../../src/errors.ts';
-import { addSource } from '../../../src/subscribe/update/add-source.ts';
-import { updateSources, type UpdateTools } from '../../../src/subscribe/update/update.ts';
-import type { SourceOutcome } from '../../../src/subscribe/update/update-source.ts';
+import type { FetchedDocument, FetchRequest } from '../../../packages/nodes/src/fetch/contract.ts';
+import { EDIT_WRITTEN } from '@weir/client/client/apply-edit';
+import { WeirError } from '@weir/base';
+import {
+  addSource,
+  updateSources,
+  type UpdateTools,
+  type SourceOutcome,
+} from '@weir/nodes/subscribe';
 import { scratch } from '../process/weir.ts';
 
 /** A configuration in a folder of its own, whose sources answer from memory. */

@@ -1,6 +1,10 @@
-import type { RouteView } from '../../../src/config/route-view.ts';
-import type { Snapshot } from '../../../src/top/snapshot.ts';
-import { FIRST_STATE, type ChangePrompt, type TopState } from '../../../src/top/top-state.ts';
+import type { RouteView } from '@weir/config/route-view';
+import type { Snapshot } from '../../../packages/watch/src/top/snapshot.ts';
+import {
+  FIRST_STATE,
+  type ChangePrompt,
+  type TopState,
+} from '../../../packages/watch/src/top/top-state.ts';
 import { fakeMonitor, flowOf } from '../dashboard/fake-monitor.ts';
 
 /** The time of snapshots. */

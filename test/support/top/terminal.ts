@@ -1,4 +1,4 @@
-import type { TerminalOutput } from '../../../src/top/screen.ts';
+import type { TerminalOutput } from '../../../packages/watch/src/top/screen.ts';
 import { ShownScreen } from './shown-screen.ts';
 
 /** A terminal that a screen writes to; a test may let it take nothing for a while. */

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { readFile, readlink } from 'node:fs/promises';
-import { commandLine } from '../../../src/text/command-line.ts';
+import { commandLine } from '@weir/base/text/command-line';
 import { Child, type Exit } from '../process/child.ts';
 import { mainModule } from '../process/weir.ts';
 import { eventually, within } from '../wait.ts';

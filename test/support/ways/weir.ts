@@ -1,4 +1,4 @@
-import { VERSION } from '../../../src/version.ts';
+import { VERSION } from '@weir/base';
 import type { Address } from '../data/address.ts';
 import { freedom, rule, socksIn } from '../process/config.ts';
 import { Weir, type WeirOptions } from '../process/weir.ts';

@@ -1,7 +1,7 @@
-import { loadKoffi, type Koffi } from '../../../src/platform/addons.ts';
-import type { NativeLibrary } from '../../../src/platform/native.ts';
-import { AF_NETLINK } from '../../../src/platform/netlink/netlink-socket.ts';
-import { EPOLL_CTL_DEL, EPOLL_CTL_MOD } from '../../../src/platform/sockets/linux.ts';
+import { loadKoffi, type Koffi } from '../../../packages/io/src/platform/addons.ts';
+import type { NativeLibrary } from '@weir/io/platform/native';
+import { AF_NETLINK } from '../../../packages/io/src/platform/netlink/netlink-socket.ts';
+import { EPOLL_CTL_DEL, EPOLL_CTL_MOD } from '../../../packages/io/src/platform/sockets/linux.ts';
 import { NATIVE_CALLS, type Fault } from '../faults.ts';
 import { errnoOf, type Trigger } from './trigger.ts';
 

@@ -99,7 +99,7 @@ function held(): Held {
 }
 
 /** The log counts failures for up to a minute before it writes their number. */
-const SUMMARY = 'engine/failure-log.ts';
+const SUMMARY = 'proxy/engine/failure-log.ts';
 const OF_FLOWS = /^(?:net\/links|engine)\/(?!failure-log)/;
 
 /** The innermost places of Weir's own code on the stack, but for those that all timers have. */

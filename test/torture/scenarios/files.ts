@@ -1,6 +1,6 @@
 import { readdir, readFile, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isTemporaryName } from '../../../src/app/replace-file.ts';
+import { isTemporaryName } from '../../../packages/server/src/app/replace-file.ts';
 import { socksConnect } from '../../support/peers/socks-client.ts';
 import { freedom, httpIn, socksIn } from '../../support/process/config.ts';
 import { Download, ownAddress, streamOrigin } from '../../support/process/load.ts';

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DelayLine, type Tally } from '../../../bench/path/delay-line.ts';
 import type { Path } from '../../../bench/path/messages.ts';
-import type { DatagramSocket, ReceivedDatagrams } from '../../../src/ip/datagram-socket.ts';
-import { blankEndpoint } from '../../../src/ip/ip-endpoint.ts';
+import { type DatagramSocket, type ReceivedDatagrams, blankEndpoint } from '@weir/base/ip';
 import { SeededRandom } from '../../support/simnet/seeded-random.ts';
 
 const PATH: Path = { roundTrip: 50, loss: 0, rate: 1e9, queue: 1 << 20 };

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { configSchema } from '../../../src/config/json-schema.ts';
+import { configSchema } from '@weir/config/json-schema';
 import { page, ROOT } from '../../support/docs/pages.ts';
 import { verdictTable } from '../../support/docs/verdict-rows.ts';
-import { LINK_KEYS } from '../../../src/import/links/share-links.ts';
+import { LINK_KEYS } from '../../../packages/nodes/src/import/links/share-links.ts';
 
 const PATH = 'docs/guides/coming-from.md';
 const START = /^<!-- refused and dropped: .* -->$/m;

@@ -7,7 +7,7 @@ import {
   CLASH_GROUP_KEYS,
   CLASH_LISTENER_KEYS,
   CLASH_KEYS,
-} from '../../../src/import/keys/clash.ts';
+} from '../../../packages/nodes/src/import/keys/clash.ts';
 import {
   SING_BOX_DNS_KEYS,
   SING_BOX_DOCUMENT_KEYS,
@@ -15,7 +15,7 @@ import {
   SING_BOX_INBOUND_KEYS,
   SING_BOX_RULE_KEYS,
   SING_BOX_KEYS,
-} from '../../../src/import/keys/sing-box.ts';
+} from '../../../packages/nodes/src/import/keys/sing-box.ts';
 import {
   XRAY_DNS_KEYS,
   XRAY_DOCUMENT_KEYS,
@@ -23,8 +23,8 @@ import {
   XRAY_USER_KEYS,
   XRAY_RULE_KEYS,
   XRAY_KEYS,
-} from '../../../src/import/keys/xray.ts';
-import type { KeyTable } from '../../../src/import/verdicts.ts';
+} from '../../../packages/nodes/src/import/keys/xray.ts';
+import type { KeyTable } from '../../../packages/nodes/src/import/verdicts.ts';
 import { page, ROOT } from '../../support/docs/pages.ts';
 import { verdictTable } from '../../support/docs/verdict-rows.ts';
 import { written } from '../../support/import/written.ts';

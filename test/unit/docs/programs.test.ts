@@ -2,9 +2,15 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { CLASH_API, DASHBOARD, DIAGNOSE, METRICS, TOP } from '../../../src/cli/watch/specs.ts';
-import { COMMANDS } from '../../../src/cli/commands.ts';
-import type { CommandSpec } from '../../../src/cli/command.ts';
+import {
+  CLASH_API,
+  DASHBOARD,
+  DIAGNOSE,
+  METRICS,
+  TOP,
+} from '../../../packages/weir/src/cli/watch/specs.ts';
+import { COMMANDS } from '../../../packages/weir/src/cli/commands.ts';
+import type { CommandSpec } from '../../../packages/weir/src/cli/command.ts';
 import { page, ROOT } from '../../support/docs/pages.ts';
 
 /** What a page has in the first cells of its tables, between backticks. */
@@ -43,7 +49,7 @@ for (const [path, { name, options }] of PROGRAMS) {
 describe('the page of the dashboard', () => {
   const { text } = page('docs/dashboard.md');
   const source = (pattern: string): string =>
-    globSync(join(ROOT, 'src/dashboard/page', pattern))
+    globSync(join(ROOT, 'packages/watch/src/dashboard/page', pattern))
       .map((file) => readFileSync(file, 'utf8'))
       .join('\n');
 

@@ -13,18 +13,26 @@ const PARSER =
 
 /** Parsers without a line of their own, and why that is enough. */
 const WITHOUT: Readonly<Record<string, string>> = {
-  'api/http/body.ts': 'bounds what Node parses; its content is read by `api-requests`',
-  'client/api-client.ts': 'whole responses: test/unit/client/hostile-api.slow.test.ts',
-  'dns/settings.ts': 'decoded tables of the configuration: test/unit/config/fuzz.slow.test.ts',
-  'platform/netlink/machine-network.ts': 'from the kernel: test/unit/platform/netlink',
-  'platform/netlink/route-messages.ts': 'from the kernel: test/unit/platform/netlink',
-  'protocols/inbounds/handshake.ts': 'runs the readers of the protocols',
-  'protocols/shadowsocks/edition-2022/stream.ts': 'test/unit/protocols/shadowsocks/fuzz.test.ts',
-  'protocols/shadowsocks/legacy/stream.ts': 'test/unit/protocols/shadowsocks/fuzz.test.ts',
-  'protocols/shadowsocks/request.ts': 'test/unit/protocols/shadowsocks/fuzz.test.ts',
-  'protocols/shadowsocks/keys.ts': 'keys of the configuration',
-  'protocols/users/uuid.ts': 'ids of the configuration',
-  'protocols/vmess/header/auth-id.ts': 'test/unit/protocols/vmess/auth-id.test.ts',
+  'server/api/http/body.ts': 'bounds what Node parses; its content is read by `api-requests`',
+  'client/client/api-client.ts':
+    'whole responses: packages/client/test/unit/client/hostile-api.slow.test.ts',
+  'proxy/dns/settings.ts':
+    'decoded tables of the configuration: packages/config/test/unit/fuzz.slow.test.ts',
+  'io/platform/netlink/machine-network.ts':
+    'from the kernel: packages/io/test/unit/platform/netlink',
+  'io/platform/netlink/route-messages.ts':
+    'from the kernel: packages/io/test/unit/platform/netlink',
+  'proxy/protocols/inbounds/handshake.ts': 'runs the readers of the protocols',
+  'proxy/protocols/shadowsocks/edition-2022/stream.ts':
+    'packages/proxy/test/unit/protocols/shadowsocks/fuzz.test.ts',
+  'proxy/protocols/shadowsocks/legacy/stream.ts':
+    'packages/proxy/test/unit/protocols/shadowsocks/fuzz.test.ts',
+  'proxy/protocols/shadowsocks/request.ts':
+    'packages/proxy/test/unit/protocols/shadowsocks/fuzz.test.ts',
+  'proxy/protocols/shadowsocks/keys.ts': 'keys of the configuration',
+  'proxy/protocols/users/uuid.ts': 'ids of the configuration',
+  'proxy/protocols/vmess/header/auth-id.ts':
+    'packages/proxy/test/unit/protocols/vmess/auth-id.test.ts',
 };
 
 test('every parser of foreign bytes is in the table of fuzz targets, or has a reason not to be', async () => {

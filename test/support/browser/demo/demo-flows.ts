@@ -1,10 +1,10 @@
-import type { FlowView, SessionView } from '../../../../src/api/views.ts';
+import type { FlowView, SessionView } from '@weir/server/api/views';
 import type {
   MonitoredFlow,
   RatePoint,
   TrafficPart,
   TrafficSample,
-} from '../../../../src/monitor/contract.ts';
+} from '../../../../packages/client/src/monitor/contract.ts';
 
 /** Where flows go, in which share, and how fast: bytes per second. */
 const TARGETS = [

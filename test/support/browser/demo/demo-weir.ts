@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
-import { requestStatus } from '../../../../src/app/control/control-client.ts';
-import { ApiClient, parsePlace } from '../../../../src/client/api-client.ts';
-import type { RouteView } from '../../../../src/config/route-view.ts';
-import type { DashboardContext } from '../../../../src/dashboard/contract.ts';
-import type { Monitor } from '../../../../src/monitor/contract.ts';
+import { requestStatus } from '@weir/server/control';
+import { ApiClient, parsePlace } from '@weir/client/api';
+import type { RouteView } from '@weir/config/route-view';
+import type { DashboardContext } from '@weir/watch/dashboard/contract';
+import type { Monitor } from '@weir/client/monitor';
 import { hostPort } from '../../data/address.ts';
 import type { FakeMonitor } from '../../dashboard/fake-monitor.ts';
 import { socksReply } from '../../peers/socks-client.ts';

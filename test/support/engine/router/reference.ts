@@ -1,8 +1,11 @@
 import { domainToASCII, domainToUnicode } from 'node:url';
 import { isIP } from 'node:net';
-import { parseIP, unmapIPv4 } from '../../../../src/net/addresses/address.ts';
-import type { RouteDecision, RouteQuery } from '../../../../src/engine/router/query.ts';
-import type { CidrSpec, RoutingSpec, RuleSpec } from '../../../../src/spec.ts';
+import { parseIP, unmapIPv4 } from '@weir/io/addresses';
+import type {
+  RouteDecision,
+  RouteQuery,
+} from '../../../../packages/proxy/src/engine/router/query.ts';
+import type { CidrSpec, RoutingSpec, RuleSpec } from '@weir/proxy/spec';
 
 /** Geo lists as a person would write them down. */
 export interface PlainGeo {

@@ -1,6 +1,6 @@
-import type { RouteQuery } from '../../../../src/engine/router/query.ts';
+import type { RouteQuery } from '@weir/proxy/router';
 import { ruleSpec } from '../../data/specs.ts';
-import type { CidrSpec, PortRangeSpec, RuleSpec } from '../../../../src/spec.ts';
+import type { CidrSpec, PortRangeSpec, RuleSpec } from '@weir/proxy/spec';
 
 /** A rule with these matchers. */
 export const rule = (matchers: Partial<RuleSpec>): RuleSpec => ruleSpec('out', matchers);

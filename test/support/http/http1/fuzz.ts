@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { MessageError } from '../../../../src/http/http1/message-error.ts';
+import { MessageError } from '@weir/http/http1';
 
 /** Cuts bytes into chunks of the given lengths, over and over; a length of 0 cuts an empty one. */
 export function chunksOf(bytes: Uint8Array, lengths: readonly number[]): Uint8Array[] {

@@ -3,10 +3,9 @@ import type {
   QuicConnection,
   QuicStream,
   StreamFailure,
-} from '../../../../src/quic/contract.ts';
-import { WeirError } from '../../../../src/errors.ts';
-import type { ByteLink } from '../../../../src/net/links/link.ts';
-import { linkPair } from '../../../../src/net/links/memory-link.ts';
+} from '../../../../packages/quic/src/contract.ts';
+import { WeirError } from '@weir/base';
+import { type ByteLink, linkPair } from '@weir/io/links';
 
 class Failure extends WeirError implements StreamFailure {
   readonly streamCode: number;

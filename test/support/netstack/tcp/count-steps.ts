@@ -1,6 +1,6 @@
-import { SendControl } from '../../../../src/congestion/send-control.ts';
-import { SentSegments } from '../../../../src/netstack/tcp/recovery/sent-segments.ts';
-import { RangeSet } from '../../../../src/collections/range-set.ts';
+import { SendControl } from '@weir/congestion';
+import { SentSegments } from '../../../../packages/netstack/src/tcp/recovery/sent-segments.ts';
+import { RangeSet } from '@weir/base/bytes';
 
 /**
  * Counts the calls of methods and getters of the tables under recovery and buffers while something runs:

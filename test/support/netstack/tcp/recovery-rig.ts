@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { NewReno } from '../../../../src/congestion/new-reno.ts';
-import { SendControl } from '../../../../src/congestion/send-control.ts';
-import { Recovery } from '../../../../src/netstack/tcp/recovery/recovery.ts';
-import type { TraceEvent } from '../../../../src/netstack/trace.ts';
+import { NewReno } from '../../../../packages/congestion/src/new-reno.ts';
+import { SendControl } from '@weir/congestion';
+import { Recovery } from '../../../../packages/netstack/src/tcp/recovery/recovery.ts';
+import type { TraceEvent } from '../../../../packages/netstack/src/trace.ts';
 
 export const MSS = 1000;
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { QUICK_ACKS } from '../../../../src/netstack/limits.ts';
+import { QUICK_ACKS } from '../../../../packages/netstack/src/limits.ts';
 import { type ConnectionChoices, Driven } from './tcp-rig.ts';
 import type { Segment } from './segments.ts';
 

@@ -1,5 +1,5 @@
-import { TcpFlag, TcpSegment } from '../../../../src/netstack/wire/tcp.ts';
-import type { SegmentOutput } from '../../../../src/netstack/tcp/segment-output.ts';
+import { TcpFlag, TcpSegment } from '../../../../packages/netstack/src/wire/tcp.ts';
+import type { SegmentOutput } from '../../../../packages/netstack/src/tcp/segment-output.ts';
 
 /** A segment as tests write it; numbers as on the wire. */
 export interface Segment {

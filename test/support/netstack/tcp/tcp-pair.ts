@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { MAX_RECEIVE_WINDOW, MAX_SEND_BUFFER } from '../../../../src/netstack/limits.ts';
-import type { TcpEvent } from '../../../../src/netstack/tcp/state.ts';
+import { MAX_RECEIVE_WINDOW, MAX_SEND_BUFFER } from '../../../../packages/netstack/src/limits.ts';
+import type { TcpEvent } from '../../../../packages/netstack/src/tcp/state.ts';
 import { type ConnectionChoices, Driven, PATH } from './tcp-rig.ts';
 import type { Segment } from './segments.ts';
 

@@ -1,10 +1,10 @@
-import { Cubic } from '../../../../src/congestion/cubic.ts';
-import { SendControl } from '../../../../src/congestion/send-control.ts';
-import { TcpConnection } from '../../../../src/netstack/tcp/connection.ts';
-import type { TcpSettings } from '../../../../src/netstack/tcp/tcb.ts';
-import type { TcpEvent } from '../../../../src/netstack/tcp/state.ts';
-import type { TcpPath } from '../../../../src/netstack/tcp/segment-output.ts';
-import type { TraceEvent } from '../../../../src/netstack/trace.ts';
+import { Cubic } from '../../../../packages/congestion/src/cubic.ts';
+import { SendControl } from '@weir/congestion';
+import { TcpConnection } from '../../../../packages/netstack/src/tcp/connection.ts';
+import type { TcpSettings } from '../../../../packages/netstack/src/tcp/tcb.ts';
+import type { TcpEvent } from '../../../../packages/netstack/src/tcp/state.ts';
+import type { TcpPath } from '../../../../packages/netstack/src/tcp/segment-output.ts';
+import type { TraceEvent } from '../../../../packages/netstack/src/trace.ts';
 import { Capture, type Segment, toRecord } from './segments.ts';
 
 export const MSS = 1460;

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
-import { atOnce } from '../../../../src/net/time/turns.ts';
-import type { ByteLink, Carrier } from '../../../../src/net/links/link.ts';
-import { linkPair } from '../../../../src/net/links/memory-link.ts';
-import { ReadQueue } from '../../../../src/net/links/read-queue.ts';
-import type { Logger } from '../../../../src/log/logger.ts';
-import type { InboundContext } from '../../../../src/protocols/contract.ts';
-import { createHttpInbound, httpAccounts } from '../../../../src/protocols/http/inbound.ts';
-import type { HttpInboundSettings } from '../../../../src/protocols/http/settings.ts';
-import type { Session } from '../../../../src/tracker/flow.ts';
+import { atOnce } from '@weir/io/time';
+import { type ByteLink, type Carrier, linkPair, ReadQueue } from '@weir/io/links';
+import type { Logger } from '@weir/base/log';
+import type { InboundContext } from '../../../../packages/proxy/src/protocols/contract.ts';
+import {
+  createHttpInbound,
+  httpAccounts,
+} from '../../../../packages/proxy/src/protocols/http/inbound.ts';
+import type { HttpInboundSettings } from '../../../../packages/proxy/src/protocols/http/settings.ts';
+import type { Session } from '../../../../packages/proxy/src/tracker/flow.ts';
 import { inboundContext } from '../inbound-context.ts';
 import { FakeEngine } from '../inbounds/engine.ts';
 import { ManualClock } from '../../manual-clock.ts';

@@ -1,22 +1,21 @@
-import type { CreateController } from '../../../../src/congestion/controller.ts';
+import type { CreateController } from '@weir/congestion';
 import { SeededRandom } from '../../simnet/seeded-random.ts';
-import { formatEndpoint, type Endpoint } from '../../../../src/net/addresses/address.ts';
-import type { ByteLink } from '../../../../src/net/links/link.ts';
-import { unlessAborted } from '../../../../src/net/time/unless-aborted.ts';
-import { linkPair } from '../../../../src/net/links/memory-link.ts';
+import { formatEndpoint, type Endpoint } from '@weir/io/addresses';
+import { type ByteLink, linkPair } from '@weir/io/links';
+import { unlessAborted } from '@weir/io/time';
 import type {
   DialRequest,
   DialledQuic,
   Reception,
   ServerEndpoint,
-} from '../../../../src/protocols/hysteria2/quic-endpoints.ts';
+} from '../../../../packages/proxy/src/protocols/hysteria2/quic-endpoints.ts';
 import type {
   CloseReason,
   QuicConnection,
   QuicHandlers,
   QuicStream,
-} from '../../../../src/quic/contract.ts';
-import { ConnectionEndedError, StreamFailedError } from '../../../../src/quic/errors.ts';
+} from '../../../../packages/quic/src/contract.ts';
+import { ConnectionEndedError, StreamFailedError } from '@weir/quic';
 
 /** A stream in memory: a reset and a stop reach the peer as the failure of its link. */
 export class FakeStream implements QuicStream {

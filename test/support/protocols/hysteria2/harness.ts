@@ -1,25 +1,24 @@
-import { LiveSessions } from '../../../../src/engine/live-sessions.ts';
-import { silentLogger } from '../../../../src/log/output.ts';
-import { KeptObjects } from '../../../../src/collections/kept-objects.ts';
-import { OwnListeners } from '../../../../src/net/own-listeners.ts';
-import { atOnce } from '../../../../src/net/time/turns.ts';
+import { LiveSessions } from '@weir/proxy/engine';
+import { silentLogger } from '@weir/base/log';
+import { KeptObjects } from '@weir/base/collections';
+import { OwnListeners } from '@weir/io/net/own-listeners';
+import { atOnce } from '@weir/io/time';
 import type {
   InboundContext,
   SessionListener,
   SessionServer,
-} from '../../../../src/protocols/contract.ts';
-import { Authenticator } from '../../../../src/protocols/hysteria2/authentication.ts';
-import { Hysteria2Server } from '../../../../src/protocols/hysteria2/inbound.ts';
-import { Hysteria2Outbound } from '../../../../src/protocols/hysteria2/outbound.ts';
+} from '../../../../packages/proxy/src/protocols/contract.ts';
+import { Authenticator } from '../../../../packages/proxy/src/protocols/hysteria2/authentication.ts';
+import { Hysteria2Server } from '../../../../packages/proxy/src/protocols/hysteria2/inbound.ts';
+import { Hysteria2Outbound } from '../../../../packages/proxy/src/protocols/hysteria2/outbound.ts';
 import type {
   Hysteria2InboundSettings,
   Hysteria2OutboundSettings,
-} from '../../../../src/protocols/hysteria2/settings.ts';
-import { InboundMemory } from '../../../../src/protocols/inbounds/inbound-memory.ts';
-import { accountsOf, NO_ACCOUNTS } from '../../../../src/protocols/users/standing.ts';
-import { Http3Client } from '../../../../src/http/http3/client.ts';
-import type { QuicConnection, ClientTls, ServerTls } from '../../../../src/quic/contract.ts';
-import { Tracker } from '../../../../src/tracker/tracker.ts';
+} from '../../../../packages/proxy/src/protocols/hysteria2/settings.ts';
+import { InboundMemory, accountsOf, NO_ACCOUNTS } from '@weir/proxy/handlers';
+import { Http3Client } from '@weir/http/http3';
+import type { QuicConnection, ClientTls, ServerTls } from '@weir/quic';
+import { Tracker } from '@weir/proxy/tracker';
 import { ManualClock } from '../../manual-clock.ts';
 import { SeededRandom } from '../../simnet/seeded-random.ts';
 import { inboundContext } from '../inbound-context.ts';

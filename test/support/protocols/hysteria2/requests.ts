@@ -1,4 +1,4 @@
-import type { Http3Request, Http3ResponseHead } from '../../../../src/http/http3/message.ts';
+import type { Http3Request, Http3ResponseHead } from '@weir/http/http3';
 import { PASSWORD } from './harness.ts';
 
 /** The authentication that the server accepts, with some fields changed. */

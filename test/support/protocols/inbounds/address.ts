@@ -1,5 +1,5 @@
 import { isIPv4, isIPv6 } from 'node:net';
-import { formatIP, type Endpoint } from '../../../../src/net/addresses/address.ts';
+import { formatIP, type Endpoint } from '@weir/io/addresses';
 
 /** A destination as a client names it: by an address, or by a name of any bytes. */
 export interface Target {

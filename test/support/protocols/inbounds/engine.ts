@@ -1,14 +1,12 @@
-import { relay } from '../../../../src/net/links/relay.ts';
-import { linkPair } from '../../../../src/net/links/memory-link.ts';
-import type { Endpoint } from '../../../../src/net/addresses/address.ts';
-import { DialError, LinkClosedError } from '../../../../src/net/errors.ts';
-import type { ByteLink, PacketLink } from '../../../../src/net/links/link.ts';
-import type { Clock } from '../../../../src/net/time/clock.ts';
+import { relay, linkPair, type ByteLink, type PacketLink } from '@weir/io/links';
+import type { Endpoint } from '@weir/io/addresses';
+import { DialError, LinkClosedError } from '@weir/io';
+import type { Clock } from '@weir/io/time';
 import type {
   Dispatcher,
   PacketRequest,
   StreamRequest,
-} from '../../../../src/protocols/contract.ts';
+} from '../../../../packages/proxy/src/protocols/contract.ts';
 
 /** Lets everything go on that waits for nothing but its turn. */
 export async function settle(turns = 4): Promise<void> {

@@ -1,8 +1,15 @@
 import { STATUS_CODES } from 'node:http';
 import { isIPv6 } from 'node:net';
-import { atOnce } from '../../../../src/net/time/turns.ts';
-import { createHttpInbound, httpAccounts } from '../../../../src/protocols/http/inbound.ts';
-import type { Ending, InboundHarness, User } from '../../../conformance/inbound/harness.ts';
+import { atOnce } from '@weir/io/time';
+import {
+  createHttpInbound,
+  httpAccounts,
+} from '../../../../packages/proxy/src/protocols/http/inbound.ts';
+import type {
+  Ending,
+  InboundHarness,
+  User,
+} from '../../../../packages/proxy/test/conformance/inbound/harness.ts';
 
 export const httpPasswords: Readonly<Record<User, string>> = {
   ann: 'secret',

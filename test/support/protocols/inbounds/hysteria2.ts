@@ -1,21 +1,19 @@
 import assert from 'node:assert/strict';
 import { isIPv6 } from 'node:net';
-import { Http3Client } from '../../../../src/http/http3/client.ts';
-import type { Http3ResponseHead } from '../../../../src/http/http3/message.ts';
-import { ReadQueue } from '../../../../src/net/links/read-queue.ts';
-import { HANDSHAKE_MS } from '../../../../src/net/time/time-limits.ts';
-import { atOnce } from '../../../../src/net/time/turns.ts';
+import { Http3Client, type Http3ResponseHead } from '@weir/http/http3';
+import { ReadQueue } from '@weir/io/links';
+import { HANDSHAKE_MS, atOnce } from '@weir/io/time';
 import type {
   InboundContext,
   SessionBook,
   SessionListener,
   SessionServer,
-} from '../../../../src/protocols/contract.ts';
-import { Authenticator } from '../../../../src/protocols/hysteria2/authentication.ts';
-import { Hysteria2Server } from '../../../../src/protocols/hysteria2/inbound.ts';
-import { endpointsOn } from '../../../../src/protocols/hysteria2/quic-endpoints.ts';
-import type { AcceptedAccounts } from '../../../../src/protocols/users/standing.ts';
-import type { QuicConnection } from '../../../../src/quic/contract.ts';
+} from '../../../../packages/proxy/src/protocols/contract.ts';
+import { Authenticator } from '../../../../packages/proxy/src/protocols/hysteria2/authentication.ts';
+import { Hysteria2Server } from '../../../../packages/proxy/src/protocols/hysteria2/inbound.ts';
+import { endpointsOn } from '../../../../packages/proxy/src/protocols/hysteria2/quic-endpoints.ts';
+import type { AcceptedAccounts } from '../../../../packages/proxy/src/protocols/users/standing.ts';
+import type { QuicConnection } from '@weir/quic';
 import type {
   ClientEnd,
   DatagramClient,
@@ -23,8 +21,8 @@ import type {
   Inbound,
   InboundHarness,
   User,
-} from '../../../conformance/inbound/harness.ts';
-import { CLIENT_HOST, SESSION } from '../../../conformance/inbound/rig.ts';
+} from '../../../../packages/proxy/test/conformance/inbound/harness.ts';
+import { CLIENT_HOST, SESSION } from '../../../../packages/proxy/test/conformance/inbound/rig.ts';
 import { serverSettings } from '../hysteria2/harness.ts';
 import { authentication } from '../hysteria2/requests.ts';
 import { ManualClock } from '../../manual-clock.ts';

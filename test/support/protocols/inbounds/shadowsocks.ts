@@ -1,16 +1,16 @@
 import { createCipheriv, createDecipheriv, hkdfSync, type CipherGCMTypes } from 'node:crypto';
 import { xchacha20poly1305 } from '@noble/ciphers/chacha.js';
 import { blake3 } from '@noble/hashes/blake3.js';
-import { atOnce } from '../../../../src/net/time/turns.ts';
-import { ShadowsocksInbound } from '../../../../src/protocols/shadowsocks/inbound.ts';
-import { ShadowsocksUsers } from '../../../../src/protocols/shadowsocks/shadowsocks-users.ts';
-import type { MethodName } from '../../../../src/protocols/shadowsocks/methods.ts';
+import { atOnce } from '@weir/io/time';
+import { ShadowsocksInbound } from '../../../../packages/proxy/src/protocols/shadowsocks/inbound.ts';
+import { ShadowsocksUsers } from '../../../../packages/proxy/src/protocols/shadowsocks/shadowsocks-users.ts';
+import type { MethodName } from '@weir/proxy/protocols/shadowsocks/methods';
 import type {
   Ending,
   InboundClient,
   InboundHarness,
   User,
-} from '../../../conformance/inbound/harness.ts';
+} from '../../../../packages/proxy/test/conformance/inbound/harness.ts';
 import { KnownRandom } from '../../known-random.ts';
 import { addressField, type Target } from './address.ts';
 

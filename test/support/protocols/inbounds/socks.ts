@@ -1,12 +1,15 @@
-import { atOnce } from '../../../../src/net/time/turns.ts';
-import { SocksInbound, socksAccounts } from '../../../../src/protocols/socks/inbound.ts';
+import { atOnce } from '@weir/io/time';
+import {
+  SocksInbound,
+  socksAccounts,
+} from '../../../../packages/proxy/src/protocols/socks/inbound.ts';
 import type {
   Ending,
   InboundClient,
   InboundHarness,
   Rejection,
   User,
-} from '../../../conformance/inbound/harness.ts';
+} from '../../../../packages/proxy/test/conformance/inbound/harness.ts';
 import { addressField, type Target } from './address.ts';
 import { bytes } from './bytes.ts';
 

@@ -1,12 +1,15 @@
 import { hash } from 'node:crypto';
-import { atOnce } from '../../../../src/net/time/turns.ts';
-import { createTrojanInbound, trojanUsers } from '../../../../src/protocols/trojan/inbound.ts';
+import { atOnce } from '@weir/io/time';
+import {
+  createTrojanInbound,
+  trojanUsers,
+} from '../../../../packages/proxy/src/protocols/trojan/inbound.ts';
 import {
   SILENCE,
   type DatagramClient,
   type InboundHarness,
   type User,
-} from '../../../conformance/inbound/harness.ts';
+} from '../../../../packages/proxy/test/conformance/inbound/harness.ts';
 import { addressField, decodeSocksAddress } from './address.ts';
 import { bytes } from './bytes.ts';
 

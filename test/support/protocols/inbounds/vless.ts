@@ -1,6 +1,13 @@
-import { atOnce } from '../../../../src/net/time/turns.ts';
-import { createVlessInbound, vlessUsers } from '../../../../src/protocols/vless/inbound.ts';
-import { SILENCE, type InboundHarness, type User } from '../../../conformance/inbound/harness.ts';
+import { atOnce } from '@weir/io/time';
+import {
+  createVlessInbound,
+  vlessUsers,
+} from '../../../../packages/proxy/src/protocols/vless/inbound.ts';
+import {
+  SILENCE,
+  type InboundHarness,
+  type User,
+} from '../../../../packages/proxy/test/conformance/inbound/harness.ts';
 import { addressField } from './address.ts';
 import { bytes } from './bytes.ts';
 

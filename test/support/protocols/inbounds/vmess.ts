@@ -1,18 +1,18 @@
-import { atOnce } from '../../../../src/net/time/turns.ts';
-import { BodySealer } from '../../../../src/protocols/vmess/body/body-chunks.ts';
-import { requestKeys } from '../../../../src/protocols/vmess/body/body-keys.ts';
-import { userKey } from '../../../../src/protocols/vmess/header/auth-id.ts';
-import { RequestSealer } from '../../../../src/protocols/vmess/header/request.ts';
-import { ResponseDecoder } from '../../../../src/protocols/vmess/header/response.ts';
-import { VmessInbound } from '../../../../src/protocols/vmess/inbound.ts';
-import { VmessUsers } from '../../../../src/protocols/vmess/vmess-users.ts';
-import type { RequestHeader } from '../../../../src/protocols/vmess/wire.ts';
+import { atOnce } from '@weir/io/time';
+import { BodySealer } from '../../../../packages/proxy/src/protocols/vmess/body/body-chunks.ts';
+import { requestKeys } from '../../../../packages/proxy/src/protocols/vmess/body/body-keys.ts';
+import { userKey } from '../../../../packages/proxy/src/protocols/vmess/header/auth-id.ts';
+import { RequestSealer } from '../../../../packages/proxy/src/protocols/vmess/header/request.ts';
+import { ResponseDecoder } from '../../../../packages/proxy/src/protocols/vmess/header/response.ts';
+import { VmessInbound } from '../../../../packages/proxy/src/protocols/vmess/inbound.ts';
+import { VmessUsers } from '../../../../packages/proxy/src/protocols/vmess/vmess-users.ts';
+import type { RequestHeader } from '../../../../packages/proxy/src/protocols/vmess/wire.ts';
 import {
   SILENCE,
   type InboundClient,
   type InboundHarness,
   type User,
-} from '../../../conformance/inbound/harness.ts';
+} from '../../../../packages/proxy/test/conformance/inbound/harness.ts';
 import { KnownRandom } from '../../known-random.ts';
 import type { Target } from './address.ts';
 

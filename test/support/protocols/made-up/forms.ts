@@ -1,11 +1,11 @@
-import * as clash from '../../../../src/protocols/forms/clash.ts';
-import { defineForms } from '../../../../src/protocols/forms/contract.ts';
-import type { Draft, NamedServer, StreamDraft } from '../../../../src/protocols/forms/draft.ts';
-import { encoded } from '../../../../src/protocols/forms/encodings.ts';
-import { linkText, readLink, streamQuery } from '../../../../src/protocols/forms/link.ts';
-import type { StreamAccess } from '../../../../src/protocols/forms/shared-server.ts';
-import * as singBox from '../../../../src/protocols/forms/sing-box.ts';
-import * as xray from '../../../../src/protocols/forms/xray.ts';
+import * as clash from '@weir/proxy/protocols/forms/clash';
+import { defineForms } from '@weir/proxy/protocols/forms/contract';
+import type { Draft, NamedServer, StreamDraft } from '@weir/proxy/protocols/forms/draft';
+import { encoded } from '@weir/proxy/protocols/forms/encodings';
+import { linkText, readLink, streamQuery } from '@weir/proxy/protocols/forms/link';
+import type { StreamAccess } from '@weir/proxy/protocols/forms/shared-server';
+import * as singBox from '@weir/proxy/protocols/forms/sing-box';
+import * as xray from '@weir/proxy/protocols/forms/xray';
 
 const draft = (place: NamedServer, stream: StreamDraft | undefined, token: string): Draft => ({
   ...place,

@@ -1,6 +1,5 @@
-import { defineProtocol } from '../../../../src/protocols/protocol.ts';
-import { secret } from '../../../../src/schema/decoder.ts';
-import { struct } from '../../../../src/schema/struct.ts';
+import { defineProtocol } from '../../../../packages/proxy/src/protocols/protocol.ts';
+import { secret, struct } from '@weir/proxy/schema';
 
 /*
  * A protocol that exists in a test alone, whole in one folder: what checks its settings, what dials, and its forms. The

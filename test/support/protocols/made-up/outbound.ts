@@ -1,6 +1,9 @@
-import { DialError } from '../../../../src/net/errors.ts';
-import { GreetingLink } from '../../../../src/net/links/greeting-link.ts';
-import type { Outbound, OutboundContext } from '../../../../src/protocols/contract.ts';
+import { DialError } from '@weir/io';
+import { GreetingLink } from '@weir/io/layers';
+import type {
+  Outbound,
+  OutboundContext,
+} from '../../../../packages/proxy/src/protocols/contract.ts';
 
 /** Sends `TOKEN HOST:PORT` and a line feed before the first payload. */
 export const createMadeUpOutbound = (

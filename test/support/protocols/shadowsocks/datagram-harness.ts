@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
-import type { Endpoint } from '../../../../src/net/addresses/address.ts';
-import type { Packet, WireCounter, ReplyPath } from '../../../../src/net/links/link.ts';
+import type { Endpoint } from '@weir/io/addresses';
+import type { Packet, WireCounter, ReplyPath } from '@weir/io/links';
 import type {
   DatagramServer,
   DatagramSessions,
   SessionClient,
-} from '../../../../src/protocols/contract.ts';
-import { DatagramCodec2022 } from '../../../../src/protocols/shadowsocks/edition-2022/datagram-codec.ts';
-import { LegacyDatagramCodec } from '../../../../src/protocols/shadowsocks/legacy/datagrams.ts';
-import { METHODS, type MethodName } from '../../../../src/protocols/shadowsocks/methods.ts';
-import type { DatagramCodec } from '../../../../src/protocols/shadowsocks/packets.ts';
-import type { ShadowsocksInboundSettings } from '../../../../src/protocols/shadowsocks/settings.ts';
+} from '../../../../packages/proxy/src/protocols/contract.ts';
+import { DatagramCodec2022 } from '../../../../packages/proxy/src/protocols/shadowsocks/edition-2022/datagram-codec.ts';
+import { LegacyDatagramCodec } from '../../../../packages/proxy/src/protocols/shadowsocks/legacy/datagrams.ts';
+import { METHODS, type MethodName } from '@weir/proxy/protocols/shadowsocks/methods';
+import type { DatagramCodec } from '../../../../packages/proxy/src/protocols/shadowsocks/packets.ts';
+import type { ShadowsocksInboundSettings } from '../../../../packages/proxy/src/protocols/shadowsocks/settings.ts';
 import { ManualClock } from '../../manual-clock.ts';
 import { clientAt, keyFor, server, sessionOf } from './harness.ts';
 import { KnownRandom } from '../../known-random.ts';

@@ -1,24 +1,23 @@
 import assert from 'node:assert/strict';
-import { atOnce } from '../../../../src/net/time/turns.ts';
-import { asError } from '../../../../src/errors.ts';
-import { silentLogger } from '../../../../src/log/output.ts';
-import type { Endpoint } from '../../../../src/net/addresses/address.ts';
-import { DialError } from '../../../../src/net/errors.ts';
-import type { ByteLink, Carrier, WireCounter } from '../../../../src/net/links/link.ts';
-import { linkPair } from '../../../../src/net/links/memory-link.ts';
-import { KeptObjects } from '../../../../src/collections/kept-objects.ts';
-import { OwnListeners } from '../../../../src/net/own-listeners.ts';
+import { atOnce } from '@weir/io/time';
+import { asError } from '@weir/base';
+import { silentLogger } from '@weir/base/log';
+import type { Endpoint } from '@weir/io/addresses';
+import { DialError } from '@weir/io';
+import { type ByteLink, type Carrier, type WireCounter, linkPair } from '@weir/io/links';
+import { KeptObjects } from '@weir/base/collections';
+import { OwnListeners } from '@weir/io/net/own-listeners';
 import type {
   InboundHandler,
   Outbound,
   OutboundContext,
-} from '../../../../src/protocols/contract.ts';
-import { ShadowsocksInbound } from '../../../../src/protocols/shadowsocks/inbound.ts';
-import { ShadowsocksUsers } from '../../../../src/protocols/shadowsocks/shadowsocks-users.ts';
-import { METHODS, type MethodName } from '../../../../src/protocols/shadowsocks/methods.ts';
-import { ShadowsocksOutbound } from '../../../../src/protocols/shadowsocks/outbound.ts';
-import type { ShadowsocksInboundSettings } from '../../../../src/protocols/shadowsocks/settings.ts';
-import type { Session } from '../../../../src/tracker/flow.ts';
+} from '../../../../packages/proxy/src/protocols/contract.ts';
+import { ShadowsocksInbound } from '../../../../packages/proxy/src/protocols/shadowsocks/inbound.ts';
+import { ShadowsocksUsers } from '../../../../packages/proxy/src/protocols/shadowsocks/shadowsocks-users.ts';
+import { METHODS, type MethodName } from '@weir/proxy/protocols/shadowsocks/methods';
+import { ShadowsocksOutbound } from '../../../../packages/proxy/src/protocols/shadowsocks/outbound.ts';
+import type { ShadowsocksInboundSettings } from '../../../../packages/proxy/src/protocols/shadowsocks/settings.ts';
+import type { Session } from '../../../../packages/proxy/src/tracker/flow.ts';
 import { ManualClock } from '../../manual-clock.ts';
 import { KnownRandom } from '../../known-random.ts';
 import { FakeEngine } from '../inbounds/engine.ts';

@@ -1,4 +1,4 @@
-import type { MethodName } from '../../../../src/protocols/shadowsocks/methods.ts';
+import type { MethodName } from '@weir/proxy/protocols/shadowsocks/methods';
 
 /** The first bytes of one connection in both directions. */
 export interface Transcript {

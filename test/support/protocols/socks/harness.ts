@@ -1,25 +1,27 @@
-import { atOnce } from '../../../../src/net/time/turns.ts';
-import { linkPair } from '../../../../src/net/links/memory-link.ts';
-import { DialError } from '../../../../src/net/errors.ts';
-import type { Endpoint } from '../../../../src/net/addresses/address.ts';
-import type { ByteLink, Carrier, WireCounter } from '../../../../src/net/links/link.ts';
+import { atOnce } from '@weir/io/time';
+import { linkPair, type ByteLink, type Carrier, type WireCounter } from '@weir/io/links';
+import { DialError } from '@weir/io';
+import type { Endpoint } from '@weir/io/addresses';
 import type {
   InboundContext,
   InboundHandler,
   Outbound,
   OutboundContext,
-} from '../../../../src/protocols/contract.ts';
-import { SocksInbound, socksAccounts } from '../../../../src/protocols/socks/inbound.ts';
-import { SocksOutbound } from '../../../../src/protocols/socks/outbound.ts';
+} from '../../../../packages/proxy/src/protocols/contract.ts';
+import {
+  SocksInbound,
+  socksAccounts,
+} from '../../../../packages/proxy/src/protocols/socks/inbound.ts';
+import { SocksOutbound } from '../../../../packages/proxy/src/protocols/socks/outbound.ts';
 import type {
   SocksInboundSettings,
   SocksOutboundSettings,
-} from '../../../../src/protocols/socks/settings.ts';
-import type { Session } from '../../../../src/tracker/flow.ts';
+} from '../../../../packages/proxy/src/protocols/socks/settings.ts';
+import type { Session } from '../../../../packages/proxy/src/tracker/flow.ts';
 import { ManualClock } from '../../manual-clock.ts';
-import { silentLogger } from '../../../../src/log/output.ts';
-import { KeptObjects } from '../../../../src/collections/kept-objects.ts';
-import { OwnListeners } from '../../../../src/net/own-listeners.ts';
+import { silentLogger } from '@weir/base/log';
+import { KeptObjects } from '@weir/base/collections';
+import { OwnListeners } from '@weir/io/net/own-listeners';
 import { inboundContext } from '../inbound-context.ts';
 import { FakeEngine } from '../inbounds/engine.ts';
 

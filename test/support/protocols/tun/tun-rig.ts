@@ -1,23 +1,22 @@
 import assert from 'node:assert/strict';
-import { SystemRandomSource } from '../../../../src/crypto/random-source.ts';
-import { LiveSessions } from '../../../../src/engine/live-sessions.ts';
-import { toEndpoint, type IpEndpoint } from '../../../../src/ip/ip-endpoint.ts';
-import type { Logger } from '../../../../src/log/logger.ts';
-import { silentLogger } from '../../../../src/log/output.ts';
-import { systemClock } from '../../../../src/net/time/clock.ts';
-import { OwnListeners } from '../../../../src/net/own-listeners.ts';
-import type { TunPlan } from '../../../../src/platform/tun/tun-device.ts';
-import { Netstack } from '../../../../src/netstack/netstack.ts';
+import { SystemRandomSource } from '@weir/crypto/random';
+import { LiveSessions } from '@weir/proxy/engine';
+import { toEndpoint, type IpEndpoint } from '@weir/base/ip';
+import { type Logger, silentLogger } from '@weir/base/log';
+import { systemClock } from '@weir/io/time';
+import { OwnListeners } from '@weir/io/net/own-listeners';
+import type { TunPlan } from '@weir/io/platform/tun/tun-device';
+import { Netstack } from '@weir/netstack';
 import type {
   Dispatcher,
   PacketRequest,
   SessionListener,
   StreamRequest,
-} from '../../../../src/protocols/contract.ts';
-import { InboundMemory } from '../../../../src/protocols/inbounds/inbound-memory.ts';
-import { TunServer } from '../../../../src/protocols/tun/inbound.ts';
-import type { TunSettings } from '../../../../src/protocols/tun/settings.ts';
-import { Tracker } from '../../../../src/tracker/tracker.ts';
+} from '../../../../packages/proxy/src/protocols/contract.ts';
+import { InboundMemory } from '@weir/proxy/handlers';
+import { TunServer } from '../../../../packages/proxy/src/protocols/tun/inbound.ts';
+import type { TunSettings } from '@weir/proxy/protocols';
+import { Tracker } from '@weir/proxy/tracker';
 import { devicePair, type MemoryDevice } from '../../netstack/device-pair.ts';
 
 export const SETTINGS: TunSettings = {

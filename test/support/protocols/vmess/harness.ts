@@ -1,9 +1,9 @@
-import type { ByteLink } from '../../../../src/net/links/link.ts';
-import { atOnce } from '../../../../src/net/time/turns.ts';
-import { VmessInbound } from '../../../../src/protocols/vmess/inbound.ts';
-import { VmessUsers } from '../../../../src/protocols/vmess/vmess-users.ts';
-import { VmessOutbound } from '../../../../src/protocols/vmess/outbound.ts';
-import type { VmessSecurity } from '../../../../src/protocols/vmess/settings.ts';
+import type { ByteLink } from '@weir/io/links';
+import { atOnce } from '@weir/io/time';
+import { VmessInbound } from '../../../../packages/proxy/src/protocols/vmess/inbound.ts';
+import { VmessUsers } from '../../../../packages/proxy/src/protocols/vmess/vmess-users.ts';
+import { VmessOutbound } from '../../../../packages/proxy/src/protocols/vmess/outbound.ts';
+import type { VmessSecurity } from '../../../../packages/proxy/src/protocols/vmess/settings.ts';
 import { KnownRandom } from '../../known-random.ts';
 import type { ManualClock } from '../../manual-clock.ts';
 import { carrierOf, type InboundFixture } from '../socks/harness.ts';

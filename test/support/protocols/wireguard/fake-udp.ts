@@ -1,13 +1,15 @@
-import type {
-  BindDatagrams,
-  DatagramHandlers,
-  DatagramSocket,
-  DatagramSocketOptions,
-  ReceivedDatagrams,
-  SendResult,
-  Transmit,
-} from '../../../../src/ip/datagram-socket.ts';
-import { copyEndpoint, isSameEndpoint, type IpEndpoint } from '../../../../src/ip/ip-endpoint.ts';
+import {
+  type BindDatagrams,
+  type DatagramHandlers,
+  type DatagramSocket,
+  type DatagramSocketOptions,
+  type ReceivedDatagrams,
+  type SendResult,
+  type Transmit,
+  copyEndpoint,
+  isSameEndpoint,
+  type IpEndpoint,
+} from '@weir/base/ip';
 import { endpoint } from './tunnel-pair.ts';
 
 const FEATURES = {

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
-import { X25519PrivateKey } from '../../../../src/crypto/x25519.ts';
-import { copyEndpoint, toEndpoint, type IpEndpoint } from '../../../../src/ip/ip-endpoint.ts';
-import { MacWriter } from '../../../../src/protocols/wireguard/handshake/cookies.ts';
-import { createStaticKeys } from '../../../../src/protocols/wireguard/handshake/noise.ts';
+import { X25519PrivateKey } from '@weir/crypto/x25519';
+import { copyEndpoint, toEndpoint, type IpEndpoint } from '@weir/base/ip';
+import { MacWriter } from '../../../../packages/proxy/src/protocols/wireguard/handshake/cookies.ts';
+import { createStaticKeys } from '../../../../packages/proxy/src/protocols/wireguard/handshake/noise.ts';
 import type {
   TraceEvent,
   TunnelOutput,
   TunnelSettings,
-} from '../../../../src/protocols/wireguard/contract.ts';
-import { Tunnel } from '../../../../src/protocols/wireguard/tunnel.ts';
+} from '../../../../packages/proxy/src/protocols/wireguard/contract.ts';
+import { Tunnel } from '../../../../packages/proxy/src/protocols/wireguard/tunnel.ts';
 import {
   DataOffset,
   datagramSize,
   timestampAfter,
-} from '../../../../src/protocols/wireguard/wire.ts';
+} from '../../../../packages/proxy/src/protocols/wireguard/wire.ts';
 import { SeededRandom } from '../../simnet/seeded-random.ts';
 
 export function endpoint(host: string, port: number): IpEndpoint {

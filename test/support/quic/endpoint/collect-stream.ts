@@ -1,4 +1,4 @@
-import type { ByteLink } from '../../../../src/net/links/link.ts';
+import type { ByteLink } from '@weir/io/links';
 
 /** The text of a stream, to its end. */
 export async function collectAll(link: ByteLink): Promise<string> {

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
-import { DEFAULT_SETTINGS } from '../../../../src/quic/connection/connection-options.ts';
-import type {
-  QuicConnection,
-  QuicHandlers,
-  ClientTls,
-  ServerTls,
-} from '../../../../src/quic/contract.ts';
+import {
+  DEFAULT_SETTINGS,
+  type QuicConnection,
+  type QuicHandlers,
+  type ClientTls,
+  type ServerTls,
+} from '@weir/quic';
 import {
   QuicEndpoint,
   type DialSettings,
   type EndpointOptions,
   type ServerSettings,
-} from '../../../../src/quic/endpoint/endpoint.ts';
+} from '../../../../packages/quic/src/endpoint/endpoint.ts';
 import { ManualClock } from '../../manual-clock.ts';
 import { MemoryNetwork, numeric, type MemorySocket } from './memory-network.ts';
 import { ScriptedCores } from './scripted-core.ts';

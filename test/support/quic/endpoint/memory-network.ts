@@ -1,18 +1,16 @@
-import type {
-  DatagramFeatures,
-  DatagramHandlers,
-  DatagramSocket,
-  DatagramSocketOptions,
-  SendResult,
-  Transmit,
-} from '../../../../src/ip/datagram-socket.ts';
 import {
+  type DatagramFeatures,
+  type DatagramHandlers,
+  type DatagramSocket,
+  type DatagramSocketOptions,
+  type SendResult,
+  type Transmit,
   addressText,
   copyEndpoint,
   isWildcard,
   toEndpoint,
   type IpEndpoint,
-} from '../../../../src/ip/ip-endpoint.ts';
+} from '@weir/base/ip';
 import type { ManualClock } from '../../manual-clock.ts';
 
 /** An address that a test wrote down. */

@@ -1,11 +1,11 @@
-import { initialKeys } from '../../../../src/quic/protection/initial-secrets.ts';
-import { TAG_SIZE } from '../../../../src/quic/protection/packet-keys.ts';
+import { initialKeys } from '../../../../packages/quic/src/protection/initial-secrets.ts';
+import { TAG_SIZE } from '../../../../packages/quic/src/protection/packet-keys.ts';
 import {
   PacketType,
   writeLength,
   writeLongHeader,
   writePacketNumber,
-} from '../../../../src/quic/wire/packet-header.ts';
+} from '../../../../packages/quic/src/wire/packet-header.ts';
 
 const NUMBER_SIZE = 2;
 

@@ -1,15 +1,18 @@
 import assert from 'node:assert/strict';
-import { SystemRandomSource } from '../../../../src/crypto/random-source.ts';
-import { copyEndpoint, type IpEndpoint } from '../../../../src/ip/ip-endpoint.ts';
-import { systemClock } from '../../../../src/net/time/clock.ts';
+import { SystemRandomSource } from '@weir/crypto/random';
+import { copyEndpoint, type IpEndpoint, type BindDatagrams } from '@weir/base/ip';
+import { systemClock } from '@weir/io/time';
 import {
   DEFAULT_SETTINGS,
   type ConnectionSettings,
-} from '../../../../src/quic/connection/connection-options.ts';
-import type { BindDatagrams } from '../../../../src/ip/datagram-socket.ts';
-import type { QuicConnection, QuicStream } from '../../../../src/quic/contract.ts';
-import { QuicEndpoint, type EndpointOptions } from '../../../../src/quic/endpoint/endpoint.ts';
-import { ReadQueue } from '../../../../src/net/links/read-queue.ts';
+  type QuicConnection,
+  type QuicStream,
+} from '@weir/quic';
+import {
+  QuicEndpoint,
+  type EndpointOptions,
+} from '../../../../packages/quic/src/endpoint/endpoint.ts';
+import { ReadQueue } from '@weir/io/links';
 import { testClientTls, testServerTls } from '../tls.ts';
 import { numeric } from './memory-network.ts';
 

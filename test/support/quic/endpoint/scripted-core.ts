@@ -1,10 +1,13 @@
-import type { ConnectionEvent } from '../../../../src/quic/connection/event-queue.ts';
-import type { ConnectionCore } from '../../../../src/quic/endpoint/connection-driver.ts';
-import type { ClientOptions, ServerOptions } from '../../../../src/quic/connection/quic-core.ts';
-import type { ConnectionStatistics } from '../../../../src/quic/trace.ts';
-import type { CloseReason } from '../../../../src/quic/contract.ts';
-import type { TransmitBatch } from '../../../../src/net/sockets/transmit-batch.ts';
-import { copyEndpoint, type IpEndpoint } from '../../../../src/ip/ip-endpoint.ts';
+import type { ConnectionEvent } from '../../../../packages/quic/src/connection/event-queue.ts';
+import type { ConnectionCore } from '../../../../packages/quic/src/endpoint/connection-driver.ts';
+import type {
+  ClientOptions,
+  ServerOptions,
+} from '../../../../packages/quic/src/connection/quic-core.ts';
+import type { ConnectionStatistics } from '../../../../packages/quic/src/trace.ts';
+import type { CloseReason } from '../../../../packages/quic/src/contract.ts';
+import type { TransmitBatch } from '@weir/io/datagrams';
+import { copyEndpoint, type IpEndpoint } from '@weir/base/ip';
 
 /** What a scripted connection sends next: datagrams of one size, the last may be shorter. */
 export interface Batch {

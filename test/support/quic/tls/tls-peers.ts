@@ -1,8 +1,11 @@
-import { QuicClientTls, QuicServerTls } from '../../../../src/transports/tls/quic.ts';
-import type { QuicClientChoices } from '../../../../src/transports/tls/quic.ts';
-import type { QuicTlsChoices } from '../../../../src/platform/quic-tls/quic-tls-context.ts';
-import { parseCaBundle } from '../../../../src/crypto/ca-bundle.ts';
-import type { TlsEvents, TlsHandshake, TlsLevel } from '../../../../src/quic/contract.ts';
+import {
+  QuicClientTls,
+  QuicServerTls,
+} from '../../../../packages/proxy/src/transports/tls/quic.ts';
+import type { QuicClientChoices } from '../../../../packages/proxy/src/transports/tls/quic.ts';
+import type { QuicTlsChoices } from '@weir/io/quic-tls';
+import { parseCaBundle } from '@weir/crypto/certificates';
+import type { TlsEvents, TlsHandshake, TlsLevel } from '../../../../packages/quic/src/contract.ts';
 import { TestAuthority, type TestCertificate } from '../../data/test-certificates.ts';
 
 export const authority = new TestAuthority();

@@ -1,0 +1,13 @@
+/** Edits of a document in place. */
+export { editText, encodedLike, inDocument } from './edit/edit-text.ts';
+export { type Header, outlineOf } from './edit/outline.ts';
+export { setString } from './edit/set-string.ts';
+export { splice } from './edit/splice.ts';
+export {
+  addUser,
+  type EditedUsers,
+  listUsers,
+  removeUser,
+  rotateUser,
+  type WrittenUser,
+} from './edit/users/edit-users.ts';

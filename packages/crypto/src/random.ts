@@ -1,0 +1,2 @@
+/** Random bytes. */
+export { type RandomSource, SystemRandomSource } from './random-source.ts';

@@ -1,0 +1,104 @@
+import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
+import { messageOf, WeirError, type WeirErrorOptions } from '@weir/base';
+
+/** The error of an invalid certificate or key file of a server. */
+export class ServerCertificateError extends WeirError {
+  /** The invalid file; the key file for a mismatch. */
+  readonly part: 'certificate' | 'key';
+
+  constructor(part: 'certificate' | 'key', message: string, options?: WeirErrorOptions) {
+    super('server_certificate', message, options);
+    this.part = part;
+  }
+}
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+// Headers of traditional encrypted keys contain hyphens, but never five in a row.
+const KEY =
+  /-----BEGIN (?:(?:RSA|EC|ENCRYPTED) )?PRIVATE KEY-----(?:[^-]|-(?!----))+-----END (?:(?:RSA|EC|ENCRYPTED) )?PRIVATE KEY-----/;
+
+/**
+ * Returns the certificates of a PEM file, leaf first, as one PEM text; anything between them is skipped.
+ * @throws {ServerCertificateError} if there is no certificate, or an invalid one.
+ */
+export function parseCertificateChain(file: Uint8Array): string {
+  const certificates = textOf(file).match(CERTIFICATE);
+  if (!certificates) throw new ServerCertificateError('certificate', 'no certificate in the file');
+  for (const certificate of certificates) parseCertificate(certificate);
+  return `${certificates.join('\n')}\n`;
+}
+
+/**
+ * Returns the first private key of a PEM file (PKCS #8, PKCS #1 or SEC1) as PEM text.
+ * @throws {ServerCertificateError} if there is no key, or it does not match the leaf certificate.
+ */
+export function parseServerKey(file: Uint8Array, certificates: string): string {
+  const [pem] = KEY.exec(textOf(file)) ?? [];
+  if (pem === undefined) throw new ServerCertificateError('key', 'no private key in the file');
+  const leaf = parseCertificate(certificates);
+  if (!leaf.checkPrivateKey(parseKey(pem))) {
+    throw new ServerCertificateError('key', 'no private key assigned', {
+      hint: 'the key is not that of the first certificate of cert_file: take the pair that was made together, leaf first',
+    });
+  }
+  return `${pem}\n`;
+}
+
+/** Parses the certificates of a text that `parseCertificateChain` returned, leaf first. */
+export const chainOf = (certificates: string): readonly X509Certificate[] =>
+  (certificates.match(CERTIFICATE) ?? []).map(parseCertificate);
+
+/** The properties of a server's certificate that clients check. */
+export interface LeafFacts {
+  /** The beginning of the validity in Unix milliseconds; `validTo` is its end. */
+  readonly validFrom: number;
+  readonly validTo: number;
+  /** Whether the certificate has a subjectAltName: clients may use no other name (RFC 9525 §2). */
+  readonly hasName: boolean;
+}
+
+/**
+ * Returns the properties of the leaf certificate.
+ *
+ * @param certificates PEM, leaf first.
+ * @throws {ServerCertificateError} for an invalid certificate.
+ */
+export function leafFacts(certificates: string): LeafFacts {
+  const leaf = parseCertificate(certificates);
+  return {
+    validFrom: Date.parse(leaf.validFrom),
+    validTo: Date.parse(leaf.validTo),
+    hasName: alternativeNames(leaf) !== '',
+  };
+}
+
+/** Returns Node's text of a subjectAltName; empty if there is none, or it cannot be parsed. */
+export function alternativeNames(certificate: X509Certificate): string {
+  try {
+    return certificate.subjectAltName ?? '';
+  } catch {
+    // From Node 26.12.1 on the getter throws for an empty or malformed extension, which has no names.
+    return '';
+  }
+}
+
+function parseCertificate(pem: string): X509Certificate {
+  try {
+    return new X509Certificate(pem);
+  } catch (error) {
+    const message = `invalid certificate: ${messageOf(error)}`;
+    throw new ServerCertificateError('certificate', message, { cause: error });
+  }
+}
+
+function parseKey(pem: string): KeyObject {
+  try {
+    return createPrivateKey(pem);
+  } catch (error) {
+    const reason = pem.includes('ENCRYPTED') ? 'it is encrypted' : messageOf(error);
+    throw new ServerCertificateError('key', `invalid private key: ${reason}`, { cause: error });
+  }
+}
+
+const textOf = (file: Uint8Array): string =>
+  Buffer.from(file.buffer, file.byteOffset, file.byteLength).toString('latin1');

@@ -1,0 +1,11 @@
+import { baselinePacketCiphers } from '../../src/aead/baseline-packet-cipher.ts';
+import { checkedPacketCiphers } from '../../src/aead/checked.ts';
+import { openOpensslPacketCiphers } from '../../src/aead/packet-ciphers.ts';
+import { packetCipherConformance } from './packet-cipher.ts';
+
+packetCipherConformance('node:crypto', baselinePacketCiphers);
+packetCipherConformance('OpenSSL through koffi', openOpensslPacketCiphers());
+packetCipherConformance(
+  'the watched implementation',
+  checkedPacketCiphers(openOpensslPacketCiphers(), baselinePacketCiphers),
+);

@@ -1,0 +1,11 @@
+/** Fields of messages, of every version. */
+export { isOwnSite } from './fields/fetch-site.ts';
+export { type HttpField, valueOf } from './fields/field.ts';
+export { hasControl } from './fields/http-text.ts';
+export {
+  FIELD_LINE_LIMIT,
+  HEAD_LIMIT,
+  HEADER_LIST_LIMIT,
+  INTERIM_LIMIT,
+  RESPONSE_HEAD_LIMIT,
+} from './limits.ts';

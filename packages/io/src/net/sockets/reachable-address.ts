@@ -1,0 +1,62 @@
+import { codeOf } from '@weir/base';
+import { ipVersion } from '../addresses/address.ts';
+import type { FamilyPolicy } from '../addresses/resolver.ts';
+import type { Sockets } from './sockets.ts';
+import { systemSockets } from './system-sockets.ts';
+
+/**
+ * Codes of connect(2) for a peer without a route, without a local address of its family, or of an unsupported family.
+ */
+const NO_ROUTE: ReadonlySet<unknown> = new Set([
+  'ENETUNREACH',
+  'EHOSTUNREACH',
+  'EADDRNOTAVAIL',
+  'EAFNOSUPPORT',
+]);
+/** Whether datagrams can be sent to an IP address. */
+export type HasRoute = (host: string) => Promise<boolean> | boolean;
+
+/** Any port will do: connecting a UDP socket sends nothing. */
+const PORT = 9;
+
+/**
+ * Returns the address that datagrams are sent to; `undefined` for an empty list.
+ *
+ * Datagrams cannot race as connections do. Without a configured preference IPv4 comes first, which most
+ * networks carry; of a name with addresses of both families, the first one to which this host has a route
+ * (RFC 6724 §5 rule 1) is chosen.
+ *
+ * @param addresses in the order of the resolver, which already follows `family`.
+ * @param hasRoute asks for the routes of this host when left out.
+ */
+export async function reachableAddress(
+  addresses: readonly string[],
+  family: FamilyPolicy,
+  hasRoute: HasRoute = routeQuery(systemSockets()),
+): Promise<string | undefined> {
+  const [first] = addresses;
+  if (first === undefined) return undefined;
+  const other = addresses.find((address) => ipVersion(address) !== ipVersion(first));
+  if (other === undefined) return first;
+  const isSecond = family === 'auto' && ipVersion(first) === 6;
+  const [preferred, fallback] = isSecond ? [other, first] : [first, other];
+  if (await hasRoute(preferred)) return preferred;
+  return (await hasRoute(fallback)) ? fallback : preferred;
+}
+
+/**
+ * Asks the kernel, which connects a UDP socket only if there is a route. Other failures do not count as a missing
+ * route.
+ */
+export const routeQuery =
+  (sockets: Pick<Sockets, 'bindUdp'>): HasRoute =>
+  async (host) => {
+    try {
+      const family = ipVersion(host) === 6 ? 6 : 4;
+      const socket = await sockets.bindUdp({ family, peer: { host, port: PORT } });
+      socket.close();
+      return true;
+    } catch (error) {
+      return !NO_ROUTE.has(codeOf(error));
+    }
+  };

@@ -1,0 +1,93 @@
+import { WeirError } from '@weir/base';
+import { loadKoffi as load, type Koffi } from './addons.ts';
+
+/** A native function that is missing or has failed. */
+export class NativeError extends WeirError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('native', message, options);
+  }
+}
+
+/** Symbols of a loaded library. */
+export type NativeLibrary = ReturnType<Koffi['load']>;
+
+/**
+ * Returns the symbols that the running Node exports: OpenSSL and libuv among others.
+ *
+ * koffi is a platform-specific binary that takes 20 ms to load: it is loaded on first use, and may
+ * be missing.
+ *
+ * @throws {NativeError} if koffi has no binary for this machine.
+ */
+export function openSelf(): NativeLibrary {
+  try {
+    return loadKoffi().load(null);
+  } catch (error) {
+    throw new NativeError('native functions cannot be called on this machine', { cause: error });
+  }
+}
+
+/** Binds an exported function, given the C types of its result and parameters. */
+export type Bind = (
+  result: string,
+  name: string,
+  ...parameters: string[]
+) => ReturnType<NativeLibrary['func']>;
+
+/**
+ * Binds functions that the running Node exports.
+ *
+ * @returns a function that binds one, and throws a {@link NativeError} if Node was built with
+ *   another OpenSSL.
+ * @throws {NativeError} as `openSelf` does.
+ */
+export function exportsOfSelf(): Bind {
+  const library = openSelf();
+  return (result, name, ...parameters) => {
+    try {
+      return library.func(name, result, parameters);
+    } catch (error) {
+      throw new NativeError(`this Node does not export ${name}`, { cause: error });
+    }
+  };
+}
+
+/** Returns the address of memory outside the heap. Valid while `memory` is referenced and not detached. */
+export const addressOf = (memory: ArrayBufferLike): number =>
+  Number(loadKoffi().address(new Uint8Array(memory)));
+
+/**
+ * The C type of a structure, for the result of a function that is bound with `openSelf`.
+ *
+ * @param fields C types by the names of the fields, in their order.
+ */
+export const structure = (fields: Readonly<Record<string, string>>): ReturnType<Koffi['struct']> =>
+  loadKoffi().struct({ ...fields });
+
+/** Returns a view of memory that C allocated and never frees. */
+export const nativeView = (address: number, length: number): Uint8Array<ArrayBuffer> =>
+  new Uint8Array(loadKoffi().view(BigInt(address), length));
+
+/**
+ * Makes a JavaScript function callable from C for the lifetime of the process; returns its address.
+ * Their number is limited: register one per purpose, never one per object.
+ *
+ * @param implementation must not throw: C would continue with the result 0, and the exception would
+ *   be lost.
+ */
+export function registerCallback(
+  result: string,
+  parameters: string[],
+  implementation: (...values: number[]) => number,
+): number {
+  const koffi = loadKoffi();
+  const type = koffi.pointer(koffi.proto(result, parameters));
+  return Number(koffi.register(implementation, type));
+}
+
+/** Returns the `errno` of the native call directly before. */
+export const nativeErrno = (): number => loadKoffi().errno();
+
+let loaded: Koffi | undefined;
+
+const loadKoffi = (): Koffi => (loaded ??= load());

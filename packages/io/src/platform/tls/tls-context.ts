@@ -1,0 +1,99 @@
+import { NativeError } from '../native.ts';
+import type { Address } from '../quic-tls/quic-tls-functions.ts';
+import type { QuicTlsLibrary } from '../quic-tls/quic-tls-library.ts';
+import type { TrustStore } from '../quic-tls/quic-tls-trust.ts';
+import { encodeProtocols } from './alpn.ts';
+import { ipVersion } from '@weir/base/ip';
+
+/*
+ * Settings of every `SSL_CTX`, for streams and for QUIC. Commands and values are of openssl/ssl.h.
+ */
+
+const SET_SESSION_CACHE_MODE = 44;
+const SET_MIN_PROTOCOL = 123;
+const CACHE_OFF = 0;
+const VERIFY_NONE = 0;
+const VERIFY_PEER = 1;
+
+/**
+ * Creates an `SSL_CTX`, which its owner frees. Sessions are not cached in it.
+ * @param lowestVersion the lowest version of TLS, as on the wire: `0x0303` is TLS 1.2.
+ * @throws {NativeError}
+ */
+export function newTlsContext(library: QuicTlsLibrary, lowestVersion: number): Address {
+  const { functions } = library;
+  functions.ERR_clear_error();
+  const context = functions.SSL_CTX_new(functions.TLS_method());
+  if (context === 0) throw tlsFailure(library, 'no context');
+  functions.SSL_CTX_ctrl(context, SET_MIN_PROTOCOL, lowestVersion, 0);
+  functions.SSL_CTX_ctrl(context, SET_SESSION_CACHE_MODE, CACHE_OFF, 0);
+  return context;
+}
+
+/** Sets the protocols that a client offers (RFC 7301). @throws {NativeError} */
+export function offerProtocols(
+  library: QuicTlsLibrary,
+  context: Address,
+  protocols: readonly string[],
+): void {
+  const list = encodeProtocols(protocols);
+  if (library.functions.SSL_CTX_set_alpn_protos(context, list, list.length) !== 0) {
+    throw tlsFailure(library, 'no protocols to offer');
+  }
+}
+
+/**
+ * Sets whether a client verifies the server, and by which trust anchors; without `trust` it accepts any certificate.
+ */
+export function verifyBy(
+  library: QuicTlsLibrary,
+  context: Address,
+  trust: TrustStore | undefined,
+): void {
+  const { functions } = library;
+  if (trust) functions.SSL_CTX_set1_cert_store(context, trust.address);
+  functions.SSL_CTX_set_verify(context, trust ? VERIFY_PEER : VERIFY_NONE, 0);
+}
+
+/** Returns the error of a failed step of OpenSSL, with its reason. */
+export const tlsFailure = (library: QuicTlsLibrary, what: string): NativeError =>
+  new NativeError(`TLS: ${what}: ${library.takeError() ?? 'OpenSSL failed'}`);
+
+/** Constants of openssl/ssl.h and openssl/tls1.h. */
+const SET_SERVER_NAME = 55;
+const HOST_NAME = 0;
+
+/**
+ * Returns the name by which a client verifies a server, without a trailing dot; `undefined` if there is none. OpenSSL
+ * treats an empty name as none, and reads only up to a zero byte, so it would verify less.
+ * @throws {NativeError} for a name that cannot be verified.
+ */
+export function verifiableName(
+  serverName: string | undefined,
+  verifies: boolean,
+): string | undefined {
+  const name = serverName?.replace(/\.$/, '');
+  if (!verifies || (name !== undefined && name !== '' && !name.includes('\0'))) return name;
+  throw new NativeError('TLS cannot verify a server without a valid name');
+}
+
+/**
+ * Sets the server name of a client, for SNI (RFC 6066 §3: DNS names only) and for verification.
+ *
+ * @returns whether OpenSSL accepted it.
+ */
+export function setServerName(
+  library: QuicTlsLibrary,
+  tls: Address,
+  name: string,
+  verifies: boolean,
+): boolean {
+  const { functions } = library;
+  if (ipVersion(name) !== 0) {
+    if (!verifies) return true;
+    return functions.X509_VERIFY_PARAM_set1_ip_asc(functions.SSL_get0_param(tls), name) === 1;
+  }
+  const text = library.nameText(name);
+  if (functions.SSL_ctrl(tls, SET_SERVER_NAME, HOST_NAME, text) !== 1) return false;
+  return !verifies || functions.SSL_set1_host(tls, name) === 1;
+}

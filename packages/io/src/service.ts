@@ -1,0 +1,2 @@
+/** What a service manager passes on. */
+export { openSystemCalls, type SystemCalls } from './platform/sockets/bindings.ts';

@@ -1,0 +1,17 @@
+/** TLS on the kernel's sockets, by the OpenSSL that Node contains. */
+export type { AlpnChoice } from './platform/tls/alpn.ts';
+export {
+  serverCiphers,
+  SESSION_MARK_BYTES,
+  TICKET_SECONDS,
+} from './platform/tls/server-profile.ts';
+export { StreamTlsContext } from './platform/tls/stream-tls-context.ts';
+export {
+  CALL_BYTES,
+  CALL_PIECES,
+  streamTls,
+  StreamTlsLibrary,
+  WRITE_BYTES,
+} from './platform/tls/stream-tls-library.ts';
+export { StreamTls } from './platform/tls/stream-tls.ts';
+export { TlsCertificateError } from './platform/tls/tls-credentials.ts';

@@ -1,0 +1,84 @@
+import { copyEndpoint, type IpEndpoint } from '@weir/base/ip';
+import type { Keyed } from './flow-table.ts';
+import type { TcpConnection } from '../tcp/connection.ts';
+import type { TcpEvent } from '../tcp/state.ts';
+import type { Timed } from '@weir/base/timers';
+
+/** The user of a connection, which receives its events. */
+export interface TcpOwner {
+  onEvent(event: TcpEvent): void;
+  /** Releases the connection, and resolves when no data remains to be sent. Never rejects. */
+  leave(): Promise<void>;
+  /** Called when the stack was closed. Idempotent. */
+  fail(error: Error): void;
+}
+
+/**
+ * A TCP connection with its place in the stack. The application calls methods of `connection`, each followed by
+ * `touch` of `TcpFlows`.
+ */
+export class TcpFlow implements Keyed, Timed {
+  readonly network = 'tcp';
+  /** The local endpoint; for an accepted connection the destination that the client has requested. */
+  readonly local: IpEndpoint;
+  readonly remote: IpEndpoint;
+  readonly connection: TcpConnection;
+  owner: TcpOwner | undefined;
+  /** The packet with the SYN, until the request is decided: an ICMP message quotes it. */
+  syn: Uint8Array | undefined;
+
+  /** Bytes that the connection held when `FlowMemory` last counted them. */
+  held = 0;
+  /** The version of the path MTUs of `TcpFlows` that the connection uses. */
+  pathVersion = 0;
+  /** Whether the connection has left the stack; received data may still be read. */
+  isForgotten = false;
+
+  // Fields of the queues, the table and the wheel.
+  isEventful = false;
+  isReady = false;
+  hash = 0;
+  nextKeyed: Keyed | undefined = undefined;
+  slot = -1;
+  tick = 0;
+  nextTimed: Timed | undefined = undefined;
+  previousTimed: Timed | undefined = undefined;
+
+  constructor(local: IpEndpoint, remote: IpEndpoint, connection: TcpConnection) {
+    this.local = copyEndpoint(local);
+    this.remote = copyEndpoint(remote);
+    this.connection = connection;
+  }
+}
+
+/** The memory of all connections of a stack: unread and unacknowledged data. */
+export class FlowMemory {
+  readonly #limit: number;
+  #held = 0;
+
+  /** @param limit the bound in bytes: see `MAX_BUFFERED_BYTES`. */
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /** Number of bytes that all connections hold. */
+  get held(): number {
+    return this.#held;
+  }
+
+  /** Whether there is memory for larger buffers. */
+  get mayGrow(): boolean {
+    return this.#held * 2 < this.#limit;
+  }
+
+  /** Whether all of the memory is in use. */
+  get isShort(): boolean {
+    return this.#held >= this.#limit;
+  }
+
+  /** Sets the number of bytes that a connection now holds. */
+  account(flow: TcpFlow, held: number): void {
+    this.#held += held - flow.held;
+    flow.held = held;
+  }
+}

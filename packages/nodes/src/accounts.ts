@@ -1,0 +1,9 @@
+/** Users of an inbound. */
+export {
+  type AccountChange,
+  type AccountEdit,
+  closeAccountFlows,
+  countAccountFlows,
+  editAccount,
+} from './accounts/edit-account.ts';
+export { listAccounts } from './accounts/list-accounts.ts';

@@ -1,0 +1,151 @@
+import type { ProtocolForms } from '@weir/proxy/protocols/forms/contract';
+import { ImportError } from '@weir/proxy/protocols/forms/draft';
+import { decodedName, looselyFromBase64 } from '@weir/proxy/protocols/forms/encodings';
+import { ForeignObject } from '@weir/proxy/protocols/forms/foreign-object';
+import { parsedJson } from '@weir/proxy/protocols/forms/link';
+import { allForms } from '@weir/proxy/protocols';
+import { entryOf, trimmedLines, type Reading } from '../entry.ts';
+import { serversAlone, type Routing } from '../routing.ts';
+import { bounded } from '../targets.ts';
+import { notesOn, keyTable } from '../verdicts.ts';
+import {
+  ALPN,
+  BANDWIDTH,
+  ECH,
+  FINGERPRINT,
+  FRAGMENT,
+  MULTIPLEX,
+  TUNING,
+  VERIFIED_NAME,
+} from '../keys/reasons.ts';
+
+/**
+ * Parameters of share links, and keys of v2rayN's JSON, that are not carried over
+ * (XTLS/Xray-core discussion 716; v2rayN's wiki; hysteria's URI scheme).
+ */
+export const LINK_KEYS = keyTable({
+  // Pins are read only with TLS. From `pbk` on: parameters of REALITY, which is refused as such, and of unused
+  // transports. `packetEncoding` is about UDP, which Weir sends in a separate stream.
+  same: `
+    pcs pinSHA256 pbk sid spx pqv headerType seed quicSecurity key extra packetEncoding udp
+    group remarks v ps`,
+  when: {
+    mode: (value) => value === 'gun',
+  },
+  refused: {
+    [ECH]: 'ech',
+  },
+  dropped: {
+    [FINGERPRINT]: 'fp',
+    [ALPN]: 'alpn',
+    [VERIFIED_NAME]: 'vcn',
+    [FRAGMENT]: 'fragment',
+    [MULTIPLEX]: 'mux',
+    [BANDWIDTH]: 'up down upmbps downmbps',
+    [TUNING]: 'fastopen tfo',
+  },
+});
+
+const linkForms = (): readonly NonNullable<ProtocolForms['link']>[] =>
+  allForms().flatMap(({ link }) => link ?? []);
+
+const schemeOf = (text: string): string | undefined =>
+  /^([a-z][a-z0-9+.-]*):\/\//i.exec(text)?.[1]?.toLowerCase();
+
+/** Whether a text begins with a link to a server, of a scheme that no documents have. */
+function isLink(text: string): boolean {
+  const scheme = schemeOf(text);
+  return (
+    scheme !== undefined &&
+    linkForms().some((form) => !form.isServer && form.schemes.includes(scheme))
+  );
+}
+
+/**
+ * Whether a document is a list of links: its first line is a URI, and one of its lines a link to a server. That may be
+ * a later line: lists may begin with links of protocols that Weir lacks.
+ */
+export function isLinkList(text: string): boolean {
+  const lines = linesOf(text);
+  return (
+    schemeOf(lines[0]?.line ?? '') !== undefined &&
+    lines.some(({ line }) => isLink(line) || linkForms().some((form) => form.isServer?.(line)))
+  );
+}
+
+/**
+ * Whether a text of no other format has a link among other lines, such as the status of a subscription. A URL within a
+ * text does not count as a proxy.
+ */
+export const hasShareLink = (text: string): boolean =>
+  linesOf(text).some(({ line }) => isLink(line));
+
+interface NumberedLine {
+  readonly line: string;
+  /** Number of the line, from 1. */
+  readonly number: number;
+}
+
+/** The numbered lines of a text without empty ones and comments. */
+const linesOf = (text: string): readonly NumberedLine[] =>
+  trimmedLines(text)
+    .map((line, index) => ({ line, number: index + 1 }))
+    .filter(({ line }) => line !== '' && !line.startsWith('#') && !line.startsWith('//'))
+    .flatMap(({ line, number }) =>
+      (schemeOf(line) === undefined ? [line] : linksIn(line)).map((each) => ({
+        line: each.trim(),
+        number,
+      })),
+    );
+
+/** The links on one line, each with a name that may have spaces. */
+function linksIn(line: string): readonly string[] {
+  const links: string[] = [];
+  for (const piece of line.split(/(\s)/)) {
+    if (links.length === 0 || isLink(piece)) links.push(piece);
+    else links[links.length - 1] += piece;
+  }
+  return links;
+}
+
+/** Reads one server per line; empty lines and comments are skipped. */
+export function readShareLinks(text: string): Routing {
+  return serversAlone(
+    bounded('servers', linesOf(text)).map(({ line, number }) =>
+      entryOf(nameOf(line, number), () => readShareLink(line)),
+    ),
+  );
+}
+
+/**
+ * The name of a link: the text after the `#`, or that of v2rayN's JSON; the line number for a line that is not a link.
+ */
+function nameOf(link: string, number: number): string {
+  if (schemeOf(link) === undefined) return `line ${number}`;
+  const at = link.indexOf('#');
+  if (at >= 0) return decodedName(link.slice(at + 1));
+  const json = looselyFromBase64(link.slice(link.indexOf('://') + 3)) ?? '';
+  return json.trimStart().startsWith('{') ? nameInJson(json) : '';
+}
+
+function nameInJson(json: string): string {
+  try {
+    return new ForeignObject(parsedJson(json)).text('ps') ?? '';
+  } catch (error) {
+    if (error instanceof ImportError) return '';
+    throw error;
+  }
+}
+
+/** Reads a link of any supported scheme. @throws {ImportError} */
+function readShareLink(link: string): Reading {
+  const scheme = schemeOf(link);
+  if (scheme === undefined) throw new ImportError('not a share link');
+  const form = linkForms().find(({ schemes }) => schemes.includes(scheme));
+  if (!form) throw new ImportError(`${scheme} links are not supported`);
+  if (form.isServer?.(link) === false) {
+    throw new ImportError('the address of a document, not of a server; import it by itself');
+  }
+  const { draft, parameters } = form.read(link);
+  return { draft, notes: notesOn(parameters, LINK_KEYS) };
+}

@@ -1,0 +1,136 @@
+import type { Destination } from '@weir/io/addresses';
+import type { ByteCounter } from './counter-slab.ts';
+import type { WireCounter } from '@weir/io/links';
+import type { Lineage } from '@weir/io/net/own-listeners';
+
+/** A flow as it is registered, after its dial and before its first byte. */
+export interface FlowInfo {
+  /** The session that carries the flow; `undefined` for a flow without one (of a TUN device). */
+  readonly session: Session | undefined;
+  readonly inbound: string;
+  readonly user: string | undefined;
+  /** The client's IP address. */
+  readonly source: string | undefined;
+  /** The destination as requested; for a UDP sub-link, that of the packet that opened it. */
+  readonly destination: Destination;
+  readonly sniffed: string | undefined;
+  /** Tag of the outbound that carries the flow; with a balancer, of its member. */
+  readonly outbound: string;
+  readonly outboundVersion: number;
+  /** Index of the rule that matched; `undefined` for the default route. */
+  readonly rule: number | undefined;
+  readonly planeEpoch: number;
+  /** Whether the flow's account is still valid; `undefined` if there are no accounts. */
+  readonly standing?: { readonly stands: boolean } | undefined;
+}
+
+/** The tracker, as a flow uses it. */
+export interface FlowRegistry {
+  /** Unregisters a flow that has closed with its final counts; `counter` may be reused. */
+  flowClosed(flow: Flow, counter: ByteCounter): void;
+}
+
+/** One stream or UDP sub-link, from its registration to its end. */
+export class Flow {
+  readonly id: number;
+  readonly info: FlowInfo;
+  /** Time at which the flow was registered, in milliseconds of the monotonic clock. */
+  readonly startedAt: number;
+  readonly #kill: () => void;
+  readonly #registry: FlowRegistry;
+  #counter: ByteCounter | undefined;
+  #killed = false;
+  #finalUp = 0;
+  #finalDown = 0;
+
+  constructor(
+    id: number,
+    info: FlowInfo,
+    startedAt: number,
+    counter: ByteCounter,
+    kill: () => void,
+    registry: FlowRegistry,
+  ) {
+    this.id = id;
+    this.info = info;
+    this.startedAt = startedAt;
+    this.#counter = counter;
+    this.#kill = kill;
+    this.#registry = registry;
+  }
+
+  /** Payload bytes to the destination; final after `close`. */
+  get up(): number {
+    return this.#counter?.up ?? this.#finalUp;
+  }
+
+  /** Payload bytes to the client; final after `close`. */
+  get down(): number {
+    return this.#counter?.down ?? this.#finalDown;
+  }
+
+  addUp(bytes: number): void {
+    this.#counter?.addUp(bytes);
+  }
+
+  addDown(bytes: number): void {
+    this.#counter?.addDown(bytes);
+  }
+
+  /** Whether an operator has killed the flow. */
+  get killed(): boolean {
+    return this.#killed;
+  }
+
+  /** Ends the flow, which stays registered until `close`. Returns false if it was killed before. */
+  kill(): boolean {
+    if (!this.markKilled()) return false;
+    this.#kill();
+    return true;
+  }
+
+  /** Marks the flow as killed, for `endKilled` to end it later. Returns false if it was killed before. */
+  markKilled(): boolean {
+    if (this.#killed || !this.#counter) return false;
+    this.#killed = true;
+    return true;
+  }
+
+  /** Ends a flow that `markKilled` marked, unless it has closed meanwhile. */
+  endKilled(): void {
+    if (this.#counter) this.#kill();
+  }
+
+  /** Unregisters the flow and makes its counts final. Idempotent. */
+  close(): void {
+    const counter = this.#counter;
+    if (!counter) return;
+    this.#finalUp = counter.up;
+    this.#finalDown = counter.down;
+    this.#counter = undefined;
+    this.#registry.flowClosed(this, counter);
+  }
+}
+
+/** One accepted carrier while it is open. */
+export interface Session {
+  readonly id: number;
+  readonly inbound: string;
+  /** The client's current IP address, which may change; `undefined` on a unix socket. */
+  readonly source: string | undefined;
+  /** Label of the user, set by the first flow of the session. */
+  readonly user: string | undefined;
+  /** Time at which the carrier was accepted, in milliseconds of the monotonic clock. */
+  readonly startedAt: number;
+  /** The connection that this process opened itself to reach its own inbound, if any. */
+  readonly lineage?: Lineage | undefined;
+  /**
+   * Whether no flow has begun on the session: the first flow of an accepted connection begins even when the process is
+   * stopping. `undefined` if a session is one of several on a connection, or a connection has many flows.
+   */
+  isFresh?: boolean;
+  /** Marks the client as authenticated; called for each request. `undefined` if this makes no difference. */
+  authenticated?(): void;
+  /** Adds a socket whose wire bytes count for the session, such as a UDP relay socket. */
+  attach(wire: WireCounter): void;
+}

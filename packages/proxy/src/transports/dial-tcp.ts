@@ -1,0 +1,78 @@
+import type { Socket } from 'node:net';
+import type { Endpoint, FamilyPolicy, Resolver } from '@weir/io/addresses';
+import type { DialObserver } from '@weir/io';
+import type { Carrier, ByteLink } from '@weir/io/links';
+import { connectAny, type ConnectOptions, type DatagramUse, systemSockets } from '@weir/io/sockets';
+import type { Clock } from '@weir/io/time';
+import type { Approach } from './dialer.ts';
+
+export interface TcpDialOptions {
+  readonly resolver: Resolver;
+  readonly family: FamilyPolicy;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Called with each address before it is tried. @throws {DialError} to reject it. */
+  readonly approach?: Approach | undefined;
+  /** The address of the requesting client; `undefined` for a server of the configuration. */
+  readonly client?: string | undefined;
+  readonly observe?: DialObserver | undefined;
+  readonly use?: DatagramUse | undefined;
+}
+
+/** Opens a TCP connection to one address, in the form that its user needs: a carrier, or a bare socket. */
+export interface TcpOpener<Below> {
+  connect(address: Endpoint, options: ConnectOptions): Promise<Below>;
+  /** Closes a connection that is not needed. */
+  discard(below: Below): void;
+}
+
+export const CARRIERS: TcpOpener<Carrier> = {
+  connect: (address, options) => systemSockets().connect(address, options),
+  discard: ({ link }) => link.destroy(),
+};
+
+/** For Node's TLS, which runs on sockets of Node. */
+export const SOCKETS: TcpOpener<Socket> = {
+  connect: (address, options) => systemSockets().connectSocket(address, options),
+  discard: (socket) => void socket.destroy(),
+};
+
+/**
+ * Opens a TCP connection to a host by name or address: resolves it under the family policy and
+ * races the addresses (RFC 8305).
+ *
+ * @throws {DialError} with the code of the failure.
+ */
+export const dialTcp = (target: Endpoint, options: TcpDialOptions): Promise<Carrier> =>
+  dialWith(CARRIERS, target, options);
+
+/** Opens a TCP connection as `dialTcp` does, in another form. */
+export async function dialWith<Below>(
+  opener: TcpOpener<Below>,
+  target: Endpoint,
+  { resolver, family, clock, signal, approach, client, observe, use }: TcpDialOptions,
+): Promise<Below> {
+  const addresses = await resolver.resolve(target.host, family, signal, client);
+  observe?.('resolved');
+  const made = await connectAny(
+    addresses,
+    (host, attempt) => {
+      const address = { host, port: target.port };
+      return opener.connect(address, { signal: attempt, onSocket: approach?.(address), use });
+    },
+    { clock, signal, discard: (below) => opener.discard(below) },
+  );
+  observe?.('connected');
+  return made;
+}
+
+/** Creates a carrier whose link runs over that of the carrier `below`. */
+export const carrierOver = (below: Carrier, link: ByteLink, wire = below.wire): Carrier => ({
+  link,
+  wire,
+  remote: below.remote,
+  // Read on demand: it may cost a system call, which most carriers never need.
+  get local() {
+    return below.local;
+  },
+});

@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { bytesSource, type ByteSource } from '../../../../src/engine/geo/byte-source.ts';
+import { GeoFileError } from '../../../../src/engine/geo/geo-data.ts';
+import { findEntries } from '../../../../src/engine/geo/find-entries.ts';
+import { readGeoip } from '../../../../src/engine/geo/geoip.ts';
+import { SITE_CODE, readGeosite } from '../../../../src/engine/geo/geosite.ts';
+import {
+  encodeGeoip,
+  encodeGeosite,
+  field,
+} from '../../../../../../test/support/data/geo-fixture.ts';
+
+/** Counts what is read. */
+function counting(bytes: Uint8Array): ByteSource & { total: number } {
+  const inner = bytesSource(bytes);
+  return {
+    size: bytes.length,
+    total: 0,
+    read(position, length) {
+      this.total += length;
+      return inner.read(position, length);
+    },
+  };
+}
+
+const codesIn = async (bytes: Uint8Array, ...codes: string[]): Promise<string[]> =>
+  [...(await findEntries(bytesSource(bytes), new Set(codes), SITE_CODE)).keys()].sort();
+
+test('large lists that are not wanted are not read', async () => {
+  const domains = Array.from({ length: 20_000 }, (_, i) => ({
+    type: 'root' as const,
+    value: `a-rather-long-domain-name-${i}.example`,
+  }));
+  const small = [{ type: 'root' as const, value: 'a.example' }];
+  const bytes = encodeGeosite([
+    ...Array.from({ length: 4 }, (_, i) => ({ code: `LARGE${i}`, domains })),
+    { code: 'SMALL', domains: small },
+  ]);
+  const source = counting(bytes);
+  const found = await findEntries(source, new Set(['small']), SITE_CODE);
+  assert.deepEqual([...found.keys()], ['small']);
+  assert.ok(source.total < bytes.length / 10, `${source.total} of ${bytes.length} bytes were read`);
+});
+
+test('the code may stand anywhere in an entry, or in the field of newer generators', async () => {
+  const domain = Buffer.from([0x12, 5, 0x12, 3, 97, 46, 98]);
+  const behind = field(1, Buffer.concat([domain, field(1, 'AA')]));
+  const newer = field(1, Buffer.concat([domain, field(4, 'BB')]));
+  const both = field(1, Buffer.concat([field(1, ''), field(4, 'CC'), field(1, 'DD')]));
+  const none = field(1, domain);
+  const long = field(1, field(1, 'x'.repeat(300)));
+  const bytes = Buffer.concat([behind, newer, both, none, long]);
+  const names = ['aa', 'bb', 'dd', 'x'.repeat(300)];
+  assert.deepEqual(await codesIn(bytes, ...names, 'cc'), names);
+});
+
+test('an empty file has no lists', async () => {
+  assert.deepEqual(await codesIn(new Uint8Array(0), 'a'), []);
+});
+
+const text = fc.string({ maxLength: 8 });
+const sites = fc.array(
+  fc.record({
+    code: fc.constantFrom('A', 'b', 'CC'),
+    domains: fc.array(
+      fc.record({
+        type: fc.constantFrom('plain' as const, 'regex' as const, 'root' as const, 'full' as const),
+        value: text,
+        attributes: fc.dictionary(fc.constantFrom('x', 'y'), fc.oneof(fc.boolean(), fc.nat())),
+      }),
+      { maxLength: 5 },
+    ),
+  }),
+  { maxLength: 6 },
+);
+const networks = fc.array(
+  fc.record({
+    code: fc.constantFrom('A', 'b', 'CC'),
+    inverse: fc.boolean(),
+    networks: fc.array(
+      fc.record({ ip: fc.uint8Array({ minLength: 4, maxLength: 4 }), prefix: fc.nat(32) }),
+      { maxLength: 5 },
+    ),
+  }),
+  { maxLength: 6 },
+);
+/** Real files with a few bytes changed or missing, and garbage. */
+const bytes = fc.oneof(
+  fc.uint8Array({ maxLength: 200, size: 'max' }),
+  fc
+    .tuple(
+      fc.oneof(sites.map(encodeGeosite), networks.map(encodeGeoip)),
+      fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 3 }),
+      fc.nat(3),
+    )
+    .map(([file, changes, missing]) => {
+      for (const [at, value] of changes) if (file.length > 0) file[at % file.length] = value;
+      return file.subarray(0, file.length - Math.min(missing, file.length));
+    }),
+);
+
+test('any bytes give lists or an error of the reader', async () => {
+  await fc.assert(
+    fc.asyncProperty(bytes, async (file) => {
+      try {
+        const found = await findEntries(bytesSource(file), new Set(['a', 'b', 'cc']), SITE_CODE);
+        for (const message of found.values()) {
+          readGeosite(message, [undefined, 'x']);
+          readGeoip(message);
+        }
+      } catch (error) {
+        if (!(error instanceof GeoFileError)) throw error;
+      }
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test('any lists that were written are read back', async () => {
+  await fc.assert(
+    fc.asyncProperty(sites, async (written) => {
+      const file = encodeGeosite(written);
+      const found = await findEntries(bytesSource(file), new Set(['a', 'b', 'cc']), SITE_CODE);
+      for (const code of ['A', 'b', 'CC']) {
+        const site = written.find((each) => each.code === code);
+        const message = found.get(code.toLowerCase());
+        assert.equal(message === undefined, site === undefined);
+        if (!message || !site) continue;
+        const lists = readGeosite(message, [undefined, 'x']);
+        for (const [attribute, list] of lists) {
+          const domains = site.domains.filter(
+            ({ attributes }) => attribute === undefined || attribute in attributes,
+          );
+          const values = (type: string): string[] =>
+            domains.filter((domain) => domain.type === type).map((domain) => domain.value);
+          assert.deepEqual(list.regex, values('regex'));
+          assert.deepEqual(
+            list.keyword,
+            values('plain').map((value) => value.toLowerCase()),
+          );
+          assert.ok(list.suffix.ends.length <= values('root').length);
+          assert.ok(list.full.ends.length <= values('full').length);
+        }
+      }
+    }),
+    { numRuns: 300 },
+  );
+});

@@ -1,0 +1,169 @@
+import { QuicError, TransportErrorCode } from '../errors.ts';
+import type { Fifo } from '@weir/base/collections';
+import type { FrameLog } from '../recovery/delivery.ts';
+import type { ConnectionReceiveWindow, Pace } from './flow-control.ts';
+import type { PeerGrants, StreamGrants } from './grants.ts';
+import { ReceiveStream } from './receive-stream.ts';
+import type { Scheduler } from './scheduler.ts';
+import { SendStream, type QueuedBytes } from './send-stream.ts';
+import {
+  indexOf,
+  isOpenedBy,
+  kindOf,
+  Stream,
+  type StreamEvent,
+  streamId,
+  type StreamOwner,
+} from './stream.ts';
+import { StreamCounts } from './stream-counts.ts';
+import type { Role } from '../contract.ts';
+
+const { STREAM_LIMIT_ERROR, STREAM_STATE_ERROR } = TransportErrorCode;
+
+/** The parts that the streams of a connection share. */
+export interface OpenStreamsParts {
+  readonly side: Role;
+  readonly grants: StreamGrants;
+  readonly pace: Pace;
+  readonly receiveWindow: ConnectionReceiveWindow;
+  readonly scheduler: Scheduler;
+  readonly events: Fifo<StreamEvent>;
+}
+
+/** The streams of a connection by their ids. Closed ones are recognized by their index. */
+export class OpenStreams implements StreamOwner {
+  readonly #parts: OpenStreamsParts;
+  readonly #peerSide: Role;
+  readonly #streams = new Map<number, Stream>();
+  readonly #queued: QueuedBytes = { total: 0 };
+  /** The counts of bidirectional streams, then of unidirectional ones. */
+  readonly #counts: readonly [StreamCounts, StreamCounts];
+  #peerGrants: PeerGrants | undefined;
+
+  constructor(parts: OpenStreamsParts) {
+    const { side, grants } = parts;
+    this.#parts = parts;
+    this.#peerSide = side === 'client' ? 'server' : 'client';
+    this.#counts = [
+      new StreamCounts(true, grants.bidirectionalStreams),
+      new StreamCounts(false, grants.unidirectionalStreams),
+    ];
+  }
+
+  /** Number of streams that are not closed. */
+  get size(): number {
+    return this.#streams.size;
+  }
+
+  /** Whether MAX_STREAMS or STREAMS_BLOCKED is due. */
+  get hasCountFrames(): boolean {
+    return this.#counts[0].hasFrames || this.#counts[1].hasFrames;
+  }
+
+  /** Writes MAX_STREAMS and STREAMS_BLOCKED, as far as they are due and fit. Returns the offset after them. */
+  writeCountFrames(out: Uint8Array, at: number, limit: number, log: FrameLog): number {
+    const next = this.#counts[0].writeFrames(out, at, limit, log);
+    return this.#counts[1].writeFrames(out, next, limit, log);
+  }
+
+  countsOf(bidirectional: boolean): StreamCounts {
+    return this.#counts[bidirectional ? 0 : 1];
+  }
+
+  /** Sets the peer's limits for streams that are opened afterwards. */
+  setPeerGrants(grants: PeerGrants): void {
+    this.#peerGrants = grants;
+  }
+
+  /** Returns the stream of an id; `undefined` for one that is closed or was never opened. */
+  get(id: number): Stream | undefined {
+    return this.#streams.get(id);
+  }
+
+  /** Opens a stream of this side; `undefined` while the peer allows no more. */
+  open(bidirectional: boolean): number | undefined {
+    const index = this.countsOf(bidirectional).openOwn();
+    if (index < 0) return undefined;
+    const id = streamId(this.#parts.side, bidirectional ? 0 : 1, index);
+    this.#create(id);
+    return id;
+  }
+
+  /**
+   * Returns the stream of a frame for the receiving part, which the frame may open; `undefined` for a closed one.
+   * STREAM_STATE_ERROR for a stream that only this side sends on (§19.8).
+   */
+  receiving(id: number, frameType: number): Stream | QuicError | undefined {
+    if (kindOf(id) === 1 && isOpenedBy(this.#parts.side, id)) {
+      return new QuicError(STREAM_STATE_ERROR, 'the stream is for this side to send', frameType);
+    }
+    return this.#streams.get(id) ?? this.#openedBy(id, frameType);
+  }
+
+  /**
+   * Returns the stream of a frame for the sending part (§19.5, §19.10), which the frame may open; `undefined` for a
+   * closed one. STREAM_STATE_ERROR for a stream that only the peer sends on.
+   */
+  sending(id: number, frameType: number): Stream | QuicError | undefined {
+    if (kindOf(id) === 1 && !isOpenedBy(this.#parts.side, id)) {
+      return new QuicError(STREAM_STATE_ERROR, 'the stream is for the peer to send', frameType);
+    }
+    return this.#streams.get(id) ?? this.#openedBy(id, frameType);
+  }
+
+  settle(stream: Stream): void {
+    const { side, scheduler, events } = this.#parts;
+    if (!stream.isDone) {
+      scheduler.update(stream);
+      return;
+    }
+    if (!this.#streams.delete(stream.id)) return;
+    events.push({ kind: 'stream-closed', id: stream.id });
+    if (!isOpenedBy(side, stream.id)) this.#counts[kindOf(stream.id)].closedPeers();
+  }
+
+  /** Returns the stream that a frame with an unknown id opens. */
+  #openedBy(id: number, frameType: number): Stream | QuicError | undefined {
+    const kind = kindOf(id);
+    const counts = this.#counts[kind];
+    if (isOpenedBy(this.#parts.side, id)) {
+      if (indexOf(id) < counts.openedBySelf) return undefined;
+      return new QuicError(STREAM_STATE_ERROR, 'a stream that was never opened', frameType);
+    }
+    if (indexOf(id) < counts.openedByPeer) return undefined;
+    if (!counts.allowsPeer(indexOf(id))) {
+      return new QuicError(STREAM_LIMIT_ERROR, 'more streams than the limit allows', frameType);
+    }
+    // A stream opens all streams of its kind with lower ids (RFC 9000 §3.2).
+    while (counts.openedByPeer <= indexOf(id)) {
+      const opened = streamId(this.#peerSide, kind, counts.openPeers());
+      this.#create(opened);
+      this.#parts.events.push({ kind: 'stream-opened', id: opened });
+    }
+    return this.#streams.get(id);
+  }
+
+  #create(id: number): void {
+    const { side, grants, receiveWindow, pace } = this.#parts;
+    const isOwn = isOpenedBy(side, id);
+    const isUnidirectional = kindOf(id) === 1;
+    const stream = new Stream(id, this);
+    if (!isUnidirectional || isOwn) {
+      stream.send = new SendStream(id, this.#initialLimit(id), this.#queued, stream);
+    }
+    if (!isUnidirectional || !isOwn) {
+      stream.receive = new ReceiveStream(grants, receiveWindow, pace, stream);
+    }
+    this.#streams.set(id, stream);
+  }
+
+  /** Returns the peer's limit for a new stream. Its "local" streams are those that it opens (§18.2). */
+  #initialLimit(id: number): number {
+    const grants = this.#peerGrants;
+    if (!grants) return 0;
+    if (kindOf(id) === 1) return grants.initialMaxStreamDataUni;
+    return isOpenedBy(this.#parts.side, id)
+      ? grants.initialMaxStreamDataBidiRemote
+      : grants.initialMaxStreamDataBidiLocal;
+  }
+}

@@ -1,0 +1,156 @@
+import type { Clock } from '@weir/io/time';
+import {
+  KEPT_EVENTS,
+  type FlowNotice,
+  type FlowSubscription,
+  type FlowEvent,
+  type Tracker,
+} from '@weir/proxy/tracker';
+import { eventText, type SseStream } from './sse-stream.ts';
+import { Rounds } from './slices.ts';
+import type { StartTimes } from '../start-times.ts';
+import { flowView, viewJson } from '../views.ts';
+
+/** A client and the number of its next event. */
+interface Client {
+  readonly stream: SseStream;
+  next: number;
+}
+
+/** Several events in one piece; `end` is the number of the event after them. */
+interface Piece {
+  readonly bytes: Buffer;
+  readonly end: number;
+}
+
+/** Approximate maximum length of a piece, in characters. */
+const PIECE_LENGTH = 64 << 10;
+
+/**
+ * Milliseconds after a round in which further events gather. The first event after a quiet period is sent immediately;
+ * at a thousand events a second some ten share a write, which costs more than the text of all of them.
+ */
+const GATHER_MS = 10;
+
+/** A burst of this many events is sent without gathering more: it must not outrun the kept events. */
+const MANY_EVENTS = KEPT_EVENTS / 4;
+
+/**
+ * Sends the openings and closings of flows to any number of clients.
+ *
+ * The feed is a single reader of the tracker for all clients. It keeps the last 1024 events, and
+ * one number per client. Clients at the same position share the same bytes. A client that falls
+ * further behind is sent the number of events that it missed.
+ */
+export class FlowFeed {
+  readonly #tracker: Tracker;
+  readonly #times: StartTimes;
+  readonly #ring: (FlowEvent | undefined)[] = Array.from({ length: KEPT_EVENTS });
+  readonly #clients = new Set<Client>();
+  readonly #rounds: Rounds<Client>;
+  /** Pieces of the current round, by the number of their first event. */
+  readonly #pieces = new Map<number, Piece>();
+  /** Number of events so far, including those that the tracker had dropped: the number of the next event. */
+  #published = 0;
+  /** `#published` at the end of the last round. */
+  #served = 0;
+  #subscription: FlowSubscription | undefined;
+
+  constructor(tracker: Tracker, clock: Clock, times: StartTimes) {
+    this.#tracker = tracker;
+    this.#times = times;
+    this.#rounds = new Rounds(
+      clock,
+      this.#clients,
+      (client) => this.#pump(client),
+      () => {
+        this.#pieces.clear();
+        this.#served = this.#published;
+      },
+      GATHER_MS,
+    );
+  }
+
+  /** Subscribes the client to all events from now on. */
+  readonly join = (stream: SseStream): void => {
+    if (!this.#subscription) void this.#watch();
+    else if (this.#collect(this.#subscription)) this.#request(this.#served);
+    const client: Client = { stream, next: this.#published };
+    stream.onReady = () => {
+      if (client.next < this.#published) this.#request(client.next);
+    };
+    stream.onClose = () => this.#leave(client);
+    this.#clients.add(client);
+  };
+
+  get clients(): number {
+    return this.#clients.size;
+  }
+
+  #leave(client: Client): void {
+    this.#clients.delete(client);
+    if (this.#clients.size > 0) return;
+    this.#subscription?.close();
+    this.#subscription = undefined;
+    this.#rounds.stop();
+    this.#pieces.clear();
+    this.#ring.fill(undefined);
+  }
+
+  /** Reads the tracker while there are clients. */
+  async #watch(): Promise<void> {
+    const subscription = this.#tracker.events.subscribe();
+    this.#subscription = subscription;
+    for (;;) {
+      const notice = await subscription.next();
+      // After `close`, another reader may have started: this one ends either way.
+      if (!notice || this.#subscription !== subscription) return;
+      this.#keep(notice);
+      this.#collect(subscription);
+      this.#request(this.#served);
+    }
+  }
+
+  /** @param sent number of the first event that is still to be sent */
+  #request(sent: number): void {
+    this.#rounds.request(this.#published - sent >= MANY_EVENTS);
+  }
+
+  /** Takes all events from the tracker; returns whether there were any. */
+  #collect(subscription: FlowSubscription): boolean {
+    const before = this.#published;
+    for (let notice = subscription.poll(); notice; notice = subscription.poll()) this.#keep(notice);
+    return this.#published > before;
+  }
+
+  #keep(notice: FlowNotice): void {
+    if (notice.kind === 'lagged') this.#published += notice.missed;
+    else this.#ring[this.#published++ % KEPT_EVENTS] = notice;
+  }
+
+  /** Sends a client its next piece, if it is ready and there is one. */
+  #pump(client: Client): void {
+    if (!client.stream.ready || client.next >= this.#published) return;
+    const oldest = this.#published - KEPT_EVENTS;
+    if (client.next < oldest) this.#tracker.events.missed += oldest - client.next;
+    let piece = this.#pieces.get(client.next);
+    if (!piece) {
+      piece = this.#pieceFrom(client.next);
+      this.#pieces.set(client.next, piece);
+    }
+    client.next = piece.end;
+    client.stream.send(piece.bytes);
+  }
+
+  #pieceFrom(start: number): Piece {
+    const oldest = this.#published - KEPT_EVENTS;
+    const offset = this.#times.read();
+    let text = start < oldest ? eventText('lagged', `{"missed":${oldest - start}}`) : '';
+    let end = Math.max(start, oldest);
+    for (; end < this.#published && text.length < PIECE_LENGTH; end++) {
+      const event = this.#ring[end % KEPT_EVENTS];
+      if (event) text += eventText(event.kind, viewJson(flowView(event.flow, offset)));
+    }
+    return { bytes: Buffer.from(text), end };
+  }
+}

@@ -1,0 +1,106 @@
+import type { Socket } from 'node:net';
+import { messageOf } from '@weir/base';
+import { failedOutcome, outcomeOf, type ReloadOutcome } from '../outcomes.ts';
+import type { ControlTunnels } from './control-tunnels.ts';
+import type { LogFollowers } from './log-followers.ts';
+import type { ProfileRecorder } from './profile-recorder.ts';
+import type { ControlledProcess, EndedReload, StatusReporter } from './status-reporter.ts';
+
+/** Maximum bytes of a line, and of the body of a request; a log filter may name several targets. */
+export const MAX_REQUEST = 4096;
+
+/** Milliseconds for a client to send its request, and to read a response. */
+export const REQUEST_MS = 5_000;
+
+/** The handlers of the control socket. Requests are JSON that has been parsed; results are values for JSON. */
+export interface ControlHandlers {
+  /** Never rejects. @param cause valid: see `problemOfCause` */
+  readonly reload: (cause: string | undefined) => Promise<ReloadOutcome>;
+  /** @throws for a defect */
+  readonly setLogFilter: (text: string) => ReloadOutcome;
+  readonly status: () => Promise<unknown>;
+  readonly drain: (action: string) => Promise<unknown>;
+  readonly userFlows: (request: unknown) => Promise<unknown>;
+  /** Writes lines to a client until it disconnects. Rejects for a defect, before anything is written. */
+  readonly log: (request: unknown, client: Socket) => Promise<void>;
+  /** @param gone aborts when the client has disconnected */
+  readonly profile: (request: unknown, gone: AbortSignal) => Promise<unknown>;
+  readonly loadedFiles: () => Promise<unknown>;
+  /** Takes over the client, whose socket is paused, with any further data unshifted. Never rejects. */
+  readonly connect: (request: unknown, client: Socket) => Promise<void>;
+}
+
+/**
+ * Creates the handlers of the control socket. The modules for all but reloads and the log filter are imported with the
+ * first such request: most processes never receive one.
+ */
+export function createHandlers(process: ControlledProcess): ControlHandlers {
+  const { instance, log, recent, setFilter } = process;
+  let lastReload: EndedReload | undefined;
+  const counts = { applied: 0, unchanged: 0, failed: 0 };
+  let lastApplied: number | null = null;
+  instance.onReload({
+    ended(outcome, error) {
+      const at = instance.clock.wall();
+      lastReload = { at, outcome, error };
+      counts[outcome.kind]++;
+      if (outcome.kind === 'applied') lastApplied = at;
+    },
+  });
+  let reporter: Promise<StatusReporter> | undefined;
+  let tunnels: Promise<ControlTunnels> | undefined;
+  let followers: LogFollowers | undefined;
+  let recorder: ProfileRecorder | undefined;
+  const loadReporter = async (): Promise<StatusReporter> => {
+    const module = await import('./status-reporter.ts');
+    return new module.StatusReporter(process);
+  };
+  const loadTunnels = async (): Promise<ControlTunnels> => {
+    const module = await import('./control-tunnels.ts');
+    return new module.ControlTunnels(instance.tunnelDeps);
+  };
+  return {
+    reload(cause) {
+      if (cause !== undefined) log.target('svc_app::instance').info(`edited: ${cause}`);
+      return instance.reload().then(outcomeOf, failedOutcome);
+    },
+    setLogFilter(text) {
+      try {
+        setFilter(text);
+      } catch (error) {
+        if (error instanceof RangeError) return { kind: 'failed', line: messageOf(error) };
+        throw error;
+      }
+      log.info(`log filter: ${text}, until the next start`);
+      return { kind: 'applied', summary: text };
+    },
+    status: async () =>
+      (await (reporter ??= loadReporter())).report({
+        lastReload,
+        reloads: { ...counts, last_applied_at: lastApplied },
+        followedLost: followers?.lost ?? 0,
+      }),
+    drain: async (action) => (await import('./answers.ts')).answerDrain(action, instance),
+    userFlows: async (request) => {
+      const { answerUserFlows } = await import('./answers.ts');
+      return answerUserFlows(request, { instance, log });
+    },
+    log: async (request, client) => {
+      const module = await import('./log-followers.ts');
+      (followers ??= new module.LogFollowers(recent)).serve(request, client);
+    },
+    profile: async (request, gone) => {
+      const module = await import('./profile-recorder.ts');
+      recorder ??= new module.ProfileRecorder(() => instance.tracker.flowCount);
+      return recorder.record(request, gone);
+    },
+    loadedFiles: async () => (await import('./answers.ts')).answerLoadedFiles(instance),
+    connect: async (request, client) => {
+      try {
+        await (await (tunnels ??= loadTunnels())).serve(request, client);
+      } catch {
+        client.destroy();
+      }
+    },
+  };
+}

@@ -1,0 +1,95 @@
+import { once } from 'node:events';
+import { createServer, type Server, type Socket } from 'node:net';
+import { WeirError } from '@weir/base';
+import { bindReason, bindUnixSocket } from '@weir/proxy/listeners';
+import { MAX_REQUEST, REQUEST_MS, type ControlHandlers } from './control-handlers.ts';
+
+/** Maximum number of clients, most of which may have tunnels; their reloads are serialised. */
+const MAX_CLIENTS = 160;
+
+const LINE_FEED = 0x0a;
+/** Ends of the first line of HTTP; no other request has them. */
+const HTTP_ENDS = [' HTTP/1.1\r', ' HTTP/1.0\r'] as const;
+
+/**
+ * The unix socket for querying and controlling a running Weir without an `[api]`. `weir reload`, `weir log-level`,
+ * `weir log` and `weir status` use it, and commands that fetch through an outbound. Only the user of the process and
+ * root can connect.
+ *
+ * It speaks HTTP, and the lines of commands of 2.1.0 and before. What serves either is imported with its first client.
+ */
+export class ControlSocket {
+  readonly path: string;
+  readonly #server: Server;
+  readonly #handlers: ControlHandlers;
+  readonly #clients = new Set<Socket>();
+
+  private constructor(path: string, handlers: ControlHandlers) {
+    this.path = path;
+    this.#handlers = handlers;
+    // A client may half-close after its request, and a flow may be half-closed.
+    this.#server = createServer({ allowHalfOpen: true }, (client) => {
+      this.#clients.add(client);
+      client.once('close', () => this.#clients.delete(client));
+      this.#readLine(client);
+    });
+    this.#server.maxConnections = MAX_CLIENTS;
+  }
+
+  /**
+   * Binds and serves. The socket file of an ended process is replaced.
+   *
+   * @throws {WeirError} with the reason
+   */
+  static async open(path: string, handlers: ControlHandlers): Promise<ControlSocket> {
+    const socket = new ControlSocket(path, handlers);
+    const server = socket.#server;
+    try {
+      const bind = async (): Promise<void> => {
+        server.listen({ path });
+        await once(server, 'listening');
+      };
+      await bindUnixSocket(path, bind, 0o600);
+    } catch (error) {
+      server.close();
+      throw new WeirError('bind', `control socket ${path}: ${bindReason(error)}`, { cause: error });
+    }
+    server.on('error', () => undefined); // a failed accept loses one client
+    return socket;
+  }
+
+  /** Stops accepting clients, disconnects the current ones, and removes the socket file. */
+  close(): void {
+    this.#server.close();
+    for (const client of this.#clients) client.destroy();
+  }
+
+  /** Reads the first line of a client; a client that sends none in time, or a long one, is disconnected. */
+  #readLine(client: Socket): void {
+    let read: Buffer = Buffer.alloc(0);
+    client.on('error', () => undefined);
+    client.setTimeout(REQUEST_MS, () => client.destroy());
+    const onData = (chunk: Buffer): void => {
+      read = read.length === 0 ? chunk : Buffer.concat([read, chunk]);
+      const end = read.indexOf(LINE_FEED);
+      if (end < 0 ? read.length >= MAX_REQUEST : end >= MAX_REQUEST) client.destroy();
+      if (end < 0 || client.destroyed) return;
+      client.off('data', onData).off('end', onEnd).pause();
+      this.#serve(read, end, client).catch(() => client.destroy());
+    };
+    const onEnd = (): void => void client.destroy();
+    client.on('data', onData).on('end', onEnd);
+  }
+
+  /** @param end offset of the end of the first line in `read` */
+  async #serve(read: Buffer, end: number, client: Socket): Promise<void> {
+    const line = read.subarray(0, end).toString();
+    if (HTTP_ENDS.some((mark) => line.endsWith(mark))) {
+      const { serveHttp } = await import('./control-http.ts');
+      await serveHttp(read, client, this.#handlers);
+      return;
+    }
+    const { serveLine } = await import('./control-lines.ts');
+    serveLine(line, read.subarray(end + 1), client, this.#handlers);
+  }
+}

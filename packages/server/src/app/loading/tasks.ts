@@ -1,0 +1,97 @@
+import { type ApiListen, ApiOptions } from '@weir/config';
+import type { LoadedConfig, Warning } from '@weir/config/load';
+import type { RouteView } from '@weir/config/route-view';
+import { toDesiredState, type DesiredState } from '../../supervisor/desired-state.ts';
+import type { FileDigests } from './file-digests.ts';
+
+/** Work on the files of a configuration: plain data, which can be sent to another thread. */
+export type Task = LoadTask | RoutesTask | EditTask;
+
+export interface LoadTask {
+  readonly kind: 'load';
+  /** `undefined` for the built-in configuration. */
+  readonly path: string | undefined;
+  /** Replaces the contents of the file, which is then not read. */
+  readonly bytes: Uint8Array | undefined;
+  readonly serveApi: boolean;
+}
+
+/** Reads the routes from the files. */
+export interface RoutesTask {
+  readonly kind: 'routes';
+  readonly path: string | undefined;
+}
+
+/** Writes a pick into `bytes`: see `editPick`. */
+export interface EditTask {
+  readonly kind: 'edit';
+  readonly path: string | undefined;
+  readonly bytes: Uint8Array;
+  /** Whether the file has a `[subscribe]` table. */
+  readonly subscribe: boolean;
+  readonly group: string;
+  readonly target: string;
+}
+
+export type ResultOf<T extends Task> = T extends LoadTask
+  ? LoadResult
+  : T extends RoutesTask
+    ? RoutesRead
+    : Uint8Array;
+
+/** The routes as the files have them. */
+export interface RoutesRead {
+  /** The bytes of the configuration file. */
+  readonly bytes: Uint8Array;
+  /** Entity tag of these bytes, computed in the thread that reads them: megabytes take milliseconds. */
+  readonly etag: string;
+  readonly view: RouteView;
+  /** Whether the file has a `[subscribe]` table. */
+  readonly subscribe: boolean;
+}
+
+export interface TaskOptions {
+  /** Records the files that are read, also when the task fails. */
+  readonly files?: FileDigests | undefined;
+  /** Ends the wait for the result. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Runs tasks, in the calling thread (`InlineRunner`) or in another (`ConfigThread`). */
+export interface TaskRunner {
+  /** Runs a task. @throws {WeirError} usually a ConfigError */
+  run<T extends Task>(task: T, options?: TaskOptions): Promise<ResultOf<T>>;
+}
+
+/** A configuration that has been loaded and is ready to be applied. */
+export interface PreparedConfig extends DesiredState {
+  /** The options of `[api]`; `undefined` without it, and where it is not served. */
+  readonly api: ApiOptions | undefined;
+  /** Whether an `[api]` was ignored. */
+  readonly apiIgnored: boolean;
+  /** Valid settings that are almost certainly mistakes. */
+  readonly warnings: readonly Warning[];
+}
+
+/** A PreparedConfig as plain data: `ApiOptions` hides its secret from everything that copies it. */
+export interface LoadResult extends Omit<PreparedConfig, 'api'> {
+  readonly api: { readonly listen: ApiListen; readonly secret: string | undefined } | undefined;
+}
+
+export const toLoadResult = ({
+  spec,
+  geo,
+  api,
+  apiIgnored,
+  warnings,
+}: LoadedConfig): LoadResult => ({
+  ...toDesiredState(spec, geo),
+  api: api && { listen: api.listen, secret: api.secret },
+  apiIgnored,
+  warnings,
+});
+
+export const toPreparedConfig = ({ api, ...rest }: LoadResult): PreparedConfig => ({
+  ...rest,
+  api: api && new ApiOptions(api.listen, api.secret),
+});

@@ -1,0 +1,36 @@
+/** What a running instance says on its control socket, and how to ask for it. */
+export {
+  followLog,
+  LogRefusedError,
+  openTunnel,
+  requestDrain,
+  requestLoadedFiles,
+  requestLogFilter,
+  requestProfile,
+  requestReload,
+  requestStatus,
+  requestUserFlows,
+  TunnelError,
+} from './app/control/control-client.ts';
+export {
+  type DrainReport,
+  type LoadedFiles,
+  type LogEvent,
+  type LoggedLine,
+  MAX_CAUSE,
+  type ProcessProfile,
+} from './app/control/messages.ts';
+export type {
+  BalancerStatus,
+  EventLoopStatus,
+  InboundStatus,
+  LastReload,
+  MemberStatus,
+  RoutesStatus,
+  RunningStatus,
+  TagTraffic,
+  TakenRule,
+  TakenRules,
+  TrafficStatus,
+} from './app/control/running-status.ts';
+export { servesFile } from './app/control/serves-file.ts';

@@ -1,0 +1,4 @@
+/** Edits of a configuration, one at a time. */
+export { editConfigFile, type EditedFile, EditError, readConfigFile } from './app/edit-config.ts';
+export { LockFile } from './app/lock-file.ts';
+export { Mutex } from './app/mutex.ts';

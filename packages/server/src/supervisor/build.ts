@@ -1,0 +1,237 @@
+import type { KeptObjects } from '@weir/base/collections';
+import { messageOf } from '@weir/base';
+import { OutboundVersion, BalancerGroup, type GroupMember } from '@weir/proxy/targets';
+import type { Exit, RoutingSnapshot } from '@weir/proxy/engine';
+import type { RegexCache } from '@weir/proxy/names';
+import { Router, type RouterTables } from '@weir/proxy/router';
+import type { PacketTaps } from '@weir/base/ip/tapped-device';
+import type { Logger } from '@weir/base/log';
+import type { Endpoint, Resolver } from '@weir/io/addresses';
+import type { Clock, Steps, Turns } from '@weir/io/time';
+import type { Carrier } from '@weir/io/links';
+import { lineageGroup, type OwnListeners } from '@weir/io/net/own-listeners';
+import { type Dispatcher, type Outbound, outboundProtocol } from '@weir/proxy/protocols';
+import type { InboundMemory, CreateInbound, CreateOutbound } from '@weir/proxy/handlers';
+import type { BalancerSpec, InboundSpec, OutboundSpec } from '@weir/proxy/spec';
+import {
+  Acceptor,
+  loadServers,
+  type StreamDeps,
+  dialTcp,
+  createDialer,
+  loadClients,
+} from '@weir/proxy/transports';
+import { ApplyError } from './apply-error.ts';
+
+/** A version of an outbound, and the spec that it was built from. */
+export interface BuiltOutbound {
+  readonly spec: OutboundSpec;
+  readonly version: OutboundVersion;
+}
+
+interface OutboundDeps extends BuildDeps {
+  readonly resolver: Resolver;
+  readonly ownListeners: OwnListeners;
+  /** Objects that outbounds share across reloads. */
+  readonly shared: KeptObjects;
+  /** Aborts when the proxy has stopped; see `OutboundContext`. */
+  readonly stopped: AbortSignal;
+}
+
+interface BuildDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Functions that create outbounds, by the name of their protocol. */
+export type OutboundMakers = ReadonlyMap<string, CreateOutbound<unknown>>;
+
+/**
+ * Loads the modules that these outbounds need: their protocols and their carriers.
+ * @throws {ApplyError} `build_failed`
+ */
+export async function loadForOutbounds(specs: readonly OutboundSpec[]): Promise<OutboundMakers> {
+  const makers = new Map<string, CreateOutbound<unknown>>();
+  for (const { tag, protocol, stream } of specs) {
+    try {
+      if (!makers.has(protocol)) makers.set(protocol, await outboundProtocol(protocol).load());
+      if (stream) await loadClients(stream);
+    } catch (error) {
+      throw failedBuild(`outbound ${tag}`, error);
+    }
+  }
+  return makers;
+}
+
+/** Builds one version of an outbound. @throws {ApplyError} `build_failed` */
+export function buildOutbound(
+  spec: OutboundSpec,
+  version: number,
+  makers: OutboundMakers,
+  { clock, log, resolver, ownListeners, shared, stopped }: OutboundDeps,
+): BuiltOutbound {
+  const { tag, addressFamily: family } = spec;
+  const upstream = upstreamOf(spec);
+  return orFailedBuild(`outbound ${tag}`, () => {
+    const dialer = upstream && createDialer(upstream, spec.stream, { resolver, family, clock });
+    const create = makers.get(spec.protocol);
+    if (!create) throw new RangeError(`protocol ${spec.protocol} has not been loaded`);
+    const outbound = create(spec.settings, {
+      tag,
+      family,
+      resolver,
+      clock,
+      log,
+      ownListeners,
+      shared,
+      stopped,
+      server: upstream,
+      dial: async ({ signal, origin, observe, use, reach }) => {
+        if (!dialer) throw new RangeError(`outbound ${tag} has no server to dial`);
+        reach?.trying();
+        const carrier = await dialer.dial({
+          signal,
+          approach: origin && ((address) => ownListeners.approach(address, origin, false)),
+          group: origin && lineageGroup(origin),
+          observe,
+          use,
+        });
+        reach?.reached();
+        return carrier;
+      },
+    });
+    const owned: Outbound = {
+      connect: (destination, options) => outbound.connect(destination, options),
+      associate: (options) => outbound.associate(options),
+      suspect: outbound.suspect,
+      close() {
+        outbound.close();
+        dialer?.close();
+      },
+    };
+    return { spec, version: new OutboundVersion(tag, version, owned) };
+  });
+}
+
+/**
+ * Loads the modules that an inbound needs, and builds its handler or server in turns.
+ * @throws {ApplyError} `build_failed`
+ */
+export async function buildInbound<T>(
+  { tag, settings, sniffing, listen, stream }: InboundSpec,
+  side: { readonly load: () => Promise<CreateInbound<unknown, T>> },
+  deps: BuildDeps & {
+    readonly dispatcher: Dispatcher;
+    readonly memory: InboundMemory;
+    readonly capture?: PacketTaps | undefined;
+  },
+  turns: Turns,
+): Promise<T> {
+  const { dispatcher, memory, clock, log, capture } = deps;
+  const unixSocket = listen.kind === 'unix';
+  try {
+    const context = { tag, sniffing, unixSocket, dispatcher, memory, clock, log, capture };
+    const create = await side.load();
+    if (stream) await loadServers(stream);
+    return await create(settings, context, turns);
+  } catch (error) {
+    throw failedBuild(`inbound ${tag}`, error);
+  }
+}
+
+/**
+ * Builds the acceptor of an inbound that has been built, which turns accepted sockets into carriers.
+ * @throws {ApplyError} `build_failed`
+ */
+export function buildAcceptor(
+  spec: InboundSpec,
+  onCarrier: (carrier: Carrier) => void,
+  deps: StreamDeps,
+): Acceptor {
+  return orFailedBuild(`inbound ${spec.tag}`, () => new Acceptor(spec.stream, onCarrier, deps));
+}
+
+/**
+ * Prepares new stream settings of a running inbound; the returned function applies them.
+ * @throws {ApplyError} `build_failed`
+ */
+export function prepareStream({ tag, stream }: InboundSpec, acceptor: Acceptor): () => void {
+  return orFailedBuild(`inbound ${tag}`, () => acceptor.prepare(stream));
+}
+
+/**
+ * Builds a balancer over built outbounds. It does not probe before it is started.
+ * @throws {ApplyError} `bad_balancer` for a member that cannot be probed
+ */
+export function buildBalancer(
+  spec: BalancerSpec,
+  outbounds: ReadonlyMap<string, BuiltOutbound>,
+  previous: BalancerGroup | undefined,
+  { clock, log, resolver }: BuildDeps & { readonly resolver: Resolver },
+): BalancerGroup {
+  const members = spec.outbounds.map((tag): GroupMember => {
+    const member = outbounds.get(tag);
+    const upstream = member && upstreamOf(member.spec);
+    if (!member || !upstream) {
+      throw new ApplyError(
+        'bad_balancer',
+        `balancer ${spec.tag}: outbound ${tag} cannot be probed`,
+      );
+    }
+    const family = member.spec.addressFamily;
+    return {
+      version: member.version,
+      probe: async (signal) => {
+        const { link } = await dialTcp(upstream, { resolver, family, clock, signal });
+        link.destroy();
+      },
+    };
+  });
+  return new BalancerGroup(spec, members, previous, { clock, log });
+}
+
+/**
+ * Builds the plane over built exits; compiles the patterns of the rules in turns.
+ * @throws {ApplyError} `build_failed`
+ */
+export async function buildRoutingSnapshot(
+  tables: RouterTables,
+  exits: ReadonlyMap<string, Exit>,
+  epoch: number,
+  regexes: RegexCache,
+  turns: Turns,
+): Promise<RoutingSnapshot> {
+  try {
+    const compiled = await turns.run(regexes.compileInSteps(tables.domains.patterns));
+    return { epoch, routes: new Router(tables, { regexes, compiled }), exits };
+  } catch (error) {
+    throw failedBuild('route', error);
+  }
+}
+
+/** Returns the exits that a route may name: outbounds and balancers. */
+export function* exitsOf(
+  outbounds: ReadonlyMap<string, BuiltOutbound>,
+  balancers: ReadonlyMap<string, BalancerGroup>,
+): Steps<ReadonlyMap<string, Exit>> {
+  const exits = new Map<string, Exit>(balancers);
+  for (const [tag, { version }] of outbounds) {
+    exits.set(tag, { pick: () => version });
+    yield;
+  }
+  return exits;
+}
+
+const upstreamOf = ({ server, port }: OutboundSpec): Endpoint | undefined =>
+  server === undefined || port === undefined ? undefined : { host: server, port };
+
+function orFailedBuild<T>(what: string, build: () => T): T {
+  try {
+    return build();
+  } catch (error) {
+    throw failedBuild(what, error);
+  }
+}
+
+const failedBuild = (what: string, cause: unknown): ApplyError =>
+  new ApplyError('build_failed', `${what}: ${messageOf(cause)}`, { cause });

@@ -1,0 +1,50 @@
+import type { OwnEndpoint } from '@weir/io/net/own-listeners';
+import type { ListenSpec, SocketListenSpec } from '@weir/proxy/spec';
+
+/** The kind of socket or device that an inbound listens on. A unix socket counts as TCP. */
+export type ListenMeans = 'tcp' | 'tcp+udp' | 'udp' | 'device';
+
+/** A listener that can release its address, so that another can be bound there. */
+export interface ReopenableListener {
+  /** Whether closing this listener could make room for `spec`: another address with the same port. */
+  conflictsWith(spec: SocketListenSpec): boolean;
+  /** Releases the address; `reopen` may follow. */
+  close(): Promise<void>;
+  /** Binds the same address again, including a port that the kernel chose. */
+  reopen(): Promise<void>;
+}
+
+/** A bound listener of an inbound, regardless of how its sessions are held. */
+export interface InboundListener extends ReopenableListener {
+  readonly spec: ListenSpec;
+  readonly means: ListenMeans;
+  /** The bound address, for log lines. */
+  readonly address: string;
+  /** The bound addresses as data; none for a unix socket or a device. */
+  readonly endpoints: readonly OwnEndpoint[];
+  /** Number of live sessions that closing the listener would end; 0 if sessions outlive their listener. */
+  readonly tied: number;
+  /** Passes on the connections and datagrams queued since the listener was bound, and later ones directly. */
+  serve(): void;
+  /** Stops accepting clients permanently; resolves when it has. */
+  retire(): Promise<void>;
+}
+
+/** Whether two listeners may conflict over a port number. */
+export const shareNetwork = (a: ListenMeans, b: ListenMeans): boolean =>
+  networksOf(a).some((network) => networksOf(b).includes(network));
+
+/** Returns the networks of the ports that an inbound binds. */
+function networksOf(means: ListenMeans): readonly ('tcp' | 'udp')[] {
+  switch (means) {
+    case 'tcp':
+    case 'udp':
+      return [means];
+    case 'tcp+udp':
+      return ['tcp', 'udp'];
+    case 'device':
+      return [];
+    default:
+      return means satisfies never;
+  }
+}

@@ -1,0 +1,166 @@
+import { Listeners } from '@weir/base/collections';
+import { ApiClientError, type RoutePick } from '@weir/client/api';
+import { outcomeLine } from '@weir/server/reports';
+import type { ReloadReport } from '@weir/server/supervisor/reload-report';
+import type { DashboardContext } from '../contract.ts';
+import type { FileWorker, OfFile } from '../reader/file-requests.ts';
+import { describeRefusal, refusedByApi, refusedReload, type Refused } from './describe-refusal.ts';
+import { ReloadHistory } from './reload-history.ts';
+import type { RefusalView, ReloadResult, RestoreView } from './view.ts';
+import { WatchedConfig, type WatchedConfigOptions } from './watched-config.ts';
+
+/**
+ * Shared state of the pages Config and Routes: the watched configuration, its reloads, and why the last one was
+ * refused.
+ */
+export class ConfigState {
+  readonly watched: WatchedConfig;
+  readonly history = new ReloadHistory();
+  readonly files: FileWorker;
+  readonly #context: DashboardContext;
+  readonly #listeners = new Listeners();
+  #refusal: RefusalView | undefined;
+  /** Number of outcomes so far: an asynchronous description of an older refusal does not overwrite a newer outcome. */
+  #outcomes = 0;
+
+  /** @param files reads and checks configurations in a thread, since both take long */
+  constructor(context: DashboardContext, files: FileWorker, ask?: WatchedConfigOptions['ask']) {
+    this.#context = context;
+    this.files = files;
+    this.watched = new WatchedConfig({ context, ...(ask && { ask }) });
+    this.watched.onChange(() => this.#changed());
+    context.monitor.onChange(() => this.#follow());
+  }
+
+  /** Why the last reload was refused; `undefined` if it was not. */
+  get refusal(): RefusalView | undefined {
+    return this.#refusal;
+  }
+
+  /** Whether, and how, the last version that ran can be written back to the file. */
+  get restore(): RestoreView {
+    const { path, disk, loaded } = this.watched;
+    if (path === undefined) {
+      return impossible('the configuration file is not on this machine, or is not known here');
+    }
+    if (!loaded) return impossible('no version of the file that ran has been seen here');
+    if (disk?.kind === 'unreadable') return impossible(`the file cannot be read: ${disk.reason}`);
+    return disk?.version.etag === loaded.etag ? { kind: 'needless' } : { kind: 'possible' };
+  }
+
+  /**
+   * The configuration file as parameters of a `FileWorker` request; `undefined` for the built-in one, or where it is
+   * not known.
+   */
+  get ofFile(): (OfFile & { readonly path: string }) | undefined {
+    const { path } = this.watched;
+    return path === undefined
+      ? undefined
+      : { path, pid: this.#context.monitor.status?.value.pid ?? null };
+  }
+
+  onChange(listener: () => void): Disposable {
+    return this.#listeners.add(listener);
+  }
+
+  /**
+   * Reloads Weir. @param by label of the reload in the history
+   * @throws {ApiClientError} when the outcome is not known
+   */
+  async reload(by: string): Promise<ReloadResult> {
+    const { watched } = this;
+    await watched.look();
+    const before = watched.disk?.kind === 'read' ? watched.disk.version.etag : undefined;
+    try {
+      const report = (await this.#context.api.ask('POST', '/v1/reload')) as ReloadReport;
+      await this.reloaded(by, report, before);
+      return report.status === 'applied' ? { kind: 'applied', report } : { kind: 'unchanged' };
+    } catch (error) {
+      const isRefused =
+        error instanceof ApiClientError && (error.status === 422 || error.status === 500);
+      if (!isRefused) throw error;
+      return { kind: 'refused', refusal: await this.failed(by, error) };
+    }
+  }
+
+  /** Reloads after the file has been written; an unknown outcome is reported as a failure with that text. */
+  async loadWritten(by: string): Promise<ReloadResult> {
+    try {
+      return await this.reload(by);
+    } catch (error) {
+      if (!(error instanceof ApiClientError)) throw error;
+      const message = `The file is written, but whether it was loaded is not known: ${error.message}`;
+      return { kind: 'refused', refusal: await this.failed(by, new ApiClientError(message)) };
+    }
+  }
+
+  /** Records a successful reload that this dashboard requested. */
+  async reloaded(by: string, report: ReloadReport, etag: string | undefined): Promise<void> {
+    this.history.own(this.#context.now(), by, report);
+    this.#outcomes++;
+    this.#refusal = undefined;
+    await this.watched.loadedIs(etag);
+    await this.#refresh();
+  }
+
+  /** Records a reload that this dashboard requested and that was refused or failed. */
+  async failed(by: string, error: ApiClientError): Promise<RefusalView> {
+    const at = this.#context.now();
+    this.history.own(at, by, { failure: error.message });
+    const outcome = ++this.#outcomes;
+    await this.watched.look();
+    const refusal = await this.describe(refusedByApi(at, error));
+    if (outcome === this.#outcomes) this.#refusal = refusal;
+    // The status names the place, also of errors that a check here does not find.
+    await this.#refresh();
+    this.#changed();
+    return refusal;
+  }
+
+  /** @param pick the pick with which the configuration was checked, without being written */
+  async describe(refused: Refused, pick: RoutePick | null = null): Promise<RefusalView> {
+    const { files, ofFile } = this;
+    if (!ofFile) return describeRefusal(refused, undefined, () => Promise.resolve([]));
+    // Without a result from the thread, the refusal is shown without its lines.
+    const found = await files.ask('check', { ...ofFile, pick }).catch(() => undefined);
+    const own = found?.kind === 'invalid' ? found.error : undefined;
+    return describeRefusal(refused, own, (place) =>
+      files.ask('lines', { ...ofFile, pick, place }).catch(() => []),
+    );
+  }
+
+  /**
+   * Refreshes the monitor; an action that has succeeded stays successful even if the API does not respond afterwards.
+   */
+  async #refresh(): Promise<void> {
+    try {
+      await this.#context.monitor.refresh();
+    } catch {
+      // the monitor reports the failure of the API
+    }
+  }
+
+  #follow(): void {
+    const last = this.#context.monitor.status?.value.last_reload;
+    if (!last || !this.history.seen(last)) return;
+    const { at, outcome, place } = last;
+    const seen = ++this.#outcomes;
+    if (outcome.kind === 'failed') {
+      const refused = refusedReload(at, outcomeLine(outcome), place);
+      void this.describe(refused).then((refusal) => {
+        if (seen !== this.#outcomes) return;
+        this.#refusal = refusal;
+        this.#changed();
+      });
+    } else {
+      this.#refusal = undefined;
+    }
+    this.#changed();
+  }
+
+  #changed(): void {
+    this.#listeners.call();
+  }
+}
+
+const impossible = (reason: string): RestoreView => ({ kind: 'impossible', reason });

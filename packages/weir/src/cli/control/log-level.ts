@@ -1,0 +1,60 @@
+import { requestLogFilter } from '@weir/server/control';
+import { WeirError } from '@weir/base';
+import { parseFilter } from '@weir/base/log';
+import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import { needServing } from '@weir/client';
+import { LOG_LEVEL } from './specs.ts';
+import { optionLines } from '../help.ts';
+import { whichOf } from '../running-options.ts';
+
+const LOG_LEVEL_HELP = `weir log-level, which changes the log of a running Weir
+
+Usage: weir log-level [options] LEVEL
+
+LEVEL is off, error, warn, info, debug or trace, or a list as [log].level takes it:
+info,svc_app::instance=debug. It holds until the next start; the configuration and RUST_LOG are
+read only there.
+
+Options:
+${optionLines(LOG_LEVEL.options)}`;
+
+/** Parses the arguments of `weir log-level`. @throws {UsageError} for invalid arguments */
+export function parseLogLevel(argv: readonly string[]) {
+  const { values, positionals } = parseOptions(argv, LOG_LEVEL.options);
+  const { help = false } = values;
+  if (!help) expectOperands(LOG_LEVEL.name, positionals, LOG_LEVEL.operands);
+  return { help, level: positionals[0] ?? '', ...whichOf(values) };
+}
+
+/**
+ * `weir log-level`. Resolves with the exit status: 1 if the filter of the running process is
+ * unchanged.
+ * @throws {UsageError}
+ */
+export async function logLevelCommand(argv: readonly string[], io: CommandIo): Promise<number> {
+  const { help, socket, config, level } = parseLogLevel(argv);
+  if (help) {
+    io.stdout.write(LOG_LEVEL_HELP);
+    return 0;
+  }
+  return reportErrors(LOG_LEVEL.name, io, async () => {
+    // Reports a syntax error even if no process is running.
+    checkFilter(level);
+    const outcome = await requestLogFilter(
+      await needServing({ socket, config, env: io.env }),
+      level,
+    );
+    if (outcome.kind !== 'failed') return 0;
+    throw new WeirError('log_level', outcome.line);
+  });
+}
+
+/** Checks the syntax of a filter. @throws {WeirError} if it is invalid */
+function checkFilter(text: string): void {
+  try {
+    parseFilter(text);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new WeirError('log_level', error.message, { cause: error });
+  }
+}

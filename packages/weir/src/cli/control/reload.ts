@@ -1,0 +1,54 @@
+import { requestReload } from '@weir/server/control';
+import { outcomeLine } from '@weir/server/reports';
+import { printableLines } from '@weir/base/printable';
+import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import { needServing } from '@weir/client';
+import { RELOAD } from './specs.ts';
+import { UsageError } from '@weir/base';
+import { optionLines } from '../help.ts';
+import { whichOf, type Which } from '../running-options.ts';
+
+const RELOAD_HELP = `weir reload, which waits for the outcome of a reload
+
+Usage: weir reload [options] [SOCKET]
+
+SOCKET is the control socket of a running Weir; it is found without one, as for --socket. The exit
+status is 0 when the configuration is in force, and 1 with the reason on standard error when it is
+not: the running one is kept then.
+
+Options:
+${optionLines(RELOAD.options)}`;
+
+type ReloadArguments = { readonly kind: 'help' } | ({ readonly kind: 'reload' } & Which);
+
+/** Parses the arguments of `weir reload`. @throws {UsageError} for invalid arguments */
+export function parseReload(argv: readonly string[]): ReloadArguments {
+  const { values, positionals } = parseOptions(argv, RELOAD.options);
+  if (values.help === true) return { kind: 'help' };
+  const [operand] = positionals;
+  if (operand !== undefined) {
+    expectOperands(RELOAD.name, positionals, 'SOCKET');
+    if (values.socket !== undefined) throw new UsageError('reload takes SOCKET or --socket');
+  }
+  return { kind: 'reload', ...whichOf({ ...values, socket: operand ?? values.socket }) };
+}
+
+/**
+ * `weir reload`: reloads a running Weir and waits for the outcome. Resolves with the exit status: 1
+ * if the configuration is not in effect.
+ * @throws {UsageError}
+ */
+export async function reloadCommand(argv: readonly string[], io: CommandIo): Promise<number> {
+  const parsed = parseReload(argv);
+  if (parsed.kind === 'help') {
+    io.stdout.write(RELOAD_HELP);
+    return 0;
+  }
+  return reportErrors(RELOAD.name, io, async () => {
+    const { env } = io;
+    const outcome = await requestReload(await needServing({ ...parsed, env }));
+    const failed = outcome.kind === 'failed';
+    (failed ? io.stderr : io.stdout).write(`${printableLines(outcomeLine(outcome))}\n`);
+    return failed ? 1 : 0;
+  });
+}

@@ -1,0 +1,129 @@
+import { requestStatus, type LastReload, type RunningStatus } from '@weir/server/control';
+import { printableJson, printable } from '@weir/base/printable';
+import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import { needServing } from '@weir/client';
+import { STATUS } from './specs.ts';
+import { optionLines } from '../help.ts';
+import { whichOf } from '../running-options.ts';
+import { outcomeLine } from '@weir/server/reports';
+import { buildText } from '@weir/io/build';
+import { drainText } from '@weir/server/supervisor/drain';
+import { age, bytes, isNearlyFull, milliseconds } from '@weir/base/text/amounts';
+import { textTable } from '@weir/base/tables';
+
+const STATUS_HELP = `weir status, which prints the state of a running Weir
+
+Usage: weir status [options]
+
+Options:
+${optionLines(STATUS.options)}The delay of the event loop is measured from the first request on.
+`;
+
+/** Parses the arguments of `weir status`. @throws {UsageError} for invalid arguments */
+export function parseStatus(argv: readonly string[]) {
+  const { values, positionals } = parseOptions(argv, STATUS.options);
+  const { help = false, json = false } = values;
+  if (!help) expectOperands(STATUS.name, positionals);
+  return { help, json, ...whichOf(values) };
+}
+
+/**
+ * `weir status`: the state of a running Weir. Resolves with the exit status: 1 if none responds.
+ * @throws {UsageError}
+ */
+export async function statusCommand(argv: readonly string[], io: CommandIo): Promise<number> {
+  const { help, socket, config, json } = parseStatus(argv);
+  if (help) {
+    io.stdout.write(STATUS_HELP);
+    return 0;
+  }
+  return reportErrors(STATUS.name, io, async () => {
+    const status = await requestStatus(await needServing({ socket, config, env: io.env }));
+    const text = json ? `${printableJson(status)}\n` : statusText(status, Date.now());
+    io.stdout.write(text);
+    return 0;
+  });
+}
+
+/** Formats the state of a running Weir for users. @param now Unix milliseconds */
+function statusText(status: RunningStatus, now: number): string {
+  const parts = [
+    `${headLines(status, now).map(printable).join('\n')}\n`,
+    textTable(
+      ['INBOUND', 'PROTOCOL', 'ADDRESS', 'SESSIONS', 'FLOWS'],
+      status.inbounds.map(({ tag, protocol, address, sessions, flows }) => [
+        tag,
+        protocol,
+        address,
+        sessions,
+        flows,
+      ]),
+    ),
+    balancersText(status, now),
+    textTable(
+      ['LIMIT', 'USED', 'OF'],
+      status.limits.map(({ name, used, limit }) => [
+        isNearlyFull(used, limit) ? `${name} (nearly full)` : name,
+        used,
+        limit,
+      ]),
+    ),
+  ];
+  return parts.filter((part) => part !== '').join('\n');
+}
+
+function headLines(status: RunningStatus, now: number): string[] {
+  const build = status.build ? ` (${buildText(status.build)})` : '';
+  const { memory, event_loop: loop, missed, sockets } = status;
+  const io = sockets.kind === 'kernel' ? "the kernel's" : `those of Node (${sockets.reason ?? ''})`;
+  return [
+    `weir ${status.version}${build}, pid ${status.pid}, up ${age(now - status.started_at)}; node ${status.node}, sockets: ${io}`,
+    `configuration: ${status.config ?? 'built-in'}`,
+    `api: ${status.api ?? 'off'}`,
+    `sessions: ${status.sessions}, flows: ${status.flows}`,
+    ...drainLines(status, now),
+    `memory: ${bytes(memory.resident)} resident, heap ${bytes(memory.heap_used)} of ${bytes(memory.heap_total)}, ${bytes(memory.external)} outside of it`,
+    loop === null
+      ? 'event loop: not measured yet; ask again'
+      : `event loop delay: p50 ${milliseconds(loop.p50)}, p99 ${milliseconds(loop.p99)}, max ${milliseconds(loop.max)} in ${age(now - loop.since)}`,
+    ...(missed.events + missed.log_lines === 0
+      ? []
+      : [`missed: ${missed.events} flow events by slow clients, ${missed.log_lines} log lines`]),
+    ...reloadLines(status.last_reload, now),
+  ];
+}
+
+function drainLines({ drain }: RunningStatus, now: number): string[] {
+  if (!drain) return [];
+  const text = drainText({ ...drain, deviceFlows: drain.device_flows });
+  return [`draining for ${age(now - drain.since)}: ${text}`];
+}
+
+function reloadLines(last: LastReload | null, now: number): string[] {
+  if (!last) return ['last reload: none'];
+  const { at, outcome, place } = last;
+  const [line = '', ...others] = outcomeLine(outcome).split('\n');
+  const where = place === null ? [] : [`  at ${place.file ?? ''}:${place.line}:${place.column}`];
+  return [
+    `last reload: ${age(now - at)} ago: ${line}`,
+    // The line of a rejected reload includes its place.
+    ...(others.length > 0 ? others : where),
+  ];
+}
+
+function balancersText({ balancers }: RunningStatus, now: number): string {
+  if (balancers.length === 0) return '';
+  return textTable(
+    ['BALANCER', 'STRATEGY', 'MEMBER', 'HEALTH', 'PROBED', 'ERROR'],
+    balancers.flatMap(({ tag, strategy, members }) =>
+      members.map(({ outbound, health, probed_at: probed, error }) => [
+        tag,
+        strategy,
+        outbound,
+        health,
+        probed === null ? null : `${age(now - probed)} ago`,
+        error,
+      ]),
+    ),
+  );
+}

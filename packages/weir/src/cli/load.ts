@@ -1,0 +1,52 @@
+import { recordLines } from '@weir/base/log';
+import { logHints, type Importable } from '@weir/server/app/log/error-lines';
+import { FileDigests } from '@weir/server/app/loading/file-digests';
+import { processLog } from '@weir/server/app/log/process-log';
+import { readStreamConfig } from '@weir/server/app/stream-config';
+import { ConfigError, renderConfigError } from '@weir/config';
+import { ApplyError } from '@weir/server/supervisor/apply-error';
+
+/** The input from which a configuration is loaded. */
+export interface LoadInput {
+  readonly files: FileDigests;
+  /** Contents of the configuration, if it is not in a regular file. */
+  readonly bytes: Uint8Array | undefined;
+  readonly onLogLevel: (level: string) => void;
+}
+
+/**
+ * Loads the configuration of a command and calls `work` with it. If it is invalid, logs the error, at the level that
+ * the configuration sets if that can be read, and returns `undefined`.
+ *
+ * @param load may throw the errors of `loadConfig`; `work` may throw them and an ApplyError
+ */
+export async function loadOrReport<Loaded, T>(
+  configPath: string | undefined,
+  options: { readonly files?: FileDigests; readonly importable?: Importable | undefined },
+  load: (path: string | undefined, input: LoadInput) => Promise<Loaded>,
+  work: (loaded: Loaded) => T | Promise<T>,
+): Promise<T | undefined> {
+  let level: string | undefined;
+  const onLogLevel = (found: string): void => void (level = found);
+  try {
+    const { files = new FileDigests() } = options;
+    const bytes = configPath === undefined ? undefined : await readStreamConfig(configPath);
+    const loaded = await load(configPath, { files, bytes, onLogLevel });
+    // A stream cannot be read again: a reload detects this as a change, and reports it.
+    if (configPath !== undefined && bytes !== undefined) files.expect(configPath, bytes);
+    return await work(loaded);
+  } catch (error) {
+    const { log, flush } = processLog(level);
+    log.error(recordLines(`configuration invalid: ${describe(error)}`));
+    logHints(error, log, options.importable);
+    await flush();
+    return undefined;
+  }
+}
+
+/** The text of a configuration error. @throws any other error */
+function describe(error: unknown): string {
+  if (error instanceof ConfigError) return renderConfigError(error);
+  if (error instanceof ApplyError) return error.message;
+  throw error;
+}

@@ -1,0 +1,212 @@
+import { loadForms } from '@weir/proxy/protocols';
+import { FileDigests } from '@weir/server/app/loading/file-digests';
+import { loadConfigFile } from '@weir/server/loading';
+import { listUsers, type WrittenUser } from '@weir/config/edit';
+import type { LoadedConfig } from '@weir/config/load';
+import { decodeSource } from '@weir/config/documents';
+import { trustedCertificates } from '@weir/crypto/certificates';
+import { printable, quoted } from '@weir/base/printable';
+import { suggestion } from '@weir/proxy/schema/suggestion';
+import { inboundServers, type InboundServer, type ShareOptions } from '@weir/nodes/share';
+import { ShareError } from '@weir/proxy/protocols/forms/shared-server';
+import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import { loadOrReport } from '../load.ts';
+import { writeFiles } from '../write-files.ts';
+import { adviceOn } from './certificate-advice.ts';
+import { sharedText, type Shared } from './share-forms.ts';
+import { UsageError } from '@weir/base';
+import { optionLines } from '../help.ts';
+import { choiceOf, hostOf, portOf } from '../option-values.ts';
+import { type QrForm, type ShareForm, SHARE, SHARE_FORMS, QR_FORMS } from './specs.ts';
+
+const SHARE_HELP = `weir share, what the clients of a server need
+
+Usage: weir share --host HOST --config FILE [options]
+
+Options:
+${optionLines(SHARE.options)}
+Links have the users' secrets in them: whoever has a link has the account. Inbounds that clients
+cannot reach, and certificates that they refuse, are noted on standard error. Nothing is dialled.
+`;
+
+interface ShareArguments {
+  readonly kind: 'share';
+  readonly config: string;
+  /** The host in the form of flows: an address, or a name in ASCII. */
+  readonly host: string;
+  readonly inbound: string | undefined;
+  readonly user: string | undefined;
+  readonly form: ShareForm;
+  readonly qr: QrForm | undefined;
+  readonly port: number | undefined;
+  readonly tls: boolean;
+  readonly sni: string | undefined;
+  readonly insecure: boolean;
+  readonly output: string | undefined;
+  readonly force: boolean;
+  readonly json: boolean;
+}
+
+/** Parses the arguments of `weir share`. @throws {UsageError} for invalid arguments */
+export function parseShare(argv: readonly string[]): ShareArguments | { readonly kind: 'help' } {
+  const { values, positionals } = parseOptions(argv, SHARE.options);
+  if (values.help === true) return { kind: 'help' };
+  expectOperands('share', positionals);
+  const { config = '', inbound, user, output, force = false, json = false } = values;
+  if (config === '') throw new UsageError('share needs --config FILE');
+  if (values.host === undefined) {
+    throw new UsageError('share needs --host HOST, the name or the address that clients dial');
+  }
+  if (output === '') throw new UsageError('--output needs the name of a file');
+  if (force && output === undefined) throw new UsageError('--force goes with --output');
+  const form = choiceOf('form', SHARE_FORMS, values.form ?? 'link');
+  const qr = values.qr === undefined ? undefined : choiceOf('qr', QR_FORMS, values.qr);
+  if (qr !== undefined && (json || form !== 'link')) {
+    throw new UsageError(`--qr shows links: it does not go with --${json ? 'json' : 'form'}`);
+  }
+  return {
+    kind: 'share',
+    config,
+    host: hostOf('--host', values.host),
+    inbound,
+    user,
+    form,
+    qr,
+    port: values.port === undefined ? undefined : portOf('port', values.port),
+    tls: values.tls ?? false,
+    sni: values.sni === undefined ? undefined : hostOf('--sni', values.sni),
+    insecure: values.insecure ?? false,
+    output,
+    force,
+    json,
+  };
+}
+
+/**
+ * `weir share`: prints the settings with which clients reach a configuration's inbounds. Resolves with the exit status:
+ * 1 for an invalid configuration, and when there is nothing to share.
+ * @throws {UsageError}
+ */
+export async function shareCommand(argv: readonly string[], io: CommandIo): Promise<number> {
+  const asked = parseShare(argv);
+  if (asked.kind === 'help') {
+    io.stdout.write(SHARE_HELP);
+    return 0;
+  }
+  let users: readonly WrittenUser[] = [];
+  const status = await loadOrReport(
+    asked.config,
+    {},
+    async (path, input) => {
+      await loadForms();
+      const loaded = await loadConfigFile(path, input);
+      const bytes = input.bytes ?? (await new FileDigests().read(asked.config));
+      users = listUsers(decodeSource(bytes, path));
+      return loaded;
+    },
+    (loaded) =>
+      reportErrors('share', io, async () => {
+        await share(asked, { loaded, users }, io);
+        return 0;
+      }),
+  );
+  return status ?? 1;
+}
+
+/** A loaded configuration, with the data that its Spec lacks. */
+interface Server {
+  readonly loaded: LoadedConfig;
+  /** Users, with the names from comments. */
+  readonly users: readonly WrittenUser[];
+}
+
+async function share(
+  asked: ShareArguments,
+  server: Server,
+  { stdout, stderr }: CommandIo,
+): Promise<void> {
+  const note = (text: string): void => void stderr.write(`weir share: ${printable(text)}\n`);
+  const { servers, refusals } = serversOf(asked, server, note);
+  const shared = ofUser(asked, servers);
+  noteRefusals(refusals, new Set(shared.map(({ inbound }) => inbound)), note);
+  const text = sharedText(shared, asked, note);
+  if (asked.output === undefined) stdout.write(text);
+  else await writeFiles([{ path: asked.output, text, secret: true }], asked.force);
+}
+
+/** Notes about certificates, with the tags of the inbounds, which often share one. */
+type Refusals = ReadonlyMap<string, readonly string[]>;
+
+/** Writes notes about rejected certificates of inbounds that are shared. */
+function noteRefusals(
+  refusals: Refusals,
+  shared: ReadonlySet<string>,
+  note: (text: string) => void,
+): void {
+  for (const [text, tags] of refusals) {
+    const mine = tags.filter((tag) => shared.has(tag)).map((tag) => quoted(tag));
+    if (mine.length > 0) note(`inbound ${mine.join(', ')}: ${text}`);
+  }
+}
+
+/** The servers of the requested inbounds; `note` is called for each that is left out. */
+function serversOf(
+  asked: ShareArguments,
+  { loaded: { spec, merged }, users }: Server,
+  note: (text: string) => void,
+): { readonly servers: readonly Shared[]; readonly refusals: Refusals } {
+  const { inbound: tag, host, port, tls, sni, insecure } = asked;
+  const tags = spec.inbounds.map((inbound) => inbound.tag);
+  if (tag !== undefined && !tags.includes(tag)) throw unknown('inbound', tag, tags);
+  let roots: readonly string[] | undefined;
+  const options: ShareOptions = {
+    host,
+    port,
+    frontTls: tls,
+    serverName: sni,
+    insecure,
+    roots: () => (roots ??= trustedCertificates([])),
+    now: Date.now(),
+  };
+  const shared = new Map<string, readonly InboundServer[]>();
+  const refusals = new Map<string, readonly string[]>();
+  for (const [index, inbound] of spec.inbounds.entries()) {
+    if (tag !== undefined && inbound.tag !== tag) continue;
+    try {
+      const written = merged.file.inbound[index]?.value.settings;
+      const labels = users.filter((user) => user.inbound === inbound.tag).map(({ name }) => name);
+      const { servers, refused } = inboundServers(inbound, written, options, labels);
+      shared.set(inbound.tag, servers);
+      const [first] = servers;
+      if (!refused || !first) continue;
+      const text = adviceOn(refused, asked, first.server.access.protocol);
+      refusals.set(text, [...(refusals.get(text) ?? []), inbound.tag]);
+    } catch (error) {
+      if (!(error instanceof ShareError)) throw error;
+      note(`inbound ${quoted(inbound.tag)} was left out: ${error.message}`);
+    }
+  }
+  if (shared.size === 0) throw new ShareError('there is nothing to share');
+  return {
+    servers: [...shared].flatMap(([inbound, servers]) =>
+      servers.map((server) => ({ ...server, inbound })),
+    ),
+    refusals,
+  };
+}
+
+/** The servers of the requested user. @throws {ShareError} for a user that no inbound has */
+function ofUser({ user }: ShareArguments, shared: readonly Shared[]): readonly Shared[] {
+  if (user === undefined) return shared;
+  const found = shared.filter((each) => each.user === user || each.aliases.includes(user));
+  if (found.length > 0) return found;
+  const names = new Set(shared.flatMap((each) => (each.user === undefined ? [] : [each.user])));
+  throw unknown('user', user, [...names]);
+}
+
+function unknown(what: 'inbound' | 'user', name: string, known: readonly string[]): ShareError {
+  const meant = suggestion(name, known);
+  const hint = meant === undefined ? '' : `; did you mean ${quoted(meant)}?`;
+  const which = what === 'inbound' ? 'no inbound has the tag' : 'no user has the name';
+  return new ShareError(`${which} ${quoted(name)}${hint}`);
+}

@@ -1,0 +1,138 @@
+import { startClashApi, type ServedClashApi } from '@weir/watch/clash-api/start';
+import { readSecret } from '@weir/client/api';
+import { findRunning, type RunningWeir } from '@weir/client/running';
+import { UsageError, WeirError } from '@weir/base';
+import { parseLocalListen, defectText, newToken } from '@weir/client/local-http';
+import { RunningMonitor } from '@weir/client/monitor/running-monitor';
+import { printableLines } from '@weir/base/printable';
+import { updateTools, updateSources } from '@weir/nodes/subscribe';
+import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import { listenOf, searchOf } from '../running-options.ts';
+import { untilStopped } from './until-stopped.ts';
+import { CLASH_API, CLASH_LISTEN } from './specs.ts';
+import { optionLines } from '../help.ts';
+
+const CLASH_API_HELP = `weir clash-api, which serves a running Weir in the shape of mihomo's external controller
+
+Usage: weir clash-api [options]
+
+zashboard, metacubexd, yacd and clashctl show and steer Weir through it. It is a process of its own,
+a client of Weir's API and control socket, and asks for a secret of its own: that of the API stays
+here. Pages of other origins are refused but for those of --allow-origin; a dashboard of --ui needs
+none.
+
+Options:
+${optionLines(CLASH_API.options)}`;
+
+type ClashApiArguments = ReturnType<typeof parseClashApi>;
+
+/** Parses the arguments of `weir clash-api`. @throws {UsageError} for invalid arguments */
+export function parseClashApi(argv: readonly string[]) {
+  const { values, positionals } = parseOptions(argv, CLASH_API.options);
+  if (values.help !== true) expectOperands(CLASH_API.name, positionals);
+  return {
+    ...values,
+    /** Origins as browsers send them. */
+    origins: (values['allow-origin'] ?? []).map(originOf),
+  };
+}
+
+/** Normalises an origin. @throws {UsageError} unless it is one that a browser could send */
+function originOf(text: string): string {
+  const url = URL.parse(text);
+  const isWeb = url?.protocol === 'http:' || url?.protocol === 'https:';
+  if (isWeb && (url.origin === text || url.href === text) && url.pathname === '/')
+    return url.origin;
+  throw new UsageError(
+    `--allow-origin ${JSON.stringify(text)}: expected the scheme, host and port of a page, such as https://board.example`,
+  );
+}
+
+/**
+ * `weir clash-api`: serves until a signal stops it. Resolves with the exit status.
+ * @throws {UsageError}
+ */
+export async function clashApiCommand(argv: readonly string[], io: CommandIo): Promise<number> {
+  const given = parseClashApi(argv);
+  if (given.help === true) {
+    io.stdout.write(CLASH_API_HELP);
+    return 0;
+  }
+  return reportErrors(CLASH_API.name, io, async () => {
+    const listen = await parseLocalListen(listenOf(given), CLASH_LISTEN);
+    const written = await writtenSecret(given);
+    // Only the user of the process can connect to a unix socket.
+    const made = written === undefined && listen.kind === 'tcp' ? newToken() : undefined;
+    await using served = await serve(given, { listen, secret: written ?? made }, io);
+    io.stdout.write(greeting(served, made, given.ui !== undefined));
+    await untilStopped();
+    return 0;
+  });
+}
+
+async function writtenSecret(given: ClashApiArguments): Promise<string | undefined> {
+  const file = given['clash-secret-file'];
+  if (file === undefined) return undefined;
+  const secret = await readSecret(file);
+  if (secret === '') throw new UsageError('the file of --clash-secret-file is empty');
+  return secret;
+}
+
+async function serve(
+  given: ClashApiArguments,
+  place: Pick<Parameters<typeof startClashApi>[0], 'listen' | 'secret'>,
+  io: CommandIo,
+): Promise<ServedClashApi> {
+  const note = (text: string): void =>
+    void io.stderr.write(`${printableLines(`weir clash-api: ${text}`)}\n`);
+  const weir = await findRunning({ ...searchOf(given), env: io.env });
+  if (weir.problem) note(weir.problem.message);
+  if (weir.socket === undefined) {
+    note(
+      'no control socket: without balancers, delays, the log and the memory; --socket PATH names it',
+    );
+  }
+  return startClashApi({
+    ...place,
+    weir,
+    monitor: RunningMonitor.of(weir),
+    origins: given.origins,
+    ui: given.ui,
+    updateSubscription: (name) => update(name, weir, io),
+    note,
+    onDefect: (error) => void io.stderr.write(`${defectText(error)}\n`),
+  });
+}
+
+/** Updates one subscription, as `weir subscribe update` does. @throws {WeirError} */
+async function update(
+  name: string,
+  { config, socket }: Pick<RunningWeir, 'config' | 'socket'>,
+  io: CommandIo,
+): Promise<void> {
+  if (config === undefined) throw new WeirError('no_configuration', 'the file is not known');
+  const request = { config, names: [name], ifDue: false, dryRun: false, force: false };
+  const [outcome] = await updateSources(request, updateTools({ config, socket, io }));
+  if (outcome?.error) throw outcome.error;
+}
+
+/** The lines for a user who connects a dashboard. @param made the secret, if it is newly generated */
+function greeting(
+  { url, address }: ServedClashApi,
+  made: string | undefined,
+  hasUi: boolean,
+): string {
+  const lines = [`controller on ${url ?? address}`];
+  if (made !== undefined) lines.push(`secret: ${made}`);
+  if (url !== undefined && hasUi) {
+    const { hostname, port } = new URL(url);
+    const query = new URLSearchParams({
+      hostname,
+      port,
+      ...(made !== undefined && { secret: made }),
+    });
+    // The fragment stays in the browser.
+    lines.push(`dashboard on ${url}/ui/#/setup?${query.toString()}`);
+  }
+  return `${lines.join('\n')}\n`;
+}

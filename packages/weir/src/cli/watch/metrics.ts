@@ -1,0 +1,94 @@
+import { readSecret } from '@weir/client/api';
+import { findRunning, type RunningWeir } from '@weir/client/running';
+import { parseLocalListen, defectText } from '@weir/client/local-http';
+import { collect } from '@weir/watch/metrics/collect';
+import { expositionText } from '@weir/watch/metrics/exposition';
+import { STANDARD_LISTEN, startMetricsServer } from '@weir/watch/metrics/metrics-server';
+import {
+  SnapshotTaker,
+  type MetricSnapshot,
+  type MetricSources,
+} from '@weir/watch/metrics/snapshot';
+import { hintsOf, WeirError } from '@weir/base';
+import { printableLines } from '@weir/base/printable';
+import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import { listenOf, searchOf } from '../running-options.ts';
+import { untilStopped } from './until-stopped.ts';
+import { METRICS } from './specs.ts';
+import { optionLines } from '../help.ts';
+
+const METRICS_HELP = `weir metrics, which serves metrics of a running Weir to Prometheus
+
+Usage: weir metrics [options]
+
+GET /metrics has them, in the text format of Prometheus or in OpenMetrics. Each scrape asks Weir
+once, on its control socket or else on its API; between scrapes it is not asked.
+
+Options:
+${optionLines(METRICS.options)}`;
+
+type MetricsArguments = ReturnType<typeof parseMetrics>;
+
+/** Parses the arguments of `weir metrics`. @throws {UsageError} for invalid arguments */
+export function parseMetrics(argv: readonly string[]) {
+  const { values, positionals } = parseOptions(argv, METRICS.options);
+  if (values.help !== true) expectOperands(METRICS.name, positionals);
+  return values;
+}
+
+/**
+ * `weir metrics`: serves until a signal stops it. Resolves with the exit status.
+ * @throws {UsageError}
+ */
+export async function metricsCommand(argv: readonly string[], io: CommandIo): Promise<number> {
+  const values = parseMetrics(argv);
+  if (values.help === true) {
+    io.stdout.write(METRICS_HELP);
+    return 0;
+  }
+  return reportErrors(METRICS.name, io, async () => {
+    const running = await findRunning({ ...searchOf(values), env: io.env });
+    const sources = (): MetricSources => sourcesOf(running, values, io.env);
+    const taker = new SnapshotTaker(sources(), async () => {
+      // There may be several by then, one of which is the Weir that was found at first.
+      await running.findAgain().catch(() => undefined);
+      return sources();
+    });
+    if (values.once === true) {
+      const snapshot = await taker.take();
+      noteProblem(snapshot, io);
+      io.stdout.write(expositionText(collect(snapshot), 'prometheus'));
+      return snapshot.status === undefined && snapshot.traffic === undefined ? 1 : 0;
+    }
+    const tokenFile = values['token-file'];
+    await using server = await startMetricsServer({
+      listen: await parseLocalListen(listenOf(values), STANDARD_LISTEN),
+      taker,
+      token: tokenFile === undefined ? undefined : await readSecret(tokenFile),
+      onDefect: (error) => void io.stderr.write(`${defectText(error)}\n`),
+    });
+    io.stdout.write(`metrics on ${server.url ?? server.address}${server.url ? '/metrics' : ''}\n`);
+    await Promise.all([untilStopped(), taker.take().then((snapshot) => noteProblem(snapshot, io))]);
+    return 0;
+  });
+}
+
+/** Reports on standard error why there are few metrics, or none. */
+function noteProblem({ status, traffic, problem }: MetricSnapshot, io: CommandIo): void {
+  if (status !== undefined) return;
+  const reason = problem?.message ?? 'no control socket was found; --socket PATH names it';
+  const left = traffic === undefined ? 'no Weir responds' : 'traffic and flows alone';
+  const hints =
+    problem instanceof WeirError ? hintsOf(problem).map((hint) => `\nhint: ${hint}`) : [];
+  io.stderr.write(`${printableLines(`weir metrics: ${left}: ${reason}${hints.join('')}`)}\n`);
+}
+
+const sourcesOf = (
+  { socket, api }: RunningWeir,
+  values: MetricsArguments,
+  env: CommandIo['env'],
+): MetricSources => ({
+  socket,
+  api,
+  isApiNamed: (values.api ?? env['WEIR_API'] ?? '') !== '',
+});

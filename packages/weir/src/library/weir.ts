@@ -1,0 +1,172 @@
+import { ControlError, type PickResult, type RoutesResult } from '@weir/server/api/contract';
+import { ANY_FILE } from '@weir/server/api/requests/parameters';
+import { StartTimes } from '@weir/server/api/start-times';
+import { loadAtStart } from '@weir/server/app/loading/config-loader';
+import { toControlError } from '@weir/server/app/outcomes';
+import { FileDigests } from '@weir/server/app/loading/file-digests';
+import { Instance } from '@weir/server/app/instance';
+import { APP_TARGET } from '@weir/server/app/log/process-log';
+import { RegexCache } from '@weir/proxy/names';
+import { chooseFilter } from '@weir/base/log';
+import type { ReloadReport } from '@weir/server/supervisor/reload-report';
+import type { FlowSelector } from '@weir/proxy/tracker';
+import { VERSION } from '@weir/base';
+import { callbackLogger, type LogCallback } from './callback-logger.ts';
+import { flowEvents, trafficSamples, type EventStream, type FlowEventView } from './streams.ts';
+import {
+  flowView,
+  sessionView,
+  type ConnectionsView,
+  type TrafficView,
+} from '@weir/server/api/views';
+
+export interface StartOptions {
+  /** The configuration file; paths in it are resolved as by the command. */
+  readonly config: string;
+  /** Receives every log line that passes the filter; nothing is logged without it. */
+  readonly onLog?: LogCallback | undefined;
+  /** Replaces `[log].level`, in the same syntax. The environment is not used. */
+  readonly logLevel?: string | undefined;
+}
+
+export interface PickOptions {
+  /** Pick only if the configuration file still has this entity tag, quotes included. */
+  readonly ifMatch?: string | undefined;
+  /** Abandons a pick that has not been written yet; a write that has begun is finished. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface StopOptions {
+  /** Milliseconds that live connections may continue; 5,000 by default. */
+  readonly graceMs?: number | undefined;
+}
+
+const STOP_GRACE_MS = 5_000;
+
+/**
+ * A running proxy inside a host program. Several may run side by side.
+ *
+ * It behaves like the command, except that `[api]` is neither served nor read: the calls of the API are methods here.
+ * Every method that can fail rejects with a `ControlError`.
+ */
+export class Weir implements AsyncDisposable {
+  /** The version of the program, as in `GET /v1/version`. */
+  readonly version = VERSION;
+  readonly #instance: Instance;
+  readonly #times: StartTimes;
+  /** Aborts when a stop begins. */
+  readonly #ending = new AbortController();
+  #stopped: Promise<void> | undefined;
+
+  private constructor(instance: Instance) {
+    this.#instance = instance;
+    this.#times = new StartTimes(instance.clock);
+  }
+
+  /**
+   * Reads the configuration, builds its parts, binds its listeners and serves.
+   * @throws {ControlError} `invalid` for an invalid configuration, `failed` for a file that cannot be read or an
+   * address that cannot be bound; all resources have then been released
+   */
+  static async start({ config, onLog, logLevel }: StartOptions): Promise<Weir> {
+    const regexes = new RegexCache();
+    const files = new FileDigests();
+    try {
+      const loaded = await loadAtStart(config, { files, regexes, serveApi: false });
+      const level = logLevel ?? loaded.spec.log.level;
+      const filter = chooseFilter(undefined, onLog ? level : 'off');
+      const log = callbackLogger(filter, onLog ?? (() => undefined), APP_TARGET);
+      const instance = new Instance({ configPath: config, log, regexes, serveApi: false });
+      await instance.start(loaded, files);
+      return new Weir(instance);
+    } catch (error) {
+      throw toControlError(error);
+    }
+  }
+
+  /** Whether `stop` has been called. */
+  get stopping(): boolean {
+    return this.#ending.signal.aborted;
+  }
+
+  /**
+   * The routes as the files currently describe them, and the entity tag of the configuration file.
+   * @throws {ControlError} `invalid` or `failed`
+   */
+  async routes(): Promise<RoutesResult> {
+    this.#refuseStopped();
+    return this.#instance.routes();
+  }
+
+  /**
+   * Writes the pick of a group, or of `default`, into the configuration file and reloads. Picks are serialised.
+   * @throws {ControlError} of any code; with the file's `etag` when it is `stale`, and when the pick has been written
+   * and the reload after it failed
+   * @throws the reason of `signal` if it aborts before the pick is written
+   */
+  async pick(group: string, target: string, options: PickOptions = {}): Promise<PickResult> {
+    this.#refuseStopped();
+    const { ifMatch, signal = new AbortController().signal } = options;
+    const condition = ifMatch === undefined ? ANY_FILE : { kind: 'is' as const, etag: ifMatch };
+    return this.#instance.pick(group, target, condition, signal);
+  }
+
+  /**
+   * Reads the files again and applies what has changed in them.
+   * @throws {ControlError} `invalid` or `failed`; the previous configuration stays in force
+   */
+  async reload(): Promise<ReloadReport> {
+    this.#refuseStopped();
+    return this.#instance.reload();
+  }
+
+  /** The live flows and the sessions that carry them. */
+  connections(): ConnectionsView {
+    const { tracker } = this.#instance;
+    const offset = this.#times.read();
+    // Flows first, as the API reads them.
+    const flows = tracker.flows().map((flow) => flowView(flow, offset));
+    return { sessions: tracker.sessions().map((one) => sessionView(one, offset)), flows };
+  }
+
+  /** Closes one flow; `false` when no live flow has this id. */
+  closeFlow(id: number): boolean {
+    const flow = this.#instance.tracker.flow(id);
+    flow?.kill();
+    return flow !== undefined;
+  }
+
+  /** Closes the flows that match every given field, or all flows if none is given; returns how many. */
+  closeFlows({ outbound, inbound, session, user }: FlowSelector = {}): number {
+    return this.#instance.tracker.killMatching({ outbound, inbound, session, user }).count;
+  }
+
+  /**
+   * A stream of every flow that opens or closes after this call. The last 1024 events are buffered; a reader that is
+   * further behind gets `lagged` and continues with the oldest that is left. A stop ends the stream.
+   */
+  flowEvents(): EventStream<FlowEventView> {
+    const subscription = this.#instance.tracker.events.subscribe();
+    return flowEvents(subscription, this.#times, this.#ending.signal);
+  }
+
+  /** A stream of one sample per second from this call on; a slow reader skips some. A stop ends the stream. */
+  traffic(): EventStream<TrafficView> {
+    return trafficSamples(this.#instance.tracker.traffic, this.#ending.signal);
+  }
+
+  /** Closes the listeners, and ends live connections after at most `graceMs`. Idempotent. */
+  stop({ graceMs = STOP_GRACE_MS }: StopOptions = {}): Promise<void> {
+    this.#ending.abort();
+    this.#stopped ??= this.#instance.stop(graceMs);
+    return this.#stopped;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  #refuseStopped(): void {
+    if (this.stopping) throw new ControlError('failed', 'the proxy is stopping');
+  }
+}

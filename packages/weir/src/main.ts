@@ -1,0 +1,17 @@
+#!/usr/bin/env node
+import { fileURLToPath } from 'node:url';
+import { keepCompiledCode, writeCompiledCode } from '@weir/io/startup';
+import { nameProcess, widenThreadPool } from '@weir/io/platform/process/process-settings';
+
+nameProcess();
+// The first statements: the size of the thread pool is fixed at its first use, and only modules loaded afterwards are
+// added to the compile cache.
+widenThreadPool(process.env);
+keepCompiledCode(fileURLToPath(new URL('../../..', import.meta.url)));
+const { main } = await import('./cli/main.ts');
+const { endProcess } = await import('@weir/io/platform/process/end-process');
+
+const status = await main(process.argv.slice(2));
+// Written now: `endProcess` may skip Node's exit path, which would do it.
+writeCompiledCode();
+endProcess(status);
