@@ -1,6 +1,7 @@
 import { mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { build, transform, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
+import { DIRECT_IMPORTS } from './direct-imports.ts';
 import { loadBuiltinsLate } from './lazy-builtins.ts';
 import { DIST, ROOT } from './root.ts';
 import { sourceCommit } from './source-commit.ts';
@@ -91,7 +92,7 @@ export async function bundleChunks(folder: string): Promise<Metafile> {
  */
 async function refuseImportMeta({ inputs }: Metafile): Promise<void> {
   for (const name of Object.keys(inputs)) {
-    if (!/^(?:src|packaging)\//.test(name)) continue;
+    if (!/^(?:packages|packaging)\//.test(name)) continue;
     if (/\bimport\.meta\b/.test(await readFile(join(ROOT, name), 'utf8'))) {
       throw new Error(`${name} uses import.meta, which the executable does not have`);
     }
@@ -131,7 +132,7 @@ async function bundle(
     legalComments: 'none', // packaging/notices.ts has the licences.
     logLevel: 'warning',
     metafile: true,
-    plugins: [substitute(substitutes), LAZY_HTTP],
+    plugins: [substitute(substitutes), DIRECT_IMPORTS, LAZY_HTTP],
   });
   if (warnings.length > 0) throw new Error('the bundle has warnings');
   await mkdir(folder, { recursive: true });
@@ -143,6 +144,9 @@ async function bundle(
   return metafile;
 }
 
+/** Marks the question of where an entry of a package is, which esbuild answers. */
+const RESOLVING = Symbol('resolving');
+
 /** Replaces files, and rregex by a form that bundles can contain. */
 const substitute = (substitutes: Substitutes): Plugin => ({
   name: 'substitute',
@@ -150,8 +154,13 @@ const substitute = (substitutes: Substitutes): Plugin => ({
     const byPath = new Map(
       Object.entries(substitutes).map(([from, to]) => [join(ROOT, from), join(ROOT, to)]),
     );
-    builder.onResolve({ filter: /^\.{1,2}\// }, ({ path, resolveDir }) => {
-      const to = byPath.get(resolve(resolveDir, path));
+    builder.onResolve({ filter: /^(?:\.{1,2}|@weir)\// }, async (asked) => {
+      if (asked.pluginData === RESOLVING) return undefined;
+      const { path, resolveDir, kind, importer } = asked;
+      const found = path.startsWith('.')
+        ? resolve(resolveDir, path)
+        : (await builder.resolve(path, { resolveDir, kind, importer, pluginData: RESOLVING })).path;
+      const to = byPath.get(found);
       return to === undefined ? undefined : { path: to };
     });
     builder.onResolve({ filter: /^rregex$/ }, () => ({

@@ -9,6 +9,9 @@ import { DIST, ROOT } from './root.ts';
 import { PACKED_PAGE } from './substitutes/package/packed-page.ts';
 import { runTool } from './tool.ts';
 
+/** The folder of the declarations, with one for each package. */
+const TYPES = 'types';
+
 /**
  * Builds what is published in place of the source: the program, the declarations of the library, and the notices.
  *
@@ -20,9 +23,15 @@ export async function buildDist(folder: string): Promise<Packages> {
   const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
   const [bundles] = await Promise.all([
     buildProgram(folder),
-    runTool(process.execPath, [tsc, '-p', join(ROOT, 'tsconfig.build.json'), '--outDir', folder]),
+    runTool(process.execPath, [
+      tsc,
+      '-p',
+      join(ROOT, 'tsconfig.build.json'),
+      '--outDir',
+      join(folder, TYPES),
+    ]),
   ]);
-  await keepReachable(folder, 'index.d.ts');
+  await keepReachable(join(folder, TYPES), 'weir/src/index.d.ts');
   await relocateMaps(folder);
   const packages = await packagesIn(bundles, ['node_modules/bufferutil']);
   await writeFile(join(folder, 'THIRD-PARTY.txt'), await notices(packages));

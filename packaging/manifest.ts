@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from './root.ts';
 
@@ -13,7 +13,7 @@ interface PackageJson {
   readonly type: string;
   readonly exports: unknown;
   readonly engines: Readonly<Record<string, string>>;
-  readonly dependencies: Readonly<Record<string, string>>;
+  readonly dependencies?: Readonly<Record<string, string>>;
   readonly optionalDependencies: Readonly<Record<string, string>>;
 }
 
@@ -30,6 +30,13 @@ const read = (folder: string): PackageJson =>
   JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8')) as PackageJson;
 
 export const OWN = read('.');
+
+/** The versions of what the packages of the source depend on beside each other, by name. */
+export const LIBRARIES: Readonly<Record<string, string>> = Object.fromEntries(
+  readdirSync(join(ROOT, 'packages'))
+    .flatMap((name) => Object.entries(read(join('packages', name)).dependencies ?? {}))
+    .filter(([name]) => !name.startsWith('@weir/')),
+);
 
 /** A platform that a Node is pinned for, as Node names it. */
 export type NodePlatform = keyof typeof NODES;

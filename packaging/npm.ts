@@ -1,4 +1,4 @@
-import { cp, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
+import { cp, glob, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { tarArchive } from '../packages/watch/src/diagnose/tar.ts';
@@ -28,7 +28,8 @@ export async function packForNpm(out: string, work: string): Promise<NpmPackage>
   await mkdir(stage, { recursive: true });
   const packages = await buildDist(join(stage, 'dist'));
   const files = [...OWN.files.filter((file) => file !== 'dist'), 'README.md', 'LICENSE'];
-  for (const file of files) await cp(join(ROOT, file), join(stage, file), { recursive: true });
+  for await (const file of glob(files, { cwd: ROOT }))
+    await cp(join(ROOT, file), join(stage, file), { recursive: true });
   const manifest = JSON.stringify(publishedManifest(), null, 2);
   await writeFile(join(stage, 'package.json'), `${manifest}\n`);
   const path = join(out, `${OWN.name}-${OWN.version}.tgz`);

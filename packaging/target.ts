@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
-import { OWN, pinnedNode } from './manifest.ts';
+import { LIBRARIES, pinnedNode } from './manifest.ts';
 import { ROOT } from './root.ts';
 import { runTool } from './tool.ts';
 
@@ -60,11 +60,7 @@ export async function findTarget(arch: Architecture, folder: string): Promise<Ta
   const { name, version } = pinnedNode(`linux-${arch}`);
   const [nodeFolder, koffiFolder] = await Promise.all([
     fetchPackage(name, version, join(folder, 'fetched-node')),
-    fetchPackage(
-      `@koromix/koffi-linux-${arch}`,
-      OWN.dependencies['koffi'],
-      join(folder, 'fetched-koffi'),
-    ),
+    fetchPackage(`@koromix/koffi-linux-${arch}`, LIBRARIES['koffi'], join(folder, 'fetched-koffi')),
   ]);
   return {
     arch,

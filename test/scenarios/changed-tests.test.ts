@@ -14,11 +14,12 @@ const PASSES = "import { test } from 'node:test';\ntest('passes', () => {});\n";
 
 /** A checkout with two unit tests and a scenario that starts the program. */
 const CHECKOUT = {
-  'src/a.ts': 'export const a = 1;\n',
-  'src/main.ts': "import { a } from './a.ts';\na;\n",
+  'packages/one/src/a.ts': 'export const a = 1;\n',
+  'packages/one/src/main.ts': "import { a } from './a.ts';\na;\n",
   'docs/guide.md': 'One.\n',
-  'test/support/weir.ts': "export const MAIN = new URL('../../src/main.ts', import.meta.url);\n",
-  'test/unit/a.test.ts': `import { a } from '../../src/a.ts';\na;\n${PASSES}`,
+  'test/support/weir.ts':
+    "export const MAIN = new URL('../../packages/one/src/main.ts', import.meta.url);\n",
+  'test/unit/a.test.ts': `import { a } from '../../packages/one/src/a.ts';\na;\n${PASSES}`,
   'test/unit/b.test.ts': PASSES,
   'test/scenarios/run.test.ts': `import { MAIN } from '../support/weir.ts';\nMAIN;\n${PASSES}`,
 };
@@ -63,7 +64,7 @@ async function changed(cwd: string, ...args: readonly string[]): Promise<Child> 
 }
 
 test('what a branch has changed runs the tests that import it, and names those that start the program', async () => {
-  await using folder = await checkout({ 'src/a.ts': 'export const a = 2;\n' });
+  await using folder = await checkout({ 'packages/one/src/a.ts': 'export const a = 2;\n' });
   const { stdout, ended } = await changed(folder.path);
   assert.match(stdout, /^1 files have changed since [0-9a-f]{10}\n {2}1 test files of unit\n/);
   assert.match(stdout, /^ {2}not run, `--all` does: 1 of scenarios$/m);

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, statSync } from 'node:fs';
-import { glob, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { COMMANDS } from '../../packages/weir/src/cli/commands.ts';
+import { sourceFiles, sourceText } from '../../tools/architecture/imports.ts';
 import { encodeGeosite } from '../support/data/geo-fixture.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { API } from '../support/process/control.ts';
@@ -169,10 +170,12 @@ test('every command is tried', () => {
 });
 
 test('no part of the source writes to the streams of the process itself', async () => {
-  const root = new URL('../../packages/', import.meta.url).pathname;
-  for await (const path of glob('**/*.ts', { cwd: root })) {
-    const text = readFileSync(join(root, path), 'utf8');
-    assert.doesNotMatch(text, /process\.std(?:out|err)\.write\(|console\.(?:log|error)\(/, path);
+  for (const path of await sourceFiles()) {
+    assert.doesNotMatch(
+      sourceText(path),
+      /process\.std(?:out|err)\.write\(|console\.(?:log|error)\(/,
+      path,
+    );
   }
 });
 

@@ -12,7 +12,7 @@ import { scratch, Weir } from '../support/process/weir.ts';
 
 const LISTER = join(import.meta.dirname, '../support/process/list-modules.ts');
 
-/** Runs Weir, then `work`, and returns the modules that were loaded: paths below `src`, and packages. */
+/** Runs Weir, then `work`, and returns the modules that were loaded: files of packages without `src`, and others' packages. */
 async function modulesOf(
   config: string,
   files: Readonly<Record<string, string>>,
@@ -30,23 +30,25 @@ async function modulesOf(
   const urls = (await readFile(list, 'utf8')).split('\n');
   return urls
     .filter((url) => url.startsWith('file:'))
-    .map((url) => url.replace(/^.*\/node_modules\//, 'npm:').replace(/^.*\/src\//, ''));
+    .map((url) =>
+      url.replace(/^.*\/node_modules\//, 'npm:').replace(/^.*\/packages\/([^/]+)\/src\//, '$1/'),
+    );
 }
 
 /** What a configuration with a SOCKS inbound and direct connections has no use for. */
 const UNNAMED: readonly RegExp[] = [
-  /^protocols\/(?!socks\/|freedom\/|inbounds\/|outbounds\/|users\/|[^/]+$)/,
-  /^protocols\/socks\/outbound\.ts$/,
-  /^protocols\/\w+\/forms\.ts$/,
-  /^transports\/(grpc|tls)\/(?!alpn\.ts$)/,
-  /^transports\/ws\/(?!handshake\.ts$)/,
-  /^(http|quic|netstack|congestion|import|share|fetch|probe|subscribe|library)\//,
-  /^cli\/(?!(main|command|help|load|option-values|process-io|surroundings|running-options)\.ts$|run\/)/,
-  /^api\/http\//,
-  /^app\/control\/(answers|control-client|control-http|control-lines|control-transport|control-tunnels|log-followers|messages|profile-recorder|running-status|status-reporter)\.ts$/,
-  /^platform\/(quic-tls|tls|openssl)\//,
-  /^dns\/exchanges\/(doh|https|tls)/,
-  /^engine\/geo\/(?!geo-data\.ts$)/,
+  /^proxy\/protocols\/(?!socks\/|freedom\/|inbounds\/|outbounds\/|users\/|[^/]+$)/,
+  /^proxy\/protocols\/socks\/outbound\.ts$/,
+  /^proxy\/protocols\/\w+\/forms\.ts$/,
+  /^proxy\/transports\/(grpc|tls)\/(?!alpn\.ts$)/,
+  /^proxy\/transports\/ws\/(?!handshake\.ts$)/,
+  /^(http|quic|netstack|congestion|nodes|watch)\/|^weir\/library\//,
+  /^weir\/cli\/(?!(main|command|help|load|option-values|process-io|surroundings|running-options)\.ts$|run\/)/,
+  /^server\/api\/http\//,
+  /^server\/app\/control\/(answers|control-client|control-http|control-lines|control-transport|control-tunnels|log-followers|messages|profile-recorder|running-status|status-reporter)\.ts$/,
+  /^io\/platform\/(quic-tls|tls|openssl)\//,
+  /^proxy\/dns\/exchanges\/(doh|https|tls)/,
+  /^proxy\/engine\/geo\/(?!geo-data\.ts$)/,
   /^config\/(edit\/|json-schema\.ts$|route-view\.ts$)/,
   /^crypto\/(aead|hash)\//,
   /^npm:(@noble|yaml|bufferutil|uqr)\b/,
@@ -140,10 +142,10 @@ describe('a reload that introduces every protocol and carrier', () => {
       'socks/outbound.ts',
       'blackhole/index.ts',
     ]) {
-      assert.ok(loaded.has(`protocols/${path}`), path);
+      assert.ok(loaded.has(`proxy/protocols/${path}`), path);
     }
     for (const path of ['ws/server.ts', 'ws/client.ts', 'grpc/server.ts', 'grpc/client.ts']) {
-      assert.ok(loaded.has(`transports/${path}`), path);
+      assert.ok(loaded.has(`proxy/transports/${path}`), path);
     }
     assert.ok(loaded.has('proxy/dns/exchanges/https-exchange.ts'));
   });

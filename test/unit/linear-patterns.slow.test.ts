@@ -1,7 +1,4 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { glob } from 'node:fs/promises';
-import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { isOwnOrigin } from '../../packages/server/src/api/http/request-filter.ts';
 import { parseSelector, percentDecode } from '@weir/server/api/requests/parameters';
@@ -20,12 +17,11 @@ import { listOf, parseField } from '../../packages/http/src/http1/fields.ts';
 import { HeadScanner, parseRequestHead, parseResponseHead } from '@weir/http/http1';
 import { parseRequestTarget } from '../../packages/proxy/src/protocols/http/request-target.ts';
 import { decodeEarlyData, hostWithoutPort, splitWsPath } from '@weir/proxy/transports/ws/handshake';
+import { sourceFiles, sourceText } from '../../tools/architecture/imports.ts';
 import { growthOf, MOST_GROWTH } from '../support/process/growth.ts';
 import { isLinearByForm, regexLiterals } from '../support/data/regex-literals.ts';
 
 await loadProtocols();
-
-const SRC = join(import.meta.dirname, '../../packages');
 
 /** A text of about so many characters. */
 type Worst = (length: number) => string;
@@ -48,7 +44,7 @@ const runs =
 const flat = (text: string): string => Buffer.from(text, 'latin1').toString('latin1');
 
 interface Row {
-  /** Below `src`. */
+  /** Without `packages` and `src`. */
   readonly file: string;
   readonly pattern: RegExp;
   /** What makes it try most, each more than one way where repetitions could share characters. */
@@ -335,8 +331,8 @@ const nameOf = (file: string, pattern: string): string => `${file} ${pattern}`;
 test('every pattern that may go back over its input is in the table, and no other', async () => {
   const known = PATTERNS.map(({ file, pattern }) => nameOf(file, String(pattern)));
   const doubtful: string[] = [];
-  for await (const file of glob('**/*.ts', { cwd: SRC })) {
-    for (const literal of regexLiterals(readFileSync(join(SRC, file), 'utf8'))) {
+  for (const file of await sourceFiles()) {
+    for (const literal of regexLiterals(sourceText(file))) {
       const { source, flags } = literal;
       if (!isLinearByForm(literal)) doubtful.push(nameOf(file, String(new RegExp(source, flags))));
     }
@@ -345,8 +341,8 @@ test('every pattern that may go back over its input is in the table, and no othe
 });
 
 test('no pattern is put together at run time', async () => {
-  for await (const file of glob('**/*.ts', { cwd: SRC })) {
-    assert.doesNotMatch(readFileSync(join(SRC, file), 'utf8'), /\bRegExp\(/, file);
+  for (const file of await sourceFiles()) {
+    assert.doesNotMatch(sourceText(file), /\bRegExp\(/, file);
   }
 });
 

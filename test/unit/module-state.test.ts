@@ -1,13 +1,9 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { glob } from 'node:fs/promises';
-import { join } from 'node:path';
 import { test } from 'node:test';
-
-const SRC = join(import.meta.dirname, '../../packages');
+import { sourceFiles, sourceText } from '../../tools/architecture/imports.ts';
 
 /** An instance and what surrounds it, and the page in a browser: state of theirs is that of one program. */
-const ABOVE = /^(app|cli|library|dashboard\/page)\/|^(main|index)\.ts$/;
+const ABOVE = /^(server\/app|weir|watch\/dashboard\/page)\//;
 
 /**
  * State of modules that every instance of the library in a process may share, by file and name, with the
@@ -123,9 +119,9 @@ function stateOf(source: string): string[] {
 test('modules below app have no state but what all instances in a process may share', async () => {
   const found: string[] = [];
   const listed = new Map([...BY_FILE].map(([file, names]) => [file, new Set(names)]));
-  for await (const file of glob('**/*.ts', { cwd: SRC })) {
+  for (const file of await sourceFiles()) {
     if (ABOVE.test(file)) continue;
-    for (const name of stateOf(readFileSync(join(SRC, file), 'utf8'))) {
+    for (const name of stateOf(sourceText(file))) {
       if (!listed.get(file)?.delete(name)) found.push(`${file}: ${name}`);
     }
   }

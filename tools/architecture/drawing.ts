@@ -1,10 +1,9 @@
 import { join } from 'node:path';
 import type { Import } from './imports.ts';
-import { roomOf } from './imports.ts';
-import { LAYERS } from './layers.ts';
+import { packageOf } from './imports.ts';
 
-/** Rooms that nearly all others import: their arrows would hide the rest. */
-const GROUND = new Set([...(LAYERS[0] ?? []), 'log']);
+/** The package that all others import: its arrows would hide the rest. */
+const GROUND = new Set(['base']);
 
 /** Colours of one theme. */
 export interface Theme {
@@ -54,7 +53,7 @@ const PADDING = 8;
 /** Average widths of a character at 14 and 11 pixels, with some room to spare. */
 const TITLE_CHARACTER = 8.6;
 const CELL_CHARACTER = 6.4;
-/** Sweeps over the floors that put rooms above what they import. */
+/** Sweeps over the floors that put packages above what they import. */
 const SWEEPS = 12;
 
 interface Cell {
@@ -63,7 +62,7 @@ interface Cell {
 }
 
 interface Box {
-  readonly room: string;
+  readonly name: string;
   readonly rows: readonly (readonly Cell[])[];
   readonly width: number;
   readonly height: number;
@@ -73,19 +72,22 @@ interface Box {
 
 const middle = (box: Box): number => box.x + box.width / 2;
 
-/** Draws floors, rooms and the arrows between them as SVG; the same imports give the same text. */
+/** Draws floors, packages and the arrows between them as SVG; the same imports give the same text. */
 export function drawHouse(
   files: readonly string[],
   imports: readonly Import[],
   theme: Theme,
 ): string {
-  const floors = LAYERS.toReversed().map((rooms) => rooms.map((room) => boxOf(room, files)));
-  const boxes = new Map(floors.flat().map((box) => [box.room, box]));
-  const arrows = reduced(arrowsBetween(imports));
+  const all = arrowsBetween(imports);
+  const floors = floorsOf([...new Set(files.map(packageOf))], all).map((names) =>
+    names.map((name) => boxOf(name, files)),
+  );
+  const boxes = new Map(floors.flat().map((box) => [box.name, box]));
+  const arrows = reduced(all);
   const height = place(floors, boxes, arrows);
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" aria-labelledby="t d" font-family="system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif">`,
-    '<title id="t">The source of Weir: floors and rooms</title>',
+    '<title id="t">The packages of Weir, with their rooms</title>',
     `<desc id="d">${description(floors)}</desc>`,
     `<defs><marker id="a" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z" fill="${theme.arrow}"/></marker></defs>`,
     `<rect width="${WIDTH}" height="${height}" fill="${theme.paper}"/>`,
@@ -96,18 +98,37 @@ export function drawHouse(
   ].join('\n');
 }
 
-/** The folders in a room, which are what is written into its box. */
-const foldersIn = (room: string, files: readonly string[]): readonly string[] => [
+/** Packages from the top down, each on the first floor above all that it imports. */
+function floorsOf(
+  names: readonly string[],
+  arrows: ReadonlyMap<string, ReadonlySet<string>>,
+): readonly (readonly string[])[] {
+  const heights = new Map<string, number>();
+  const heightOf = (name: string): number => {
+    const known = heights.get(name);
+    if (known !== undefined) return known;
+    const below = [...(arrows.get(name) ?? [])].map((other) => heightOf(other) + 1);
+    const height = Math.max(GROUND.has(name) ? 0 : 1, ...below);
+    heights.set(name, height);
+    return height;
+  };
+  const floors: string[][] = [];
+  for (const name of names) (floors[heightOf(name)] ??= []).push(name);
+  return floors.toReversed();
+}
+
+/** The folders in a package, which are what is written into its box. */
+const foldersIn = (name: string, files: readonly string[]): readonly string[] => [
   ...new Set(
     files.flatMap((file) => {
       const [first, folder, ...rest] = file.split('/');
-      return first === room && folder !== undefined && rest.length > 0 ? [folder] : [];
+      return first === name && folder !== undefined && rest.length > 0 ? [folder] : [];
     }),
   ),
 ];
 
-function boxOf(room: string, files: readonly string[]): Box {
-  const cells = foldersIn(room, files).map((name) => ({
+function boxOf(name: string, files: readonly string[]): Box {
+  const cells = foldersIn(name, files).map((name) => ({
     name,
     width: Math.ceil(name.length * CELL_CHARACTER) + 12,
   }));
@@ -124,9 +145,9 @@ function boxOf(room: string, files: readonly string[]): Box {
   }
   const widthOf = (row: readonly Cell[]): number =>
     row.reduce((sum, { width }) => sum + width + CELL_GAP, -CELL_GAP);
-  const title = Math.ceil(room.length * TITLE_CHARACTER);
+  const title = Math.ceil(name.length * TITLE_CHARACTER);
   return {
-    room,
+    name,
     rows,
     width: Math.max(72, title, ...rows.map(widthOf)) + 2 * PADDING,
     height: TITLE_HEIGHT + rows.length * (CELL_HEIGHT + CELL_GAP) + (rows.length > 0 ? 4 : 6),
@@ -135,11 +156,11 @@ function boxOf(room: string, files: readonly string[]): Box {
   };
 }
 
-/** One arrow for each pair of rooms of which the first imports the second. */
+/** One arrow for each pair of packages of which the first imports the second. */
 function arrowsBetween(imports: readonly Import[]): ReadonlyMap<string, ReadonlySet<string>> {
   const arrows = new Map<string, Set<string>>();
   for (const { from, to } of imports) {
-    const [above, below] = [roomOf(from), roomOf(to)];
+    const [above, below] = [packageOf(from), packageOf(to)];
     if (above === below || GROUND.has(below)) continue;
     const targets = arrows.get(above) ?? new Set();
     arrows.set(above, targets.add(below));
@@ -153,11 +174,11 @@ function reduced(
 ): ReadonlyMap<string, readonly string[]> {
   const reaches = (from: string, to: string): boolean => {
     const next = arrows.get(from);
-    return next !== undefined && (next.has(to) || [...next].some((room) => reaches(room, to)));
+    return next !== undefined && (next.has(to) || [...next].some((name) => reaches(name, to)));
   };
   return new Map(
-    Array.from(arrows, ([room, targets]) => [
-      room,
+    Array.from(arrows, ([name, targets]) => [
+      name,
       [...targets].filter(
         (target) => ![...targets].some((other) => other !== target && reaches(other, target)),
       ),
@@ -182,7 +203,7 @@ function place(
     for (const floor of sweep % 2 === 0 ? floors : floors.toReversed()) {
       const wanted = new Map(
         floor.map((box) => {
-          const near = (neighbours.get(box.room) ?? []).flatMap((room) => boxes.get(room) ?? []);
+          const near = (neighbours.get(box.name) ?? []).flatMap((name) => boxes.get(name) ?? []);
           const sum = near.reduce((total, other) => total + middle(other), 0);
           return [box, near.length === 0 ? middle(box) : sum / near.length];
         }),
@@ -198,13 +219,13 @@ function neighboursOf(
   arrows: ReadonlyMap<string, readonly string[]>,
 ): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>();
-  const add = (room: string, other: string): void => {
-    found.set(room, [...(found.get(room) ?? []), other]);
+  const add = (name: string, other: string): void => {
+    found.set(name, [...(found.get(name) ?? []), other]);
   };
-  for (const [room, targets] of arrows) {
+  for (const [name, targets] of arrows) {
     for (const target of targets) {
-      add(room, target);
-      add(target, room);
+      add(name, target);
+      add(target, name);
     }
   }
   return found;
@@ -225,9 +246,9 @@ function pathsOf(
   arrows: ReadonlyMap<string, readonly string[]>,
   theme: Theme,
 ): readonly string[] {
-  const pairs = Array.from(arrows, ([room, targets]) =>
+  const pairs = Array.from(arrows, ([name, targets]) =>
     targets.flatMap((target) => {
-      const [from, to] = [boxes.get(room), boxes.get(target)];
+      const [from, to] = [boxes.get(name), boxes.get(target)];
       return from === undefined || to === undefined ? [] : [{ from, to }];
     }),
   ).flat();
@@ -252,7 +273,7 @@ function shapesOf(box: Box, theme: Theme): readonly string[] {
   const x = Math.round(box.x);
   const shapes = [
     `<rect x="${x}" y="${box.y}" width="${box.width}" height="${box.height}" rx="6" fill="${theme.box}" stroke="${theme.edge}"/>`,
-    `<text x="${x + PADDING}" y="${box.y + 17}" font-size="14" font-weight="600" fill="${theme.text}">${box.room}</text>`,
+    `<text x="${x + PADDING}" y="${box.y + 17}" font-size="14" font-weight="600" fill="${theme.text}">${box.name}</text>`,
   ];
   for (const [index, row] of box.rows.entries()) {
     const y = box.y + TITLE_HEIGHT + index * (CELL_HEIGHT + CELL_GAP);
@@ -269,6 +290,6 @@ function shapesOf(box: Box, theme: Theme): readonly string[] {
 }
 
 const description = (floors: readonly (readonly Box[])[]): string =>
-  `From the top floor down; a room imports only rooms below it: ${floors
-    .map((floor) => floor.map(({ room }) => room).join(', '))
+  `From the top floor down; a package imports only packages below it: ${floors
+    .map((floor) => floor.map(({ name }) => name).join(', '))
     .join('; ')}.`;

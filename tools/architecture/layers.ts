@@ -1,31 +1,34 @@
-import { roomOf } from './imports.ts';
+import { packageOf, roomOf } from './imports.ts';
 
 /**
- * The floors of the house, from the ground up. A file imports only its own room and rooms on the floors
- * below.
+ * The floors of packages with several rooms, from the ground up: there a file imports only its own room and rooms on the
+ * floors below. Between packages `dependencies` and `exports` of each package.json say it.
  */
-export const LAYERS: readonly (readonly string[])[] = [
-  ['errors.ts', 'printable.ts', 'version.ts', 'collections', 'ip'],
-  ['log', 'platform', 'schema', 'text', 'on-demand.ts'],
-  ['net'],
-  ['spec.ts', 'crypto', 'tracker', 'mux'],
-  ['congestion'],
-  ['netstack', 'quic'],
-  ['http'],
-  ['transports'],
-  ['dns'],
-  ['protocols'],
-  ['engine'],
-  ['config', 'supervisor'],
-  ['import', 'share', 'api'],
-  ['app'],
-  ['fetch', 'client', 'local-http'],
-  ['accounts', 'subscribe', 'probe', 'explain', 'monitor'],
-  ['clash-api', 'dashboard', 'diagnose', 'metrics', 'top'],
-  ['cli', 'library'],
-  ['main.ts', 'index.ts'],
-];
+export const FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  base: [
+    ['errors.ts', 'printable.ts', 'version.ts', 'collections', 'ip'],
+    ['log', 'text', 'on-demand.ts'],
+  ],
+  io: [['platform'], ['net']],
+  proxy: [
+    ['spec.ts', 'schema', 'tracker', 'mux'],
+    ['transports'],
+    ['dns'],
+    ['protocols'],
+    ['engine'],
+  ],
+  server: [['supervisor'], ['api'], ['app']],
+  client: [['client', 'local-http'], ['monitor']],
+  nodes: [['import', 'share'], ['fetch'], ['accounts', 'subscribe', 'probe', 'explain']],
+  watch: [['clash-api', 'dashboard', 'diagnose', 'metrics', 'top']],
+  weir: [
+    ['cli', 'library'],
+    ['main.ts', 'index.ts'],
+  ],
+};
 
-/** The floor of a file, 0 for the ground; -1 for a file in a room that `LAYERS` lacks. */
-export const floorOf = (path: string): number =>
-  LAYERS.findIndex((rooms) => rooms.includes(roomOf(path)));
+/** The floor of a file within its package, 0 for the ground; `undefined` where the package has no floors. */
+export function floorOf(name: string): number | undefined {
+  const floors = FLOORS[packageOf(name)];
+  return floors?.findIndex((rooms) => rooms.includes(roomOf(name)));
+}

@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { resolve } from 'node:path';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+import { Entries } from '../architecture/entries.ts';
 import {
   beginFile,
   collected,
@@ -35,6 +37,9 @@ interface Options {
 const LEAST_WAIT = 1000;
 /** The same, in multiples of what the test took without a mutant. */
 const WAIT_FACTOR = 20;
+
+/** What the packages in the current folder show to others. */
+const ENTRIES = new Entries((path) => readFileSync(path, 'utf8'));
 
 const NODE_TEST = new URL('collected-tests.ts', import.meta.url).href;
 
@@ -120,10 +125,13 @@ class InProcessRunner {
     if (this.#isLoaded) return;
     this.#isLoaded = true;
     registerHooks({
-      resolve: (specifier, context, next) =>
-        specifier === 'node:test' && context.parentURL !== NODE_TEST
-          ? { url: NODE_TEST, shortCircuit: true }
-          : next(specifier, context),
+      resolve: (specifier, context, next) => {
+        if (specifier === 'node:test' && context.parentURL !== NODE_TEST)
+          return { url: NODE_TEST, shortCircuit: true };
+        // The links in node_modules lead to the packages of the checkout, not to those of this copy of it.
+        const own = specifier.startsWith('@weir/') ? ENTRIES.pathOf(specifier) : undefined;
+        return next(own === undefined ? specifier : pathToFileURL(resolve(own)).href, context);
+      },
     });
     for (const file of this.#files) {
       beginFile(file);

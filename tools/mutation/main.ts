@@ -60,12 +60,7 @@ function show(name: string, report: MutationReport): void {
 async function mutate(folder: string, room: Room): Promise<MutationReport> {
   const reportFile = join(folder, 'report.json');
   const configFile = join(folder, 'stryker.json');
-  const tests = await Array.fromAsync(
-    glob(
-      (values.tests ?? room.tests).map((pattern) => `test/${pattern}`),
-      { cwd: ROOT },
-    ),
-  );
+  const tests = await Array.fromAsync(glob(values.tests ?? room.tests, { cwd: ROOT }));
   await writeFile(
     configFile,
     JSON.stringify({
@@ -80,7 +75,7 @@ async function mutate(folder: string, room: Room): Promise<MutationReport> {
       warnings: { unknownOptions: false },
       // A mutant of what runs once, when a module is loaded, needs a process of its own.
       ignoreStatic: !values.static,
-      mutate: (values.files ?? room.files).map((pattern) => `src/${pattern}`),
+      mutate: values.files ?? room.files,
       coverageAnalysis: 'perTest',
       concurrency: Number(values.concurrency),
       // Most endless loops are found by their hits; one without any after this and twice the time of the

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { reach } from './reach.ts';
+import { isSource, reach } from './reach.ts';
 import { hasPassed, runSuite } from './run-suite.ts';
 import { SUITES, suiteOf, type Suite, type SuiteName } from './suites.ts';
 
@@ -9,7 +9,7 @@ import { SUITES, suiteOf, type Suite, type SuiteName } from './suites.ts';
  * Runs the tests that a change concerns, by imports and by paths that files name. It is what the branch and
  * the work tree have since they left `origin/main`, `main` without a remote, or `--base`; with `--work-tree` since the last commit.
  *
- * Tests that start the program concern any change of it: they run when a file outside of `src` reaches
+ * Tests that start the program concern any change of it: they run when a file outside of the source reaches
  * them, and all with `--all`. The exit code is 1 when a test fails.
  */
 const { values } = parseArgs({
@@ -36,13 +36,20 @@ const changed = [
   ...git('diff', '--name-only', '--no-renames', base),
   ...git('ls-files', '--others', '--exclude-standard'),
 ];
-const sources = git('ls-files', '--cached', '--others', '--exclude-standard', '*.ts')
+const sources = git(
+  'ls-files',
+  '--cached',
+  '--others',
+  '--exclude-standard',
+  '*.ts',
+  'packages/*/package.json',
+)
   .filter(existsSync)
   .map((path) => ({ path, text: readFileSync(path, 'utf8') }));
 
 const { near, far, alone } = reach(changed, sources);
 const others = reach(
-  changed.filter((path) => !path.startsWith('src/')),
+  changed.filter((path) => !isSource(path)),
   sources,
 );
 const isTest = (path: string): boolean => path.endsWith('.test.ts') && existsSync(path);

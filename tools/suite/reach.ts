@@ -1,4 +1,5 @@
 import { basename, dirname, join } from 'node:path/posix';
+import { Entries, listIn } from '../architecture/entries.ts';
 import { importsIn } from '../architecture/imports.ts';
 
 /** A file of the project and its text, by its path from the root. */
@@ -11,21 +12,25 @@ export interface SourceFile {
 interface Edge {
   readonly from: string;
   readonly to: string;
-  /** Whether `from` is outside of `src` and names a file in it: it starts the program. */
+  /** Whether `from` is outside of the source and names a file in it: it starts the program. */
   readonly isStart: boolean;
 }
+
+/** Whether a file is of the program, not of what tests or builds it. */
+export const isSource = (path: string): boolean => /^packages\/[^/]+\/src\//.test(path);
 
 /** A path beside the module that names it, as `new URL('…', import.meta.url)`. */
 const PATH = /new URL\('([^']+)', import\.meta\.url\)|\(import\.meta\.dirname, '([^']+)'/g;
 
 /** What a file imports at run time, and the files and folders whose paths it has. */
-function edgesOf({ path: from, text }: SourceFile): readonly Edge[] {
-  const imports = importsIn(from, text).filter(({ isType }) => !isType);
+function edgesOf({ path: from, text }: SourceFile, entries: Entries): readonly Edge[] {
+  // Those who import from an entry that lists others' exports import these.
+  const isList = isSource(from) && listIn(from, text) !== undefined;
+  const imports = isList ? [] : importsIn(from, text, entries).filter(({ isType }) => !isType);
   const paths = Array.from(text.matchAll(PATH), ([, url, name]) =>
     join(dirname(from), url ?? name ?? '').replace(/\/$/, ''),
   );
-  const isProgram = (to: string): boolean =>
-    to.startsWith('src/') && to.endsWith('.ts') && !from.startsWith('src/');
+  const isProgram = (to: string): boolean => isSource(to) && to.endsWith('.ts') && !isSource(from);
   return [
     ...imports.map(({ to }) => ({ from, to, isStart: false })),
     // The root is where paths begin that other expressions end.
@@ -47,12 +52,14 @@ export interface Reached {
 /**
  * What a change may concern.
  *
- * @param files all TypeScript of the project
+ * @param files all TypeScript of the project, and the manifests of packages
  */
 export function reach(changed: readonly string[], files: readonly SourceFile[]): Reached {
-  const edges = files.flatMap(edgesOf);
+  const texts = new Map(files.map(({ path, text }) => [path, text]));
+  const entries = new Entries((path) => texts.get(path));
+  const edges = files.flatMap((file) => edgesOf(file, entries));
   // Documents, fixtures and lists are named in many ways: by their path or their name alone.
-  const outside = files.filter(({ path }) => !path.startsWith('src/'));
+  const outside = files.filter(({ path }) => !isSource(path));
   const named = changed
     .filter((path) => !path.endsWith('.ts') && dependents(path, edges).length === 0)
     .flatMap((to) =>

@@ -3,7 +3,7 @@ import { join, matchesGlob } from 'node:path';
 
 /** How the test files of one suite are run. */
 export interface Suite {
-  /** Globs below `test/`, in the order in which their files are begun: those that last long first. */
+  /** Globs below `test/`, of the root and of packages, in the order in which their files are begun: those that last long first. */
   readonly files: readonly string[];
   /** Files at a time. Tests that wait for other programs take little processor time. */
   readonly width: number;
@@ -141,9 +141,11 @@ export const SUITES = {
 
 export type SuiteName = keyof typeof SUITES;
 
+const below = (pattern: string): string => `{test,packages/*/test}/${pattern}`;
+
 /** The files of a suite, in the order in which they are begun. */
 export const filesOf = ({ files }: Pick<Suite, 'files'>): readonly string[] => [
-  ...new Set(files.flatMap((pattern) => globSync(`test/${pattern}`).toSorted())),
+  ...new Set(files.flatMap((pattern) => globSync(below(pattern)).toSorted())),
 ];
 
 /** The suite in which `npm test` and its like run a test file. */
@@ -152,5 +154,5 @@ export function suiteOf(file: string): SuiteName | undefined {
   // Two suites run some of the files of others in another way.
   return names
     .filter((name) => name !== 'node-io' && name !== 'interop-table')
-    .find((name) => SUITES[name].files.some((pattern) => matchesGlob(file, `test/${pattern}`)));
+    .find((name) => SUITES[name].files.some((pattern) => matchesGlob(file, below(pattern))));
 }

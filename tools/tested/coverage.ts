@@ -53,7 +53,7 @@ function showMissed(files: readonly FileBranches[]): void {
 
 /** The branches of the files of a room that its tests reach. */
 async function measure(name: string, room: Room): Promise<FileBranches[]> {
-  const tests = await filesOf('test', room.tests);
+  const tests = await filesOf(room.tests);
   const child = spawn(
     process.execPath,
     [
@@ -62,7 +62,7 @@ async function measure(name: string, room: Room): Promise<FileBranches[]> {
       '--test-concurrency=1',
       '--test-timeout=300000',
       '--experimental-test-coverage',
-      ...room.files.map((pattern) => `--test-coverage-include=src/${pattern}`),
+      ...room.files.map((pattern) => `--test-coverage-include=${pattern}`),
       '--test-reporter=lcov',
       '--test-reporter-destination=stdout',
       '--test-reporter=dot',
@@ -77,7 +77,7 @@ async function measure(name: string, room: Room): Promise<FileBranches[]> {
   });
   const [report, log, code] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
   if (code !== 0) throw new Error(`the tests of ${name} failed:\n${log}`);
-  return withUnloaded(readBranches(report), await filesOf('src', room.files));
+  return withUnloaded(readBranches(report), await filesOf(room.files));
 }
 
 /**
@@ -100,12 +100,12 @@ function hasCode(file: string): boolean {
   );
 }
 
-/** The files of globs below a folder of the checkout; a glob without a file is an error of the table. */
-async function filesOf(folder: string, patterns: readonly string[]): Promise<string[]> {
+/** The files of globs; a glob without a file is an error of the table. */
+async function filesOf(patterns: readonly string[]): Promise<string[]> {
   const found: string[] = [];
   for (const pattern of patterns) {
-    const files = await Array.fromAsync(glob(join(folder, pattern), { cwd: ROOT }));
-    if (files.length === 0) throw new Error(`no file matches ${folder}/${pattern}`);
+    const files = await Array.fromAsync(glob(pattern, { cwd: ROOT }));
+    if (files.length === 0) throw new Error(`no file matches ${pattern}`);
     found.push(...files);
   }
   return [...new Set(found)].sort();

@@ -1,11 +1,11 @@
 /**
- * A part of `src` whose branch coverage and mutation score are kept: a router, decoders, codecs or a
+ * A part of the source whose branch coverage and mutation score are kept: a router, decoders, codecs or a
  * pure core, with the tests that concern it.
  */
 export interface Room {
-  /** Globs below `src/`. */
+  /** Globs from the root. */
   readonly files: readonly string[];
-  /** Globs below `test/`. */
+  /** Globs from the root. */
   readonly tests: readonly string[];
   /** Least percentage of branches that `tests` reach: the measured one, rounded down to a whole number. */
   readonly branches: number;

@@ -1,9 +1,3 @@
 /** Filters of flows, as people type them. */
 export { type FlowMatcher, matcherOf } from './monitor/filter/matcher.ts';
-export {
-  type FilterProblem,
-  filterValue,
-  LONGEST_FILTER,
-  parseFilter,
-  type Term,
-} from './monitor/filter/terms.ts';
+export { filterValue, LONGEST_FILTER, parseFilter, type Term } from './monitor/filter/terms.ts';

@@ -3,11 +3,14 @@ import { fileURLToPath } from 'node:url';
 import { keepCompiledCode, writeCompiledCode } from '@weir/io/startup';
 import { nameProcess, widenThreadPool } from '@weir/io/platform/process/process-settings';
 
+/** The folder with `node_modules`, from here and from where the bundle is. */
+const ROOT = import.meta.url.endsWith('.ts') ? '../../..' : '..';
+
 nameProcess();
 // The first statements: the size of the thread pool is fixed at its first use, and only modules loaded afterwards are
 // added to the compile cache.
 widenThreadPool(process.env);
-keepCompiledCode(fileURLToPath(new URL('../../..', import.meta.url)));
+keepCompiledCode(fileURLToPath(new URL(ROOT, import.meta.url)));
 const { main } = await import('./cli/main.ts');
 const { endProcess } = await import('@weir/io/platform/process/end-process');
 

@@ -17,8 +17,8 @@ import { shown } from './stream-outcome.ts';
 import { textSamples, type FuzzTarget } from './target.ts';
 import '../../support/import/load-forms.ts';
 
-const TEST = join(import.meta.dirname, '../..');
-const file = (path: string): Buffer => readFileSync(join(TEST, path));
+const ROOT = join(import.meta.dirname, '../../..');
+const file = (path: string): Buffer => readFileSync(join(ROOT, path));
 
 const LINKS = file('packages/nodes/test/unit/import/golden/base64.txt');
 
@@ -28,10 +28,10 @@ const DOCUMENTS = [
   'packages/nodes/test/unit/import/golden/direct.yaml',
   'packages/nodes/test/unit/import/golden/sip008.json',
   'packages/nodes/test/unit/import/golden/sip008-bare.json',
-  'support/import/documents/sing-box-client.json',
-  'support/import/documents/sing-box-server.json',
-  'support/import/documents/xray-client.json',
-  'support/import/documents/xray-server.json',
+  'test/support/import/documents/sing-box-client.json',
+  'test/support/import/documents/sing-box-server.json',
+  'test/support/import/documents/xray-client.json',
+  'test/support/import/documents/xray-server.json',
 ].map(file);
 
 const WG_QUICK =

@@ -3,7 +3,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { drawHouse, picturePath, THEMES } from '../../../tools/architecture/drawing.ts';
-import { readImports, roomOf, sourceFiles } from '../../../tools/architecture/imports.ts';
+import { packageOf, readImports, sourceFiles } from '../../../tools/architecture/imports.ts';
+import { FLOORS } from '../../../tools/architecture/layers.ts';
 import { page, ROOT } from '../../support/docs/pages.ts';
 
 const MAP = 'docs/architecture.md';
@@ -31,11 +32,14 @@ test('every source file and folder that the map names exists', async () => {
   assert.deepEqual(missing, []);
 });
 
-test('every room is in the table of the map', async () => {
-  const rooms = new Set((await sourceFiles()).map(roomOf));
+test('every package is in the table of the map, and every room of one that has several', async () => {
+  const rooms = new Set([
+    ...(await sourceFiles()).map(packageOf),
+    ...Object.values(FLOORS).flat(2),
+  ]);
   const rows = page(MAP)
     .text.split('\n')
-    .filter((line) => line.startsWith('| `'));
+    .filter((line) => /^\| (`|\|)/.test(line));
   const named = new Set(
     rows.flatMap((row) => Array.from(row.matchAll(/`([^`]+)`/g), ([, room = '']) => room)),
   );
@@ -47,7 +51,7 @@ test('every room is in the table of the map', async () => {
 
 test('every file that CONTRIBUTING.md names exists', () => {
   const fromRoot = pathsIn('CONTRIBUTING.md').filter((path) =>
-    /^(src|test|tools|packaging)\//.test(path),
+    /^(packages|test|tools|packaging)\//.test(path),
   );
   assert.deepEqual(
     fromRoot.filter((path) => !existsSync(join(ROOT, path))),

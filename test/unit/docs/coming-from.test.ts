@@ -32,7 +32,7 @@ const keysIn = (rows: readonly (readonly string[])[], column: number): ReadonlyS
 
 /** The source of the files that a pattern names. */
 const sourceOf = (pattern: string): string =>
-  globSync(join(ROOT, 'src', pattern))
+  globSync(join(ROOT, 'packages/*/src', pattern))
     .map((file) => readFileSync(file, 'utf8'))
     .join('\n');
 

@@ -8,7 +8,7 @@ import { page, ROOT } from '../../support/docs/pages.ts';
 const PROMISES = 12;
 
 /** `*name of a test* (`path`)` */
-const NAMED_TEST = /\*([^*|]+)\* \(`(test\/[^`]+)`\)/g;
+const NAMED_TEST = /\*([^*|]+)\* \(`((?:packages\/[^/]+\/)?test\/[^`]+)`\)/g;
 
 const { text } = page('docs/promises.md');
 const rows = Array.from(text.matchAll(/^\| (\d+) \| ([^|]+) \| (.+) \|$/gm), (match) => ({

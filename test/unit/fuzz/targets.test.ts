@@ -5,7 +5,7 @@ import { FUZZ_TARGETS } from '../../fuzz/long/targets.ts';
 
 /** Rooms that read what others wrote: peers, providers, files. */
 const ROOMS =
-  /^(http|quic\/wire|netstack\/wire|mux|dns|protocols|transports|engine\/(sniff|geo)|import|config\/toml|client|subscribe\/answer|api\/(requests|http)|platform\/netlink)\//;
+  /^(http|quic\/wire|netstack\/wire|proxy\/(mux|dns|protocols|transports|engine\/(sniff|geo))|nodes\/(import|subscribe\/answer)|config\/toml|client\/client|server\/api\/(requests|http)|io\/platform\/netlink)\//;
 
 /** What such a file exports. */
 const PARSER =

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { glob } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { sourceFiles } from '../../../tools/architecture/imports.ts';
+import { pathOf, sourceFiles } from '../../../tools/architecture/imports.ts';
 import { countMutants, score, survivors } from '../../../tools/mutation/report.ts';
 import { percentReached, readBranches } from '../../../tools/tested/branches.ts';
 import { chosenRooms, ROOMS } from '../../../tools/tested/rooms.ts';
@@ -15,28 +15,22 @@ const filesOf = (pattern: string): Promise<string[]> =>
 describe('the rooms whose coverage is kept', () => {
   test('name files and tests that exist', async () => {
     for (const [name, { files, tests }] of chosenRooms([])) {
-      const patterns = [
-        ...files.map((pattern) => `src/${pattern}`),
-        ...tests.map((pattern) => `test/${pattern}`),
-      ];
-      for (const pattern of patterns) {
+      for (const pattern of [...files, ...tests]) {
         assert.ok((await filesOf(pattern)).length > 0, `${name}: ${pattern}`);
       }
     }
   });
 
   test('hold every codec of a protocol, every codec of HTTP and every router', async () => {
-    const patterns = Object.values(ROOMS).flatMap(({ files }) =>
-      files.map((pattern) => `src/${pattern}`),
-    );
+    const patterns = Object.values(ROOMS).flatMap(({ files }) => files);
     const held = new Set((await Promise.all(patterns.map(filesOf))).flat());
     const wanted = (await sourceFiles()).filter((file) =>
-      /^(protocols\/[^/]+\/(wire|settings)\.ts|http\/http[123]\/|http\/fields\/|engine\/router\/|quic\/wire\/|netstack\/wire\/)/.test(
+      /^(proxy\/protocols\/[^/]+\/(wire|settings)\.ts|http\/http[123]\/|http\/fields\/|proxy\/engine\/router\/|quic\/wire\/|netstack\/wire\/)/.test(
         file,
       ),
     );
     assert.deepEqual(
-      wanted.filter((file) => !held.has(`src/${file}`)),
+      wanted.filter((file) => !held.has(pathOf(file))),
       [],
     );
   });

@@ -1,5 +1,5 @@
 import type { GroupKey, SortKey } from '../shared/connection-keys.ts';
-import type { FilterProblem } from '@weir/client/filter';
+import type { FilterProblem } from '@weir/client/filter/terms';
 
 /** The parameters of the topic `connections`: what a page shows of the list. */
 export type ConnectionsParameters = {

@@ -1,4 +1,4 @@
-import type { LogLevel } from '@weir/base/log';
+import type { LogLevel } from '@weir/base/log/logger';
 
 /* Views for the page Log. Texts are as Weir has written them: the page escapes them. */
 
