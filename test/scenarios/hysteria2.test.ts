@@ -3,7 +3,7 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import test from 'node:test';
-import { SystemRandomSource } from '@weir/crypto/random';
+import { SystemRandomSource } from '@weir/base/random';
 import { Http3Client } from '@weir/http/http3';
 import { systemClock } from '@weir/io/time';
 import { authenticationRequest } from '../../packages/proxy/src/protocols/hysteria2/authentication.ts';

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 
 /** Bytes that a seed determines, the same in every run. */
 export class KnownRandom implements RandomSource {

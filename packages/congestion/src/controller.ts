@@ -1,4 +1,4 @@
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 
 /**
  * Congestion control for QUIC and TCP alike. Units in this folder, without exception: bytes, milliseconds (with

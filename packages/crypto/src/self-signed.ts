@@ -1,5 +1,5 @@
 import { generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
-import type { RandomSource } from './random-source.ts';
+import type { RandomSource } from '@weir/base/random';
 import { ipVersion, parseIP } from '@weir/base/ip';
 import { bitString, der, integer, objectIdentifier, pem, sequence, TAG, time } from './der.ts';
 

@@ -1,6 +1,6 @@
 import { shownEndpoint, type Endpoint } from '@weir/io/addresses';
 import type { CreateController } from '@weir/congestion';
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import { addressText, type IpEndpoint, type PacketDevice } from '@weir/base/ip';
 import type { Clock } from '@weir/io/time';
 import { TurnLoop, type Defer } from '@weir/io/pace';

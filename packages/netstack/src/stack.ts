@@ -1,5 +1,5 @@
 import { type CreateController, cubic } from '@weir/congestion';
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import {
   isIPv4Endpoint,
   isSameAddress,

@@ -7,7 +7,7 @@
  */
 import { bbr, cubic } from '@weir/congestion';
 import { parseCaBundle } from '@weir/crypto/certificates';
-import { SystemRandomSource } from '@weir/crypto/random';
+import { SystemRandomSource } from '@weir/base/random';
 import { toEndpoint, type IpEndpoint } from '@weir/base/ip';
 import { DEFAULT_SETTINGS } from '@weir/quic';
 import { QuicCore, type IdIssuer } from '../../quic/src/connection/quic-core.ts';

@@ -9,7 +9,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { SystemRandomSource } from '@weir/crypto/random';
+import { SystemRandomSource } from '@weir/base/random';
 import { parseCaBundle } from '@weir/crypto/certificates';
 import { toEndpoint, type IpEndpoint } from '@weir/base/ip';
 import { systemClock } from '@weir/io/time';

@@ -5,7 +5,7 @@
  *     node packages/proxy/bench/salamander.ts
  *     WEIR_CRYPTO=baseline node packages/proxy/bench/salamander.ts
  */
-import { SystemRandomSource } from '@weir/crypto/random';
+import { SystemRandomSource } from '@weir/base/random';
 import { Salamander } from '../src/protocols/hysteria2/salamander.ts';
 
 const SIZE = 1252;

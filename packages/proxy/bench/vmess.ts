@@ -5,7 +5,7 @@
  *     node packages/proxy/bench/vmess.ts
  *     WEIR_CRYPTO=baseline node packages/proxy/bench/vmess.ts
  */
-import { SystemRandomSource } from '@weir/crypto/random';
+import { SystemRandomSource } from '@weir/base/random';
 import { BoundedReader, linkPair } from '@weir/io/links';
 import { AuthIdReader, userKey } from '../src/protocols/vmess/header/auth-id.ts';
 import { requestKeys, responseKeys } from '../src/protocols/vmess/body/body-keys.ts';

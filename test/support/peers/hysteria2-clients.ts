@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { SystemRandomSource } from '@weir/crypto/random';
+import { SystemRandomSource } from '@weir/base/random';
 import { Http3Client, Http3ErrorCode, type Http3ResponseHead } from '@weir/http/http3';
 import { silentLogger } from '@weir/base/log';
 import { systemClock } from '@weir/io/time';

@@ -1,4 +1,4 @@
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 
 /** Numbers and bytes that depend on the seed alone (xoshiro128**, by Blackman and Vigna). */
 export class SeededRandom implements RandomSource {

@@ -1,4 +1,4 @@
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import type { AckEvent, LossEvent } from '../controller.ts';
 import type { LossResponse } from './loss-response.ts';
 import type { PathModel } from './path-model.ts';

@@ -1,4 +1,4 @@
-import { SystemRandomSource, type RandomSource } from '../random-source.ts';
+import { SystemRandomSource, type RandomSource } from '@weir/base/random';
 import type { Clock } from '@weir/io/time';
 
 /** Initial and maximum number of slots of a table, which is full when half of them are used. */

@@ -1,4 +1,4 @@
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import { isSameEndpoint, type IpEndpoint } from '@weir/base/ip';
 
 /** An element that is found by its endpoints. Only a `FlowTable` changes the last two fields. */

@@ -1,4 +1,4 @@
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import { FIRST_LOCAL_PORT, LAST_LOCAL_PORT, PORT_ATTEMPTS, UNUSED_ATTEMPTS } from '../limits.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { type CreateController, SendControl } from '@weir/congestion';
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import { assignEndpoint, blankEndpoint, type IpEndpoint } from '@weir/base/ip';
 import type { FlowQueues } from './flow-queues.ts';
 import { FlowTable } from './flow-table.ts';

@@ -1,4 +1,4 @@
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import type { IpEndpoint } from '@weir/base/ip';
 import type { Drops } from '../trace.ts';
 import {

@@ -1,5 +1,5 @@
 import { sha256 } from '@weir/crypto/hash';
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import type { IpEndpoint } from '@weir/base/ip';
 import { readUint32 } from '@weir/base/bytes';
 

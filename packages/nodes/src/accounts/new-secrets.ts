@@ -1,4 +1,4 @@
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import { X25519_LENGTH, X25519PrivateKey } from '@weir/crypto/x25519';
 import { findMethod, METHODS, type MethodName } from '@weir/proxy/protocols/shadowsocks/methods';
 import type { UserForm } from '@weir/proxy/protocols/forms/contract';

@@ -1,5 +1,5 @@
 import { OnDemand } from '@weir/base';
-import { SystemRandomSource, type RandomSource } from '@weir/crypto/random';
+import { SystemRandomSource, type RandomSource } from '@weir/base/random';
 import type { Endpoint, FamilyPolicy, Resolver } from '@weir/io/addresses';
 import type { Clock } from '@weir/io/time';
 import type { OutboundCarrierSpec, OutboundStreamSpec, TlsClientSpec } from '../spec.ts';

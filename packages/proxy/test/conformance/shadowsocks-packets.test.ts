@@ -1,4 +1,4 @@
-import { SystemRandomSource } from '@weir/crypto/random';
+import { SystemRandomSource } from '@weir/base/random';
 import type { Endpoint } from '@weir/io/addresses';
 import { systemClock } from '@weir/io/time';
 import type { Packet } from '@weir/io/links';

@@ -6,7 +6,7 @@ import {
   type BodyTerms,
 } from '../../src/protocols/vmess/body/body-keys.ts';
 import { BodyOpener, BodySealer } from '../../src/protocols/vmess/body/body-chunks.ts';
-import { SystemRandomSource } from '@weir/crypto/random';
+import { SystemRandomSource } from '@weir/base/random';
 import { ResponseDecoder, sealResponse } from '../../src/protocols/vmess/header/response.ts';
 import { byteLinkConformance, type LinkEnds } from '../../../io/test/conformance/byte-link.ts';
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { systemClock } from '@weir/io/time';
-import { SystemRandomSource } from '@weir/crypto/random';
+import { SystemRandomSource } from '@weir/base/random';
 import { SocketLink } from '@weir/io/sockets';
 import { NodeClient } from '../../src/transports/tls/node-client.ts';
 import { WsClient } from '../../src/transports/ws/client.ts';

@@ -1,7 +1,7 @@
 import { type CreateController, bbr } from '@weir/congestion';
 import { IDLE_TIMEOUT, HANDSHAKE_TIMEOUT, MAX_DATAGRAM } from '../limits.ts';
 import type { StreamGrants } from '../streams/streams.ts';
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import type { IpEndpoint } from '@weir/base/ip';
 import type { KeyLimits } from '../protection/one-rtt-keys.ts';
 import type { ClientTls, ServerTls } from '../contract.ts';

@@ -1,4 +1,4 @@
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import { LOCAL_ID_SIZE } from '../limits.ts';
 import type { IpEndpoint } from '@weir/base/ip';
 

@@ -7,7 +7,7 @@ import {
   MAX_CLOSING_CONNECTIONS,
   MAX_RESET_CANDIDATES,
 } from '../limits.ts';
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import type { Clock } from '@weir/io/time';
 import { ConnectionDriver, type ConnectionCore, type ConnectionHost } from './connection-driver.ts';
 import type { Driver } from './driver.ts';

@@ -1,4 +1,4 @@
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import type { ReceivedDatagrams } from '@weir/base/ip';
 import { RateLimit, type Defer } from '@weir/io/pace';
 import type { ConnectionDriver } from './connection-driver.ts';

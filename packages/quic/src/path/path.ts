@@ -1,5 +1,5 @@
 import { INITIAL_RTT, type SendControl } from '@weir/congestion';
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import { copyOf } from '@weir/base/bytes';
 import { MAX_CHALLENGES, MAX_RESPONSES } from '../limits.ts';
 import type { IpEndpoint } from '@weir/base/ip';

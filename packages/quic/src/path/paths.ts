@@ -1,5 +1,5 @@
 import { type CreateController, SendControl } from '@weir/congestion';
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import { copyEndpoint, isSameAddress, isSameEndpoint, type IpEndpoint } from '@weir/base/ip';
 import { MAX_PATHS, MIN_DATAGRAM } from '../limits.ts';
 import { MtuSearch } from './mtu-search.ts';

@@ -7,7 +7,7 @@ import {
   type Sealer,
 } from '@weir/crypto/aead';
 import { equalInConstantTime, hmacSha256 } from '@weir/crypto/hash';
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import { MAX_CONNECTION_ID, RESET_TOKEN_SIZE } from '../wire/packet-header.ts';
 
 /** The contents of a token issued by this process. */

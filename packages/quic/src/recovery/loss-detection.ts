@@ -1,6 +1,6 @@
 import type { Role } from '../contract.ts';
 import type { SendControl } from '@weir/congestion';
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import { QuicError, TransportErrorCode } from '../errors.ts';
 import { FrameType } from '../wire/frame-types.ts';
 import { EcnValidation } from './ecn-validation.ts';

@@ -1,4 +1,4 @@
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import type { SendControl } from '@weir/congestion';
 import type { EcnValidation } from './ecn-validation.ts';
 import { PersistentCongestion, type ProbedSpace, type Reordering } from './probe-timeout.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { SystemRandomSource } from '@weir/crypto/random';
+import { SystemRandomSource } from '@weir/base/random';
 import { LiveSessions } from '@weir/proxy/engine';
 import { toEndpoint, type IpEndpoint } from '@weir/base/ip';
 import { type Logger, silentLogger } from '@weir/base/log';

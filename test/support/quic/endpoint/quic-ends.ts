@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { SystemRandomSource } from '@weir/crypto/random';
+import { SystemRandomSource } from '@weir/base/random';
 import { copyEndpoint, type IpEndpoint, type BindDatagrams } from '@weir/base/ip';
 import { systemClock } from '@weir/io/time';
 import {

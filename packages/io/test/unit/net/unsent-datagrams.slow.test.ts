@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { SystemRandomSource } from '@weir/crypto/random';
+import { SystemRandomSource } from '@weir/base/random';
 import { FramedPackets } from '../../../src/net/packets/framed-packets.ts';
 import { DATAGRAM_COST, MAX_KEPT_BYTES, MAX_UNSENT_BYTES } from '../../../src/net/bounds/limits.ts';
 import type { ByteLink, PacketLink } from '../../../src/net/links/link.ts';

@@ -8,7 +8,7 @@ import {
   type TestCertificate,
 } from '../../../../../test/support/data/test-certificates.ts';
 import { selfSigned } from '@weir/crypto/self-signed';
-import { SystemRandomSource } from '@weir/crypto/random';
+import { SystemRandomSource } from '@weir/base/random';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ID } from '../../../../../test/support/share/servers.ts';

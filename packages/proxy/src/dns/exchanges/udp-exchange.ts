@@ -1,4 +1,4 @@
-import { SystemRandomSource, type RandomSource } from '@weir/crypto/random';
+import { SystemRandomSource, type RandomSource } from '@weir/base/random';
 import { formatEndpoint, ipVersion, type Endpoint } from '@weir/io/addresses';
 import { type Clock, Deadline, unlessAborted } from '@weir/io/time';
 import { abortedDial, DeadlineError, DialError, ProtocolError } from '@weir/io';

@@ -1,6 +1,6 @@
 import type { HttpField } from '@weir/http/fields';
 import { hash, timingSafeEqual } from 'node:crypto';
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import type { Http3Request, Http3ResponseHead } from '@weir/http/http3';
 import type { Steps } from '@weir/io/time';
 import type { AcceptedAccounts } from '../users/standing.ts';

@@ -1,5 +1,5 @@
 import { hmacSha256 } from '@weir/crypto/hash';
-import { SystemRandomSource, type RandomSource } from '@weir/crypto/random';
+import { SystemRandomSource, type RandomSource } from '@weir/base/random';
 import { Http3ErrorCode } from '@weir/http/http3';
 import { formatEndpoint, type Endpoint } from '@weir/io/addresses';
 import { type QuicConnection, type QuicHandlers, type ServerTls, ResetTokens } from '@weir/quic';

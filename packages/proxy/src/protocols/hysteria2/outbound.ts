@@ -1,6 +1,6 @@
 import { shownEndpoint, type Endpoint } from '@weir/io/addresses';
 import { CaBundleError, NoCertificateError, parseCaBundle } from '@weir/crypto/certificates';
-import { SystemRandomSource, type RandomSource } from '@weir/crypto/random';
+import { SystemRandomSource, type RandomSource } from '@weir/base/random';
 import { type DialObserver, abortedDial, DeadlineError, DialError, toDialError } from '@weir/io';
 import { connectAny } from '@weir/io/sockets';
 import type { ByteLink, PacketLink, WireCounter } from '@weir/io/links';

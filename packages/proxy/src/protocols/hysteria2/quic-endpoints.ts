@@ -1,4 +1,4 @@
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import type { BindDatagrams } from '@weir/base/ip';
 import { WeirError } from '@weir/base';
 import { ipVersion, type Endpoint, numericEndpoint } from '@weir/io/addresses';

@@ -1,5 +1,5 @@
 import { suffixedBlake2b, type SuffixedHash } from '@weir/crypto/hash/blake2b';
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 
 /** Random bytes before each datagram. */
 export const SALT_LENGTH = 8;

@@ -1,4 +1,4 @@
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import { type Endpoint, decodeName } from '@weir/io/addresses';
 import type { BoundedReader } from '@weir/io/links';
 import { ProtocolError } from '@weir/io';

@@ -1,4 +1,4 @@
-import { SystemRandomSource, type RandomSource } from '@weir/crypto/random';
+import { SystemRandomSource, type RandomSource } from '@weir/base/random';
 import { unmapIPv4 } from '@weir/io/addresses';
 import { type Clock, Deadline, HANDSHAKE_MS } from '@weir/io/time';
 import { ProtocolError } from '@weir/io';

@@ -6,7 +6,7 @@ import {
   type Endpoint,
   type FamilyPolicy,
 } from '@weir/io/addresses';
-import { SystemRandomSource, type RandomSource } from '@weir/crypto/random';
+import { SystemRandomSource, type RandomSource } from '@weir/base/random';
 import { abortedDial, DialError, toDialError } from '@weir/io';
 import type { ByteLink, PacketLink, Packet } from '@weir/io/links';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';

@@ -10,7 +10,7 @@ import { requestKeys, responseKeys, responseSecrets } from './body/body-keys.ts'
 import { BodyOpener, BodySealer } from './body/body-chunks.ts';
 import { BodyDatagrams } from './body/body-datagrams.ts';
 import { receiveRequest } from './header/request.ts';
-import { SystemRandomSource, type RandomSource } from '@weir/crypto/random';
+import { SystemRandomSource, type RandomSource } from '@weir/base/random';
 import { type RequestHeader, Command } from './wire.ts';
 import { sealResponse } from './header/response.ts';
 import type { VmessUsers } from './vmess-users.ts';

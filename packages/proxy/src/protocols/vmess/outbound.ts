@@ -8,7 +8,7 @@ import { type BodyParts, BodyLink } from './body/body.ts';
 import { requestKeys } from './body/body-keys.ts';
 import { BodySealer } from './body/body-chunks.ts';
 import { BodyDatagrams } from './body/body-datagrams.ts';
-import { SystemRandomSource, type RandomSource } from '@weir/crypto/random';
+import { SystemRandomSource, type RandomSource } from '@weir/base/random';
 import { RequestSealer } from './header/request.ts';
 import { type RequestHeader, Command, KEY_LENGTH, Option, Security } from './wire.ts';
 import { ResponseDecoder } from './header/response.ts';

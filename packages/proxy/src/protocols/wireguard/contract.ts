@@ -1,4 +1,4 @@
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import type { IpEndpoint } from '@weir/base/ip';
 import type { StaticKeys } from './handshake/noise.ts';
 import type { Reserved } from './settings.ts';

@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import { shownEndpoint, ipVersion, numericEndpoint } from '@weir/io/addresses';
-import { SystemRandomSource, type RandomSource } from '@weir/crypto/random';
+import { SystemRandomSource, type RandomSource } from '@weir/base/random';
 import type { Clock } from '@weir/io/time';
 import { DialError, toDialError } from '@weir/io';
 import type { Logger } from '@weir/base/log';

@@ -1,5 +1,5 @@
 import { shownEndpoint, type Endpoint } from '@weir/io/addresses';
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import { messageOf } from '@weir/base';
 import {
   parseStrictResponseHead,

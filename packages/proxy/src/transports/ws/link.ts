@@ -1,4 +1,4 @@
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import { ReadInPieces, UnitCost } from '@weir/io/units';
 import { DeadlineError, LINK_CLOSED, ProtocolError } from '@weir/io';
 import { DecodedLink } from '@weir/io/layers';

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import { Opcode, wholeFrame } from './frames.ts';
 
 /**

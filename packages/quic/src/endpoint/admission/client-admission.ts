@@ -6,7 +6,7 @@ import {
   MIN_INITIAL_DATAGRAM,
   UNVALIDATED_PART,
 } from '../../limits.ts';
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import { addressBytes, type IpEndpoint } from '@weir/base/ip';
 import { TransportErrorCode } from '../../errors.ts';
 import { initialKeys } from '../../protection/initial-secrets.ts';

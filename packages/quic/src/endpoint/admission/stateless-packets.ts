@@ -1,4 +1,4 @@
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import { initialKeys, writeRetryTag } from '../../protection/initial-secrets.ts';
 import { TAG_SIZE } from '../../protection/packet-keys.ts';
 import type { ResetTokens } from '../../protection/tokens.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import { ConnectionTable } from '../../../src/endpoint/connection-table.ts';
 import { SeededRandom } from '../../../../../test/support/simnet/seeded-random.ts';
 

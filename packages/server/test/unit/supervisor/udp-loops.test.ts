@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { SystemRandomSource } from '@weir/crypto/random';
+import { SystemRandomSource } from '@weir/base/random';
 import { RegexCache } from '@weir/proxy/names';
 import { type Logger, silentLogger } from '@weir/base/log';
 import { systemClock } from '@weir/io/time';

@@ -9,7 +9,7 @@ import { etagOf } from '@weir/server/loading';
 import { outcomeLine } from '@weir/server/reports';
 import { findServing } from '@weir/client';
 import { addUser, removeUser } from '@weir/config/edit';
-import { SystemRandomSource } from '@weir/crypto/random';
+import { SystemRandomSource } from '@weir/base/random';
 import { messageOf } from '@weir/base';
 import { ActionError } from '../action-error.ts';
 import type { DashboardContext, PageAction } from '../contract.ts';

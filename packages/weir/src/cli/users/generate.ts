@@ -1,7 +1,7 @@
 import { loadForms } from '@weir/proxy/protocols';
 import { join, resolve } from 'node:path';
 import { selfSigned } from '@weir/crypto/self-signed';
-import { SystemRandomSource, type RandomSource } from '@weir/crypto/random';
+import { SystemRandomSource, type RandomSource } from '@weir/base/random';
 import { printable, printableJson, quoted } from '@weir/base/printable';
 import { findMethod, METHODS, type MethodName } from '@weir/proxy/protocols/shadowsocks/methods';
 import { examineCertificate, shareLink } from '@weir/nodes/share';

@@ -1,6 +1,6 @@
 import type { GeneratedServer, NewSecrets } from '@weir/proxy/protocols/forms/contract';
 import { formsOf } from '@weir/proxy/protocols';
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import { ipVersion } from '@weir/base/ip';
 import { isLocal } from '@weir/nodes/share';
 import type {

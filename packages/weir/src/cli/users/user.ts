@@ -10,7 +10,7 @@ import {
 import type { EditApplied } from '@weir/client/client/apply-edit';
 import { findServing } from '@weir/client';
 import { addUser, removeUser, rotateUser, type WrittenUser, listUsers } from '@weir/config/edit';
-import { SystemRandomSource, type RandomSource } from '@weir/crypto/random';
+import { SystemRandomSource, type RandomSource } from '@weir/base/random';
 import { messageOf, UsageError, WeirError } from '@weir/base';
 import { printable, printableJson, printableLines, quoted } from '@weir/base/printable';
 import { textTable } from '@weir/base/tables';

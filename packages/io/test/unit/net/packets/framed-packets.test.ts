@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { GRANT_UNITS, GRANTS_A_TURN, UnitCost } from '../../../../src/net/bounds/unit-share.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { FramedPackets } from '../../../../src/net/packets/framed-packets.ts';
-import { SystemRandomSource } from '@weir/crypto/random';
+import { SystemRandomSource } from '@weir/base/random';
 import {
   BodyOpener,
   BodySealer,

@@ -1,5 +1,5 @@
 import { shownEndpoint, shownForeign, formatEndpoint, type Endpoint } from '@weir/io/addresses';
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import { messageOf, WeirError } from '@weir/base';
 import { Http3Client, Http3ErrorCode } from '@weir/http/http3';
 import { BoundedReader, type ByteLink, type PacketLink, type WireCounter } from '@weir/io/links';

@@ -1,5 +1,5 @@
 import { fixedRate } from '@weir/congestion';
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import { asError } from '@weir/base';
 import {
   Http3ErrorCode,

@@ -1,4 +1,4 @@
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import { ADDRESS_LIMIT, FRAGMENT_LIMIT, UDP_PAYLOAD_LIMIT } from '../limits.ts';
 import { encodeUdpMessage, udpHeaderSize, type UdpMessage } from '../wire.ts';
 

@@ -1,4 +1,4 @@
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import { formatEndpoint, type Endpoint } from '@weir/io/addresses';
 import type { Clock } from '@weir/io/time';
 import { IdleTimer } from '@weir/io/pace';

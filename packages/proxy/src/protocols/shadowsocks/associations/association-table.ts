@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import { unmapIPv4, type Endpoint } from '@weir/io/addresses';
 import type { DatagramSessions, InboundContext } from '../../contract.ts';
 import { originOf } from '../../inbounds/serve-flows.ts';

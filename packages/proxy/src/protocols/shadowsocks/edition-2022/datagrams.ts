@@ -1,5 +1,5 @@
 import { createSealer, TAG_LENGTH, type Sealer } from '@weir/crypto/aead';
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import { ProtocolError } from '@weir/io';
 import { decodeAddressed, SOCKS_ADDRESS } from '@weir/io/addresses';
 import type { Packet } from '@weir/io/links';

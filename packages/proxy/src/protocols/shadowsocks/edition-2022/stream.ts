@@ -1,5 +1,5 @@
 import { TAG_LENGTH } from '@weir/crypto/aead';
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import type { Clock } from '@weir/io/time';
 import { ProtocolError } from '@weir/io';
 import { RejectedClientError } from '../../inbounds/rejected-client.ts';

@@ -6,7 +6,7 @@ import {
   type Opener,
   type Sealer,
 } from '@weir/crypto/aead';
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import { decodeAddressed, SOCKS_ADDRESS } from '@weir/io/addresses';
 import type { Packet } from '@weir/io/links';
 import { subkeyOf } from '../keys.ts';

@@ -16,7 +16,7 @@ import {
   type ChunkShape,
 } from './chunk-lengths.ts';
 import { PieceReader } from '@weir/base/bytes';
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 
 /** The receiving half of a body. */
 export interface PayloadDecoder extends Disposable {

@@ -4,7 +4,7 @@ import { ProtocolError } from '@weir/io';
 import { AuthIdMaker, AUTH_ID_RANDOM } from './auth-id.ts';
 import { TAG_LENGTH } from '@weir/crypto/aead';
 import { openHeader, openLength, requestBox, sealHeader, sealLength } from './header-seal.ts';
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import {
   decodeRequest,
   encodeRequest,

@@ -1,7 +1,7 @@
 import { createOpener, createSealer } from '@weir/crypto/aead';
 import { blake2s256, blake2sMac } from '@weir/crypto/hash/blake2s';
 import { equalInConstantTime } from '@weir/crypto/hash';
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import { addressBytes, type IpEndpoint } from '@weir/base/ip';
 import { COOKIE_SECRET_TIME } from '../limits.ts';
 import {

@@ -1,4 +1,4 @@
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import { copyEndpoint, addressText, type IpEndpoint } from '@weir/base/ip';
 import { Fifo } from '@weir/base/collections';
 import { MacWriter, MacReader } from './cookies.ts';

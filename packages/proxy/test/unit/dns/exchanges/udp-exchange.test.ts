@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Asked } from '../../../../../../test/support/peers/dns-server.ts';
 import { test, type TestContext } from 'node:test';
-import type { RandomSource } from '@weir/crypto/random';
+import type { RandomSource } from '@weir/base/random';
 import { UdpExchange } from '../../../../src/dns/exchanges/udp-exchange.ts';
 import {
   startPlainDns,

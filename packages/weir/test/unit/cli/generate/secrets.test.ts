@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { describe, test } from 'node:test';
 import { password, presharedKey, uuid, wireguardKeys } from '@weir/nodes/accounts/new-secrets';
-import { SystemRandomSource, type RandomSource } from '@weir/crypto/random';
+import { SystemRandomSource, type RandomSource } from '@weir/base/random';
 import { METHODS, type MethodName } from '@weir/proxy/protocols/shadowsocks/methods';
 import { findPeer, without } from '../../../../../../test/support/programs/peers.ts';
 

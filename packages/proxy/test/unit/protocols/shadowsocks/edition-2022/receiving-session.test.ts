@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createSealer, TAG_LENGTH } from '@weir/crypto/aead';
-import { SystemRandomSource } from '@weir/crypto/random';
+import { SystemRandomSource } from '@weir/base/random';
 import {
   DatagramSealer,
   LONG_NONCE,
