@@ -1,5 +1,5 @@
 import { mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
-import { join, relative, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { build, transform, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
 import { DIRECT_IMPORTS } from './direct-imports.ts';
 import { loadBuiltinsLate } from './lazy-builtins.ts';
@@ -111,6 +111,24 @@ export const bundleLoaders = (folder: string): Promise<Metafile> =>
     },
   );
 
+/** The modules of a package that stands alone: its entries, and what they share. koffi is not among them. */
+export const bundleEntries = (
+  source: string,
+  entries: readonly string[],
+  folder: string,
+): Promise<Metafile> =>
+  bundle(
+    {},
+    {
+      entryPoints: [...entries],
+      entryNames: '[dir]/[name]',
+      outbase: source,
+      outdir: folder,
+      format: 'esm',
+      splitting: true,
+    },
+  );
+
 /** @param options with the folder of the output, which is built as if it were `dist`. */
 async function bundle(
   substitutes: Substitutes,
@@ -135,9 +153,10 @@ async function bundle(
     plugins: [substitute(substitutes), DIRECT_IMPORTS, LAZY_HTTP],
   });
   if (warnings.length > 0) throw new Error('the bundle has warnings');
-  await mkdir(folder, { recursive: true });
   for (const { path, contents } of outputFiles) {
-    await writeFile(join(folder, relative(DIST, path)), contents);
+    const file = join(folder, relative(DIST, path));
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, contents);
   }
   const unused = Object.values(substitutes).filter((path) => !(path in metafile.inputs));
   if (unused.length > 0) throw new Error(`nothing imports what ${unused.join(', ')} replaces`);

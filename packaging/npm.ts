@@ -37,8 +37,8 @@ export async function packForNpm(out: string, work: string): Promise<NpmPackage>
   return { path, packages };
 }
 
-/** The files of a folder under `package/`, as npm has them. */
-async function tarball(stage: string): Promise<Buffer> {
+/** Packs the files of a folder under `package/`, as npm has them. */
+export async function tarball(stage: string): Promise<Buffer> {
   const entries = await readdir(stage, { recursive: true, withFileTypes: true });
   const paths = entries
     .filter((entry) => entry.isFile())

@@ -56,6 +56,7 @@ export interface NetstackHandlers {
   readonly onAssociation: (request: AssociationRequest) => void;
 }
 
+/** The device of a stack, its addresses, and what it takes from its user: time, random bytes and handlers. */
 export interface NetstackOptions {
   readonly device: PacketDevice;
   readonly clock: Clock;

@@ -1,5 +1,5 @@
 /**
- * Whether a `Sec-Fetch-Site` header (Fetch Metadata Request Headers, W3C) belongs to a request by a page of the same
+ * Tells whether a `Sec-Fetch-Site` header (Fetch Metadata Request Headers, W3C) belongs to a request by a page of the same
  * origin, by the user, or by a program, which sends no such header. Browsers send it to loopback with every request,
  * including requests without `Origin`: `no-cors` reads, images, frames.
  */

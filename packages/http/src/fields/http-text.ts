@@ -7,10 +7,10 @@ const CONTROL = /[\0-\x08\x0a-\x1f\x7f]/;
 // oxlint-disable-next-line no-control-regex
 const CONTROLS = /[\0-\x08\x0a-\x1f\x7f]/g;
 
-/** Whether a text is a token (RFC 9110 §5.6.2). */
+/** Tells whether a text is a token (RFC 9110 §5.6.2). */
 export const isToken = (text: string): boolean => TOKEN.test(text);
 
-/** Whether a text has a byte that is invalid in field values, reason phrases and targets. */
+/** Tells whether a text has a byte that is invalid in field values, reason phrases and targets. */
 export const hasControl = (text: string): boolean => CONTROL.test(text);
 
 /** Replaces each byte that is invalid in field values, reason phrases and targets with a space. */

@@ -24,6 +24,7 @@ export interface BodyDecoder {
   end(): void;
 }
 
+/** Creates the decoder of a body with this framing (RFC 9112 §6.3); it buffers no payload. */
 export function createDecoder(framing: Framing): BodyDecoder {
   if (framing.kind === 'chunked') return new ChunkedDecoder();
   if (framing.kind === 'until-close') return new UntilCloseDecoder();
@@ -84,6 +85,7 @@ export interface BodyEncoder {
   finish(trailers: readonly FieldLine[]): readonly Uint8Array[];
 }
 
+/** The encoder of a body whose length is announced, or that ends with its connection: it adds nothing. */
 export const plainEncoder: BodyEncoder = {
   frame: (pieces) => pieces,
   finish: () => [],

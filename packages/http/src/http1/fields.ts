@@ -12,8 +12,10 @@ export interface FieldLine {
   readonly value: string;
 }
 
+/** The lines of a header or trailer section, in the order received (RFC 9110 §5.3). */
 export type FieldLines = readonly FieldLine[];
 
+/** Creates a line from a name, in any case, and its value; neither is checked. */
 export const field = (name: string, value: string): FieldLine => ({
   name,
   key: name.toLowerCase(),

@@ -2,7 +2,7 @@ import { MessageError } from './message-error.ts';
 import { listOf, valuesOf, type FieldLines } from './fields.ts';
 import type { RequestHead, ResponseHead } from './head.ts';
 
-/** How the length of a message body is determined (RFC 9112 §6.3). */
+/** The way in which the length of a message body is determined (RFC 9112 §6.3). */
 export type Framing =
   | { readonly kind: 'none' }
   | { readonly kind: 'length'; readonly length: number }

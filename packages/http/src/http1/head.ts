@@ -6,6 +6,7 @@ import { FIELD_LINE_LIMIT, RESPONSE_FIELD_LINE_LIMIT } from '../limits.ts';
 /** The version of a message, HTTP/1.0 or HTTP/1.1; a higher minor version is handled as 1.1 (RFC 9110 §2.5). */
 export type Version = '1.0' | '1.1';
 
+/** The request line and the header section of a request (RFC 9112 §3). */
 export interface RequestHead {
   readonly method: string;
   /** The request target as in the request line. */
@@ -14,6 +15,7 @@ export interface RequestHead {
   readonly fields: FieldLines;
 }
 
+/** The status line and the header section of a response (RFC 9112 §4). */
 export interface ResponseHead {
   readonly version: Version;
   readonly status: number;

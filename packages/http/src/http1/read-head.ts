@@ -125,6 +125,7 @@ export class HeadScanner {
   }
 }
 
+/** The bytes of a message head, with the empty line that ends it. */
 export interface HeadBytes {
   readonly bytes: Uint8Array;
   /** Whether data after the head arrived with it; that data was put back into the link. */
@@ -135,10 +136,10 @@ const TOKEN_BYTES = Uint8Array.from({ length: 256 }, (_, byte) =>
   isToken(String.fromCharCode(byte)) ? 1 : 0,
 );
 
-/** Whether a byte can begin a request line. */
+/** Tells whether a byte can begin a request line. */
 export const startsRequest = (byte: number): boolean => TOKEN_BYTES[byte] === 1;
 
-/** Whether a byte can begin a status line: the H of HTTP. */
+/** Tells whether a byte can begin a status line: the H of HTTP. */
 export const startsResponse = (byte: number): boolean => byte === 0x48;
 
 /**

@@ -11,6 +11,7 @@ import type { ConnectionHandler, Http2Stream, StreamEnd } from './stream.ts';
 import { Http2Streams } from './streams.ts';
 import { WorkLimits } from './work-limits.ts';
 
+/** The options of an HTTP/2 connection: its role, and what it announces to the peer (RFC 9113 §6.5.2 and §6.9). */
 export interface ConnectionOptions {
   readonly role: 'client' | 'server';
   readonly settings: Http2Settings;

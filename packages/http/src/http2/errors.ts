@@ -23,6 +23,7 @@ export type Http2ErrorName = keyof typeof Http2ErrorCode;
 /** Returns the name of an error code, for logs. */
 export const http2ErrorName = codeNames(Http2ErrorCode);
 
+/** A violation of HTTP/2 by the peer, which ends its stream or the connection with one of RFC 9113's error codes. */
 export class Http2Error extends PeerError<Http2ErrorName> {}
 
 /** Creates an error that ends the connection. */

@@ -21,6 +21,7 @@ export interface DriverHandler {
   onEnd(cause: Error | undefined): void;
 }
 
+/** The options of a connection that a driver runs. */
 export interface DrivenOptions extends ConnectionOptions {
   /**
    * Turns of the event loop shared by connections whose peers have not been served, with one piece per read: the work

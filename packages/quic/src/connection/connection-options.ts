@@ -41,6 +41,10 @@ export interface ConnectionSettings {
   readonly ecn: boolean;
 }
 
+/**
+ * The settings of a connection that suit most protocols: no DATAGRAM frames, no keep-alive, no ECN. Spread and
+ * override.
+ */
 export const DEFAULT_SETTINGS: ConnectionSettings = {
   idleTimeout: IDLE_TIMEOUT,
   keepAlive: 0,
@@ -85,12 +89,14 @@ export interface CommonOptions {
   readonly keyLimits?: KeyLimits | undefined;
 }
 
+/** The options of a client's connection, for a driver of `QuicCore`. */
 export interface ClientOptions extends CommonOptions {
   readonly tls: ClientTls;
   /** The token of an earlier connection's `token` event. */
   readonly token?: Uint8Array | undefined;
 }
 
+/** The options of a server's connection, for a driver of `QuicCore`. */
 export interface ServerOptions extends CommonOptions {
   readonly tls: ServerTls;
   /** The destination id of the client's first Initial packet; taken from the token if a Retry was sent. */

@@ -18,6 +18,9 @@ export interface Clock {
 /** The longest delay of Node's timers; a longer one would fire at once. */
 const LONGEST_MS = 2 ** 31 - 1;
 
+/**
+ * The clock of this system: `performance.now()`, `Date.now()`, and timers of Node that do not keep the process alive.
+ */
 export const systemClock: Clock = {
   now: () => performance.now(),
   wall: () => Date.now(),
