@@ -1,5 +1,5 @@
 declare module 'bufferutil/fallback.js' {
-  import type { BufferUtil } from '../../src/platform/addons.ts';
+  import type { BufferUtil } from '../../packages/io/src/platform/addons.ts';
   const functions: BufferUtil;
   export default functions;
 }

@@ -15,10 +15,11 @@ import { stripTypes } from './strip-types.ts';
 /** The directory that request paths are relative to. */
 const SOURCE = fileURLToPath(new URL('../..', import.meta.url));
 const FOLDERS = ['dashboard/page', 'dashboard/shared'];
-/** Files that the page shares with terminal output; they import nothing. */
-const FILES = ['printable.ts', 'base/text/amounts.ts', 'base/text/command-line.ts'];
 
-/** Libraries of the page by the names that its modules import, with their files in browsers. */
+/**
+ * What the page imports by name, with its files in browsers: libraries, and what it shares with terminal output, which
+ * imports nothing.
+ */
 const LIBRARIES: Readonly<Record<string, string>> = {
   preact: '/lib/preact.mjs',
   'preact/hooks': '/lib/preact-hooks.mjs',
@@ -26,6 +27,9 @@ const LIBRARIES: Readonly<Record<string, string>> = {
   '@preact/signals-core': '/lib/signals-core.mjs',
   htm: '/lib/htm.mjs',
   uplot: '/lib/uplot.mjs',
+  '@weir/base/printable': '/lib/printable.ts',
+  '@weir/base/text/amounts': '/lib/amounts.ts',
+  '@weir/base/text/command-line': '/lib/command-line.ts',
 };
 
 /** Paths of libraries whose default resolution is not the file that browsers need. */
@@ -34,7 +38,6 @@ const MODULES: Readonly<Record<string, string>> = { uplot: 'uplot/dist/uPlot.esm
 /** Loads all files of the page. @throws {WeirError} when the libraries of the page are not installed */
 export async function loadPageFiles(): Promise<PageFiles> {
   const paths = new Map<string, string>();
-  for (const name of FILES) paths.set(`/${name}`, join(SOURCE, name));
   for (const folder of FOLDERS) {
     const entries = await readdir(join(SOURCE, folder), { recursive: true, withFileTypes: true });
     for (const entry of entries) {
@@ -43,7 +46,7 @@ export async function loadPageFiles(): Promise<PageFiles> {
       paths.set(`/${relative(SOURCE, path)}`, path);
     }
   }
-  paths.set('/icon.svg', join(SOURCE, 'watch/dashboard/page/icon.svg'));
+  paths.set('/icon.svg', join(SOURCE, 'dashboard/page/icon.svg'));
   for (const [name, path] of Object.entries(LIBRARIES)) {
     paths.set(path, locate(MODULES[name] ?? name));
   }
