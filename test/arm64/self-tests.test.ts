@@ -9,12 +9,12 @@ import { arm64Machine } from './machine.ts';
 
 /** Self-tests of kernel sockets, of a relay by splice, and of TLS by the source's bindings of OpenSSL. */
 const SELF_TESTS = [
-  'platform/sockets/sockaddr',
-  'platform/sockets/poller',
-  'platform/sockets/datagrams/control-messages',
-  'platform/sockets/streams/stream-pump',
-  'platform/sockets/streams/stream-socket',
-  'transports/tls/tls-link.slow',
+  'io/test/unit/platform/sockets/sockaddr',
+  'io/test/unit/platform/sockets/poller',
+  'io/test/unit/platform/sockets/datagrams/control-messages',
+  'io/test/unit/platform/sockets/streams/stream-pump',
+  'io/test/unit/platform/sockets/streams/stream-socket',
+  'proxy/test/unit/transports/tls/tls-link.slow',
 ];
 
 /**
@@ -29,7 +29,7 @@ test('the self-tests of the platform pass on arm64', async (t) => {
   if (typeof machine === 'string') return t.skip(machine);
   const { emulator, node, modules } = machine;
   const [program = '', ...args] = emulator;
-  const files = SELF_TESTS.map((name) => join(ROOT, `test/unit/${name}.test.ts`));
+  const files = SELF_TESTS.map((name) => join(ROOT, `packages/${name}.test.ts`));
   const output = await runTool(
     program,
     [
