@@ -64,7 +64,11 @@ const SETS = [
 async function scriptWith(plugins: Plugin[]): Promise<string> {
   const { outputFiles } = await build({
     absWorkingDir: ROOT,
-    stdin: { contents: DRAW, resolveDir: `${ROOT}/packages/watch/src/dashboard/page/now`, loader: 'ts' },
+    stdin: {
+      contents: DRAW,
+      resolveDir: `${ROOT}/packages/watch/src/dashboard/page/now`,
+      loader: 'ts',
+    },
     bundle: true,
     minify: true,
     write: false,

@@ -25,6 +25,12 @@ test('--version names the program and the version of package.json', async () => 
   assert.deepEqual(await weir.exited, { code: 0, signal: null });
 });
 
+test('the path of the command before there were packages still starts it', async () => {
+  const main = join(import.meta.dirname, '../../src/main.ts');
+  await using weir = await Weir.start(VALID, { program: [process.execPath, main] });
+  assert.deepEqual(await weir.stop(), { code: 0, signal: null });
+});
+
 /** Has a process take itself for one of Node 26.10.0, which the security release of 2026-10-21 came after. */
 const OLDER_NODE = [
   '--import',
