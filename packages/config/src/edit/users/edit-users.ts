@@ -2,7 +2,7 @@ import { CodedError } from '@weir/base';
 import { printable, quoted } from '@weir/base/printable';
 import type { UserEdit, UserForm } from '@weir/proxy/protocols/forms/contract';
 import { formsOf } from '@weir/proxy/protocols';
-import { parseUuid } from '@weir/proxy/protocols/users/uuid';
+import { parseUuid, shortId } from '@weir/proxy/protocols/users/uuid';
 import { suggestion } from '@weir/proxy/schema/suggestion';
 import type { SourceText } from '../../sources/source-text.ts';
 import {
@@ -43,9 +43,6 @@ export interface WrittenUser {
    */
   readonly shown: string;
 }
-
-/** Hex digits of a UUID that stand for a user without a name. */
-const SHORT_ID = 8;
 
 /**
  * Lists the users of the inbounds of a file, in its order.
@@ -99,7 +96,7 @@ function usersOf({ inbound, kind, elements }: OpenInbound): readonly WrittenUser
       index,
       name,
       label: kind.name === undefined ? undefined : element.values.get('email') || name,
-      shown: name ?? id?.slice(0, SHORT_ID) ?? `#${index + 1}`,
+      shown: name ?? (id === undefined ? `#${index + 1}` : shortId(id)),
     };
   });
 }

@@ -8,11 +8,10 @@ import {
   type StreamDraft,
 } from '../forms/draft.ts';
 import { linkText, readLink, streamQuery, WITHOUT_PCS } from '../forms/link.ts';
-import { namedUser, type StreamAccess } from '../forms/shared-server.ts';
+import type { StreamAccess } from '../forms/shared-server.ts';
 import * as singBox from '../forms/sing-box.ts';
+import { sharedUuidUsers, UUID_USER, uuidUserLines } from '../forms/uuid-users.ts';
 import * as xray from '../forms/xray.ts';
-import { hyphenated } from '../users/uuid.ts';
-import type { VlessInboundSettings } from './settings.ts';
 
 /** The id is a hyphenated UUID. */
 type VlessAccess = StreamAccess<{ readonly id: string }>;
@@ -37,9 +36,6 @@ function draft(
   }
   return { ...place, protocol: 'vless', stream, settings: { id: id.trim() } };
 }
-
-/** Hex digits of a UUID that identify a user; connecting takes 24 more. */
-const SHORT_ID = 8;
 
 export const vlessForms = defineForms<VlessAccess>({
   link: {
@@ -102,12 +98,8 @@ export const vlessForms = defineForms<VlessAccess>({
     }),
   },
   clashApi: { outbound: 'Vless', inbound: 'Vless' },
-  user: { lists: ['users'], name: undefined, secret: 'id' },
-  sharedUsers: ({ users }: VlessInboundSettings, { protocol, stream, labels }) =>
-    users.map(({ id }, index) => ({
-      ...namedUser(index, [labels[index], id.slice(0, SHORT_ID)]),
-      access: { protocol, settings: { id: hyphenated(id) }, stream },
-    })),
+  user: UUID_USER,
+  sharedUsers: sharedUuidUsers,
   generated: {
     port: 443,
     network: 'TCP',
@@ -119,10 +111,6 @@ export const vlessForms = defineForms<VlessAccess>({
         stream: { tls, carrier: { kind: 'ws', path, host: undefined } },
       };
     },
-    settings: ({ settings }, { comment }) => [
-      'users = [',
-      `  { id = ${JSON.stringify(settings.id)} }, ${comment}`,
-      ']',
-    ],
+    settings: ({ settings }, { comment }) => uuidUserLines(settings.id, comment),
   },
 });

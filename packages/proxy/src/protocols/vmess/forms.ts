@@ -23,11 +23,10 @@ import {
   streamQuery,
   WITHOUT_PCS,
 } from '../forms/link.ts';
-import { namedUser, type SharedServer, type StreamAccess } from '../forms/shared-server.ts';
+import type { SharedServer, StreamAccess } from '../forms/shared-server.ts';
 import * as singBox from '../forms/sing-box.ts';
+import { sharedUuidUsers, UUID_USER, uuidUserLines } from '../forms/uuid-users.ts';
 import * as xray from '../forms/xray.ts';
-import { hyphenated } from '../users/uuid.ts';
-import type { VmessInboundSettings } from './settings.ts';
 
 /** The id is a hyphenated UUID. */
 type VmessAccess = StreamAccess<{ readonly id: string }>;
@@ -170,9 +169,6 @@ function jsonLink({ name, host, port, access }: SharedServer<VmessAccess>): stri
   return `vmess://${Buffer.from(JSON.stringify(fields)).toString('base64')}`;
 }
 
-/** Hex digits of a UUID that identify a user; connecting takes 24 more. */
-const SHORT_ID = 8;
-
 export const vmessForms = defineForms<VmessAccess>({
   link: {
     schemes: ['vmess'],
@@ -239,12 +235,8 @@ export const vmessForms = defineForms<VmessAccess>({
     }),
   },
   clashApi: { outbound: 'Vmess', inbound: 'Vmess' },
-  user: { lists: ['users'], name: undefined, secret: 'id' },
-  sharedUsers: ({ users }: VmessInboundSettings, { protocol, stream, labels }) =>
-    users.map(({ id }, index) => ({
-      ...namedUser(index, [labels[index], id.slice(0, SHORT_ID)]),
-      access: { protocol, settings: { id: hyphenated(id) }, stream },
-    })),
+  user: UUID_USER,
+  sharedUsers: sharedUuidUsers,
   generated: {
     port: 2083,
     network: 'TCP',
@@ -256,10 +248,6 @@ export const vmessForms = defineForms<VmessAccess>({
         stream: { tls, carrier: { kind: 'grpc', serviceName, authority: undefined } },
       };
     },
-    settings: ({ settings }, { comment }) => [
-      'users = [',
-      `  { id = ${JSON.stringify(settings.id)} }, ${comment}`,
-      ']',
-    ],
+    settings: ({ settings }, { comment }) => uuidUserLines(settings.id, comment),
   },
 });
