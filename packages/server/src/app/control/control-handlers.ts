@@ -12,6 +12,14 @@ export const MAX_REQUEST = 4096;
 /** Milliseconds for a client to send its request, and to read a response. */
 export const REQUEST_MS = 5_000;
 
+/** Takes the end of stream of a client as its leaving: the close of a unix socket looks the same. */
+export function leaving(client: Socket): AbortSignal {
+  const gone = new AbortController();
+  client.once('end', () => client.destroy()).once('close', () => gone.abort());
+  client.resume();
+  return gone.signal;
+}
+
 /** The handlers of the control socket. Requests are JSON that has been parsed; results are values for JSON. */
 export interface ControlHandlers {
   /** Never rejects. @param cause valid: see `problemOfCause` */

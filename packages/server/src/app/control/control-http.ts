@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { ApiRouter, splitRequestTarget, type RouteKey } from '../../api/http/api-router.ts';
 import { messageOf } from '@weir/base';
+import { GrowingBytes } from '@weir/base/bytes';
 import {
   field,
   valuesOf,
@@ -10,7 +11,7 @@ import {
   MessageError,
 } from '@weir/http/http1';
 import { isObject, isText } from '@weir/proxy/schema';
-import { MAX_REQUEST, REQUEST_MS, type ControlHandlers } from './control-handlers.ts';
+import { leaving, MAX_REQUEST, REQUEST_MS, type ControlHandlers } from './control-handlers.ts';
 import { failed, FLOW_PROTOCOL, jsonIn, problemOfCause } from './messages.ts';
 
 /*
@@ -114,35 +115,62 @@ async function requestOn(
   client: Socket,
   read: Buffer,
 ): Promise<ReceivedRequest | number | undefined> {
-  let bytes = read;
-  let request = parseRequest(bytes);
-  if (request !== undefined) return request;
+  const request = new RequestReader();
+  let result = request.add(read);
+  if (result !== undefined) return result;
   const chunks = client.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
   for await (const chunk of chunks) {
-    bytes = Buffer.concat([bytes, chunk]);
-    request = parseRequest(bytes);
-    if (request !== undefined) return request;
+    result = request.add(chunk);
+    if (result !== undefined) return result;
   }
   return undefined;
 }
 
-/** Parses a request; `undefined` for an incomplete one, or the status for an invalid one. */
-function parseRequest(bytes: Buffer): ReceivedRequest | number | undefined {
-  const end = bytes.indexOf(HEAD_END);
-  if (end > MAX_HEAD || (end < 0 && bytes.length > MAX_HEAD)) return 431;
-  if (end < 0) return undefined;
-  const rest = bytes.subarray(end + HEAD_END.length);
-  try {
-    const head = parseRequestHead(bytes.subarray(0, end + HEAD_END.length));
-    if (valuesOf(head.fields, 'transfer-encoding').length > 0) return 411;
-    const length = Number(valuesOf(head.fields, 'content-length')[0] ?? 0);
-    if (!Number.isSafeInteger(length) || length < 0) return 400;
-    if (length > MAX_REQUEST) return 413;
-    if (rest.length < length) return undefined;
-    return { head, body: rest.toString('utf8', 0, length), ahead: rest.subarray(length) };
-  } catch (error) {
-    if (error instanceof MessageError) return error.status;
-    throw error;
+/** Puts a request together; a byte is looked at once, whatever the size of the pieces. */
+export class RequestReader {
+  readonly #read = new GrowingBytes();
+  #head: RequestHead | undefined;
+  /** Offset of the body, and its length, once there is a head. */
+  #start = 0;
+  #length = 0;
+
+  /** Adds a piece. Returns `undefined` while the request is incomplete, or the status for an invalid one. */
+  add(piece: Buffer): ReceivedRequest | number | undefined {
+    const searched = Math.max(0, this.#read.length - HEAD_END.length + 1);
+    this.#read.append(piece);
+    const { buffer, byteOffset, length } = this.#read.bytes;
+    const bytes = Buffer.from(buffer, byteOffset, length);
+    if (this.#head === undefined) {
+      const problem = this.#findHead(bytes, searched);
+      if (problem !== undefined) return problem;
+    }
+    const end = this.#start + this.#length;
+    if (this.#head === undefined || bytes.length < end) return undefined;
+    return {
+      head: this.#head,
+      body: bytes.toString('utf8', this.#start, end),
+      ahead: bytes.subarray(end),
+    };
+  }
+
+  /** Looks for the end of the head from an offset. Returns the status for an invalid one. */
+  #findHead(bytes: Buffer, from: number): number | undefined {
+    const end = bytes.indexOf(HEAD_END, from);
+    if (end > MAX_HEAD || (end < 0 && bytes.length > MAX_HEAD)) return 431;
+    if (end < 0) return undefined;
+    this.#start = end + HEAD_END.length;
+    try {
+      const head = parseRequestHead(bytes.subarray(0, this.#start));
+      if (valuesOf(head.fields, 'transfer-encoding').length > 0) return 411;
+      this.#length = Number(valuesOf(head.fields, 'content-length')[0] ?? 0);
+      if (!Number.isSafeInteger(this.#length) || this.#length < 0) return 400;
+      if (this.#length > MAX_REQUEST) return 413;
+      this.#head = head;
+      return undefined;
+    } catch (error) {
+      if (error instanceof MessageError) return error.status;
+      throw error;
+    }
   }
 }
 
@@ -164,13 +192,6 @@ async function respond(
     reply(client, 500, failed(`internal error: ${messageOf(error)}`));
   }
   return undefined;
-}
-
-/** Takes the end of stream of a client as its leaving: the close of a unix socket looks the same. */
-function leaving(client: Socket): AbortSignal {
-  const gone = new AbortController();
-  client.once('end', () => client.destroy()).once('close', () => gone.abort());
-  return gone.signal;
 }
 
 function headOf(status: number, fields: Readonly<Record<string, string>>): Buffer {

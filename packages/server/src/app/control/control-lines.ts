@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { messageOf } from '@weir/base';
-import { REQUEST_MS, type ControlHandlers } from './control-handlers.ts';
+import { leaving, REQUEST_MS, type ControlHandlers } from './control-handlers.ts';
 import { failed, jsonIn, problemOfCause } from './messages.ts';
 
 /*
@@ -64,14 +64,6 @@ export function serveLine(
   client.resume().setTimeout(0);
   // A failure is reported: without a response the command would have to assume that the process has ended.
   void Promise.try(answer, operand, handlers, client).then((value) => reply(client, value), fail);
-}
-
-/** Takes the end of stream of a client as its leaving: the close of a unix socket looks the same. */
-function leaving(client: Socket): AbortSignal {
-  const gone = new AbortController();
-  client.once('end', () => client.destroy()).once('close', () => gone.abort());
-  client.resume();
-  return gone.signal;
 }
 
 function reply(client: Socket, value: unknown): void {

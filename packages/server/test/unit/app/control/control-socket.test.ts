@@ -16,6 +16,7 @@ import {
   requestUserFlows,
 } from '../../../../src/app/control/control-client.ts';
 import type { ControlHandlers } from '../../../../src/app/control/control-handlers.ts';
+import { RequestReader } from '../../../../src/app/control/control-http.ts';
 import { ControlSocket } from '../../../../src/app/control/control-socket.ts';
 import { scratch } from '../../../../../../test/support/process/weir.ts';
 
@@ -177,6 +178,28 @@ describe('the control socket', () => {
     socket.close();
     await Promise.all(failed);
     await assert.rejects(requestStatus(path), /connect ENOENT/);
+  });
+
+  test('takes a request of HTTP in any pieces', () => {
+    const body = '{"cause":"ü"}';
+    const head = `POST /control/reload HTTP/1.1\r\nHost: weir\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n`;
+    const bytes = Buffer.from(`${head}${body}`);
+    const inPieces = (size: number): void => {
+      const reader = new RequestReader();
+      for (let at = 0; at < bytes.length; at += size) {
+        const read = reader.add(bytes.subarray(at, at + size));
+        if (at + size < bytes.length) assert.equal(read, undefined);
+        else
+          assert.deepEqual(typeof read === 'object' && [read.body, read.ahead.length], [body, 0]);
+      }
+    };
+    for (let size = 1; size <= bytes.length; size++) inPieces(size);
+    const further = new RequestReader().add(Buffer.concat([bytes, Buffer.from('more')]));
+    assert.equal(typeof further === 'object' && String(further.ahead), 'more');
+    const endless = new RequestReader();
+    const filler = Buffer.alloc(1024, 'a');
+    const results = Array.from({ length: 17 }, () => endless.add(filler));
+    assert.deepEqual(results, [...Array.from({ length: 16 }, () => undefined), 431]);
   });
 
   test('refuses other requests of HTTP by their status', async () => {
