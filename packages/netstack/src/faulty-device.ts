@@ -67,7 +67,14 @@ export class FaultyDevice implements PacketDevice, PacketOutput {
 
   start(handlers: DeviceHandlers): void {
     this.#handlers = handlers;
-    this.#device.start({ ...handlers, onPacket: (packet) => this.#receive(packet) });
+    this.#device.start({
+      onPacket: (packet) => this.#receive(packet),
+      // Methods of a class would be lost in a spread.
+      onDrained: () => handlers.onDrained(),
+      onWritable: () => handlers.onWritable(),
+      onTraits: () => handlers.onTraits(),
+      onPathRestored: () => handlers.onPathRestored(),
+    });
   }
 
   flush(): void {
