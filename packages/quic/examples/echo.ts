@@ -1,5 +1,5 @@
 /**
- * A QUIC server that echoes every stream, and a client that asks it, on two UDP sockets of loopback.
+ * A QUIC server that echoes every stream, and its client, on two UDP sockets of loopback.
  *
  *   node echo.js
  */
@@ -34,11 +34,14 @@ async function echo(stream: QuicStream): Promise<void> {
   await stream.closeWrite();
 }
 
+/** The application protocol (ALPN): any name that both sides use. */
+const protocols = ['echo'];
+
 const { certificate, key } = selfSigned(['localhost'], 1, { random, now: Date.now() });
 
 const server = await bind();
 server.serve({
-  tls: new OpenSslServerTls({ certificates: certificate, key }),
+  tls: new OpenSslServerTls({ certificates: certificate, key, protocols }),
   connection: DEFAULT_SETTINGS,
   maxConnections: 10,
   onConnection: () => ({
@@ -51,7 +54,7 @@ const client = await bind();
 const address = toEndpoint(server.local.host, server.local.port);
 if (!address) throw new Error('not an IP address');
 const connection = client.dial(address, {
-  tls: new OpenSslClientTls({ name: 'localhost', trusted: [certificate] }),
+  tls: new OpenSslClientTls({ name: 'localhost', trusted: [certificate], protocols }),
   connection: DEFAULT_SETTINGS,
   handlers: { onStream: () => undefined, onDatagram: () => undefined },
 });
@@ -61,11 +64,11 @@ console.log(`connected to ${server.local.host}:${server.local.port} over ${socke
 const stream = await connection.openStream('bidirectional');
 await stream.write(Buffer.from('hello over QUIC'));
 await stream.closeWrite();
-let answer = '';
+let response = '';
 for (let chunk = await stream.read(); chunk; chunk = await stream.read()) {
-  answer += Buffer.from(chunk).toString();
+  response += Buffer.from(chunk).toString();
 }
-console.log(`echoed: ${answer}`);
+console.log(`echoed: ${response}`);
 
 connection.close(0);
 client.close(0);

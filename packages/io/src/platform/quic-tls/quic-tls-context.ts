@@ -13,13 +13,16 @@ export interface QuicTlsChoices {
   readonly groups?: string | undefined;
 }
 
-export interface QuicTlsServerOptions extends QuicTlsChoices, TlsCredentials {}
+export interface QuicTlsServerOptions extends QuicTlsChoices, TlsCredentials {
+  /** Application protocols (RFC 7301), the preferred one first. */
+  readonly protocols: readonly string[];
+}
 
 export interface QuicTlsClientOptions extends QuicTlsChoices {
   /** The trust anchors for the server's certificate; `undefined` accepts any. */
   readonly trust: TrustStore | undefined;
-  /** Protocols offered (RFC 7301); `h3` by default. */
-  readonly protocols?: readonly string[] | undefined;
+  /** Application protocols offered (RFC 7301), the preferred one first. */
+  readonly protocols: readonly string[];
 }
 
 /** Constants of openssl/ssl.h. */
@@ -47,12 +50,20 @@ export class QuicTlsContext implements Disposable {
   readonly isServer: boolean;
   /** Whether a client verifies the server. */
   readonly verifies: boolean;
+  /** Application protocols, the preferred one first. */
+  readonly protocols: readonly string[];
   #context: Address;
 
-  private constructor(library: QuicTlsLibrary, isServer: boolean, verifies: boolean) {
+  private constructor(
+    library: QuicTlsLibrary,
+    isServer: boolean,
+    verifies: boolean,
+    protocols: readonly string[],
+  ) {
     this.library = library;
     this.isServer = isServer;
     this.verifies = verifies;
+    this.protocols = protocols;
     this.#context = newTlsContext(library, TLS1_3);
     library.forgottenContexts.register(this, this.#context, this);
     this.#control(SET_MAX_PROTOCOL, TLS1_3);
@@ -64,13 +75,13 @@ export class QuicTlsContext implements Disposable {
    * that is too short, for example).
    */
   static server(library: QuicTlsLibrary, options: QuicTlsServerOptions): QuicTlsContext {
-    const context = new QuicTlsContext(library, true, false);
+    const context = new QuicTlsContext(library, true, false, options.protocols);
     try {
       context.#choose(options);
       useCredentials(library, context.#context, options);
       const { SSL_CTX_set_num_tickets, SSL_CTX_set_alpn_select_cb } = library.functions;
       SSL_CTX_set_num_tickets(context.#context, 0);
-      SSL_CTX_set_alpn_select_cb(context.#context, library.chooseH3, 0);
+      SSL_CTX_set_alpn_select_cb(context.#context, library.chooseProtocol, 0);
       return context;
     } catch (error) {
       context[Symbol.dispose]();
@@ -79,8 +90,8 @@ export class QuicTlsContext implements Disposable {
   }
 
   static client(library: QuicTlsLibrary, options: QuicTlsClientOptions): QuicTlsContext {
-    const { trust, protocols = ['h3'] } = options;
-    const context = new QuicTlsContext(library, false, trust !== undefined);
+    const { trust, protocols } = options;
+    const context = new QuicTlsContext(library, false, trust !== undefined, protocols);
     try {
       context.#choose(options);
       offerProtocols(library, context.#context, protocols);

@@ -21,6 +21,8 @@ export interface QuicTlsWork {
   secret(level: number, isWrite: boolean, secret: Uint8Array): boolean;
   peerParameters(bytes: Uint8Array): boolean;
   alert(code: number): boolean;
+  /** Chooses the application protocol of a server's connection. */
+  chooseProtocol(offered: readonly string[]): string | undefined;
 }
 
 /** Constants `OSSL_FUNC_SSL_QUIC_TLS_` of openssl/core_dispatch.h. */
@@ -36,9 +38,6 @@ const ALPN_CHOSEN = 0;
 export const ALPN_REFUSED = 2;
 
 const POINTER = 'uintptr_t';
-
-/** Chooses `h3` and nothing else (RFC 9114 §3.1). */
-const chooseH3: AlpnChoice = (offered) => (offered.includes('h3') ? 'h3' : undefined);
 
 /** Bytes of an `OSSL_DISPATCH`: a number and the address of a function. */
 const ENTRY_SIZE = 16;
@@ -59,8 +58,8 @@ export class QuicTlsLibrary {
   readonly functions: QuicTlsFunctions;
   /** An `OSSL_DISPATCH` table. */
   readonly callbacks: Address;
-  /** The address of a callback that chooses `h3` and nothing else (RFC 9114 §3.1). */
-  readonly chooseH3: Address;
+  /** The address of an OpenSSL callback that chooses a protocol by the `chooseProtocol` of the connection. */
+  readonly chooseProtocol: Address;
   /** Free connections and contexts that were not disposed of. */
   readonly forgottenConnections: FinalizationRegistry<Address>;
   readonly forgottenContexts: FinalizationRegistry<Address>;
@@ -98,12 +97,15 @@ export class QuicTlsLibrary {
     this.#noPassword = this.memory(1);
     this.#table = this.#register();
     this.callbacks = this.#table.at;
-    this.chooseH3 = registerCallback(
+    this.chooseProtocol = registerCallback(
       'int',
       [POINTER, POINTER, POINTER, POINTER, 'unsigned int', POINTER],
       (_tls, out = 0, outLength = 0, offered = 0, length = 0) => {
         try {
-          return this.selectProtocol({ out, outLength, offered, length }, chooseH3);
+          const work = this.#work;
+          return this.selectProtocol({ out, outLength, offered, length }, (names) =>
+            work?.chooseProtocol(names),
+          );
         } catch (error) {
           this.#thrown ??= { error };
           return ALPN_REFUSED;

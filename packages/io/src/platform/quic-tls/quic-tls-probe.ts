@@ -33,7 +33,7 @@ export function probeQuicTls(open: () => QuicTlsLibrary): QuicTlsProbe {
 function tryClientHello(library: QuicTlsLibrary): void {
   const marker = Buffer.from('weir-probe');
   const made: Uint8Array[] = [];
-  using context = QuicTlsContext.client(library, { trust: undefined });
+  using context = QuicTlsContext.client(library, { trust: undefined, protocols: ['h3'] });
   using tls = new QuicTls(context, undefined, {
     onCryptoData: (level, bytes) => {
       if (level === 'initial') made.push(bytes);

@@ -1,3 +1,4 @@
+import type { QuicTlsContext } from './quic-tls-context.ts';
 import type { Address } from './quic-tls-functions.ts';
 import { ProtectionLevel, type QuicTlsLibrary, type QuicTlsWork } from './quic-tls-library.ts';
 
@@ -41,7 +42,7 @@ const LEVELS: Readonly<Record<number, KeyedLevel>> = {
 export class QuicTlsReports implements QuicTlsWork {
   readonly number: number;
   readonly #library: QuicTlsLibrary;
-  readonly #isServer: boolean;
+  readonly #context: QuicTlsContext;
   readonly #tls: Address;
   #waiting: QuicTlsReport[] = [];
   #hasPeerParameters = false;
@@ -52,11 +53,11 @@ export class QuicTlsReports implements QuicTlsWork {
   alertCode: number | undefined;
   refusal: Refusal | undefined;
 
-  constructor(library: QuicTlsLibrary, tls: Address, isServer: boolean) {
-    this.#library = library;
+  constructor(context: QuicTlsContext, tls: Address) {
+    this.#library = context.library;
+    this.#context = context;
     this.#tls = tls;
-    this.#isServer = isServer;
-    this.number = library.nextNumber();
+    this.number = context.library.nextNumber();
   }
 
   add(report: QuicTlsReport): void {
@@ -107,12 +108,17 @@ export class QuicTlsReports implements QuicTlsWork {
     return true;
   }
 
+  /** Chooses the first protocol of the server that the client offers. */
+  chooseProtocol(offered: readonly string[]): string | undefined {
+    return this.#context.protocols.find((protocol) => offered.includes(protocol));
+  }
+
   /**
    * Checks extensions as QUIC requires in addition to TLS. A server has read the client's
    * extensions when its first keys are available, a client the server's when its last keys are.
    */
   #findRefusal(level: KeyedLevel): Refusal | undefined {
-    if (!this.#isServer && level === 'handshake') return undefined;
+    if (!this.#context.isServer && level === 'handshake') return undefined;
     const { results, functions } = this.#library;
     results.words.fill(0);
     functions.SSL_get0_alpn_selected(this.#tls, results.at, results.at + 8);

@@ -76,7 +76,7 @@ export class QuicTls implements Disposable {
     this.#tls = functions.SSL_new(context.address);
     if (this.#tls === 0) throw this.#unusable();
     library.forgottenConnections.register(this, this.#tls, this);
-    this.#reports = new QuicTlsReports(library, this.#tls, this.#isServer);
+    this.#reports = new QuicTlsReports(context, this.#tls);
     try {
       this.#must(
         functions.SSL_set_quic_tls_cbs(this.#tls, library.callbacks, this.#reports.number),

@@ -12,6 +12,9 @@ import type { ClientTls, ServerTls, TlsEvents, TlsHandshake } from '@weir/quic';
 import type { TlsClientSpec, TlsServerSpec } from '../../spec.ts';
 import { trustStore } from './trust-store.ts';
 
+/** The protocol of HTTP/3 (RFC 9114 §3.1). */
+const PROTOCOLS = ['h3'];
+
 function libraryOrThrow(): QuicTlsLibrary {
   const probe = quicTls();
   if (probe.kind === 'available') return probe.library;
@@ -33,7 +36,12 @@ export class QuicServerTls implements ServerTls {
   constructor({ certificates, key }: TlsServerSpec, choices: QuicTlsChoices = {}) {
     const library = libraryOrThrow();
     try {
-      this.#context = QuicTlsContext.server(library, { ...choices, certificates, key });
+      this.#context = QuicTlsContext.server(library, {
+        ...choices,
+        certificates,
+        key,
+        protocols: PROTOCOLS,
+      });
     } catch (error) {
       if (!(error instanceof TlsCertificateError)) throw error;
       throw new ServerCertificateError(error.part, error.message, { cause: error });
@@ -51,7 +59,7 @@ export class QuicServerTls implements ServerTls {
 
 /** Settings of a QUIC client that only tests change. */
 export interface QuicClientChoices extends QuicTlsChoices {
-  readonly protocols?: readonly string[] | undefined;
+  readonly protocols?: readonly string[];
 }
 
 /** The TLS client of QUIC connections to one server, which is verified as `NodeClient` does. */
@@ -82,9 +90,9 @@ export class QuicClientTls implements ClientTls {
   #makeContext(): QuicTlsContext {
     const library = libraryOrThrow();
     const { allowInsecure, ca } = this.#spec;
-    if (allowInsecure)
-      return QuicTlsContext.client(library, { ...this.#choices, trust: undefined });
+    const choices = { protocols: PROTOCOLS, ...this.#choices };
+    if (allowInsecure) return QuicTlsContext.client(library, { ...choices, trust: undefined });
     using trust = trustStore(library, ca?.certificates ?? []);
-    return QuicTlsContext.client(library, { ...this.#choices, trust });
+    return QuicTlsContext.client(library, { ...choices, trust });
   }
 }
