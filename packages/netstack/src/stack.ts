@@ -48,7 +48,7 @@ export interface StackSettings {
   readonly udpIdle: number;
 }
 
-export interface StackOptions {
+interface StackOptions {
   /** The output that packets are written to. */
   readonly output: PacketOutput;
   readonly traits: DeviceTraits;

@@ -29,7 +29,7 @@ export {
   QuicEndpoint,
   type ServerSettings,
 } from './endpoint/endpoint.ts';
-export type { PacketObfuscation } from './endpoint/outgoing-batches.ts';
+export type { PacketObfuscation } from './endpoint/driver.ts';
 export { ConnectionEndedError, StreamFailedError } from './errors.ts';
 export { ResetTokens } from './protection/tokens.ts';
 export type { StreamGrants } from './streams/grants.ts';

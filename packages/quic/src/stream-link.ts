@@ -7,7 +7,7 @@ import { STREAM_LINGER } from './limits.ts';
 import { StreamFailedError } from './errors.ts';
 
 /** The methods of a connection's core for streams. */
-export type StreamCore = Pick<
+type StreamCore = Pick<
   QuicCore,
   'read' | 'write' | 'queued' | 'undelivered' | 'finish' | 'reset' | 'stopSending'
 >;

@@ -1,6 +1,6 @@
 import type { TraceSink } from '@weir/io';
 import type { LifecycleState } from './connection/lifecycle.ts';
-import type { Space } from './recovery/space.ts';
+import type { Space } from './wire/packet-header.ts';
 
 /** The reason why a received packet, or the rest of a datagram, was dropped. None of these ends a connection. */
 export type DropReason =

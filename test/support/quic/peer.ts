@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type Ecn, copyEndpoint, type IpEndpoint } from '@weir/base/ip';
-import type { ConnectionEvent } from '../../../packages/quic/src/connection/event-queue.ts';
+import type { ConnectionEvent } from '../../../packages/quic/src/connection/lifecycle.ts';
 import type {
   QuicCore,
   IdIssuer,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { QuicCore } from '../../../packages/quic/src/connection/quic-core.ts';
-import { Space } from '../../../packages/quic/src/recovery/space.ts';
+import { Space } from '../../../packages/quic/src/wire/packet-header.ts';
 import type { SeenPacket } from './wire-tap.ts';
 
 const MAX_ACK_DELAY = 25;

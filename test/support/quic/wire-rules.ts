@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { RangeSet } from '@weir/base/bytes';
 import type { QuicCore } from '../../../packages/quic/src/connection/quic-core.ts';
-import { Space } from '../../../packages/quic/src/recovery/space.ts';
+import { Space } from '../../../packages/quic/src/wire/packet-header.ts';
 import {
   DEFAULT_STREAM_GRANTS,
   type StreamGrants,

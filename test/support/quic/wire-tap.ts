@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { initialKeys } from '../../../packages/quic/src/protection/initial-secrets.ts';
 import { PacketOpener, TAG_SIZE } from '../../../packages/quic/src/protection/packet-keys.ts';
-import { Space } from '../../../packages/quic/src/recovery/space.ts';
-import { FrameReader } from '../../../packages/quic/src/wire/frame-reader.ts';
 import {
+  Space,
   keyPhaseOf,
   numberSizeOf,
   PacketHeader,
   PacketType,
   readPacketHeader,
 } from '../../../packages/quic/src/wire/packet-header.ts';
+import { FrameReader } from '../../../packages/quic/src/wire/frame-reader.ts';
 import { frameRecorder, type FrameCall } from './frame-recorder.ts';
 import type { OpenTls } from './open-tls.ts';
 

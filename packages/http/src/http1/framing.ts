@@ -32,7 +32,7 @@ export function requestFraming({ fields, version }: RequestHead): Framing {
   return { kind: 'chunked' };
 }
 
-export interface ResponseFraming {
+interface ResponseFraming {
   readonly body: Framing;
   /** Whether the framing determines where the next response begins. */
   readonly certain: boolean;

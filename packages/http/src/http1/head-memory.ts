@@ -20,7 +20,7 @@ export class HeadMemory {
 }
 
 /** The memory of one unfinished head. */
-export class HeadClaim implements Disposable {
+class HeadClaim implements Disposable {
   /** @returns the number of bytes that all heads use after the change. */
   readonly #change: (bytes: number) => number;
   #bytes = 0;

@@ -18,7 +18,7 @@ export const Http2ErrorCode = {
   HTTP_1_1_REQUIRED: 0xd,
 } as const;
 
-export type Http2ErrorName = keyof typeof Http2ErrorCode;
+type Http2ErrorName = keyof typeof Http2ErrorCode;
 
 /** Returns the name of an error code, for logs. */
 export const http2ErrorName = codeNames(Http2ErrorCode);

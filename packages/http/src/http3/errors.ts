@@ -24,7 +24,7 @@ export const Http3ErrorCode = {
   QPACK_DECODER_STREAM_ERROR: 0x0202,
 } as const;
 
-export type Http3ErrorName = keyof typeof Http3ErrorCode;
+type Http3ErrorName = keyof typeof Http3ErrorCode;
 
 /** Returns the name of an error code, for logs. */
 export const http3ErrorName = codeNames(Http3ErrorCode);

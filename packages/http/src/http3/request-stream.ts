@@ -40,13 +40,13 @@ export class FieldBudget {
  * - `trailers`: the trailer section; nothing may follow;
  * - `ended`: the end of the stream, or an error.
  */
-export type MessageState = 'header' | 'body' | 'trailers' | 'ended';
+type MessageState = 'header' | 'body' | 'trailers' | 'ended';
 
 /**
  * The receiving side of a request stream: reads one message, whose body is counted and discarded. Must not be used
  * after an error.
  */
-export abstract class MessageReader<Head> implements FrameSink {
+abstract class MessageReader<Head> implements FrameSink {
   readonly #frames = new FrameReader(this);
   readonly #budget: FieldBudget;
   #reserved = 0;

@@ -27,7 +27,7 @@ import { copyOf } from '@weir/base/bytes';
 import { IpProtocol, type IpPacket } from '../wire/ip-packet.ts';
 
 /** Dependencies of all associations of a stack. */
-export interface UdpFlowsOptions {
+interface UdpFlowsOptions {
   readonly random: RandomSource;
   readonly output: IpOutput;
   readonly queues: FlowQueues;
@@ -52,7 +52,7 @@ const ANY: IpEndpoint = blankEndpoint();
 const DNS_PORT = 53;
 
 /** The result of receiving a datagram. */
-export type UdpOutcome = 'taken' | 'dropped' | 'no socket';
+type UdpOutcome = 'taken' | 'dropped' | 'no socket';
 
 /** The UDP associations of a stack. */
 export class UdpFlows {

@@ -31,7 +31,7 @@ export type FragmentFault =
 export type FragmentOutcome = 'held' | 'complete' | 'duplicate' | FragmentFault;
 
 /** Called with the first fragment (offset 0) of a datagram that has expired. */
-export type OnExpired = (firstFragment: Uint8Array) => void;
+type OnExpired = (firstFragment: Uint8Array) => void;
 
 interface Fragment {
   readonly start: number;

@@ -19,10 +19,10 @@ import { IpPacket, IpProtocol } from '../wire/ip-packet.ts';
 import { readIpPacket } from '../wire/ip.ts';
 
 /** The part of TCP that ICMP uses: to find the connection that a message is about, and to report to it. */
-export type ReportedFlows = Pick<TcpFlows, 'find' | 'onPathMtu' | 'onUnreachable'>;
+type ReportedFlows = Pick<TcpFlows, 'find' | 'onPathMtu' | 'onUnreachable'>;
 
 /** Dependencies of ICMP in a stack. */
-export interface IcmpOptions {
+interface IcmpOptions {
   readonly random: RandomSource;
   readonly output: IpOutput;
   readonly drops: Drops;

@@ -22,7 +22,7 @@ import {
 import { TimeWait } from './time-wait.ts';
 
 /** The state of the memory that all connections of a stack share. */
-export interface SharedMemory {
+interface SharedMemory {
   /** Whether there is enough memory for larger buffers. */
   readonly mayGrow: boolean;
   /** Whether the memory is used up: each connection is then limited to `LEAST_BUFFER` in each direction. */

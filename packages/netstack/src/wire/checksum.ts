@@ -25,7 +25,7 @@ function wordsOf(buffer: ArrayBufferLike): Int32Array {
 }
 
 /** Folds an unsigned sum of 32 bits to 16 bits. */
-export function fold(sum: number): number {
+function fold(sum: number): number {
   const once = (sum & 0xffff) + (sum >>> 16);
   return (once & 0xffff) + (once >>> 16);
 }

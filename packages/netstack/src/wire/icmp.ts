@@ -10,7 +10,7 @@ export const ICMP_HEADER_SIZE = 8;
 export const ICMP_CHECKSUM_OFFSET = 2;
 
 /** The kinds of messages in both versions. */
-export type IcmpKind =
+type IcmpKind =
   | 'echo request'
   | 'echo reply'
   | 'unreachable'

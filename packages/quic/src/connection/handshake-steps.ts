@@ -2,13 +2,12 @@ import type { ConnectionParts } from './parts.ts';
 import { levelOf } from '../packets/crypto-streams.ts';
 import type { DatagramSize } from '../path/path-changes.ts';
 import type { PendingFrames } from '../packets/pending-frames.ts';
-import { Space } from '../recovery/space.ts';
+import { Space, offersVersion, VERSION_1, type PacketHeader } from '../wire/packet-header.ts';
 import type { IpEndpoint } from '@weir/base/ip';
 import type { TransportParameters } from '../wire/transport-parameters.ts';
-import { isSameId } from './handshake-ids.ts';
+import { isSameId } from './connection-tls.ts';
 import type { PacketBuilder } from '../packets/packet-builder.ts';
 import { isRetryAuthentic } from '../protection/initial-secrets.ts';
-import { offersVersion, VERSION_1, type PacketHeader } from '../wire/packet-header.ts';
 import { copyOf } from '@weir/base/bytes';
 
 /**

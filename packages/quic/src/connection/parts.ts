@@ -8,12 +8,14 @@ import { AckSchedules } from '../recovery/ack-schedule.ts';
 import { LossDetection } from '../recovery/loss-detection.ts';
 import { DEFAULT_STREAM_GRANTS, Streams } from '../streams/streams.ts';
 import { Telemetry } from '../trace.ts';
-import { Closing } from './closing.ts';
+import { Closing, EventQueue, CONNECTION_DEADLINES, IdleTimeout, Lifecycle } from './lifecycle.ts';
 import type { ClientOptions, ServerOptions } from './connection-options.ts';
-import { ConnectionKeys, ConnectionTls } from './connection-tls.ts';
-import { EventQueue } from './event-queue.ts';
-import { type ConnectionIdentity, HandshakeIds } from './handshake-ids.ts';
-import { CONNECTION_DEADLINES, IdleTimeout, Lifecycle } from './lifecycle.ts';
+import {
+  ConnectionKeys,
+  ConnectionTls,
+  type ConnectionIdentity,
+  HandshakeIds,
+} from './connection-tls.ts';
 
 /**
  * The parts of a connection, none of which acts on the others. Code that does has this record, instead of a reference

@@ -2,7 +2,7 @@ import type { IpEndpoint, Ecn } from '@weir/base/ip';
 import type { CloseReason, Role } from '../contract.ts';
 import type { TransmitBatch } from '@weir/io/datagrams';
 import { QuicError } from '../errors.ts';
-import { Space, SPACES } from '../recovery/space.ts';
+import { Space, SPACES } from '../wire/packet-header.ts';
 import type { END_OF_STREAM } from '../streams/streams.ts';
 import type { ClientOptions, ServerOptions } from './connection-options.ts';
 import type { CreateController } from '@weir/congestion';
@@ -13,14 +13,13 @@ import { PendingFrames } from '../packets/pending-frames.ts';
 import { DatagramSize, PathChanges } from '../path/path-changes.ts';
 import { ClientNegotiation, HandshakeSteps } from './handshake-steps.ts';
 import { createParts, type ConnectionParts } from './parts.ts';
-import type { ConnectionEvent } from './event-queue.ts';
+import type { ConnectionEvent, LifecycleState } from './lifecycle.ts';
 import {
   clientIdentity,
   type ConnectionIdentity,
   ownParameters,
   serverIdentity,
-} from './handshake-ids.ts';
-import type { LifecycleState } from './lifecycle.ts';
+} from './connection-tls.ts';
 import type { ConnectionStatistics } from '../trace.ts';
 
 export type { ClientOptions, IdIssuer, RegisteredId, ServerOptions } from './connection-options.ts';

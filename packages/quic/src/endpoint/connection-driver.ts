@@ -10,10 +10,9 @@ import type { Endpoint } from '@weir/io/addresses';
 import { type Clock, abortReason } from '@weir/io/time';
 import type { WireCounter } from '@weir/io/links';
 import { LINK_CLOSED } from '@weir/io';
-import type { ConnectionEvent } from '../connection/event-queue.ts';
+import type { ConnectionEvent } from '../connection/lifecycle.ts';
 import type { QuicCore } from '../connection/quic-core.ts';
 import type { CloseReason, QuicConnection, QuicHandlers, QuicStream } from '../contract.ts';
-import type { HasPeer } from './connection-table.ts';
 import type { Driver, Served } from './driver.ts';
 import { ConnectionEndedError } from '../errors.ts';
 import { StreamLink, type StreamLinkHost } from '../stream-link.ts';
@@ -47,10 +46,11 @@ interface OpenWaiter {
 }
 
 /** A connection for the protocols above: links and promises around its core. */
-export class ConnectionDriver implements QuicConnection, Served, HasPeer, StreamLinkHost {
+export class ConnectionDriver implements QuicConnection, Served, StreamLinkHost {
   // Fields of `DeadlineQueue`, `PeerIndex` and the queue of the driver.
   place = -1;
   placedAt = 0;
+  /** Set by `PeerIndex` alone. */
   peerKey = 0;
   isQueued = false;
 

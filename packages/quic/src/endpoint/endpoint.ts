@@ -16,17 +16,16 @@ import type { ConnectionSettings, CommonOptions } from '../connection/connection
 import { QuicCore, type ClientOptions, type ServerOptions } from '../connection/quic-core.ts';
 import type { QuicConnection, QuicHandlers, ClientTls, ServerTls } from '../contract.ts';
 import { inNextTurn, type Defer } from '@weir/io/pace';
-import { Driver } from './driver.ts';
-import { ClientAdmission, type Acceptance } from './admission/client-admission.ts';
+import { Driver, OutgoingBatches, type PacketObfuscation } from './driver.ts';
+import { ClientAdmission, type Acceptance } from './client-admission.ts';
 import { Incoming } from './incoming.ts';
 import { CLOSE_TIMEOUT, SOCKET_BUFFER, MIN_DATAGRAM } from '../limits.ts';
-import { OutgoingBatches, type PacketObfuscation } from './outgoing-batches.ts';
 import { Connections } from './connections.ts';
 import { ResetTokens } from '../protection/tokens.ts';
 import type { SharedWork } from '../packets/turn-work.ts';
 
 /** Creates the cores of connections; tests create scripted ones. */
-export interface ConnectionMaker {
+interface ConnectionMaker {
   client(options: ClientOptions): ConnectionCore;
   server(options: ServerOptions): ConnectionCore;
 }

@@ -1,6 +1,6 @@
 import { QuicError, TransportErrorCode } from '../errors.ts';
 import type { DeliveryListener, FrameLog } from '../recovery/delivery.ts';
-import { Space } from '../recovery/space.ts';
+import { Space } from '../wire/packet-header.ts';
 import type { TlsLevel } from '../contract.ts';
 import { fittingSize } from '../wire/frame-writers.ts';
 import { FrameType } from '../wire/frame-types.ts';
@@ -12,7 +12,7 @@ export const levelOf = (space: Space): TlsLevel =>
   space === Space.APPLICATION ? 'application' : space === Space.HANDSHAKE ? 'handshake' : 'initial';
 
 /** The CRYPTO data of one frame. The object is reused: valid until the next call. */
-export interface CryptoRange {
+interface CryptoRange {
   offset: number;
   bytes: Uint8Array;
   /** The index in `bytes` where the data starts. */
@@ -31,7 +31,7 @@ export const CRYPTO_WINDOW = { initial: 0x4000, handshake: 0x10000, application:
  * Total bytes of CRYPTO data that a peer may send at a level: two ClientHellos, a long chain of
  * certificates, the session tickets of a long connection. More is CRYPTO_BUFFER_EXCEEDED.
  */
-export const CRYPTO_TOTAL = { initial: 0x8000, handshake: 0x20000, application: 0x10000 } as const;
+const CRYPTO_TOTAL = { initial: 0x8000, handshake: 0x20000, application: 0x10000 } as const;
 
 /**
  * Separate ranges of received data that a level holds. Browsers scatter a ClientHello over about ten
@@ -71,11 +71,6 @@ export class CryptoStreams {
    */
   next(level: TlsLevel, room: number, log: FrameLog): CryptoRange | undefined {
     return this.#levels[level].sending.next(room, log);
-  }
-
-  /** Whether everything written has been acknowledged. */
-  isAcknowledged(level: TlsLevel): boolean {
-    return this.#levels[level].sending.isAcknowledged;
   }
 
   /**
@@ -134,11 +129,6 @@ class CryptoSending implements DeliveryListener {
 
   get hasPending(): boolean {
     return this.#lost.size > 0 || this.#sent < this.#bytes.length;
-  }
-
-  get isAcknowledged(): boolean {
-    const { length } = this.#bytes;
-    return length === 0 || this.#acknowledged.has(0, length);
   }
 
   /** Queues bytes. Called rarely: at most about five times per connection. */

@@ -2,8 +2,8 @@ import type { ConnectionParts } from '../connection/parts.ts';
 import { levelOf } from './crypto-streams.ts';
 import { MAX_TOKEN_BYTES } from '../limits.ts';
 import type { HandshakeSteps } from '../connection/handshake-steps.ts';
-import type { Path } from '../path/path.ts';
-import { Space } from '../recovery/space.ts';
+import type { Path } from '../path/paths.ts';
+import { Space } from '../wire/packet-header.ts';
 import type { FrameVisitor, FrameError } from '../wire/frame-types.ts';
 import { copyOf } from '@weir/base/bytes';
 

@@ -3,9 +3,9 @@ import type { PendingFrames } from './pending-frames.ts';
 import { MIN_DATAGRAM } from '../limits.ts';
 import type { HandshakeSteps } from '../connection/handshake-steps.ts';
 import type { PacketBuilder } from './packet-builder.ts';
-import type { Path } from '../path/path.ts';
+import type { Path } from '../path/paths.ts';
 import { TAG_SIZE } from '../protection/packet-keys.ts';
-import { Space, SPACES } from '../recovery/space.ts';
+import { Space, SPACES } from '../wire/packet-header.ts';
 import { MAX_BATCH_DATAGRAMS, type TransmitBatch } from '@weir/io/datagrams';
 import {
   PATH_FRAME_SIZE,

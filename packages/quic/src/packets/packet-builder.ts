@@ -1,9 +1,8 @@
 import type { ConnectionParts } from '../connection/parts.ts';
 import { TAG_SIZE } from '../protection/packet-keys.ts';
 import type { SentPacket } from '../recovery/loss-detection.ts';
-import { Space } from '../recovery/space.ts';
-import { writePadding } from '../wire/frame-writers.ts';
 import {
+  Space,
   longHeaderSize,
   PacketType,
   writeLength,
@@ -13,6 +12,7 @@ import {
   packetNumberSize,
   writePacketNumber,
 } from '../wire/packet-header.ts';
+import { writePadding } from '../wire/frame-writers.ts';
 
 /** Bytes of packet number and plaintext that header protection needs (RFC 9001 §5.4.2). */
 const LEAST_PROTECTED = 4;

@@ -3,24 +3,24 @@ import { type Ecn, isSameEndpoint, type IpEndpoint } from '@weir/base/ip';
 import { MAX_EARLY_BYTES, MAX_EARLY_PACKETS, MIN_DATAGRAM } from '../limits.ts';
 import { copyOf } from '@weir/base/bytes';
 import type { OneRttKeys, OpenResult } from '../protection/one-rtt-keys.ts';
-import { isSameId } from '../connection/handshake-ids.ts';
+import { isSameId } from '../connection/connection-tls.ts';
 import type { DropReason } from '../trace.ts';
 import { QuicError, TransportErrorCode } from '../errors.ts';
 import { FrameHandler } from './frame-handler.ts';
 import type { HandshakeSteps, ClientNegotiation } from '../connection/handshake-steps.ts';
 import type { PathChanges } from '../path/path-changes.ts';
-import type { Path } from '../path/path.ts';
+import type { Path } from '../path/paths.ts';
 import { TAG_SIZE } from '../protection/packet-keys.ts';
-import { Space } from '../recovery/space.ts';
-import { FrameReader } from '../wire/frame-reader.ts';
-import type { FramesPacketType } from '../wire/frame-types.ts';
 import {
+  Space,
   hasReservedBits,
   numberSizeOf,
   PacketHeader,
   PacketType,
   readPacketHeader,
 } from '../wire/packet-header.ts';
+import { FrameReader } from '../wire/frame-reader.ts';
+import type { FramesPacketType } from '../wire/frame-types.ts';
 
 /** A packet that arrived before its keys were available. */
 interface EarlyPacket {

@@ -1,7 +1,7 @@
 import type { ConnectionParts } from '../connection/parts.ts';
 import { levelOf } from './crypto-streams.ts';
 import { DeliveryFlag, type FrameLog } from '../recovery/delivery.ts';
-import { Space } from '../recovery/space.ts';
+import { Space } from '../wire/packet-header.ts';
 import {
   newConnectionIdSize,
   newTokenSize,

@@ -10,7 +10,7 @@ import { ACTIVE_CONNECTION_ID_LIMIT, MAX_LOCAL_IDS, MAX_RETIREMENTS } from '../l
 const { PROTOCOL_VIOLATION, FRAME_ENCODING_ERROR, CONNECTION_ID_LIMIT_ERROR } = TransportErrorCode;
 
 /** A connection id, and the stateless reset token of the endpoint that issued it. */
-export interface ConnectionId {
+interface ConnectionId {
   readonly sequence: number;
   readonly id: Uint8Array;
   /** The stateless reset token, 16 bytes; `undefined` for an id of the handshake without one. */
@@ -18,7 +18,7 @@ export interface ConnectionId {
 }
 
 /** A connection id in a NEW_CONNECTION_ID frame. */
-export interface AnnouncedId extends ConnectionId {
+interface AnnouncedId extends ConnectionId {
   readonly resetToken: Uint8Array;
 }
 

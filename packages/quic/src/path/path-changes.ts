@@ -4,7 +4,7 @@ import { TAG_SIZE } from '../protection/packet-keys.ts';
 import { MAX_PACKET_NUMBER_SIZE } from '../wire/packet-header.ts';
 import { datagramHeaderSize } from '../wire/frame-writers.ts';
 import { TransportErrorCode } from '../errors.ts';
-import type { Path } from './path.ts';
+import type { Path } from './paths.ts';
 
 /** Applies the datagram size of the active path to congestion control and DATAGRAM frames. */
 export class DatagramSize {

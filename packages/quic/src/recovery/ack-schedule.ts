@@ -2,7 +2,7 @@ import { ReplayWindow } from '@weir/crypto/replay';
 import type { AckRangeSource, EcnCounts } from '../wire/frame-writers.ts';
 import { DUPLICATE_WINDOW, FIRST_ACK_RANGES, MAX_ACK_RANGES, MAX_ACK_DELAY } from '../limits.ts';
 import type { DeliveryListener, FrameLog } from './delivery.ts';
-import { Space, SPACES } from './space.ts';
+import { Space, SPACES } from '../wire/packet-header.ts';
 
 /**
  * The numbers of received packets of one space: the ranges for ACK frames, bounded in number and forgotten

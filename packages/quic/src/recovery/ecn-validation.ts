@@ -1,4 +1,4 @@
-import { SPACES, type Space } from './space.ts';
+import { SPACES, type Space } from '../wire/packet-header.ts';
 
 /** Packets that are marked in the testing period (RFC 9000 §A.4). */
 const TESTED = 10;

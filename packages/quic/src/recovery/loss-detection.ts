@@ -12,8 +12,8 @@ import {
   type SharedRecovery,
 } from './packet-space.ts';
 import { probeInterval, ProbeTimeout, Reordering } from './probe-timeout.ts';
-import type { SentFrames } from './sent-frames.ts';
-import { Space } from './space.ts';
+import type { SentFrames } from './sent-packets.ts';
+import { Space } from '../wire/packet-header.ts';
 
 export type { PacketSizes, SentPacket };
 

@@ -2,9 +2,8 @@ import type { RandomSource } from '@weir/base/random';
 import type { SendControl } from '@weir/congestion';
 import type { EcnValidation } from './ecn-validation.ts';
 import { PersistentCongestion, type ProbedSpace, type Reordering } from './probe-timeout.ts';
-import { PacketFlag, SentPackets } from './sent-packets.ts';
-import { SentFrames } from './sent-frames.ts';
-import { Space } from './space.ts';
+import { PacketFlag, SentPackets, SentFrames } from './sent-packets.ts';
+import { Space } from '../wire/packet-header.ts';
 
 /** Skipped numbers that are remembered; peers no longer acknowledge older ones. */
 const REMEMBERED = 4;

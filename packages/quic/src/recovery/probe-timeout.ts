@@ -1,5 +1,5 @@
 import type { RttEstimator } from '@weir/congestion';
-import { Space } from './space.ts';
+import { Space } from '../wire/packet-header.ts';
 
 /** kGranularity, in milliseconds (RFC 9002 §6.1.2). */
 const GRANULARITY = 1;

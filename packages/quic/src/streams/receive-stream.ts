@@ -14,7 +14,7 @@ import { StreamReassembly } from './stream-reassembly.ts';
 const { FINAL_SIZE_ERROR, FLOW_CONTROL_ERROR } = TransportErrorCode;
 
 /** The states of the receiving part of a stream (RFC 9000 §3.2). */
-export type ReceiveState =
+type ReceiveState =
   | 'receiving'
   | 'size-known'
   | 'data-received'

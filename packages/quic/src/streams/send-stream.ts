@@ -20,7 +20,7 @@ import { SendCredit } from './flow-control.ts';
 import { SEND_HIGH_WATER, SEND_LEAST, SEND_LOW_WATER, SEND_SHARED } from '../limits.ts';
 
 /** The states of the sending part of a stream (RFC 9000 §3.1). */
-export type SendState =
+type SendState =
   | 'ready'
   | 'sending'
   | 'data-sent'

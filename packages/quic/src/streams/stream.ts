@@ -8,7 +8,7 @@ const SERVER_INITIATED = 1;
 const UNIDIRECTIONAL = 2;
 
 /** The kinds of streams as indices: 0 bidirectional, 1 unidirectional. */
-export type Kind = 0 | 1;
+type Kind = 0 | 1;
 
 export const kindOf = (id: number): Kind => ((id & UNIDIRECTIONAL) === 0 ? 0 : 1);
 

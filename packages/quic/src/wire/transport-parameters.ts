@@ -10,7 +10,7 @@ import {
 import { MAX_CONNECTION_ID, RESET_TOKEN_SIZE } from './packet-header.ts';
 
 /** preferred_address: the address of the server to which clients should migrate (RFC 9000 §18.2). */
-export interface PreferredAddress {
+interface PreferredAddress {
   /** The IPv4 address and port, 4 and 2 bytes; all zero for none. */
   readonly ipv4: Uint8Array;
   readonly ipv4Port: number;

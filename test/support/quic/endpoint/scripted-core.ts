@@ -1,4 +1,4 @@
-import type { ConnectionEvent } from '../../../../packages/quic/src/connection/event-queue.ts';
+import type { ConnectionEvent } from '../../../../packages/quic/src/connection/lifecycle.ts';
 import type { ConnectionCore } from '../../../../packages/quic/src/endpoint/connection-driver.ts';
 import type {
   ClientOptions,

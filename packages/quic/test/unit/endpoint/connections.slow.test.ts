@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { PacketObfuscation } from '../../../src/endpoint/outgoing-batches.ts';
+import type { PacketObfuscation } from '../../../src/endpoint/driver.ts';
 import { TransportErrorCode } from '../../../src/errors.ts';
 import { ResetTokens } from '../../../src/protection/tokens.ts';
 import { QuicEndpoint } from '../../../src/endpoint/endpoint.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { QuicStream } from '../../../src/contract.ts';
 import { EVENTS_A_TURN, SENT_BYTES_A_TURN } from '../../../src/limits.ts';
-import type { PacketObfuscation } from '../../../src/endpoint/outgoing-batches.ts';
+import type { PacketObfuscation } from '../../../src/endpoint/driver.ts';
 import type { ScriptedCore } from '../../../../../test/support/quic/endpoint/scripted-core.ts';
 import { shortPacket } from '../../../../../test/support/quic/endpoint/packets.ts';
 import {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Pair } from '../../../../../test/support/quic/pair.ts';
 import { testServerTls } from '../../../../../test/support/quic/tls.ts';
-import { Space } from '../../../src/recovery/space.ts';
+import { Space } from '../../../src/wire/packet-header.ts';
 
 test('a client and a server complete and confirm the handshake (RFC 9001 §4.1)', () => {
   const pair = new Pair().connect();

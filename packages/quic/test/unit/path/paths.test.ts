@@ -3,8 +3,7 @@ import { test } from 'node:test';
 import { newReno } from '../../../../congestion/src/controllers.ts';
 import type { IpEndpoint } from '@weir/base/ip';
 import { MAX_PATHS } from '../../../src/limits.ts';
-import type { Path } from '../../../src/path/path.ts';
-import { Paths } from '../../../src/path/paths.ts';
+import { type Path, Paths } from '../../../src/path/paths.ts';
 import { endpoint } from '../../../../../test/support/data/ip-packets.ts';
 import { SeededRandom } from '../../../../../test/support/simnet/seeded-random.ts';
 

@@ -4,7 +4,7 @@ import { NewReno } from '../../../../congestion/src/new-reno.ts';
 import { SendControl } from '@weir/congestion';
 import { LossDetection } from '../../../src/recovery/loss-detection.ts';
 import { MAX_PACKETS, RESERVED_PACKETS } from '../../../src/limits.ts';
-import { Space } from '../../../src/recovery/space.ts';
+import { Space } from '../../../src/wire/packet-header.ts';
 import { SeededRandom } from '../../../../../test/support/simnet/seeded-random.ts';
 
 const { INITIAL, APPLICATION } = Space;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HandshakeQueue } from '../../../../src/endpoint/admission/handshake-queue.ts';
-import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
-import { CLIENT } from '../../../../../../test/support/quic/endpoint/endpoint-rig.ts';
+import { HandshakeQueue } from '../../../src/endpoint/incoming.ts';
+import { ManualClock } from '../../../../../test/support/manual-clock.ts';
+import { CLIENT } from '../../../../../test/support/quic/endpoint/endpoint-rig.ts';
 
 test('a datagram whose handshake throws leaves the others their turn', () => {
   const tasks: (() => void)[] = [];

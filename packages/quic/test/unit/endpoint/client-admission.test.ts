@@ -1,28 +1,28 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addressBytes } from '@weir/base/ip';
-import { TransportErrorCode } from '../../../../src/errors.ts';
+import { TransportErrorCode } from '../../../src/errors.ts';
 import {
   ClientAdmission,
   type Occupancy,
   type AdmissionVerdict,
   UsedTokens,
-} from '../../../../src/endpoint/admission/client-admission.ts';
-import { MAX_UNVALIDATED_HANDSHAKES, MAX_USED_TOKENS } from '../../../../src/limits.ts';
-import { initialKeys, isRetryAuthentic } from '../../../../src/protection/initial-secrets.ts';
+} from '../../../src/endpoint/client-admission.ts';
+import { MAX_UNVALIDATED_HANDSHAKES, MAX_USED_TOKENS } from '../../../src/limits.ts';
+import { initialKeys, isRetryAuthentic } from '../../../src/protection/initial-secrets.ts';
 import {
   offersVersion,
   PacketHeader,
   PacketType,
   readPacketHeader,
   VERSION_1,
-} from '../../../../src/wire/packet-header.ts';
-import { SeededRandom } from '../../../../../../test/support/simnet/seeded-random.ts';
-import { numeric } from '../../../../../../test/support/quic/endpoint/memory-network.ts';
+} from '../../../src/wire/packet-header.ts';
+import { SeededRandom } from '../../../../../test/support/simnet/seeded-random.ts';
+import { numeric } from '../../../../../test/support/quic/endpoint/memory-network.ts';
 import {
   clientInitial,
   type InitialOptions,
-} from '../../../../../../test/support/quic/endpoint/packets.ts';
+} from '../../../../../test/support/quic/endpoint/packets.ts';
 
 const CLIENT = numeric('192.0.2.7', 4242);
 const ID = Buffer.from('11223344556677', 'hex');

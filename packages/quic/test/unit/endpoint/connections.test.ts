@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RandomSource } from '@weir/base/random';
-import { ConnectionTable } from '../../../src/endpoint/connection-table.ts';
+import { ConnectionTable } from '../../../src/endpoint/connections.ts';
 import { SeededRandom } from '../../../../../test/support/simnet/seeded-random.ts';
 
 test('ids that would have the same key are drawn again', () => {

@@ -1,22 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { IpEndpoint } from '@weir/base/ip';
-import { DEFAULT_SETTINGS } from '../../../../src/connection/connection-options.ts';
+import { DEFAULT_SETTINGS } from '../../../src/connection/connection-options.ts';
 import {
   MAX_UNAUTHENTICATED,
   MAX_UNAUTHENTICATED_OF_SOURCE,
   UNAUTHENTICATED_STAY,
-} from '../../../../src/limits.ts';
-import { numeric } from '../../../../../../test/support/quic/endpoint/memory-network.ts';
-import {
-  clientInitial,
-  shortPacket,
-} from '../../../../../../test/support/quic/endpoint/packets.ts';
-import type { ScriptedCore } from '../../../../../../test/support/quic/endpoint/scripted-core.ts';
-import {
-  noHandlers,
-  EndpointRig,
-} from '../../../../../../test/support/quic/endpoint/endpoint-rig.ts';
+} from '../../../src/limits.ts';
+import { numeric } from '../../../../../test/support/quic/endpoint/memory-network.ts';
+import { clientInitial, shortPacket } from '../../../../../test/support/quic/endpoint/packets.ts';
+import type { ScriptedCore } from '../../../../../test/support/quic/endpoint/scripted-core.ts';
+import { noHandlers, EndpointRig } from '../../../../../test/support/quic/endpoint/endpoint-rig.ts';
 
 const FIRST = numeric('192.0.2.1', 4000);
 const flooder = numeric('198.51.100.1', 1000);
