@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { Fragmentation } from '../../packages/netstack/src/ip/fragmentation.ts';
+import { Fragmentation } from '../../packages/netstack/src/ip/ip-output.ts';
 import {
   icmpErrorSize,
   mayCauseError,

@@ -11,9 +11,9 @@ import { parseToml } from '@weir/config/toml';
 import { parseServerKey } from '@weir/crypto/certificates';
 import { DomainSniffer, sniffDomain } from '../../packages/proxy/src/engine/sniff/sniff.ts';
 import { chooseFilter } from '@weir/base/log';
-import { trimBlanks } from '../../packages/http/src/fields/http-text.ts';
+import { trimBlanks } from '../../packages/http/src/fields/field.ts';
 import { ChunkedDecoder } from '../../packages/http/src/http1/body.ts';
-import { listOf, parseField } from '../../packages/http/src/http1/fields.ts';
+import { listOf, parseField } from '../../packages/http/src/http1/message.ts';
 import { HeadScanner, parseRequestHead, parseResponseHead } from '@weir/http/http1';
 import { parseRequestTarget } from '../../packages/proxy/src/protocols/http/request-target.ts';
 import { decodeEarlyData, hostWithoutPort, splitWsPath } from '@weir/proxy/transports/ws/handshake';
@@ -238,7 +238,7 @@ const PATTERNS: readonly Row[] = [
     worst: [run('basic', ' '), run('basic ', 'a'), runs('basic ', ' ', 'a'), run('basic a', '=')],
   },
   {
-    file: 'http/http1/framing.ts',
+    file: 'http/http1/head.ts',
     pattern: /^[ \t]*([0-9]+)[ \t]*$/,
     worst: [run('', ' '), run('', '1'), run('1', ' '), runs('', ' ', '1')],
   },

@@ -2,7 +2,7 @@ import { Bbr } from './bbr/bbr.ts';
 import { Brutal } from './brutal.ts';
 import type { CreateController } from './controller.ts';
 import { Cubic } from './cubic.ts';
-import { NewReno } from './new-reno.ts';
+import { NewReno } from './classic-window.ts';
 
 /*
  * Factories of the congestion controllers of this folder, to be passed to a connection. QUIC and TCP know the contract

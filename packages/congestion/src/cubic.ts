@@ -1,5 +1,5 @@
 import type { AckEvent } from './controller.ts';
-import { RoundCounter } from './rounds.ts';
+import { RoundCounter } from './epochs.ts';
 import { ClassicWindow } from './classic-window.ts';
 
 /**

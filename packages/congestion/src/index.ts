@@ -12,6 +12,6 @@ export {
 export { bbr, cubic, fixedRate, newReno } from './controllers.ts';
 export { Cubic } from './cubic.ts';
 export { SentFacts } from './delivery-rate.ts';
-export { NewReno } from './new-reno.ts';
+export { NewReno } from './classic-window.ts';
 export { INITIAL_RTT, LEAST_TIME, RttEstimator } from './rtt.ts';
 export { SendControl } from './send-control.ts';

@@ -1,7 +1,7 @@
 /** Fields of messages, of every version. */
-export { isOwnSite } from './fields/fetch-site.ts';
+export { isOwnSite } from './fields/field.ts';
 export { type HttpField, valueOf } from './fields/field.ts';
-export { hasControl } from './fields/http-text.ts';
+export { hasControl } from './fields/field.ts';
 export {
   FIELD_LINE_LIMIT,
   HEAD_LIMIT,

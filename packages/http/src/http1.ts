@@ -13,9 +13,9 @@ export {
   type FieldLines,
   listOf,
   valuesOf,
-} from './http1/fields.ts';
-export { type Framing, requestFraming, responseFraming } from './http1/framing.ts';
-export { HeadMemory } from './http1/head-memory.ts';
+} from './http1/message.ts';
+export { type Framing, requestFraming, responseFraming } from './http1/head.ts';
+export { HeadMemory } from './http1/read-head.ts';
 export {
   headBytes,
   parseRequestHead,
@@ -25,7 +25,7 @@ export {
   type ResponseHead,
   type Version,
 } from './http1/head.ts';
-export { MessageError } from './http1/message-error.ts';
+export { MessageError } from './http1/message.ts';
 export {
   type HeadBytes,
   HeadScanner,

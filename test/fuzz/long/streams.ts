@@ -14,23 +14,24 @@ import {
   startsRequest,
   startsResponse,
 } from '@weir/http/http1';
-import { HpackDecoder } from '../../../packages/http/src/http2/hpack/decoder.ts';
+import { HpackDecoder, HpackEncoder } from '../../../packages/http/src/http2/hpack.ts';
 import {
   ControlReader,
   encodeSettings,
   ownSettings,
-} from '../../../packages/http/src/http3/control-stream.ts';
+} from '../../../packages/http/src/http3/connection.ts';
 import { http3ErrorName } from '../../../packages/http/src/http3/errors.ts';
 import { BUFFERED_FIELDS_LIMIT } from '../../../packages/http/src/limits.ts';
-import { decodeHeaderBlock } from '../../../packages/http/src/http3/qpack/header-block.ts';
-import { InstructionReader } from '../../../packages/http/src/http3/qpack/instructions.ts';
+import {
+  decodeHeaderBlock,
+  InstructionReader,
+  encodeHeaderBlock,
+} from '../../../packages/http/src/http3/qpack.ts';
 import {
   FieldBudget,
   Http3RequestReader,
   Http3ResponseReader,
 } from '../../../packages/http/src/http3/request-stream.ts';
-import { HpackEncoder } from '../../../packages/http/src/http2/hpack/encoder.ts';
-import { encodeHeaderBlock } from '../../../packages/http/src/http3/qpack/header-block.ts';
 import { MuxFrameDecoder } from '../../../packages/proxy/src/mux/frame-decoder.ts';
 import {
   frame as dnsFrame,
@@ -77,12 +78,7 @@ const RESPONSE_HEADS = textSamples(
 
 const http1Heads: FuzzTarget = {
   name: 'http1-heads',
-  files: [
-    'http/http1/head.ts',
-    'http/http1/framing.ts',
-    'http/http1/fields.ts',
-    'server/api/http/raw-http.ts',
-  ],
+  files: ['http/http1/head.ts', 'http/http1/message.ts', 'server/api/http/raw-http.ts'],
   samples: [...REQUEST_HEADS, ...RESPONSE_HEADS],
   share: 1,
   run: (input, random) => {
@@ -104,7 +100,7 @@ const http1Heads: FuzzTarget = {
 
 const http1Streams: FuzzTarget = {
   name: 'http1-streams',
-  files: ['http/http1/read-head.ts', 'http/http1/message-error.ts'],
+  files: ['http/http1/read-head.ts', 'http/http1/message.ts'],
   samples: [...REQUEST_HEADS, ...RESPONSE_HEADS],
   share: 0.3,
   run: (input, random) =>
@@ -221,12 +217,7 @@ const FIELDS = [
 
 const hpack: FuzzTarget = {
   name: 'hpack',
-  files: [
-    'http/http2/hpack/decoder.ts',
-    'http/http2/hpack/tables.ts',
-    'http/fields/huffman.ts',
-    'http/fields/prefix-integer.ts',
-  ],
+  files: ['http/http2/hpack.ts', 'http/fields/literals.ts'],
   samples: [
     ...HTTP2_CLIENT.map((bytes) => bytes.subarray(33 + 9, 100)),
     hex('828684410f7777772e6578616d706c652e636f6d'),
@@ -255,10 +246,10 @@ const http3Streams: FuzzTarget = {
   name: 'http3-streams',
   files: [
     'http/http3/frames.ts',
-    'http/http3/control-stream.ts',
+    'http/http3/connection.ts',
     'http/http3/request-stream.ts',
     'http/http3/message.ts',
-    'http/http3/qpack/instructions.ts',
+    'http/http3/qpack.ts',
   ],
   samples: [
     http3Frame(Http3FrameType.SETTINGS, encodeSettings(ownSettings('client'))),
@@ -302,7 +293,7 @@ function http3Reader(kind: number) {
 
 const qpack: FuzzTarget = {
   name: 'qpack',
-  files: ['http/http3/qpack/header-block.ts'],
+  files: ['http/http3/qpack.ts'],
   samples: [encodeHeaderBlock(FIELDS), hex('0000 d1 d7 50 86 9fd2125b0c3f 51 84 6076a67f')],
   share: 1,
   run: (input) => {

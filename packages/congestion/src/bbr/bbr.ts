@@ -6,12 +6,11 @@ import {
   type LossEvent,
 } from '../controller.ts';
 import { INITIAL_RTT } from '../rtt.ts';
-import { RecoveryEpoch } from '../recovery-epoch.ts';
+import { RecoveryEpoch } from '../epochs.ts';
 import { LossResponse } from './loss-response.ts';
 import { type BbrState, GAINS, PathModel } from './path-model.ts';
 import { BandwidthProbe } from './probe-bandwidth.ts';
-import { RoundTripProbe } from './probe-rtt.ts';
-import { FullPipe, Startup } from './startup.ts';
+import { RoundTripProbe, FullPipe, Startup } from './phases.ts';
 
 /** PacingMarginPercent: the factor by which the pacing rate is below the bandwidth, so that the queue does not grow. */
 const PACING_MARGIN = 0.99;

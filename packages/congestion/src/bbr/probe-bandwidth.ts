@@ -2,7 +2,7 @@ import type { RandomSource } from '@weir/base/random';
 import type { AckEvent, LossEvent } from '../controller.ts';
 import type { LossResponse } from './loss-response.ts';
 import type { PathModel } from './path-model.ts';
-import type { FullPipe } from './startup.ts';
+import type { FullPipe } from './phases.ts';
 
 /**
  * Milliseconds between two probes: the minimum, and a random part so that concurrent flows do not probe at the same

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { TwoPeriodMaximum, WindowedMaximum } from '../../src/bbr/windowed-filter.ts';
+import { TwoPeriodMaximum, WindowedMaximum } from '../../src/bbr/path-model.ts';
 import { DeliveryRate, SentFacts } from '../../src/delivery-rate.ts';
 import { RttEstimator } from '../../src/rtt.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Pacer } from '../../src/pacer.ts';
+import { Pacer } from '../../src/send-control.ts';
 
 const MTU = 1250;
 

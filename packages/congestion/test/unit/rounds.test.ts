@@ -3,7 +3,7 @@ import { Bbr } from '../../src/bbr/bbr.ts';
 import { Brutal } from '../../src/brutal.ts';
 import type { CongestionController } from '../../src/controller.ts';
 import { Cubic } from '../../src/cubic.ts';
-import { NewReno } from '../../src/new-reno.ts';
+import { NewReno } from '../../src/classic-window.ts';
 import { SeededRandom } from '../../../../test/support/simnet/seeded-random.ts';
 import { matchSnapshot } from '../../../../test/support/congestion/snapshot.ts';
 import { PACKET, ControllerRig } from '../../../../test/support/congestion/controller-rig.ts';

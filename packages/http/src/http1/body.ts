@@ -1,7 +1,6 @@
-import { parseField, type FieldLine } from './fields.ts';
-import type { Framing } from './framing.ts';
+import { parseField, type FieldLine, MessageError } from './message.ts';
+import type { Framing } from './head.ts';
 import { CHUNK_LINE_LIMIT, FIELD_LINE_LIMIT, TRAILER_LIMIT } from '../limits.ts';
-import { MessageError } from './message-error.ts';
 
 /** Removes the framing of a body as data arrives, without buffering. */
 export interface BodyDecoder {

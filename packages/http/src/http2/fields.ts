@@ -7,8 +7,8 @@ import {
   REQUEST_PSEUDO,
   RESPONSE_PSEUDO,
   STATUS,
+  hasControl,
 } from '../fields/field.ts';
-import { hasControl } from '../fields/http-text.ts';
 import { streamError, type Http2Error } from './errors.ts';
 
 /** Matches leading or trailing whitespace, which values must not have (RFC 9113 §8.2.1). */

@@ -14,7 +14,7 @@ import {
   RST_STREAM_BYTES,
   WINDOW_UPDATE_BYTES,
 } from './frames.ts';
-import { HpackDecoder } from './hpack/decoder.ts';
+import { HpackDecoder } from './hpack.ts';
 import type { WorkLimits } from './work-limits.ts';
 
 /** What `FrameReader.next` has read; its parts are fields of the reader. */

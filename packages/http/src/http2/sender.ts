@@ -13,7 +13,7 @@ import {
   FULL_BATCH_BYTES,
   FrameBatch,
 } from './frames.ts';
-import { HpackEncoder } from './hpack/encoder.ts';
+import { HpackEncoder } from './hpack.ts';
 import { FRAME_LIMIT, REPLY_LIMIT, SEND_QUEUE_BYTES } from '../limits.ts';
 import { INITIAL_WINDOW, type PeerSettings } from './settings.ts';
 import type { ConnectionHandler, Http2Stream } from './stream.ts';

@@ -5,7 +5,7 @@ import { abandon, Http3Connection } from './connection.ts';
 import { connectionError, Http3ErrorCode, http3ErrorName, type Http3Error } from './errors.ts';
 import { frameHead, FrameType } from './frames.ts';
 import type { Http3Request, Http3ResponseHead } from './message.ts';
-import { encodeHeaderBlock } from './qpack/header-block.ts';
+import { encodeHeaderBlock } from './qpack.ts';
 import { Http3ResponseReader } from './request-stream.ts';
 
 /**

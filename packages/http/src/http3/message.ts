@@ -7,8 +7,9 @@ import {
   REQUEST_PSEUDO,
   RESPONSE_PSEUDO,
   STATUS,
+  hasControl,
+  isToken,
 } from '../fields/field.ts';
-import { hasControl, isToken } from '../fields/http-text.ts';
 import { streamError, type Http3Error } from './errors.ts';
 
 /** The header section of a request that passed every check of RFC 9114 §4.2 and §4.3.1. */

@@ -10,7 +10,7 @@ import {
 } from './message.ts';
 import { FrameReader, FrameType, isHttp2Frame, type FrameSink, type Payload } from './frames.ts';
 import { BODY_LIMIT, FIELD_SECTION_LIMIT, INTERIM_LIMIT } from '../limits.ts';
-import { decodeHeaderBlock } from './qpack/header-block.ts';
+import { decodeHeaderBlock } from './qpack.ts';
 
 /** Memory budget for the header blocks of unfinished requests, shared by all requests of a connection. */
 export class FieldBudget {

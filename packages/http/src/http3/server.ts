@@ -5,7 +5,7 @@ import { abandon, Http3Connection } from './connection.ts';
 import { Http3ErrorCode, type Http3Error } from './errors.ts';
 import { frameHead, FrameType, readFirstVarint } from './frames.ts';
 import type { Http3Request, Http3Response } from './message.ts';
-import { encodeHeaderBlock } from './qpack/header-block.ts';
+import { encodeHeaderBlock } from './qpack.ts';
 import { Http3RequestReader } from './request-stream.ts';
 
 /** The user of a server. None of these functions may throw. */

@@ -5,7 +5,7 @@ import type { FlowQueues } from './flow-queues.ts';
 import { FlowTable } from './flow-table.ts';
 import { ipHeaderSize, type IpOutput } from '../ip/ip-output.ts';
 import { ConnectionPlaces, type ConnectionPlacesOptions } from './connection-places.ts';
-import { FlowMemory, TcpFlow } from './tcp-flow.ts';
+import { FlowMemory, TcpFlow, TimeWaitFlow, TimeWaitFlows } from './tcp-flow.ts';
 import {
   BYTES_A_TURN,
   MAX_QUOTED_SYN,
@@ -20,7 +20,6 @@ import type { TcpSettings } from '../tcp/tcb.ts';
 import type { TcpEvent } from '../tcp/state.ts';
 import { InitialSequences } from '../tcp/initial-sequences.ts';
 import type { TcpPath } from '../tcp/segment-output.ts';
-import { TimeWaitFlow, TimeWaitFlows } from './time-wait-flows.ts';
 import { copyOf } from '@weir/base/bytes';
 import type { IpPacket } from '../wire/ip-packet.ts';
 import { readTcpSegment, TCP_HEADER_SIZE, TcpFlag, TcpSegment } from '../wire/tcp.ts';

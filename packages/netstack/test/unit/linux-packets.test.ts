@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addressText } from '@weir/base/ip';
-import { Fragmentation } from '../../src/ip/fragmentation.ts';
+import { Fragmentation } from '../../src/ip/ip-output.ts';
 import { FragmentReassembly } from '../../src/ip/fragment-reassembly.ts';
 import { readTcpSegment, TcpSegment, tcpHeaderSize } from '../../src/wire/tcp.ts';
 import { readUdpDatagram, UdpDatagram } from '../../src/wire/udp.ts';

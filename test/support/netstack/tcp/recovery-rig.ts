@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { NewReno } from '../../../../packages/congestion/src/new-reno.ts';
+import { NewReno } from '../../../../packages/congestion/src/classic-window.ts';
 import { SendControl } from '@weir/congestion';
 import { Recovery } from '../../../../packages/netstack/src/tcp/recovery/recovery.ts';
 import type { TraceEvent } from '../../../../packages/netstack/src/trace.ts';

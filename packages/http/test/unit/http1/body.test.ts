@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { chunkedEncoder, createDecoder } from '../../../src/http1/body.ts';
-import { type Framing } from '../../../src/http1/framing.ts';
-import { MessageError } from '../../../src/http1/message-error.ts';
+import { type Framing } from '../../../src/http1/head.ts';
+import { MessageError } from '../../../src/http1/message.ts';
 import { CHUNK_LINE_LIMIT, FIELD_LINE_LIMIT, TRAILER_LIMIT } from '../../../src/limits.ts';
 import { chunksOf, outcomeOf } from '../../../../../test/support/http/http1/fuzz.ts';
 

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { HeadMemory } from '../../../src/http1/head-memory.ts';
-import { HEAD_LIMIT, LEAST_HEAD_BYTES, MAX_ALL_HEAD_BYTES } from '../../../src/limits.ts';
-import { MessageError } from '../../../src/http1/message-error.ts';
 import {
+  HeadMemory,
   HeadScanner,
   readHead,
   startsRequest,
   startsResponse,
 } from '../../../src/http1/read-head.ts';
+import { HEAD_LIMIT, LEAST_HEAD_BYTES, MAX_ALL_HEAD_BYTES } from '../../../src/limits.ts';
+import { MessageError } from '../../../src/http1/message.ts';
 import { linkPair } from '@weir/io/links';
 
 const HEAD = 'GET / HTTP/1.1\r\nA: b\r\n\r\n';

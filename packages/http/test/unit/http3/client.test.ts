@@ -4,7 +4,7 @@ import { Http3Client } from '../../../src/http3/client.ts';
 import { http3ErrorName } from '../../../src/http3/errors.ts';
 import { frameHead, varintFrame } from '../../../src/http3/frames.ts';
 import { BODY_LIMIT, BUFFERED_FIELDS_LIMIT, INTERIM_LIMIT } from '../../../src/limits.ts';
-import { encodeHeaderBlock } from '../../../src/http3/qpack/header-block.ts';
+import { encodeHeaderBlock } from '../../../src/http3/qpack.ts';
 import { ProtocolError } from '@weir/io';
 import {
   FakeConnection,

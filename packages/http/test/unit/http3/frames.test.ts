@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { ControlReader, decodeSettings } from '../../../src/http3/control-stream.ts';
+import { ControlReader, decodeSettings } from '../../../src/http3/connection.ts';
 import { connectionError, Http3Error, http3ErrorName } from '../../../src/http3/errors.ts';
 import {
   FrameReader,
@@ -11,7 +11,7 @@ import {
   varintFrame,
 } from '../../../src/http3/frames.ts';
 import { BUFFERED_FIELDS_LIMIT } from '../../../src/limits.ts';
-import { InstructionReader } from '../../../src/http3/qpack/instructions.ts';
+import { InstructionReader } from '../../../src/http3/qpack.ts';
 import {
   FieldBudget,
   Http3RequestReader,

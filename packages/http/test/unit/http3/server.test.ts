@@ -5,7 +5,7 @@ import { Http3Error, http3ErrorName } from '../../../src/http3/errors.ts';
 import { frameHead, varintFrame } from '../../../src/http3/frames.ts';
 import { BODY_LIMIT, BUFFERED_FIELDS_LIMIT, FIELD_SECTION_LIMIT } from '../../../src/limits.ts';
 import type { Http3Request, Http3Response } from '../../../src/http3/message.ts';
-import { decodeHeaderBlock, encodeHeaderBlock } from '../../../src/http3/qpack/header-block.ts';
+import { decodeHeaderBlock, encodeHeaderBlock } from '../../../src/http3/qpack.ts';
 import { Http3Server } from '../../../src/http3/server.ts';
 import type { QuicStream } from '@weir/quic';
 import {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { Fragmentation } from '../../../src/ip/fragmentation.ts';
+import { Fragmentation } from '../../../src/ip/ip-output.ts';
 import { FragmentReassembly } from '../../../src/ip/fragment-reassembly.ts';
 import {
   FRAGMENT_OVERHEAD,

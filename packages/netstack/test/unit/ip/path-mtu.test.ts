@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { IpEndpoint } from '@weir/base/ip';
 import { icmpErrorSize, writeIcmpError } from '../../../src/ip/icmp-replies.ts';
-import { PathMtus, type PathMtuOutcome } from '../../../src/ip/path-mtu.ts';
+import { PathMtus, type PathMtuOutcome } from '../../../src/ip/icmp-messages.ts';
 import { MAX_PATH_MTUS, PATH_MTU_LIFETIME_MS } from '../../../src/limits.ts';
 import { IcmpMessage, readIcmp, type IcmpQuote } from '../../../src/wire/icmp.ts';
 import {

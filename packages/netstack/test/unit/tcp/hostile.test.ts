@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { NewReno } from '../../../../congestion/src/new-reno.ts';
+import { NewReno } from '../../../../congestion/src/classic-window.ts';
 import { SendControl } from '@weir/congestion';
 import { ReceiveBuffer } from '../../../src/tcp/receive-buffer.ts';
 import { Recovery } from '../../../src/tcp/recovery/recovery.ts';

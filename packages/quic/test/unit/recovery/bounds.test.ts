@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { NewReno } from '../../../../congestion/src/new-reno.ts';
+import { NewReno } from '../../../../congestion/src/classic-window.ts';
 import { SendControl } from '@weir/congestion';
 import { LossDetection } from '../../../src/recovery/loss-detection.ts';
 import { MAX_PACKETS, RESERVED_PACKETS } from '../../../src/limits.ts';

@@ -2,9 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fieldSize, type HttpField } from '../../../../src/fields/field.ts';
 import { Http2Error } from '../../../../src/http2/errors.ts';
-import { HpackDecoder } from '../../../../src/http2/hpack/decoder.ts';
-import { DynamicTable } from '../../../../src/http2/hpack/tables.ts';
-import { HpackEncoder } from '../../../../src/http2/hpack/encoder.ts';
+import { HpackDecoder, DynamicTable, HpackEncoder } from '../../../../src/http2/hpack.ts';
 import { FIELD_LIMIT, HEADER_LIST_LIMIT } from '../../../../src/limits.ts';
 import { uncollected } from '../../../../../../test/support/process/uncollected.ts';
 

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { Http2Error } from '../../../../src/http2/errors.ts';
-import { HpackDecoder } from '../../../../src/http2/hpack/decoder.ts';
-import { HpackEncoder } from '../../../../src/http2/hpack/encoder.ts';
+import { HpackDecoder, HpackEncoder } from '../../../../src/http2/hpack.ts';
 import {
   DECODER_TABLE_BYTES,
   FIELD_LIMIT,

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HpackDecoder } from '../../../../src/http2/hpack/decoder.ts';
-import { HpackEncoder } from '../../../../src/http2/hpack/encoder.ts';
+import { HpackDecoder, HpackEncoder } from '../../../../src/http2/hpack.ts';
 
 type Pair = readonly [name: string, value: string];
 

@@ -1,5 +1,5 @@
-import { hasControl, isToken, trimBlanks } from '../fields/http-text.ts';
-import { MessageError } from './message-error.ts';
+import { hasControl, isToken, trimBlanks } from '../fields/field.ts';
+import { ProtocolError } from '@weir/io';
 
 /**
  * A header or trailer line. Text is latin1, one character per byte, so that it is forwarded unchanged (RFC 9110 §5.5
@@ -65,4 +65,17 @@ export function listOf(fields: FieldLines, key: string): string[] {
     }
   }
   return members;
+}
+
+/**
+ * A message that is invalid or exceeds a limit of this proxy. `status` is that of the response to the client that sent
+ * the message; if an origin sent it, the client gets 502.
+ */
+export class MessageError extends ProtocolError {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
 }

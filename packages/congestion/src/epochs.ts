@@ -1,3 +1,5 @@
+import type { RateSample } from './controller.ts';
+
 /**
  * The recovery period of RFC 9002 §7.3.2: it starts with a reduction of the window, and losses of packets sent before
  * its start cause no further reduction. Its losses are counted, to detect that all of them were spurious.
@@ -50,5 +52,28 @@ export class RecoveryEpoch {
     this.#startedAt = -Infinity;
     this.#previousStart = -Infinity;
     this.#lost = 0;
+  }
+}
+
+/**
+ * Counts packet-timed round trips: a round ends with the acknowledgement of a packet that was sent after the
+ * previous round had ended (draft-ietf-ccwg-bbr, "Tracking Packet-Timed Round Trips").
+ */
+export class RoundCounter {
+  count = 0;
+  /** Whether the last acknowledgement started a round. */
+  started = false;
+  #endsAt = 0;
+
+  update(rate: RateSample): void {
+    this.started = rate.priorDelivered >= this.#endsAt;
+    if (!this.started) return;
+    this.#endsAt = rate.totalDelivered;
+    this.count++;
+  }
+
+  /** Starts a round now; the current one does not count. */
+  restart(totalDelivered: number): void {
+    this.#endsAt = totalDelivered;
   }
 }

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { Http3Error, Http3ErrorCode } from '../../../../src/http3/errors.ts';
-import { FIELD_SECTION_LIMIT } from '../../../../src/limits.ts';
-import { decodeHeaderBlock, encodeHeaderBlock } from '../../../../src/http3/qpack/header-block.ts';
-import { QPACK_STATIC_TABLE } from '../../../../src/http3/qpack/static-table.ts';
+import { Http3Error, Http3ErrorCode } from '../../../src/http3/errors.ts';
+import { FIELD_SECTION_LIMIT } from '../../../src/limits.ts';
+import {
+  decodeHeaderBlock,
+  encodeHeaderBlock,
+  QPACK_STATIC_TABLE,
+} from '../../../src/http3/qpack.ts';
 
 const decode = (hex: string) => decodeHeaderBlock(Buffer.from(hex.replaceAll(' ', ''), 'hex'));
 

@@ -1,4 +1,66 @@
-import { writePrefixInteger } from './prefix-integer.ts';
+/** Returned by `PrefixInteger.read` if the bytes end within the integer. */
+export const TRUNCATED = -1;
+
+/** Returned by `PrefixInteger.read` for an integer above 2^53 - 1, or with more than OCTET_LIMIT octets. */
+export const TOO_LARGE = Infinity;
+
+/** Limit of octets after the prefix: eight hold 56 bits, more than any accepted integer. */
+const OCTET_LIMIT = 8;
+
+/**
+ * An integer with an N-bit prefix (RFC 9204 §4.1.1, RFC 7541 §5.1). The object is
+ * reused: `read` overwrites it.
+ */
+export class PrefixInteger {
+  /** The integer, TRUNCATED or TOO_LARGE. */
+  value = 0;
+  /** The offset after the integer, unless it is TRUNCATED or TOO_LARGE. */
+  next = 0;
+
+  /** Reads the integer whose prefix is the `prefix` low bits of the octet at `offset`. */
+  read(bytes: Uint8Array, offset: number, end: number, prefix: number): number {
+    if (offset >= end) return (this.value = TRUNCATED);
+    const mask = (1 << prefix) - 1;
+    const first = (bytes[offset] as number) & mask; // below `end`
+    this.next = offset + 1;
+    if (first < mask) return (this.value = first);
+    let value = mask;
+    let scale = 1;
+    for (let count = 0; count < OCTET_LIMIT; count++) {
+      if (this.next >= end) return (this.value = TRUNCATED);
+      const octet = bytes[this.next++] as number; // below `end`
+      value += (octet & 0x7f) * scale;
+      if (value > Number.MAX_SAFE_INTEGER) return (this.value = TOO_LARGE);
+      if (octet < 0x80) return (this.value = value);
+      scale *= 128;
+    }
+    return (this.value = TOO_LARGE);
+  }
+}
+
+/**
+ * Writes an integer from 0 to 2^53 - 1 with an N-bit prefix. `flags` are the bits of the first octet above the prefix.
+ * Returns the offset after the integer.
+ */
+export function writePrefixInteger(
+  out: Uint8Array,
+  offset: number,
+  value: number,
+  prefix: number,
+  flags: number,
+): number {
+  const mask = (1 << prefix) - 1;
+  if (value < mask) {
+    out[offset] = flags | value;
+    return offset + 1;
+  }
+  out[offset] = flags | mask;
+  let to = offset + 1;
+  let rest = value - mask;
+  for (; rest >= 128; rest = Math.floor(rest / 128)) out[to++] = 0x80 | (rest % 128);
+  out[to++] = rest;
+  return to;
+}
 
 /**
  * The length in bits of each octet's code, and of EOS at the end (RFC 7541, appendix B). The code is
@@ -158,4 +220,38 @@ export function writeText(
   let at = writePrefixInteger(out, offset, text.length, prefix, flags);
   for (let index = 0; index < text.length; index++) out[at++] = text.charCodeAt(index);
   return at;
+}
+
+export const NO_BYTES: Uint8Array = new Uint8Array(0);
+
+/** Reads the integers and string literals of a header block (RFC 7541 §5, RFC 9204 §4.1). */
+export abstract class LiteralReader {
+  protected bytes: Uint8Array;
+  /** The offset of the next octet. */
+  protected at = 0;
+  readonly #integer = new PrefixInteger();
+
+  constructor(bytes = NO_BYTES) {
+    this.bytes = bytes;
+  }
+
+  /** Reads an integer with an N-bit prefix; `undefined` if it is truncated or too large. */
+  protected readNumber(prefix: number): number | undefined {
+    const value = this.#integer.read(this.bytes, this.at, this.bytes.length, prefix);
+    if (value < 0 || value > Number.MAX_SAFE_INTEGER) return undefined;
+    this.at = this.#integer.next;
+    return value;
+  }
+
+  /** Reads a string literal with its Huffman flag above the prefix of its length; `undefined` if it is malformed. */
+  protected readText(prefix: number): string | undefined {
+    const isHuffman = ((this.bytes[this.at] ?? 0) & (1 << prefix)) !== 0;
+    const length = this.readNumber(prefix);
+    if (length === undefined || length > this.bytes.length - this.at) return undefined;
+    const start = this.at;
+    this.at += length;
+    if (isHuffman) return readHuffman(this.bytes, start, this.at);
+    const { buffer, byteOffset } = this.bytes;
+    return Buffer.from(buffer, byteOffset + start, length).toString('latin1');
+  }
 }
