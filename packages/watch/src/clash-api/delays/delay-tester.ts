@@ -46,7 +46,7 @@ export class DelayTester {
   readonly #flows: OutboundFlows;
   readonly #clock: Clock;
   readonly #history: DelayHistory;
-  readonly #queue = new TestQueue(AT_ONCE);
+  readonly #queue = new Semaphore(AT_ONCE);
   readonly #links = new LRUCache<string, UrlLinks>({ max: KEPT_URLS });
 
   constructor(flows: OutboundFlows, clock: Clock, history: DelayHistory) {
@@ -131,7 +131,7 @@ export class DelayTester {
 }
 
 /** A semaphore that runs a limited number of tasks concurrently; further tasks wait in order. */
-export class TestQueue {
+export class Semaphore {
   readonly #most: number;
   #running = 0;
   readonly #waiting = new Set<() => void>();

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { delayTestOf } from '../../../src/clash-api/answers/proxies.ts';
-import { DelayTester, TestQueue } from '../../../src/clash-api/delays/delay-tester.ts';
+import { DelayTester, Semaphore } from '../../../src/clash-api/delays/delay-tester.ts';
 import { isExpected, parseExpected } from '../../../src/clash-api/delays/expected-status.ts';
 import { DelayHistory } from '../../../src/clash-api/delays/history.ts';
 import type { OutboundFlows } from '@weir/nodes/fetch';
@@ -150,7 +150,7 @@ test('the history of delays is bounded in results, URLs and proxies', () => {
 });
 
 test('a queue runs a bounded number of tasks, and an aborted wait takes no place', async () => {
-  const queue = new TestQueue(1);
+  const queue = new Semaphore(1);
   const first = Promise.withResolvers<void>();
   const never = new AbortController();
   const order: string[] = [];
