@@ -102,7 +102,8 @@ export class DeliveryRate {
 
   /** Columns of P, the most recently sent packet of the current acknowledgement. */
   #hasNewest = false;
-  #newestSentAt = 0;
+  /** Time at which the most recently sent packet of the current acknowledgement was sent. */
+  newestSentAt = 0;
   #newestDelivered = 0;
   #newestDeliveredAt = 0;
   #newestFirstSentAt = 0;
@@ -113,11 +114,6 @@ export class DeliveryRate {
   /** Whether packets sent at present count as limited by the application. */
   get appLimited(): boolean {
     return this.#appLimitedUntil > 0;
-  }
-
-  /** Time at which the most recently sent packet of the current acknowledgement was sent. */
-  get newestSentAt(): number {
-    return this.#newestSentAt;
   }
 
   /**
@@ -155,7 +151,7 @@ export class DeliveryRate {
   /** Begins an acknowledgement. Its packets follow in any order. */
   beginAck(): void {
     this.#hasNewest = false;
-    this.#newestSentAt = 0;
+    this.newestSentAt = 0;
   }
 
   /** Called when the packet in this slot is newly acknowledged. */
@@ -169,13 +165,13 @@ export class DeliveryRate {
     // P is the most recently sent packet; of several packets sent at the same time, the last one.
     if (
       this.#hasNewest &&
-      (sentAt < this.#newestSentAt ||
-        (sentAt === this.#newestSentAt && delivered < this.#newestDelivered))
+      (sentAt < this.newestSentAt ||
+        (sentAt === this.newestSentAt && delivered < this.#newestDelivered))
     ) {
       return;
     }
     this.#hasNewest = true;
-    this.#newestSentAt = sentAt;
+    this.newestSentAt = sentAt;
     this.#newestDelivered = delivered;
     this.#newestDeliveredAt = rows[at + DELIVERED_AT] as number;
     this.#newestFirstSentAt = rows[at + FIRST_SENT_AT] as number;
@@ -222,10 +218,10 @@ export class DeliveryRate {
     sample.inFlightAtSend = this.#newestInFlight;
     sample.delivered = this.#delivered - this.#newestDelivered;
     sample.lost = this.#lost - this.#newestLost;
-    const sendElapsed = this.#newestSentAt - this.#newestFirstSentAt;
+    const sendElapsed = this.newestSentAt - this.#newestFirstSentAt;
     const ackElapsed = this.#deliveredAt - this.#newestDeliveredAt;
     // The next send interval starts with P.
-    this.#firstSentAt = this.#newestSentAt;
+    this.#firstSentAt = this.newestSentAt;
     sample.interval = Math.max(sendElapsed, ackElapsed);
     // An interval below the minimum round-trip time is invalid: P was probably retransmitted.
     if (sample.interval >= Math.max(minRtt, LEAST_TIME)) {

@@ -66,13 +66,4 @@ export class RttEstimator {
   restartMinimum(): void {
     this.#minimum = this.#latest;
   }
-
-  /** Resets the estimator when the connection has migrated to another path (RFC 9000 §9.4). */
-  reset(): void {
-    this.#latest = 0;
-    this.#minimum = 0;
-    this.#smoothed = INITIAL_RTT;
-    this.#variation = INITIAL_RTT / 2;
-    this.#firstSampleAt = undefined;
-  }
 }

@@ -51,7 +51,8 @@ export class LossResponse {
   #excess = 0;
   /** Maxima of the current round: the delivery rate, and the bytes delivered in a round trip. */
   #bandwidth = 0;
-  #inflight = 0;
+  /** Maximum number of bytes delivered during the round trip of a packet of this round. */
+  latestInflight = 0;
   #minRtt = Infinity;
   #acked = 0;
   #lost = 0;
@@ -60,11 +61,6 @@ export class LossResponse {
   #queue = false;
   /** The background loss: the loss rate while this flow does not change its rate. */
   #background = 0;
-
-  /** Maximum number of bytes delivered during the round trip of a packet of this round. */
-  get latestInflight(): number {
-    return this.#inflight;
-  }
 
   /** Whether the loss rate of the round that has just ended ends Startup. */
   get endsStartup(): boolean {
@@ -95,7 +91,7 @@ export class LossResponse {
   /** First step of an acknowledgement: records its delivery rate and losses. */
   observe({ acked, latestRtt, rate }: AckEvent, model: PathModel): void {
     this.#bandwidth = Math.max(this.#bandwidth, rate.rate);
-    this.#inflight = Math.max(this.#inflight, rate.delivered);
+    this.latestInflight = Math.max(this.latestInflight, rate.delivered);
     if (latestRtt > 0) {
       this.#minRtt = Math.min(this.#minRtt, latestRtt);
       this.#queue = model.showsQueue(latestRtt);
@@ -128,7 +124,7 @@ export class LossResponse {
     if (this.#share > LOSS_WITHOUT_QUEUE) {
       const inflight = Math.min(model.shortTermInflight, model.window);
       model.shortTermBandwidth = delivered;
-      model.shortTermInflight = Math.max(this.#inflight, BETA * inflight);
+      model.shortTermInflight = Math.max(this.latestInflight, BETA * inflight);
       return;
     }
     // In the other states the rate is already below the bandwidth, so that it does not measure the path, and the
@@ -146,13 +142,13 @@ export class LossResponse {
   finish({ rate }: AckEvent): void {
     if (!this.#roundEnded) return;
     this.#bandwidth = rate.rate;
-    this.#inflight = rate.delivered;
+    this.latestInflight = rate.delivered;
   }
 
   /** Discards the current round. */
   reset(): void {
     this.#bandwidth = 0;
-    this.#inflight = 0;
+    this.latestInflight = 0;
     this.#startCounting();
     this.#marked = false;
   }
