@@ -231,9 +231,9 @@ export const MAX_WINDOW_PROBE = 60_000;
 
 /** Milliseconds without a segment of the peer until the first keep-alive probe (RFC 9293 §3.8.4). */
 export const KEEP_ALIVE_IDLE = 60_000;
-/** Milliseconds between keep-alive probes without an answer. */
+/** Milliseconds between keep-alive probes without a response. */
 export const KEEP_ALIVE_INTERVAL = 10_000;
-/** Probes without an answer after which the connection has failed. */
+/** Probes without a response after which the connection has failed. */
 export const KEEP_ALIVE_PROBES = 6;
 
 /**

@@ -1,18 +1,14 @@
 import { shownEndpoint, type Endpoint } from '@weir/io/addresses';
-import type { CreateController } from '@weir/congestion';
-import type { RandomSource } from '@weir/base/random';
 import { addressText, type IpEndpoint, type PacketDevice } from '@weir/base/ip';
 import type { Clock } from '@weir/io/time';
 import { TurnLoop, type Defer } from '@weir/io/pace';
 import { abortedDial, DialError, LinkClosedError } from '@weir/io';
 import { endInTurns, turnToEnd, type ByteLink, type PacketLink } from '@weir/io/links';
 import { dialFailed, TcpFailedError, TcpLink, type TcpHost } from './flows/tcp-link.ts';
-import { Stack, type RefusalReason, type StackSettings } from './stack.ts';
+import { Stack, type RefusalReason, type StackOptions, type StackSettings } from './stack.ts';
 import type { StackEvent } from './flows/flow-queues.ts';
 import type { TcpFlow } from './flows/tcp-flow.ts';
-import type { Trace } from './trace.ts';
-import type { UdpFlow } from './flows/udp-flow.ts';
-import { UdpFlowLink, type UdpHost } from './flows/udp-flow-link.ts';
+import { type UdpFlow, UdpFlowLink, type UdpHost } from './flows/udp-flow.ts';
 
 export type { RefusalReason, StackSettings } from './stack.ts';
 export type { Trace } from './trace.ts';
@@ -57,27 +53,14 @@ export interface NetstackHandlers {
 }
 
 /** The device of a stack, its addresses, and what it takes from its user: time, random bytes and handlers. */
-export interface NetstackOptions {
+export interface NetstackOptions extends Omit<
+  StackOptions,
+  'output' | 'traits' | 'now' | 'maxHeld'
+> {
   readonly device: PacketDevice;
   readonly clock: Clock;
-  readonly random: RandomSource;
-  /**
-   * The own addresses. 'any': the stack acts as every destination, and passes requests to the handlers. A list, of at
-   * most one address of each family: the own addresses, from which connections begin.
-   */
-  readonly addresses: 'any' | readonly IpEndpoint[];
-  /** Broadcast addresses of networks: packets to them are dropped, like those to multicast groups. */
-  readonly broadcasts?: readonly IpEndpoint[] | undefined;
-  /** The bound of connections that are not established yet, if below `MAX_BACKLOG`. */
-  readonly maxBacklog?: number | undefined;
   /** Handlers of requests; without them, requests are refused. */
   readonly handlers?: NetstackHandlers | undefined;
-  /** Whether segments are paced over the round trip; not if the path stays on this machine. */
-  readonly isPaced: boolean;
-  /** Creates the congestion controller of each connection; CUBIC by default. */
-  readonly congestion?: CreateController | undefined;
-  readonly settings: StackSettings;
-  readonly trace?: Trace | undefined;
   /** Schedules turns: see `TurnLoopOptions.soon` and `later`; tests run turns themselves. */
   readonly soon?: Defer | undefined;
 }
@@ -105,21 +88,8 @@ export class Netstack {
     this.#device = device;
     this.#clock = clock;
     this.#handlers = handlers;
-    const { random, addresses, broadcasts, maxBacklog, isPaced, congestion, settings, trace } =
-      options;
-    this.#stack = new Stack({
-      output: device.output,
-      traits: device.traits,
-      now: clock.now(),
-      random,
-      addresses,
-      broadcasts,
-      maxBacklog,
-      isPaced,
-      congestion,
-      settings,
-      trace,
-    });
+    const { output, traits } = device;
+    this.#stack = new Stack({ ...options, output, traits, now: clock.now() });
     this.#turns = new TurnLoop({
       clock,
       handlers: {
@@ -133,19 +103,22 @@ export class Netstack {
       later: options.soon,
     });
     const { run } = this.#turns;
-    const { udp } = this.#stack;
     this.#host = {
       clock,
-      udp,
       touch: (flow) => {
         this.#stack.tcp.touch(flow);
         this.#turns.schedule();
+      },
+      sendDatagram: (flow, data, peer) => {
+        const isSent = this.#stack.udp.send(flow, data, peer, clock.now());
+        if (isSent) this.#turns.schedule();
+        return isSent;
       },
       refuseDatagrams: (flow, peer, reason) => {
         this.#stack.refuseDatagrams(flow, peer, reason, clock.now());
         this.#turns.schedule();
       },
-      wake: () => this.#turns.schedule(),
+      closeAssociation: (flow) => this.#stack.udp.close(flow),
     };
     this.closed = device.closed.then((cause) => {
       this.#onReleased(cause);

@@ -48,7 +48,8 @@ export interface StackSettings {
   readonly udpIdle: number;
 }
 
-interface StackOptions {
+/** The options of a stack, all but its settings for its lifetime. */
+export interface StackOptions {
   /** The output that packets are written to. */
   readonly output: PacketOutput;
   readonly traits: DeviceTraits;
@@ -60,7 +61,7 @@ interface StackOptions {
    * peers are refused.
    */
   readonly addresses: 'any' | readonly IpEndpoint[];
-  /** Broadcast addresses of networks (RFC 922). */
+  /** Broadcast addresses of networks (RFC 922): packets to them are dropped, like those to multicast groups. */
   readonly broadcasts?: readonly IpEndpoint[] | undefined;
   /** Whether segments are paced over the round trip; not if the path stays on this machine. */
   readonly isPaced: boolean;
@@ -130,7 +131,7 @@ export class Stack {
       hasRoom: () => this.tcp.size + Math.max(this.udp.size, this.#leftToUdp) < this.#maxFlows,
       endMakesRoom: () => this.#endMakesRoom,
       makeRoom: (client, at) =>
-        this.#isFull && this.udp.size > this.#leftToUdp && this.udp.giveWay(client, at),
+        this.#isFull && this.udp.size > this.#leftToUdp && this.udp.evictFor(client, at),
       congestion: options.congestion ?? cubic,
       maxHeld: options.maxHeld ?? MAX_BUFFERED_BYTES,
       maxBacklog: Math.min(options.maxBacklog ?? MAX_BACKLOG, MAX_BACKLOG),
@@ -147,13 +148,9 @@ export class Stack {
       sourceFor: (remote) => this.sourceFor(remote),
       idle: () => this.#settings.udpIdle,
     });
-    this.#icmp = new IcmpMessages({
-      random,
-      output,
-      drops,
-      tcp: this.tcp,
-      hasUdp: (local, remote) => this.udp.has(local, remote),
-    });
+    this.#icmp = new IcmpMessages(random, output, drops, this.tcp, (local, remote) =>
+      this.udp.has(local, remote),
+    );
   }
 
   /** Number of TCP connections and UDP associations. */

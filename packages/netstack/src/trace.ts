@@ -28,7 +28,7 @@ type DropReason =
   /** There is no room for another flow: `maxFlows` of the settings. */
   | 'flow limit'
   /** A flow was evicted at the limit so that another one could begin. */
-  | 'gave way'
+  | 'evicted'
   /** Too many connections wait for their dial or for their client's ACK. */
   | 'backlog'
   /** A datagram that this stack itself sent, and that was routed back to it. */
@@ -86,18 +86,14 @@ export type Trace = TraceSink<TraceEvent>;
 /** Counts dropped packets, and reports them to the trace. */
 export class Drops {
   readonly trace: Trace | undefined;
-  #count = 0;
+  count = 0;
 
   constructor(trace: Trace | undefined) {
     this.trace = trace;
   }
 
-  get count(): number {
-    return this.#count;
-  }
-
   add(reason: DropReason, bytes: number, now: number): void {
-    this.#count++;
+    this.count++;
     if (this.trace !== undefined) this.trace({ kind: 'packet-dropped', reason, bytes }, now);
   }
 }

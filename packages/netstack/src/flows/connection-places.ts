@@ -294,7 +294,7 @@ export class ConnectionPlaces {
   #displace(victim: TcpFlow | undefined, now: number): boolean {
     if (victim === undefined) return false;
     const { drops, end } = this.#options;
-    drops.add(this.#established.has(victim) ? 'gave way' : 'backlog', 0, now);
+    drops.add(this.#established.has(victim) ? 'evicted' : 'backlog', 0, now);
     // To a client whose dial is in progress this looks as if its SYN had been lost.
     if (this.#backlog.isDialling(victim)) victim.connection.refuse('silent', now);
     end(victim, now);

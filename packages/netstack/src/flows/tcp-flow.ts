@@ -1,5 +1,6 @@
+import type { RandomSource } from '@weir/base/random';
 import { copyEndpoint, type IpEndpoint } from '@weir/base/ip';
-import type { Keyed, FlowTable } from './flow-table.ts';
+import { FlowTable, type Keyed } from './flow-table.ts';
 import type { TcpConnection } from '../tcp/connection.ts';
 import type { TcpEvent } from '../tcp/state.ts';
 import { type Timed, AgedSet } from '@weir/base/timers';
@@ -56,31 +57,27 @@ export class TcpFlow implements Keyed, Timed {
 /** The memory of all connections of a stack: unread and unacknowledged data. */
 export class FlowMemory {
   readonly #limit: number;
-  #held = 0;
+  /** Number of bytes that all connections hold. */
+  held = 0;
 
   /** @param limit the bound in bytes: see `MAX_BUFFERED_BYTES`. */
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  /** Number of bytes that all connections hold. */
-  get held(): number {
-    return this.#held;
-  }
-
   /** Whether there is memory for larger buffers. */
   get mayGrow(): boolean {
-    return this.#held * 2 < this.#limit;
+    return this.held * 2 < this.#limit;
   }
 
   /** Whether all of the memory is in use. */
   get isShort(): boolean {
-    return this.#held >= this.#limit;
+    return this.held >= this.#limit;
   }
 
   /** Sets the number of bytes that a connection now holds. */
   account(flow: TcpFlow, held: number): void {
-    this.#held += held - flow.held;
+    this.held += held - flow.held;
     flow.held = held;
   }
 }
@@ -108,11 +105,9 @@ export class TimeWaitFlows {
   readonly #table: FlowTable<TimeWaitFlow>;
   /** Connections in the order in which they expire. */
   readonly #waiting = new AgedSet<TimeWaitFlow>();
-  readonly #most: number;
 
-  constructor(table: FlowTable<TimeWaitFlow>, most = MAX_TIME_WAIT) {
-    this.#table = table;
-    this.#most = most;
+  constructor(random: RandomSource) {
+    this.#table = new FlowTable(random);
   }
 
   get size(): number {
@@ -124,7 +119,7 @@ export class TimeWaitFlows {
   }
 
   add(flow: TimeWaitFlow): void {
-    if (this.#waiting.size >= this.#most) {
+    if (this.#waiting.size >= MAX_TIME_WAIT) {
       const { oldest } = this.#waiting;
       if (oldest !== undefined) this.remove(oldest);
     }

@@ -72,7 +72,7 @@ export class TcpFlows {
       end: (flow, now) => this.#end(flow, now),
     });
     this.#flows = new FlowTable(random);
-    this.#waiting = new TimeWaitFlows(new FlowTable(random));
+    this.#waiting = new TimeWaitFlows(random);
     this.#sequences = new InitialSequences(random);
   }
 

@@ -15,7 +15,7 @@ import {
   MAX_QUEUED_DATAGRAMS,
 } from '../limits.ts';
 import { Stage, type Ordered } from '@weir/io/bounds';
-import type { Packet } from '@weir/io/links';
+import { type Packet, type PacketLink, ReceivingPackets, type Unreachable } from '@weir/io/links';
 import { Fifo } from '@weir/base/collections';
 import type { Keyed } from './flow-table.ts';
 import type { Timed } from '@weir/base/timers';
@@ -83,13 +83,6 @@ export interface QueuedDatagrams {
   bytes: number;
 }
 
-/** The user of an association, which receives its events. */
-export interface UdpOwner {
-  onEvent(event: UdpEvent): void;
-  /** Called when the stack was closed. Idempotent. */
-  close(cause?: Error): void;
-}
-
 /**
  * The datagrams of one client, by its address and port, to and from any peer (a full cone, RFC 4787); or
  * those of an own port.
@@ -102,7 +95,8 @@ export class UdpFlow implements Keyed, Timed, Ordered {
   /** Whether the association is a client's: the destinations of its datagrams are the peers. */
   readonly isClient: boolean;
   readonly peers = new KnownPeers();
-  owner: UdpOwner | undefined;
+  /** The link of the association, which receives its events. */
+  owner: Pick<UdpFlowLink, 'onEvent' | 'close'> | undefined;
   /** Time at which the last datagram was sent or received, in milliseconds. */
   activeAt: number;
   /** Milliseconds without datagrams after which the association ends; Infinity for never. */
@@ -202,7 +196,7 @@ export class UdpFlow implements Keyed, Timed, Ordered {
   }
 
   /** Ends the association, which was evicted for another flow: only an owner gets an event. */
-  giveWay(): void {
+  onEvicted(): void {
     this.#isOpened = this.#isReadable = false;
     this.#isExpired = this.owner !== undefined;
   }
@@ -220,3 +214,75 @@ export class UdpFlow implements Keyed, Timed, Ordered {
 }
 
 const costOf = ({ data }: Packet): number => data.length + DATAGRAM_OVERHEAD;
+
+/** The stack of a link, as seen by the link. */
+export interface UdpHost {
+  /** Sends a datagram, and schedules its turn: see `UdpFlows.send`. */
+  sendDatagram(flow: UdpFlow, data: Uint8Array, peer: IpEndpoint): boolean;
+  /** Reports to the client of an association that `peer` is unreachable. */
+  refuseDatagrams(flow: UdpFlow, peer: IpEndpoint, reason: Unreachable): void;
+  closeAssociation(flow: UdpFlow): void;
+}
+
+/** A UDP association as a PacketLink. Received datagrams stay in the association's queue until they are taken. */
+export class UdpFlowLink extends ReceivingPackets implements PacketLink {
+  readonly closed: Promise<Error | undefined>;
+  readonly #host: UdpHost;
+  readonly #flow: UdpFlow;
+  readonly #resolveClosed: (cause: Error | undefined) => void;
+  #isClosed = false;
+
+  constructor(host: UdpHost, flow: UdpFlow) {
+    super();
+    this.#host = host;
+    this.#flow = flow;
+    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+    this.closed = promise;
+    this.#resolveClosed = resolve;
+    flow.owner = this;
+  }
+
+  get dropped(): number {
+    return this.#flow.dropped;
+  }
+
+  send({ data, peer }: Packet): void {
+    const flow = this.#flow;
+    const numbers = flow.peers.numbers(peer);
+    if (numbers === undefined || !this.#host.sendDatagram(flow, data, numbers)) flow.dropped++;
+  }
+
+  refuse(peer: Endpoint, reason: Unreachable): void {
+    const flow = this.#flow;
+    const numbers = flow.peers.numbers(peer);
+    if (numbers === undefined || this.#isClosed || !flow.isClient) return;
+    this.#host.refuseDatagrams(flow, numbers, reason);
+  }
+
+  close(cause?: Error): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#host.closeAssociation(this.#flow);
+    this.endReceiving(cause);
+    this.#resolveClosed(cause);
+  }
+
+  onEvent(event: UdpEvent): void {
+    switch (event) {
+      case 'opened':
+        break;
+      case 'readable':
+        this.passWaiting();
+        break;
+      case 'expired':
+        this.close();
+        break;
+      default:
+        event satisfies never;
+    }
+  }
+
+  protected override shift(): Packet | undefined {
+    return this.#flow.take();
+  }
+}

@@ -146,7 +146,7 @@ export class UdpFlows {
    */
   bind(client: string, now: number): UdpFlow | undefined {
     const local = blankEndpoint();
-    const port = this.#freePort(local) ?? this.#giveWay(client, now)?.local.port;
+    const port = this.#freePort(local) ?? this.#evict(client, now)?.local.port;
     if (port === undefined) return undefined;
     local.port = port;
     const flow = new UdpFlow(local, ANY, false, Infinity, this.#queued, now);
@@ -193,8 +193,8 @@ export class UdpFlows {
    * Evicts an association so that another flow of a client can begin: see `AssociationOrder`.
    * @returns false when none can be evicted.
    */
-  giveWay(client: IpEndpoint, now: number): boolean {
-    return this.#giveWay(addressNumber(client), now) !== undefined;
+  evictFor(client: IpEndpoint, now: number): boolean {
+    return this.#evict(addressNumber(client), now) !== undefined;
   }
 
   /** Whether there is an association that sends from `local` to `remote`. */
@@ -227,13 +227,13 @@ export class UdpFlows {
    * Evicts an association.
    * @returns the association that has ended.
    */
-  #giveWay(client: number | string, now: number): UdpFlow | undefined {
+  #evict(client: number | string, now: number): UdpFlow | undefined {
     const victim = this.#order.victim(client, now);
     if (victim === undefined) return undefined;
     const { drops, queues } = this.#options;
-    drops.add('gave way', 0, now);
+    drops.add('evicted', 0, now);
     this.close(victim);
-    victim.giveWay();
+    victim.onEvicted();
     queues.report(victim);
     return victim;
   }
@@ -281,7 +281,7 @@ export class UdpFlows {
   /** Evicts an association in favour of a new one. @returns false when none can be evicted. */
   #replace(client: IpEndpoint, port: number, now: number): boolean {
     const limit = port === DNS_PORT ? this.#replacedByQuestions : this.#replaced;
-    return this.#options.isFull() && limit.take(now) && this.giveWay(client, now);
+    return this.#options.isFull() && limit.take(now) && this.evictFor(client, now);
   }
 
   /**

@@ -88,28 +88,20 @@ const CONGESTION_EXPERIENCED = 3;
 export class FragmentReassembly {
   /** Incomplete datagrams in the order of their deadlines. */
   readonly #datagrams: Datagram[] = [];
-  #bytes = 0;
+  /** Number of bytes held, as the bounds count them. */
+  bytes = 0;
   #whole: Uint8Array | undefined;
-  #wholeSize = 0;
+  /** Size of `packet` in bytes. */
+  packetSize = 0;
 
   /** The packet that `receive` completed, an IP packet from offset 0 on; valid until the next call. */
   get packet(): Uint8Array {
     return this.#whole ?? NO_BYTES;
   }
 
-  /** Size of `packet` in bytes. */
-  get packetSize(): number {
-    return this.#wholeSize;
-  }
-
   /** Number of incomplete datagrams. */
   get size(): number {
     return this.#datagrams.length;
-  }
-
-  /** Number of bytes held, as the bounds count them. */
-  get bytes(): number {
-    return this.#bytes;
   }
 
   /**
@@ -238,12 +230,12 @@ export class FragmentReassembly {
   #account(datagram: Datagram, bytes: number): void {
     datagram.cost += bytes;
     datagram.source.bytes += bytes;
-    this.#bytes += bytes;
+    this.bytes += bytes;
   }
 
   #keepWithinBounds(source: Source): void {
     while (source.bytes > MAX_FRAGMENT_BYTES_FROM_SOURCE) this.#removeOldestOf(source);
-    while (this.#bytes > MAX_FRAGMENT_BYTES) this.#removeOldest();
+    while (this.bytes > MAX_FRAGMENT_BYTES) this.#removeOldest();
   }
 
   #removeOldestOf(source: Source): void {
@@ -286,7 +278,7 @@ export class FragmentReassembly {
       writeUint16(whole, 4, datagram.total);
       whole[6] = datagram.firstProtocol;
     }
-    this.#wholeSize = size;
+    this.packetSize = size;
   }
 }
 

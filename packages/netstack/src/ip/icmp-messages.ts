@@ -127,16 +127,6 @@ const plateauBelow = (size: number): number => PLATEAUS.find((mtu) => mtu < size
 /** The part of TCP that ICMP uses: to find the connection that a message is about, and to report to it. */
 type ReportedFlows = Pick<TcpFlows, 'find' | 'onPathMtu' | 'onUnreachable'>;
 
-/** Dependencies of ICMP in a stack. */
-interface IcmpOptions {
-  readonly random: RandomSource;
-  readonly output: IpOutput;
-  readonly drops: Drops;
-  readonly tcp: ReportedFlows;
-  /** Returns whether there is an association between these endpoints. */
-  readonly hasUdp: (local: IpEndpoint, remote: IpEndpoint) => boolean;
-}
-
 /** ICMP and ICMPv6 of a stack: replies to echo requests, handles received errors, and sends errors. */
 export class IcmpMessages {
   readonly #output: IpOutput;
@@ -148,7 +138,14 @@ export class IcmpMessages {
   readonly #quote = new IcmpQuote();
   readonly #cause = new IpPacket();
 
-  constructor({ random, output, drops, tcp, hasUdp }: IcmpOptions) {
+  /** @param hasUdp returns whether there is an association between these endpoints. */
+  constructor(
+    random: RandomSource,
+    output: IpOutput,
+    drops: Drops,
+    tcp: ReportedFlows,
+    hasUdp: (local: IpEndpoint, remote: IpEndpoint) => boolean,
+  ) {
     this.#output = output;
     this.#drops = drops;
     this.#tcp = tcp;

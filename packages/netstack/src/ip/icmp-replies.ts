@@ -55,7 +55,7 @@ const FIRST_V6_QUERY = 128;
 const V4_QUERIES = new Set([0, 8, 9, 10, 13, 14, 15, 16, 17, 18]);
 
 /**
- * Whether a packet may be answered with an ICMP error at all (RFC 1122 §3.2.2, RFC 4443 §2.4 (e)): not if the packet is
+ * Whether a packet may cause an ICMP error at all (RFC 1122 §3.2.2, RFC 4443 §2.4 (e)): not if the packet is
  * an error message itself, was sent to a group, or is a fragment other than the first. Packets whose source is not a
  * single host were dropped before.
  */

@@ -22,21 +22,13 @@ export class DelayedAcks {
   #fullSegment = MIN_MSS;
   #bytes = 0;
   #quick = QUICK_ACKS;
-  #count = 0;
-  #isReportDue = false;
+  /** Number of ACKs to be sent now; more than one only for peers that count duplicate ACKs. */
+  due = 0;
+  /** Whether SACK blocks have changed since the last report (RFC 2018 §4). */
+  isReportDue = false;
 
   constructor(deadlines: Deadlines) {
     this.#deadlines = deadlines;
-  }
-
-  /** Number of ACKs to be sent now; more than one only for peers that count duplicate ACKs. */
-  get due(): number {
-    return this.#count;
-  }
-
-  /** Whether SACK blocks have changed since the last report (RFC 2018 §4). */
-  get isReportDue(): boolean {
-    return this.#isReportDue;
   }
 
   /** Called when data arrived in order. @param mss payload bytes of the largest segment that the peer may send. */
@@ -57,14 +49,14 @@ export class DelayedAcks {
    * duplicate ACKs; with SACK one ACK reports them all.
    */
   onOutOfOrder(sack: boolean): void {
-    this.#isReportDue = true;
+    this.isReportDue = true;
     if (sack) this.require();
-    else this.#count = Math.min(this.#count + 1, MAX_DUPLICATE_ACKS);
+    else this.due = Math.min(this.due + 1, MAX_DUPLICATE_ACKS);
   }
 
   /** Requires an ACK with the next `transmit`, with data or alone. */
   require(): void {
-    if (this.#count === 0) this.#count = 1;
+    if (this.due === 0) this.due = 1;
   }
 
   onTimeout(now: number): void {
@@ -73,13 +65,13 @@ export class DelayedAcks {
 
   /** Called when a segment was sent with all current SACK blocks. */
   onReported(): void {
-    this.#isReportDue = false;
+    this.isReportDue = false;
   }
 
   /** Called when a segment was sent with SEG.ACK = RCV.NXT. */
   onSent(): void {
     this.#bytes = 0;
-    if (this.#count > 0) this.#count--;
+    if (this.due > 0) this.due--;
     this.#deadlines.clear('acknowledgment');
   }
 }

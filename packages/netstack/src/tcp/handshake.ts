@@ -82,7 +82,7 @@ export class NegotiatedOptions {
 /** Schedules the sending and retransmission of this side's SYN or SYN-ACK (RFC 9293 §3.8.1, RFC 6298 §2.1 and §5.5). */
 export class SynRetransmission {
   readonly #deadlines: Deadlines;
-  /** Whether a SYN of the peer may be answered: a passive connection waits for `accept`. */
+  /** Whether a SYN of the peer may get a response: a passive connection waits for `accept`. */
   isAccepted: boolean;
   /** Whether the SYN or SYN-ACK is due with the next `transmit`. */
   isDue: boolean;

@@ -20,7 +20,8 @@ export class PeerProbes {
   readonly #trace: Trace | undefined;
   /** Whether a probe has to be sent with the next `transmit`. */
   isDue = false;
-  #heardAt: number;
+  /** Time at which the last acceptable segment of the peer arrived, in milliseconds. */
+  heardAt: number;
   #keepAliveProbes = 0;
   /** Number of window probes since the window last opened. */
   #windowProbes = 0;
@@ -32,12 +33,7 @@ export class PeerProbes {
     this.#deadlines = deadlines;
     this.#keepAlive = keepAlive;
     this.#trace = trace;
-    this.#heardAt = now;
-  }
-
-  /** Time at which the last acceptable segment of the peer arrived, in milliseconds. */
-  get heardAt(): number {
-    return this.#heardAt;
+    this.heardAt = now;
   }
 
   /** Whether the window was probed since it last opened. */
@@ -45,7 +41,7 @@ export class PeerProbes {
     return this.#windowProbes > 0;
   }
 
-  /** Whether the peer has answered all window probes, except perhaps the one in flight. */
+  /** Whether the peer has responded to all window probes, except perhaps the one in flight. */
   get isAnswered(): boolean {
     return this.#unansweredProbes < 2;
   }
@@ -61,7 +57,7 @@ export class PeerProbes {
 
   /** Called when an acceptable segment of the peer has arrived. */
   onHeard(now: number): void {
-    this.#heardAt = now;
+    this.heardAt = now;
     this.#keepAliveProbes = 0;
     this.#unansweredProbes = 0;
   }
@@ -96,11 +92,11 @@ export class PeerProbes {
 
   /**
    * Handles the keep-alive timer. Data in flight and window probes serve as probes themselves.
-   * @returns false if the peer has answered none of the probes: the connection has failed.
+   * @returns false if the peer has responded to none of the probes: the connection has failed.
    */
   onKeepAliveTimeout(isAwaitingAck: boolean, now: number): boolean {
     const deadlines = this.#deadlines;
-    const dueAt = this.#heardAt + this.#keepAlive;
+    const dueAt = this.heardAt + this.#keepAlive;
     if (dueAt > now) deadlines.set('keepAlive', dueAt);
     else if (isAwaitingAck || deadlines.isSet('persist')) {
       deadlines.set('keepAlive', now + this.#keepAlive);

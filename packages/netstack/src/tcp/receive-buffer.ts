@@ -22,9 +22,11 @@ const MOST_DRIFT = 1 / 8;
  * connection that is not read holds no more than the first window.
  */
 class AdvertisedWindow {
-  #size = FIRST_RECEIVE_WINDOW;
+  /** The size of the window in bytes: the most that may be unread. */
+  size = FIRST_RECEIVE_WINDOW;
   #max: number;
-  #edge: number;
+  /** RCV.NXT + RCV.WND: the right edge, as announced to the peer. */
+  edge: number;
   #roundTrip = Infinity;
   /** Number of bytes that the reader has taken since `#measuredFrom`. */
   #taken = 0;
@@ -32,19 +34,9 @@ class AdvertisedWindow {
 
   constructor(now: number, max = MAX_RECEIVE_WINDOW) {
     this.#max = max;
-    this.#size = Math.min(FIRST_RECEIVE_WINDOW, max);
-    this.#edge = 0;
+    this.size = Math.min(FIRST_RECEIVE_WINDOW, max);
+    this.edge = 0;
     this.#measuredFrom = now;
-  }
-
-  /** The size of the window in bytes: the most that may be unread. */
-  get size(): number {
-    return this.#size;
-  }
-
-  /** RCV.NXT + RCV.WND: the right edge, as announced to the peer. */
-  get edge(): number {
-    return this.#edge;
   }
 
   /** Records a round trip in milliseconds, from echoed timestamps or the handshake; the minimum is used. */
@@ -55,12 +47,12 @@ class AdvertisedWindow {
   /** Limits the window to `most`, the largest that can be announced without window scaling. */
   limit(most: number): void {
     this.#max = Math.min(this.#max, most);
-    this.#size = Math.min(this.#size, most);
+    this.size = Math.min(this.size, most);
   }
 
   /** Shrinks the window to `LEAST_BUFFER`, since the shared memory is used up; it may grow again from there. */
   shrink(): void {
-    this.#size = Math.min(this.#size, LEAST_BUFFER);
+    this.size = Math.min(this.size, LEAST_BUFFER);
   }
 
   /**
@@ -74,9 +66,9 @@ class AdvertisedWindow {
     const elapsed = now - this.#measuredFrom;
     // Half of the window per round trip, over one round trip or more.
     const rounds = Math.max(1, elapsed / interval);
-    const isFast = this.#taken * 2 >= this.#size * rounds;
-    if (isFast && mayGrow && unread * 4 <= this.#size) {
-      this.#size = Math.min(this.#max, this.#size * 2);
+    const isFast = this.#taken * 2 >= this.size * rounds;
+    if (isFast && mayGrow && unread * 4 <= this.size) {
+      this.size = Math.min(this.#max, this.size * 2);
     } else if (elapsed < interval) return;
     this.#taken = 0;
     this.#measuredFrom = now;
@@ -87,10 +79,10 @@ class AdvertisedWindow {
    * edge moves by at least two full segments and a quarter of the window, or the window is nearly closed.
    */
   isUpdateDue(read: number, received: number, mss: number): boolean {
-    const gain = read + this.#size - this.#edge;
-    if (gain < mss && gain * 2 < this.#size) return false;
-    const left = this.#edge - received;
-    return gain >= Math.max(2 * mss, this.#size / 4) || left < 2 * mss;
+    const gain = read + this.size - this.edge;
+    if (gain < mss && gain * 2 < this.size) return false;
+    const left = this.edge - received;
+    return gain >= Math.max(2 * mss, this.size / 4) || left < 2 * mss;
   }
 
   /**
@@ -99,21 +91,21 @@ class AdvertisedWindow {
    */
   announce(read: number, received: number, mss: number, scale: number): number {
     const unit = 2 ** scale;
-    const wanted = read + this.#size;
+    const wanted = read + this.size;
     // Less than a segment is not announced (RFC 9293 §3.8.6.2.2).
-    const isWorth = wanted - this.#edge >= Math.min(mss, this.#size / 2);
+    const isWorth = wanted - this.edge >= Math.min(mss, this.size / 2);
     const fresh = isWorth ? Math.floor((wanted - received) / unit) : 0;
     const field = Math.min(Math.max(fresh, this.#repeat(read, received, unit)), MAX_FIELD);
-    this.#edge = Math.max(this.#edge, received + field * unit);
+    this.edge = Math.max(this.edge, received + field * unit);
     return field;
   }
 
   /** Returns the window field that keeps the right edge where it is: rounded up, because the window must not shrink. */
   #repeat(read: number, received: number, unit: number): number {
-    const units = (this.#edge - received) / unit;
+    const units = (this.edge - received) / unit;
     // Rounding up moves the edge with each segment smaller than the unit. Beyond a limit the field is rounded down;
     // data up to the announced edge is still accepted.
-    const isDrifting = this.#edge - read > this.#size * (1 + MOST_DRIFT);
+    const isDrifting = this.edge - read > this.size * (1 + MOST_DRIFT);
     return Math.max(isDrifting ? Math.floor(units) : Math.ceil(units), 0);
   }
 }
@@ -151,7 +143,8 @@ export class ReceiveBuffer {
   #blockRead = 0;
   #blockEnd = 0;
   #read = 0;
-  #received = 0;
+  /** RCV.NXT, without the FIN. */
+  received = 0;
   /** Bytes received since the reader had last taken everything, and in the period before. */
   #burst = 0;
   #lastBurst = 0;
@@ -162,14 +155,9 @@ export class ReceiveBuffer {
     this.window = new AdvertisedWindow(now, max);
   }
 
-  /** RCV.NXT, without the FIN. */
-  get received(): number {
-    return this.#received;
-  }
-
   /** Number of bytes that the reader can take now. */
   get readable(): number {
-    return this.#received - this.#read;
+    return this.received - this.#read;
   }
 
   /** Whether there is data after a gap: each segment must then be acknowledged at once. */
@@ -190,17 +178,17 @@ export class ReceiveBuffer {
    */
   insert(offset: number, bytes: Uint8Array, at: number, size: number, isShort = false): Arrival {
     if (isShort) this.window.shrink();
-    const start = Math.max(offset, this.#received);
-    if (offset + size <= this.#received) return this.#duplicate(offset, offset + size);
+    const start = Math.max(offset, this.received);
+    if (offset + size <= this.received) return this.#duplicate(offset, offset + size);
     const end = Math.min(offset + size, isShort ? this.#leastEdge() : this.window.edge);
-    if (start >= end || (isShort && start > this.#received)) return 'dropped';
+    if (start >= end || (isShort && start > this.received)) return 'dropped';
     const ahead = this.#ahead;
-    if (start > this.#received) {
+    if (start > this.received) {
       if (ahead?.has(start, end) === true) return this.#duplicate(start, end);
       const gapped = (this.#ahead ??= new OutOfOrder());
       return gapped.insert(start, end, bytes, at + start - offset) ? 'out-of-order' : 'dropped';
     }
-    if (offset < this.#received) this.#duplicate(offset, this.#received);
+    if (offset < this.received) this.#duplicate(offset, this.received);
     if (ahead === undefined) {
       this.#append(bytes, at + start - offset, end - start);
       return 'in-order';
@@ -217,7 +205,7 @@ export class ReceiveBuffer {
     const chunk = this.#takeChunk() ?? this.#takeBlock();
     if (chunk === undefined) return undefined;
     this.#read += chunk.length;
-    if (this.#read === this.#received) {
+    if (this.#read === this.received) {
       this.#lastBurst = this.#burst;
       this.#burst = 0;
       // An idle connection keeps no block, and a reader that has taken a whole block may free it.
@@ -231,12 +219,12 @@ export class ReceiveBuffer {
 
   /** Returns the window field of the next segment; see `AdvertisedWindow.announce`. */
   announce(mss: number, scale: number): number {
-    return this.window.announce(this.#read, this.#received, mss, scale);
+    return this.window.announce(this.#read, this.received, mss, scale);
   }
 
   /** Whether a window update is due; see `AdvertisedWindow.isUpdateDue`. */
   isUpdateDue(mss: number): boolean {
-    return this.window.isUpdateDue(this.#read, this.#received, mss);
+    return this.window.isUpdateDue(this.#read, this.received, mss);
   }
 
   /**
@@ -259,7 +247,7 @@ export class ReceiveBuffer {
 
   /** Discards everything after the connection was aborted. */
   clear(): void {
-    this.#read = this.#received;
+    this.#read = this.received;
     this.#chunks.clear();
     this.#chunkMemory = 0;
     this.#block = undefined;
@@ -268,17 +256,17 @@ export class ReceiveBuffer {
 
   /** Inserts in-order data while out-of-order data waits. The byte of an offset is at `base + offset` in `bytes`. */
   #fill(ahead: OutOfOrder, start: number, end: number, bytes: Uint8Array, base: number): void {
-    for (let from = start; from < end; from = this.#received) {
+    for (let from = start; from < end; from = this.received) {
       const until = ahead.isEmpty ? end : Math.min(end, ahead.firstStart);
       this.#append(bytes, base + from, until - from);
-      while (!ahead.isEmpty && ahead.firstStart === this.#received) {
-        const chunk = ahead.take(this.#received);
+      while (!ahead.isEmpty && ahead.firstStart === this.received) {
+        const chunk = ahead.take(this.received);
         // A view keeps its whole block in memory, so small ones are copied.
         if (chunk.length * WASTE < OUT_OF_ORDER_BLOCK) this.#append(chunk, 0, chunk.length);
         else {
           this.#seal();
           this.#push(chunk);
-          this.#received += chunk.length;
+          this.received += chunk.length;
           this.#burst += chunk.length;
         }
       }
@@ -299,7 +287,7 @@ export class ReceiveBuffer {
 
   #append(bytes: Uint8Array, at: number, size: number): void {
     this.#burst += size;
-    this.#received += size;
+    this.received += size;
     for (let done = 0; done < size;) {
       const block = this.#block ?? this.#newBlock(size - done);
       const count = Math.min(size - done, block.length - this.#blockEnd);

@@ -13,7 +13,7 @@ const { FIN, SYN, RST, ACK } = TcpFlag;
 export function segmentArrives(tcb: Tcb, segment: TcpSegment, now: number): void {
   const { state } = tcb;
   switch (state) {
-    // §3.10.7.1: the segment is discarded. The stack answers segments without a connection.
+    // §3.10.7.1: the segment is discarded. The stack responds to segments without a connection.
     case 'CLOSED':
       break;
     case 'LISTEN':
@@ -46,9 +46,9 @@ export function segmentArrives(tcb: Tcb, segment: TcpSegment, now: number): void
 
 function inListen(tcb: Tcb, segment: TcpSegment, now: number): void {
   const { flags } = segment;
-  // First: a RST is ignored, since nothing was sent that it could answer.
+  // First: a RST is ignored, since nothing was sent to which it could respond.
   if ((flags & RST) !== 0) tcb.rejected.drop('reset', segment, now);
-  // Second: any ACK is bad, and is answered with <SEQ=SEG.ACK><CTL=RST>.
+  // Second: any ACK is bad, and the response is <SEQ=SEG.ACK><CTL=RST>.
   else if ((flags & ACK) !== 0) tcb.reset.inReplyTo(segment);
   // Fourth: anything else without a SYN is dropped.
   else if ((flags & SYN) === 0) tcb.rejected.drop('no-acknowledgment', segment, now);

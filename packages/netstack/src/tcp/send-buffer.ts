@@ -18,29 +18,21 @@ interface Chunk {
 export class SendBuffer {
   readonly #chunks = new Fifo<Chunk>();
   #acknowledged = 0;
-  #end = 0;
-  #limit = FIRST_SEND_BUFFER;
+  /** The offset after the last byte written. */
+  end = 0;
+  limit = FIRST_SEND_BUFFER;
   #writerWaits = false;
   /** Index of the last chunk copied from, where the next copy usually starts. */
   #hint = 0;
 
-  /** The offset after the last byte written. */
-  get end(): number {
-    return this.#end;
-  }
-
   /** Number of bytes written and not acknowledged. */
   get size(): number {
-    return this.#end - this.#acknowledged;
+    return this.end - this.#acknowledged;
   }
 
   /** `size` plus the overhead of the chunks. */
   get charge(): number {
     return this.size + this.#chunks.size * CHUNK_OVERHEAD;
-  }
-
-  get limit(): number {
-    return this.#limit;
   }
 
   /**
@@ -50,8 +42,8 @@ export class SendBuffer {
    */
   write(chunk: Uint8Array, isShort = false, isOwned = false): boolean {
     if (chunk.length > 0) {
-      this.#chunks.push({ start: this.#end, bytes: chunk, isOwned });
-      this.#end += chunk.length;
+      this.#chunks.push({ start: this.end, bytes: chunk, isOwned });
+      this.end += chunk.length;
     }
     if (this.charge >= this.#limitNow(isShort)) this.#writerWaits = true;
     return !this.#writerWaits;
@@ -69,7 +61,7 @@ export class SendBuffer {
 
   /** Raises the limit to twice the congestion window; the limit never decreases. */
   follow(window: number): void {
-    this.#limit = Math.max(this.#limit, Math.min(2 * window, MAX_SEND_BUFFER));
+    this.limit = Math.max(this.limit, Math.min(2 * window, MAX_SEND_BUFFER));
   }
 
   /** Copies bytes that are not acknowledged. */
@@ -87,7 +79,7 @@ export class SendBuffer {
 
   /** Releases the chunks below an offset. */
   acknowledge(upTo: number): void {
-    this.#acknowledged = Math.min(Math.max(upTo, this.#acknowledged), this.#end);
+    this.#acknowledged = Math.min(Math.max(upTo, this.#acknowledged), this.end);
     let chunk = this.#chunks.peek();
     while (chunk && chunk.start + chunk.bytes.length <= this.#acknowledged) {
       this.#chunks.shift();
@@ -99,13 +91,13 @@ export class SendBuffer {
 
   /** Releases everything after the connection has failed. */
   clear(): void {
-    this.acknowledge(this.#end);
+    this.acknowledge(this.end);
     this.#hint = 0;
     this.#writerWaits = false;
   }
 
   #limitNow(isShort: boolean): number {
-    return isShort ? LEAST_BUFFER : this.#limit;
+    return isShort ? LEAST_BUFFER : this.limit;
   }
 
   /** Returns the index of the chunk with this offset: at the hint, after it, or by binary search. */

@@ -37,7 +37,7 @@ export type TcpFailure =
   | 'refused'
   /** A valid RST of the peer after the connection was established. */
   | 'reset'
-  /** The peer did not answer a handshake, data or keep-alive probes within their time limits. */
+  /** The peer did not respond to a handshake, data or keep-alive probes within their time limits. */
   | 'timeout'
   /** ICMP reported the destination unreachable while connecting. */
   | 'unreachable'

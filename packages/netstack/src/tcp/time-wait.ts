@@ -38,16 +38,12 @@ const REOPEN_DISTANCE = 65_537;
 export class TimeWait {
   readonly #facts: TimeWaitFacts;
   readonly #challenges = new ChallengeLimit();
-  #expiresAt: number;
+  /** The end of the 2 MSL timeout, in milliseconds. */
+  expiresAt: number;
 
   constructor(facts: TimeWaitFacts, now: number) {
     this.#facts = facts;
-    this.#expiresAt = now + TIME_WAIT;
-  }
-
-  /** The end of the 2 MSL timeout, in milliseconds. */
-  get expiresAt(): number {
-    return this.#expiresAt;
+    this.expiresAt = now + TIME_WAIT;
   }
 
   /** The ISS of the connection that replaces this one (RFC 1122 §4.2.2.13). */
@@ -61,7 +57,7 @@ export class TimeWait {
    * RFC 7323 §5.5). Without, only `nextInitialSequence` keeps the two apart.
    */
   mayFollow(now: number): boolean {
-    return this.#facts.timestamps && now - (this.#expiresAt - TIME_WAIT) >= REUSE_DELAY;
+    return this.#facts.timestamps && now - (this.expiresAt - TIME_WAIT) >= REUSE_DELAY;
   }
 
   segmentArrives(segment: TcpSegment, now: number): TimeWaitVerdict {
@@ -78,7 +74,7 @@ export class TimeWait {
     if ((flags & TcpFlag.FIN) !== 0) {
       const end = advance(segment.sequence, segment.payloadEnd - segment.payload + 1);
       if (end === receiveNext) {
-        this.#expiresAt = now + TIME_WAIT;
+        this.expiresAt = now + TIME_WAIT;
         return 'restart';
       }
     }

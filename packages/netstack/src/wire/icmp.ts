@@ -86,7 +86,7 @@ export function readIcmp(
   if (!isValid) return 'icmp checksum';
   const type = bytes[at] as number;
   const code = bytes[at + 1] as number;
-  const kind = version === 4 ? kindOfV4(type, code) : kindOfV6(type);
+  const kind = kindOf(version, type, code);
   message.version = version;
   message.type = type;
   message.code = code;
@@ -105,40 +105,27 @@ export function readIcmp(
   return undefined;
 }
 
-function kindOfV4(type: number, code: number): IcmpKind {
-  switch (type) {
-    case IcmpV4Type.ECHO_REPLY:
-      return 'echo reply';
-    case IcmpV4Type.UNREACHABLE:
-      return code === FRAGMENTATION_NEEDED ? 'too big' : 'unreachable';
-    case IcmpV4Type.ECHO_REQUEST:
-      return 'echo request';
-    case IcmpV4Type.TIME_EXCEEDED:
-      return 'time exceeded';
-    case IcmpV4Type.PARAMETER_PROBLEM:
-      return 'parameter problem';
-    default:
-      return 'other';
-  }
-}
+const V4_KINDS: Readonly<Record<number, IcmpKind>> = {
+  [IcmpV4Type.ECHO_REPLY]: 'echo reply',
+  [IcmpV4Type.UNREACHABLE]: 'unreachable',
+  [IcmpV4Type.ECHO_REQUEST]: 'echo request',
+  [IcmpV4Type.TIME_EXCEEDED]: 'time exceeded',
+  [IcmpV4Type.PARAMETER_PROBLEM]: 'parameter problem',
+};
 
-function kindOfV6(type: number): IcmpKind {
-  switch (type) {
-    case IcmpV6Type.UNREACHABLE:
-      return 'unreachable';
-    case IcmpV6Type.TOO_BIG:
-      return 'too big';
-    case IcmpV6Type.TIME_EXCEEDED:
-      return 'time exceeded';
-    case IcmpV6Type.PARAMETER_PROBLEM:
-      return 'parameter problem';
-    case IcmpV6Type.ECHO_REQUEST:
-      return 'echo request';
-    case IcmpV6Type.ECHO_REPLY:
-      return 'echo reply';
-    default:
-      return 'other';
-  }
+const V6_KINDS: Readonly<Record<number, IcmpKind>> = {
+  [IcmpV6Type.UNREACHABLE]: 'unreachable',
+  [IcmpV6Type.TOO_BIG]: 'too big',
+  [IcmpV6Type.TIME_EXCEEDED]: 'time exceeded',
+  [IcmpV6Type.PARAMETER_PROBLEM]: 'parameter problem',
+  [IcmpV6Type.ECHO_REQUEST]: 'echo request',
+  [IcmpV6Type.ECHO_REPLY]: 'echo reply',
+};
+
+function kindOf(version: 4 | 6, type: number, code: number): IcmpKind {
+  if (version === 6) return V6_KINDS[type] ?? 'other';
+  const isTooBig = type === IcmpV4Type.UNREACHABLE && code === FRAGMENTATION_NEEDED;
+  return isTooBig ? 'too big' : (V4_KINDS[type] ?? 'other');
 }
 
 /** The packet that an ICMP error quotes: a packet of this stack, unless it is forged. */

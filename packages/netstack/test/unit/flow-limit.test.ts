@@ -74,7 +74,7 @@ describe('at the limit of flows', () => {
     assert.equal(respond(40_001), 1);
     assert.ok(ended.every((port) => port < 40_000));
     assert.equal(new Set(bare.drops).size, 1);
-    assert.ok(bare.drops.includes('gave way'));
+    assert.ok(bare.drops.includes('evicted'));
   });
 
   test('a connection, and an association of the same client or another, begin beside such a flood', () => {

@@ -21,12 +21,8 @@ class RecoveryEpisode {
   #sentAt = 0;
   /** Number of bytes retransmitted and not reported as duplicates. */
   #resent = 0;
-  #firstResentAt = Infinity;
-
   /** Time at which data was first retransmitted; `Infinity` before. */
-  get firstResentAt(): number {
-    return this.#firstResentAt;
-  }
+  firstResentAt = Infinity;
 
   /** Records a loss; the first one after `end` begins another record. */
   onLoss(sentAt: number, sndUna: number): void {
@@ -41,7 +37,7 @@ class RecoveryEpisode {
 
   onResent(bytes: number, now: number): void {
     this.#resent += bytes;
-    this.#firstResentAt = Math.min(this.#firstResentAt, now);
+    this.firstResentAt = Math.min(this.firstResentAt, now);
   }
 
   /** Called when the recovery has ended. */
@@ -67,7 +63,7 @@ class RecoveryEpisode {
     this.#from = sndUna;
     this.#losses = 0;
     this.#resent = 0;
-    this.#firstResentAt = Infinity;
+    this.firstResentAt = Infinity;
   }
 }
 
@@ -88,11 +84,14 @@ export class Outstanding implements SackOwner {
   readonly #control: SendControl;
   readonly #trace: Trace | undefined;
   #mss: number;
-  #sndUna = 0;
-  #sndNxt = 0;
-  #sackedBytes = 0;
+  /** SND.UNA. */
+  sndUna = 0;
+  /** SND.NXT. */
+  sndNxt = 0;
+  sackedBytes = 0;
   #transmission = 0;
-  #lossTime = Infinity;
+  /** Time at which the next overtaken segment is lost; `Infinity` if there is none. */
+  lossTime = Infinity;
 
   /** State of the current acknowledgement. */
   #now = 0;
@@ -101,36 +100,13 @@ export class Outstanding implements SackOwner {
   #newest = -1;
   #newestRoundTrip = 0;
   #newestIsOriginal = false;
-  #originalBytes = 0;
+  /** Bytes newly delivered by the current acknowledgement that were sent only once. */
+  originalBytes = 0;
 
   constructor(control: SendControl, mss: number, trace?: Trace) {
     this.#control = control;
     this.#trace = trace;
     this.#mss = mss;
-  }
-
-  /** SND.UNA. */
-  get sndUna(): number {
-    return this.#sndUna;
-  }
-
-  /** SND.NXT. */
-  get sndNxt(): number {
-    return this.#sndNxt;
-  }
-
-  get sackedBytes(): number {
-    return this.#sackedBytes;
-  }
-
-  /** Time at which the next overtaken segment is lost; `Infinity` if there is none. */
-  get lossTime(): number {
-    return this.#lossTime;
-  }
-
-  /** Bytes newly delivered by the current acknowledgement that were sent only once. */
-  get originalBytes(): number {
-    return this.#originalBytes;
   }
 
   setMss(mss: number): void {
@@ -140,9 +116,9 @@ export class Outstanding implements SackOwner {
   /** Called when a segment with new data was sent. */
   onSent(end: number, now: number): void {
     const { segments } = this;
-    const start = this.#sndNxt;
+    const start = this.sndNxt;
     const slot = segments.append(start, end);
-    this.#sndNxt = end;
+    this.sndNxt = end;
     this.#control.onSent(segments.facts, slot, end - start, now);
     segments.enlist(slot, this.#transmission++);
   }
@@ -199,9 +175,9 @@ export class Outstanding implements SackOwner {
   beginAck(offset: number, echo: number, now: number): void {
     this.#now = now;
     this.#echo = echo;
-    this.#advances = offset > this.#sndUna;
+    this.#advances = offset > this.sndUna;
     this.#newest = -1;
-    this.#originalBytes = 0;
+    this.originalBytes = 0;
     this.rack.beginAck();
   }
 
@@ -215,10 +191,10 @@ export class Outstanding implements SackOwner {
         segments.divide(0, offset);
       }
       if ((segments.flags(slot) & SACKED) === 0) this.#deliver(slot);
-      else this.#sackedBytes -= segments.end(slot) - segments.start(slot);
+      else this.sackedBytes -= segments.end(slot) - segments.start(slot);
       segments.removeFirst();
     }
-    this.#sndUna = offset;
+    this.sndUna = offset;
     this.scoreboard.advance(offset);
   }
 
@@ -241,7 +217,7 @@ export class Outstanding implements SackOwner {
       const slot = segments.at(index);
       this.#deliver(slot);
       segments.setFlags(slot, (segments.flags(slot) & ~LOST) | SACKED);
-      this.#sackedBytes += to - from;
+      this.sackedBytes += to - from;
       this.scoreboard.add(from, to);
     }
   }
@@ -257,14 +233,14 @@ export class Outstanding implements SackOwner {
   detectLost(recovers: boolean, now: number): void {
     const { segments, rack } = this;
     const { rtt } = this.#control;
-    const lossDelay = rack.lossDelay(recovers, this.#sackedBytes, this.#mss, rtt);
-    this.#lossTime = Infinity;
+    const lossDelay = rack.lossDelay(recovers, this.sackedBytes, this.#mss, rtt);
+    this.lossTime = Infinity;
     for (let slot = segments.oldest; slot >= 0; slot = segments.oldest) {
       if (!rack.isOvertaken(segments.transmission(slot), segments.end(slot))) return;
       const dueAt = segments.facts.sentAt(slot) + lossDelay;
       // The sum may differ from `now` by rounding.
       if (dueAt > now + LEAST_TIME) {
-        this.#lossTime = dueAt;
+        this.lossTime = dueAt;
         return;
       }
       this.#lose(slot, now);
@@ -286,7 +262,7 @@ export class Outstanding implements SackOwner {
   loseAll(now: number): void {
     const { segments } = this;
     for (let slot = segments.oldest; slot >= 0; slot = segments.oldest) this.#lose(slot, now);
-    this.#lossTime = Infinity;
+    this.lossTime = Infinity;
   }
 
   /** Applies a lower path MTU: larger segments in flight are retransmitted, which is not a sign of congestion. */
@@ -317,7 +293,7 @@ export class Outstanding implements SackOwner {
       segments.setFlags(slot, segments.flags(slot) & ~(SACKED | REPORTED));
       this.#repeat(slot);
     }
-    this.#sackedBytes = 0;
+    this.sackedBytes = 0;
     this.scoreboard.clear();
   }
 
@@ -336,7 +312,7 @@ export class Outstanding implements SackOwner {
     segments.setFlags(slot, segments.flags(slot) | REPORTED);
     this.#repeat(slot);
     this.episode ??= new RecoveryEpisode();
-    this.episode.onLoss(sentAt, this.#sndUna);
+    this.episode.onLoss(sentAt, this.sndUna);
     if (this.#trace !== undefined) {
       this.#trace({ kind: 'lost', bytes: segments.end(slot) - segments.start(slot) }, now);
     }
@@ -370,7 +346,7 @@ export class Outstanding implements SackOwner {
     const transmission = segments.transmission(slot);
     const { minimum } = this.#control.rtt;
     this.rack.onDelivered(sentAt, transmission, end, isRetransmitted, this.#echo, minimum, now);
-    if (!isRetransmitted) this.#originalBytes += end - segments.start(slot);
+    if (!isRetransmitted) this.originalBytes += end - segments.start(slot);
     if (transmission < this.#newest) return;
     this.#newest = transmission;
     this.#newestRoundTrip = now - sentAt;
@@ -385,14 +361,14 @@ export class Outstanding implements SackOwner {
   #isOriginal(slot: number): boolean {
     if (!this.#advances || this.#echo < 0) return false;
     const { segments } = this;
-    const isFirst = segments.start(slot) === this.#sndUna;
+    const isFirst = segments.start(slot) === this.sndUna;
     const resentAt = isFirst ? segments.facts.sentAt(slot) : this.episode?.firstResentAt;
     return resentAt !== undefined && this.#echo + TIMESTAMP_TICK <= resentAt;
   }
 
   #spurious(slot: number): void {
     this.#control.onSpuriousLoss(this.#now, this.segments.lostSentAt(slot));
-    this.rack.onSpurious(this.#sndUna, this.#sndNxt);
+    this.rack.onSpurious(this.sndUna, this.sndNxt);
     this.episode?.onSpurious();
     if (this.#trace !== undefined) this.#trace({ kind: 'spurious', what: 'loss' }, this.#now);
   }

@@ -13,28 +13,19 @@ const MOST_MULTIPLE = 64;
 export class Rack {
   #transmission = -1;
   #end = 0;
-  #roundTrip = 0;
+  /** RACK.rtt: the round trip of the most recently sent segment that was delivered; 0 before the first. */
+  roundTrip = 0;
   /** RACK.fack: the highest offset acknowledged, cumulatively or by SACK. */
   #highest = 0;
   /** RACK.fack before the current acknowledgement, whose blocks come in any order. */
   #priorHighest = 0;
-  /** RACK.reordering_seen. */
-  #reorders = false;
+  /** RACK.reordering_seen: whether an original segment arrived after one that was sent later. */
+  reorders = false;
   /** RACK.reo_wnd_mult. */
   #multiple = 1;
   #persistence = PERSISTENCE;
   /** RACK.dsack_round: a DSACK counts again when this offset is acknowledged. */
   #roundEnd = -1;
-
-  /** RACK.reordering_seen: whether an original segment arrived after one that was sent later. */
-  get reorders(): boolean {
-    return this.#reorders;
-  }
-
-  /** RACK.rtt: the round trip of the most recently sent segment that was delivered; 0 before the first. */
-  get roundTrip(): number {
-    return this.#roundTrip;
-  }
 
   /** Begins an acknowledgement. */
   beginAck(): void {
@@ -55,7 +46,7 @@ export class Rack {
     now: number,
   ): void {
     if (end > this.#highest) this.#highest = end;
-    else if (end < this.#priorHighest && !isRetransmitted) this.#reorders = true;
+    else if (end < this.#priorHighest && !isRetransmitted) this.reorders = true;
     const roundTrip = now - sentAt;
     // The original may have been delivered, rather than the retransmission.
     if (isRetransmitted) {
@@ -65,7 +56,7 @@ export class Rack {
     if (!this.#isNewer(transmission, end)) return;
     this.#transmission = transmission;
     this.#end = end;
-    this.#roundTrip = roundTrip;
+    this.roundTrip = roundTrip;
   }
 
   /** RACK_sent_after: whether a segment was sent before the most recent one that was delivered. */
@@ -80,18 +71,18 @@ export class Rack {
    * @param sackedBytes bytes reported by SACK beyond SND.UNA.
    */
   lossDelay(recovers: boolean, sackedBytes: number, mss: number, rtt: RttEstimator): number {
-    if (!this.#reorders && (recovers || sackedBytes >= DUPLICATE_THRESHOLD * mss)) {
-      return this.#roundTrip;
+    if (!this.reorders && (recovers || sackedBytes >= DUPLICATE_THRESHOLD * mss)) {
+      return this.roundTrip;
     }
     const window = Math.min((this.#multiple * rtt.minimum) / 4, rtt.smoothed);
-    return this.#roundTrip + window;
+    return this.roundTrip + window;
   }
 
   /** Called when a retransmission was unnecessary: the reordering window was too small. Counts once per round trip. */
   onSpurious(sndUna: number, sndNxt: number): void {
     if (sndUna < this.#roundEnd) return;
     this.#roundEnd = sndNxt;
-    this.#reorders = true;
+    this.reorders = true;
     this.#multiple = Math.min(this.#multiple + 1, MOST_MULTIPLE);
     this.#persistence = PERSISTENCE;
   }

@@ -14,7 +14,8 @@ import { RetransmissionTimer, probeWait, TailLossProbe } from './retransmission-
 class SpuriousTimeout {
   /** The segment that timed out, and when it had been sent. */
   readonly #offset: number;
-  readonly #sentAt: number;
+  /** Time at which the segment that timed out had been sent. */
+  readonly sentAt: number;
   readonly #sack: boolean;
   /** SND.NXT at the timeout. */
   readonly #point: number;
@@ -25,12 +26,7 @@ class SpuriousTimeout {
     this.#sack = sack;
     this.#point = sndNxt;
     this.#offset = sndUna;
-    this.#sentAt = segments.facts.sentAt(segments.at(0));
-  }
-
-  /** Time at which the segment that timed out had been sent. */
-  get sentAt(): number {
-    return this.#sentAt;
+    this.sentAt = segments.facts.sentAt(segments.at(0));
   }
 
   /** Called when the segment was retransmitted. */
@@ -117,7 +113,7 @@ export class Recovery {
     return this.#control.rtt;
   }
 
-  /** Number of retransmission timeouts in a row that the peer has not answered. */
+  /** Number of retransmission timeouts in a row without a response of the peer. */
   get timeouts(): number {
     return this.#timer.count;
   }

@@ -15,14 +15,10 @@ const MOST_DOUBLINGS = 16;
 
 /** The retransmission timer (RFC 6298): its timeout, its start, and the number of expirations in a row. */
 export class RetransmissionTimer {
-  #count = 0;
+  /** Number of timeouts in a row without a response of the peer. */
+  count = 0;
   #since = 0;
   #first = INITIAL_TIMEOUT;
-
-  /** Number of timeouts in a row that the peer has not answered. */
-  get count(): number {
-    return this.#count;
-  }
 
   /** Returns the RTO without backoff, in milliseconds. */
   interval(rtt: RttEstimator): number {
@@ -33,7 +29,7 @@ export class RetransmissionTimer {
 
   /** Returns the time at which the timer expires, in milliseconds. */
   deadline(rtt: RttEstimator): number {
-    const backoff = 2 ** Math.min(this.#count, MOST_DOUBLINGS);
+    const backoff = 2 ** Math.min(this.count, MOST_DOUBLINGS);
     return this.#since + Math.min(this.interval(rtt) * backoff, MAX_TIMEOUT);
   }
 
@@ -44,13 +40,13 @@ export class RetransmissionTimer {
 
   /** Called when the timer has expired: backs off and restarts (§5.5, §5.6). */
   onTimeout(now: number): void {
-    this.#count++;
+    this.count++;
     this.#since = now;
   }
 
   /** Called when the peer has acknowledged new data, or the path is restored: ends the backoff. */
   onAnswer(now: number): void {
-    this.#count = 0;
+    this.count = 0;
     this.#since = now;
   }
 
@@ -70,17 +66,13 @@ export function probeWait(rtt: RttEstimator, inFlight: number, mss: number): num
 /** The tail loss probe in flight, and whether it repaired a loss (RFC 8985 §7.4). */
 export class TailLossProbe {
   #end = -1;
-  #sentAt = 0;
+  /** Time at which the last probe was sent. */
+  sentAt = 0;
   #resent = 0;
 
   /** Whether a probe is unanswered. There is only one at a time. */
   get isOutstanding(): boolean {
     return this.#end >= 0;
-  }
-
-  /** Time at which the last probe was sent. */
-  get sentAt(): number {
-    return this.#sentAt;
   }
 
   /** Number of bytes that the unanswered probe has retransmitted; 0 for new data, and without a probe. */
@@ -94,7 +86,7 @@ export class TailLossProbe {
    */
   onSent(end: number, resent: number, now: number): void {
     this.#end = end;
-    this.#sentAt = now;
+    this.sentAt = now;
     this.#resent = resent;
   }
 
@@ -115,7 +107,7 @@ export class TailLossProbe {
       this.#end = -1;
       return false;
     }
-    const isOriginal = echo >= 0 && echo + TIMESTAMP_TICK <= this.#sentAt;
+    const isOriginal = echo >= 0 && echo + TIMESTAMP_TICK <= this.sentAt;
     if (isOriginal || duplicateEnd === this.#end) {
       this.#end = -1;
       return false;

@@ -30,8 +30,9 @@ export interface SackOwner {
  */
 export class SackScoreboard {
   readonly #sacked = new RangeSet();
-  #duplicateStart = 0;
-  #duplicateEnd = 0;
+  /** Start of the DSACK block, if there is one. */
+  duplicateStart = 0;
+  duplicateEnd = 0;
 
   /** The number of ranges. */
   get ranges(): number {
@@ -45,21 +46,12 @@ export class SackScoreboard {
 
   /** Whether the last acknowledgement had a DSACK block: data that arrived twice (RFC 2883). */
   get hasDuplicate(): boolean {
-    return this.#duplicateEnd > this.#duplicateStart;
+    return this.duplicateEnd > this.duplicateStart;
   }
 
   /** Whether the DSACK block covers this offset. */
   isDuplicate(offset: number): boolean {
-    return offset >= this.#duplicateStart && offset < this.#duplicateEnd;
-  }
-
-  /** Start of the DSACK block, if there is one. */
-  get duplicateStart(): number {
-    return this.#duplicateStart;
-  }
-
-  get duplicateEnd(): number {
-    return this.#duplicateEnd;
+    return offset >= this.duplicateStart && offset < this.duplicateEnd;
   }
 
   /** Whether all of a range is reported. */
@@ -88,8 +80,8 @@ export class SackScoreboard {
    * Takes the blocks of an acknowledgement. Blocks outside SEG.ACK to SND.NXT are ignored, except for a DSACK.
    */
   take(ack: ReceivedAck, sndNxt: number, owner: SackOwner): void {
-    this.#duplicateStart = 0;
-    this.#duplicateEnd = 0;
+    this.duplicateStart = 0;
+    this.duplicateEnd = 0;
     const count = Math.min(ack.blockCount, MAX_SACK_BLOCKS);
     for (let i = 0; i < count; i++) {
       const start = ack.blocks[i * 2] as number; // below `blockCount`; here and below
@@ -97,8 +89,8 @@ export class SackScoreboard {
       // Written so that NaN is invalid as well.
       if (!(start >= 0 && start < end && end <= sndNxt)) continue;
       if (i === 0 && this.#areDuplicates(ack, start, end, count)) {
-        this.#duplicateStart = start;
-        this.#duplicateEnd = end;
+        this.duplicateStart = start;
+        this.duplicateEnd = end;
       } else if (start > ack.offset) {
         this.#report(start, end, owner);
       }

@@ -8,19 +8,15 @@ import type { RetransmissionTimer } from './retransmission-timer.ts';
  * but not for a particular one (RFC 5681 §3.2).
  */
 export class DuplicateAcks {
-  #count = 0;
-
-  get count(): number {
-    return this.#count;
-  }
+  count = 0;
 
   clear(): void {
-    this.#count = 0;
+    this.count = 0;
   }
 
   /** Counts a duplicate acknowledgement, with data outstanding. */
   onDuplicate(): void {
-    this.#count = Math.min(this.#count + 1, MAX_SEGMENTS);
+    this.count = Math.min(this.count + 1, MAX_SEGMENTS);
   }
 
   /**
@@ -29,7 +25,7 @@ export class DuplicateAcks {
    */
   onPartialAck(bytes: number, mss: number): void {
     const counted = Math.max(0, Math.ceil(bytes / mss) - 1);
-    this.#count = Math.max(0, this.#count - counted);
+    this.count = Math.max(0, this.count - counted);
   }
 }
 
@@ -73,15 +69,17 @@ export class SendPlan {
   readonly #timer: RetransmissionTimer;
   readonly #isPaced: boolean;
   #mss: number;
-  #plannedProbe: ProbeKind = 'none';
-  #isWindowBlocked = false;
+  /** The probe in `planned`. */
+  plannedProbe: ProbeKind = 'none';
+  /** Whether only the peer's window blocks data, with nothing in flight. */
+  isWindowBlocked = false;
   /** MAX.SND.WND. */
   #maxSndWnd = 0;
   #lastSentAt = -Infinity;
   /** The restart window after an idle time (RFC 5681 §4.1); Infinity while cwnd applies. */
   #restartWindow = Infinity;
-  /** Time at which the pacer permits the data that `next` deferred. */
-  #paceAt = Infinity;
+  /** Time at which the pacer permits more; `Infinity` if it defers nothing. */
+  paceAt = Infinity;
 
   constructor(
     control: SendControl,
@@ -97,21 +95,6 @@ export class SendPlan {
     this.#timer = timer;
     this.#mss = mss;
     this.#isPaced = isPaced;
-  }
-
-  /** The probe in `planned`. */
-  get plannedProbe(): ProbeKind {
-    return this.#plannedProbe;
-  }
-
-  /** Whether only the peer's window blocks data, with nothing in flight. */
-  get isWindowBlocked(): boolean {
-    return this.#isWindowBlocked;
-  }
-
-  /** Time at which the pacer permits more; `Infinity` if it defers nothing. */
-  get paceAt(): number {
-    return this.#paceAt;
   }
 
   setMss(mss: number): void {
@@ -133,12 +116,12 @@ export class SendPlan {
   ): boolean {
     const { sndUna, sndNxt, lost } = this.#outstanding;
     this.#maxSndWnd = Math.max(this.#maxSndWnd, edge - sndUna);
-    this.#isWindowBlocked = false;
-    this.#paceAt = Infinity;
-    this.#plannedProbe = this.probe;
+    this.isWindowBlocked = false;
+    this.paceAt = Infinity;
+    this.plannedProbe = this.probe;
     if (this.probe !== 'none') {
       if (sndUna < sndNxt) return this.#planProbe(available, edge);
-      this.#plannedProbe = this.probe = 'none';
+      this.plannedProbe = this.probe = 'none';
     }
     if (phase === 'timeout') return false;
     this.#restartAfterIdle(now, available);
@@ -149,14 +132,14 @@ export class SendPlan {
 
   /** Called when the planned segment was sent. */
   onSent(now: number): void {
-    if (this.#plannedProbe === 'none' && this.planned.isRetransmission) this.isForced = false;
-    this.#plannedProbe = this.probe = 'none';
+    if (this.plannedProbe === 'none' && this.planned.isRetransmission) this.isForced = false;
+    this.plannedProbe = this.probe = 'none';
     this.#lastSentAt = now;
   }
 
   /** Called when the deadline of the pacer has passed. */
   onTimeout(now: number): void {
-    if (now >= this.#paceAt) this.#paceAt = Infinity;
+    if (now >= this.paceAt) this.paceAt = Infinity;
   }
 
   /**
@@ -197,7 +180,7 @@ export class SendPlan {
     const { lost } = this.#outstanding;
     const start = lost.start(0);
     if (start >= edge) {
-      this.#isWindowBlocked = this.#control.inFlight === 0;
+      this.isWindowBlocked = this.#control.inFlight === 0;
       return false;
     }
     if (room <= 0 && !this.isForced) return this.#pause(now);
@@ -222,7 +205,7 @@ export class SendPlan {
     const limit = Math.min(edge, sndUna + mss * MAX_OUTSTANDING_SEGMENTS);
     const wanted = Math.min(available, limit) - sndNxt;
     if (wanted <= 0 || segments.count >= MAX_SEGMENTS) {
-      this.#isWindowBlocked = available > sndNxt && edge <= sndNxt && this.#control.inFlight === 0;
+      this.isWindowBlocked = available > sndNxt && edge <= sndNxt && this.#control.inFlight === 0;
       this.#control.onAppLimited();
       return false;
     }
@@ -257,7 +240,7 @@ export class SendPlan {
   #pause(now: number): false {
     if (!this.#isPaced || this.#duplicates.count > 0) return false;
     const at = this.#control.nextSendTime(now);
-    if (at > now) this.#paceAt = at;
+    if (at > now) this.paceAt = at;
     return false;
   }
 

@@ -75,14 +75,11 @@ export class SentSegments {
   #unused = 0;
   /** The index of the first segment in `order`. */
   #first = 0;
-  #count = 0;
-  #oldest = NONE;
-  #newest = NONE;
-
   /** Number of segments. */
-  get count(): number {
-    return this.#count;
-  }
+  count = 0;
+  /** The segment in flight whose last transmission is the oldest; -1 for none. */
+  oldest = NONE;
+  #newest = NONE;
 
   /** Allocated capacity in segments, for tests of the bound. */
   get capacity(): number {
@@ -92,11 +89,6 @@ export class SentSegments {
   /** The facts of transmissions, by slot. The object is replaced as the table grows. */
   get facts(): SentFacts {
     return this.#table.facts;
-  }
-
-  /** The segment in flight whose last transmission is the oldest; -1 for none. */
-  get oldest(): number {
-    return this.#oldest;
   }
 
   /** Returns the slot of a segment by its index in the order of offsets. */
@@ -137,7 +129,7 @@ export class SentSegments {
   /** Returns the index of the first segment that ends after `offset`; `count` if there is none. */
   find(offset: number): number {
     let low = 0;
-    let high = this.#count;
+    let high = this.count;
     while (low < high) {
       const middle = (low + high) >>> 1;
       if (this.end(this.at(middle)) > offset) high = middle;
@@ -152,7 +144,7 @@ export class SentSegments {
     this.#table.start[slot] = start;
     this.#table.end[slot] = end;
     this.#table.flags[slot] = 0;
-    this.#insert(this.#count, slot);
+    this.#insert(this.count, slot);
     return slot;
   }
 
@@ -177,7 +169,7 @@ export class SentSegments {
     this.#table.newer[slot] = this.#free;
     this.#free = slot;
     this.#first++;
-    if (--this.#count > 0) return;
+    if (--this.count > 0) return;
     this.#release();
   }
 
@@ -192,7 +184,7 @@ export class SentSegments {
   delist(slot: number): void {
     const older = this.#table.older[slot] as number;
     const newer = this.#table.newer[slot] as number;
-    if (older === NONE) this.#oldest = newer;
+    if (older === NONE) this.oldest = newer;
     else this.#table.newer[older] = newer;
     if (newer === NONE) this.#newest = older;
     else this.#table.older[newer] = older;
@@ -203,7 +195,7 @@ export class SentSegments {
     const newer = older === NONE ? NONE : (this.#table.newer[older] as number);
     this.#table.older[slot] = older;
     this.#table.newer[slot] = newer;
-    if (older === NONE) this.#oldest = slot;
+    if (older === NONE) this.oldest = slot;
     else this.#table.newer[older] = slot;
     if (newer === NONE) this.#newest = slot;
     else this.#table.older[newer] = slot;
@@ -221,14 +213,14 @@ export class SentSegments {
 
   #insert(index: number, slot: number): void {
     const order = this.#table.order;
-    if (this.#first + this.#count === order.length) {
+    if (this.#first + this.count === order.length) {
       order.copyWithin(0, this.#first);
       this.#first = 0;
     }
     const at = this.#first + index;
-    if (index < this.#count) order.copyWithin(at + 1, at, this.#first + this.#count);
+    if (index < this.count) order.copyWithin(at + 1, at, this.#first + this.count);
     order[at] = slot;
-    this.#count++;
+    this.count++;
   }
 
   #grow(): void {
@@ -238,7 +230,7 @@ export class SentSegments {
       return;
     }
     this.#table = table.grown(table.capacity * 2, this.#unused);
-    this.#table.order.set(table.order.subarray(this.#first, this.#first + this.#count));
+    this.#table.order.set(table.order.subarray(this.#first, this.#first + this.count));
     this.#first = 0;
   }
 

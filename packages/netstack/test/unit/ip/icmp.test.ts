@@ -310,19 +310,14 @@ function icmp({ isTraced = true } = {}) {
     local.port === CLIENT4.port &&
     (isSameEndpoint(remote, SERVER4) || isSameEndpoint(remote, SERVER6));
   const flow = { connection: { isInFlight: (sequence: number) => sequence === IN_FLIGHT } };
-  const messages = new IcmpMessages({
-    random: new SeededRandom(1),
-    output,
-    drops,
-    tcp: {
-      // Of a flow only its connection is asked.
-      find: (local, remote) => (isOurs(local, remote) ? (flow as unknown as TcpFlow) : undefined),
-      onPathMtu: (local, remote) => reports.push(`mtu ${shown(local, remote)}`),
-      onUnreachable: (local, remote, sequence) =>
-        reports.push(`unreachable ${shown(local, remote)} ${sequence}`),
-    },
-    hasUdp: isOurs,
-  });
+  const tcp: ConstructorParameters<typeof IcmpMessages>[3] = {
+    // Of a flow only its connection is asked.
+    find: (local, remote) => (isOurs(local, remote) ? (flow as unknown as TcpFlow) : undefined),
+    onPathMtu: (local, remote) => reports.push(`mtu ${shown(local, remote)}`),
+    onUnreachable: (local, remote, sequence) =>
+      reports.push(`unreachable ${shown(local, remote)} ${sequence}`),
+  };
+  const messages = new IcmpMessages(new SeededRandom(1), output, drops, tcp, isOurs);
   const receive = (bytes: Uint8Array): void =>
     messages.receive(parsed(amid(bytes, 5, 9), 5), false, NOW);
   return { messages, device, output, traced, reports, drops, receive };
