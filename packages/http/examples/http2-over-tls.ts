@@ -1,5 +1,5 @@
 /**
- * HTTP/2 over TLS on loopback: a server that answers with the path, and a client that asks it.
+ * HTTP/2 over TLS on loopback: a server that responds with the path, and a client that requests it.
  *
  *   node http2-over-tls.js
  */

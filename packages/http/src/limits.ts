@@ -7,7 +7,7 @@ export const INTERIM_LIMIT = 16;
 
 // ---- HTTP/1 ----
 
-/** Limit of the start line and header section of a message; larger ones are answered with 431. */
+/** Limit of the start line and header section of a message; larger ones get a response with 431. */
 export const HEAD_LIMIT = 64 * 1024;
 
 /**
@@ -18,12 +18,12 @@ export const RESPONSE_HEAD_LIMIT = 256 * 1024;
 
 /**
  * Limit of the memory of all unfinished heads of an inbound. Beyond it a head may still use LEAST_HEAD_BYTES; larger
- * ones are answered with 431.
+ * ones get a response with 431.
  */
 export const MAX_ALL_HEAD_BYTES = 32 * 1024 * 1024;
 export const LEAST_HEAD_BYTES = 8 * 1024;
 
-/** Limit of header lines of a message, as in nginx; more are answered with 431. */
+/** Limit of header lines of a message, as in nginx; more get a response with 431. */
 export const FIELD_LINE_LIMIT = 1_000;
 
 /** Limit of header lines of an origin's response, as in curl: each cookie has its own line. */
@@ -144,6 +144,6 @@ export const CONTROL_FRAME_LIMIT = 4096;
 
 /**
  * Number of bytes of a request body that are read and discarded, since the body is not used. Beyond that, and after the
- * response, the client is told to stop sending (H3_NO_ERROR, RFC 9114 §4.1).
+ * response, the client is asked to stop sending (H3_NO_ERROR, RFC 9114 §4.1).
  */
 export const BODY_LIMIT = 64 * 1024;

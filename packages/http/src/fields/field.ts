@@ -14,6 +14,19 @@ const FIELD_OVERHEAD = 32;
 export const fieldSize = (name: string, value: string): number =>
   name.length + value.length + FIELD_OVERHEAD;
 
+/**
+ * Returns the fields of a static table. A row is a name and its values in their order; or a text of names with an empty
+ * value, separated by spaces.
+ */
+export const staticTable = (
+  ...rows: readonly (string | readonly string[])[]
+): readonly HttpField[] =>
+  rows.flatMap((row) => {
+    if (typeof row === 'string') return row.split(' ').map((name) => ({ name, value: '' }));
+    const [name = '', ...values] = row;
+    return values.map((value) => ({ name, value }));
+  });
+
 /** Returns the value of the first field with a name. */
 export const valueOf = (fields: readonly HttpField[], name: string): string | undefined =>
   fields.find((field) => field.name === name)?.value;
@@ -54,10 +67,10 @@ const CONTROL = /[\0-\x08\x0a-\x1f\x7f]/;
 // oxlint-disable-next-line no-control-regex
 const CONTROLS = /[\0-\x08\x0a-\x1f\x7f]/g;
 
-/** Tells whether a text is a token (RFC 9110 §5.6.2). */
+/** Whether a text is a token (RFC 9110 §5.6.2). */
 export const isToken = (text: string): boolean => TOKEN.test(text);
 
-/** Tells whether a text has a byte that is invalid in field values, reason phrases and targets. */
+/** Whether a text has a byte that is invalid in field values, reason phrases and targets. */
 export const hasControl = (text: string): boolean => CONTROL.test(text);
 
 /** Replaces each byte that is invalid in field values, reason phrases and targets with a space. */
@@ -81,7 +94,7 @@ export function trimBlanks(text: string): string {
 }
 
 /**
- * Tells whether a `Sec-Fetch-Site` header (Fetch Metadata Request Headers, W3C) belongs to a request by a page of the same
+ * Whether a `Sec-Fetch-Site` header (Fetch Metadata Request Headers, W3C) belongs to a request by a page of the same
  * origin, by the user, or by a program, which sends no such header. Browsers send it to loopback with every request,
  * including requests without `Origin`: `no-cors` reads, images, frames.
  */

@@ -60,11 +60,7 @@ class LengthDecoder implements BodyDecoder {
 class UntilCloseDecoder implements BodyDecoder {
   readonly chunks = 0;
   readonly trailers = [];
-  #done = false;
-
-  get done(): boolean {
-    return this.#done;
-  }
+  done = false;
 
   push(chunk: Uint8Array, out: Uint8Array[]): number {
     if (chunk.length > 0) out.push(chunk);
@@ -72,7 +68,7 @@ class UntilCloseDecoder implements BodyDecoder {
   }
 
   end(): void {
-    this.#done = true;
+    this.done = true;
   }
 }
 
@@ -151,15 +147,11 @@ export class ChunkedDecoder implements BodyDecoder {
   /** The trailer line read so far. */
   #line = '';
   #trailerBytes = 0;
-  readonly #trailers: FieldLine[] = [];
+  readonly trailers: FieldLine[] = [];
   readonly #joiner = new PieceJoiner();
 
   get done(): boolean {
     return this.#state === 'done';
-  }
-
-  get trailers(): readonly FieldLine[] {
-    return this.#trailers;
   }
 
   push(chunk: Uint8Array, out: Uint8Array[]): number {
@@ -273,9 +265,9 @@ export class ChunkedDecoder implements BodyDecoder {
       return;
     }
     this.#trailerBytes += line.length;
-    if (this.#trailers.length >= FIELD_LINE_LIMIT)
+    if (this.trailers.length >= FIELD_LINE_LIMIT)
       throw new MessageError(400, 'too many trailer lines');
-    this.#trailers.push(parseField(line.slice(0, -2)));
+    this.trailers.push(parseField(line.slice(0, -2)));
   }
 }
 

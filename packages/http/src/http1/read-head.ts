@@ -20,7 +20,8 @@ export class HeadScanner {
   #length = 0;
   #start = 0;
   #searched = 0;
-  #started = false;
+  /** Whether a start line has begun. */
+  started = false;
 
   /**
    * @param startsWell whether a byte can begin the start line; other bytes are rejected at once, so that a peer of
@@ -29,11 +30,6 @@ export class HeadScanner {
   constructor(limit: number, startsWell: (byte: number) => boolean) {
     this.#limit = limit;
     this.#startsWell = startsWell;
-  }
-
-  /** Whether a start line has begun. */
-  get started(): boolean {
-    return this.#started;
   }
 
   /** Number of bytes of memory used by an unfinished head. */
@@ -55,8 +51,8 @@ export class HeadScanner {
   push(chunk: Uint8Array): number | undefined {
     const before = this.#length;
     this.#append(chunk.subarray(0, this.#limit - before));
-    this.#started ||= this.#seekStart();
-    const end = this.#started ? this.#findEnd() : undefined;
+    this.started ||= this.#seekStart();
+    const end = this.started ? this.#findEnd() : undefined;
     if (end !== undefined) {
       this.#searched = end;
       return end - before;
@@ -135,10 +131,10 @@ const TOKEN_BYTES = Uint8Array.from({ length: 256 }, (_, byte) =>
   isToken(String.fromCharCode(byte)) ? 1 : 0,
 );
 
-/** Tells whether a byte can begin a request line. */
+/** Whether a byte can begin a request line. */
 export const startsRequest = (byte: number): boolean => TOKEN_BYTES[byte] === 1;
 
-/** Tells whether a byte can begin a status line: the H of HTTP. */
+/** Whether a byte can begin a status line: the H of HTTP. */
 export const startsResponse = (byte: number): boolean => byte === 0x48;
 
 /**
@@ -179,16 +175,12 @@ export async function readHead(
  * LEAST_HEAD_BYTES, so that clients with long unfinished heads do not affect clients with short ones.
  */
 export class HeadMemory {
-  #bytes = 0;
-
   /** Number of bytes used by all unfinished heads. */
-  get bytes(): number {
-    return this.#bytes;
-  }
+  bytes = 0;
 
   /** Returns the claim of a new head. Disposing of the claim releases its memory. */
   claim(): HeadClaim {
-    return new HeadClaim((change) => (this.#bytes += change));
+    return new HeadClaim((change) => (this.bytes += change));
   }
 }
 

@@ -17,7 +17,7 @@ import {
 import { HpackDecoder } from './hpack.ts';
 import type { WorkLimits } from './work-limits.ts';
 
-/** What `FrameReader.next` has read; its parts are fields of the reader. */
+/** The kind of part that `FrameReader.next` has read, whose contents are fields of the reader. */
 export type FrameRead =
   /** A DATA frame begins on `streamId`; `length` counts against both windows. */
   | 'data begins'

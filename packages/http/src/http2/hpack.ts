@@ -1,6 +1,6 @@
 import { LiteralReader, NO_BYTES, writePrefixInteger, writeText } from '../fields/literals.ts';
 import { connectionError, streamError, type Http2Error } from './errors.ts';
-import { fieldSize, type HttpField } from '../fields/field.ts';
+import { fieldSize, type HttpField, staticTable } from '../fields/field.ts';
 import {
   DECODER_TABLE_BYTES,
   FIELD_LIMIT,
@@ -8,76 +8,23 @@ import {
   ENCODER_TABLE_BYTES,
 } from '../limits.ts';
 
-/** Names and values of the static table, from index 1 (RFC 7541, appendix A). */
-const ENTRIES: readonly (readonly [name: string, value: string])[] = [
-  [':authority', ''],
-  [':method', 'GET'],
-  [':method', 'POST'],
-  [':path', '/'],
-  [':path', '/index.html'],
-  [':scheme', 'http'],
-  [':scheme', 'https'],
-  [':status', '200'],
-  [':status', '204'],
-  [':status', '206'],
-  [':status', '304'],
-  [':status', '400'],
-  [':status', '404'],
-  [':status', '500'],
-  ['accept-charset', ''],
+/** The static table (RFC 7541, appendix A); its first entry has index 1. */
+const HPACK_STATIC_TABLE = staticTable(
+  ':authority',
+  [':method', 'GET', 'POST'],
+  [':path', '/', '/index.html'],
+  [':scheme', 'http', 'https'],
+  [':status', '200', '204', '206', '304', '400', '404', '500'],
+  'accept-charset',
   ['accept-encoding', 'gzip, deflate'],
-  ['accept-language', ''],
-  ['accept-ranges', ''],
-  ['accept', ''],
-  ['access-control-allow-origin', ''],
-  ['age', ''],
-  ['allow', ''],
-  ['authorization', ''],
-  ['cache-control', ''],
-  ['content-disposition', ''],
-  ['content-encoding', ''],
-  ['content-language', ''],
-  ['content-length', ''],
-  ['content-location', ''],
-  ['content-range', ''],
-  ['content-type', ''],
-  ['cookie', ''],
-  ['date', ''],
-  ['etag', ''],
-  ['expect', ''],
-  ['expires', ''],
-  ['from', ''],
-  ['host', ''],
-  ['if-match', ''],
-  ['if-modified-since', ''],
-  ['if-none-match', ''],
-  ['if-range', ''],
-  ['if-unmodified-since', ''],
-  ['last-modified', ''],
-  ['link', ''],
-  ['location', ''],
-  ['max-forwards', ''],
-  ['proxy-authenticate', ''],
-  ['proxy-authorization', ''],
-  ['range', ''],
-  ['referer', ''],
-  ['refresh', ''],
-  ['retry-after', ''],
-  ['server', ''],
-  ['set-cookie', ''],
-  ['strict-transport-security', ''],
-  ['transfer-encoding', ''],
-  ['user-agent', ''],
-  ['vary', ''],
-  ['via', ''],
-  ['www-authenticate', ''],
-];
-
-/** The static table; index 1 is its first entry. */
-const HPACK_STATIC_TABLE: readonly HttpField[] = ENTRIES.map(([name, value]) => ({
-  name,
-  value,
-}));
+  'accept-language accept-ranges accept access-control-allow-origin age allow authorization',
+  'cache-control content-disposition content-encoding content-language content-length',
+  'content-location content-range content-type cookie date etag expect expires from host',
+  'if-match if-modified-since if-none-match if-range if-unmodified-since last-modified link',
+  'location max-forwards proxy-authenticate proxy-authorization range referer refresh',
+  'retry-after server set-cookie strict-transport-security transfer-encoding user-agent vary',
+  'via www-authenticate',
+);
 
 /** A static table entry that matches the name of a field, or the whole field. */
 interface StaticMatch {
@@ -88,7 +35,7 @@ interface StaticMatch {
 
 /** Indexes by name, then by value; the first entry of a name also serves for the name alone. */
 const BY_NAME = new Map<string, Map<string, number>>();
-for (const [at, [name, value]] of ENTRIES.entries()) {
+for (const [at, { name, value }] of HPACK_STATIC_TABLE.entries()) {
   const values = BY_NAME.get(name) ?? new Map<string, number>();
   values.set(value, at + 1);
   BY_NAME.set(name, values);

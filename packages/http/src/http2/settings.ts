@@ -117,29 +117,16 @@ interface Announced {
 export class LocalSettings {
   /** Unacknowledged SETTINGS frames, in order. */
   readonly #announced: Announced[] = [];
-  /** The window of new streams in bytes: the larger one while a change is unacknowledged. */
-  #window = INITIAL_WINDOW;
-  #announcedWindow: number;
-  #streamLimit: number;
+  /** The initial receive window of a stream in bytes: the larger one while a change is unacknowledged. */
+  window = INITIAL_WINDOW;
+  /** The most recently announced window in bytes. */
+  announcedWindow: number;
+  /** Maximum number of concurrent streams of the peer. */
+  streamLimit: number;
 
   constructor(initial: Http2Settings) {
-    this.#announcedWindow = initial.initialWindowSize ?? INITIAL_WINDOW;
-    this.#streamLimit = initial.maxConcurrentStreams ?? Number.POSITIVE_INFINITY;
-  }
-
-  /** The initial receive window of a stream in bytes. */
-  get window(): number {
-    return this.#window;
-  }
-
-  /** The most recently announced window in bytes. */
-  get announcedWindow(): number {
-    return this.#announcedWindow;
-  }
-
-  /** Maximum number of concurrent streams of the peer. */
-  get streamLimit(): number {
-    return this.#streamLimit;
+    this.announcedWindow = initial.initialWindowSize ?? INITIAL_WINDOW;
+    this.streamLimit = initial.maxConcurrentStreams ?? Number.POSITIVE_INFINITY;
   }
 
   /** Number of unacknowledged changes. */
@@ -151,11 +138,11 @@ export class LocalSettings {
   change(settings: Http2Settings, onAck: (() => void) | undefined): Uint8Array {
     const { initialWindowSize, maxConcurrentStreams } = settings;
     if (initialWindowSize !== undefined) {
-      this.#announcedWindow = initialWindowSize;
-      this.#window = Math.max(this.#window, initialWindowSize);
+      this.announcedWindow = initialWindowSize;
+      this.window = Math.max(this.window, initialWindowSize);
     }
     if (maxConcurrentStreams !== undefined) {
-      this.#streamLimit = Math.max(this.#streamLimit, maxConcurrentStreams);
+      this.streamLimit = Math.max(this.streamLimit, maxConcurrentStreams);
     }
     this.#announced.push({ settings, onAck });
     return encodeSettings(settings);
@@ -168,10 +155,10 @@ export class LocalSettings {
     const { initialWindowSize, maxConcurrentStreams } = next.settings;
     // Larger values announced later are in effect already.
     if (initialWindowSize !== undefined) {
-      this.#window = this.#largest(initialWindowSize, (each) => each.initialWindowSize);
+      this.window = this.#largest(initialWindowSize, (each) => each.initialWindowSize);
     }
     if (maxConcurrentStreams !== undefined) {
-      this.#streamLimit = this.#largest(maxConcurrentStreams, (each) => each.maxConcurrentStreams);
+      this.streamLimit = this.#largest(maxConcurrentStreams, (each) => each.maxConcurrentStreams);
     }
     next.onAck?.();
     return true;

@@ -16,18 +16,14 @@ export class Received {
   #pieces: Uint8Array[] = [];
   /** Number of copied pieces, from the first on. */
   #settled = 0;
-  #length = 0;
+  length = 0;
   /** The buffer of the last copied piece, and the number of bytes used in it. */
   #tail: Uint8Array = EMPTY;
   #tailUsed = 0;
 
-  get length(): number {
-    return this.#length;
-  }
-
   push(view: Uint8Array): void {
     this.#pieces.push(view);
-    this.#length += view.length;
+    this.length += view.length;
   }
 
   /** Copies the pieces that are views; afterwards nothing refers to the received chunk. */
@@ -43,9 +39,9 @@ export class Received {
   /** Takes pieces of up to `limit` bytes, which must be used or copied before the next call. */
   take(limit: number): readonly Uint8Array[] {
     const pieces = this.#pieces;
-    if (this.#length <= limit) {
+    if (this.length <= limit) {
       this.#pieces = [];
-      this.#length = 0;
+      this.length = 0;
       this.#settled = 0;
       this.#tail = EMPTY;
       this.#tailUsed = 0;
@@ -64,13 +60,13 @@ export class Received {
       taken.push(next.subarray(0, left));
       pieces[0] = next.subarray(left);
     }
-    this.#length -= limit;
+    this.length -= limit;
     return taken;
   }
 
   /** Discards all data. */
   clear(): void {
-    this.take(this.#length);
+    this.take(this.length);
   }
 
   #settleOne(view: Uint8Array): void {
@@ -102,33 +98,21 @@ export class SendQueue {
   #pieces: Piece[] = [];
   /** Number of copied bytes of the first piece. */
   #offset = 0;
-  #length = 0;
-  #isEnded = false;
-  #trailers: readonly HttpField[] | undefined;
-
-  get length(): number {
-    return this.#length;
-  }
-
+  length = 0;
   /** Whether END_STREAM follows the queued data. */
-  get isEnded(): boolean {
-    return this.#isEnded;
-  }
-
+  isEnded = false;
   /** Trailers to send after the data, if any. */
-  get trailers(): readonly HttpField[] | undefined {
-    return this.#trailers;
-  }
+  trailers: readonly HttpField[] | undefined;
 
   end(trailers: readonly HttpField[] | undefined): void {
-    this.#isEnded = true;
-    this.#trailers = trailers;
+    this.isEnded = true;
+    this.trailers = trailers;
   }
 
   push(bytes: Uint8Array, isOwned: boolean): void {
     if (bytes.length === 0) return;
     this.#pieces.push({ bytes, isOwned });
-    this.#length += bytes.length;
+    this.length += bytes.length;
   }
 
   /** Moves the first `length` bytes to `out`; the queue must have at least that many. */
@@ -153,7 +137,7 @@ export class SendQueue {
     }
     if (done === this.#pieces.length) this.#pieces = [];
     else if (done > 0) this.#pieces.splice(0, done);
-    this.#length -= length - left;
+    this.length -= length - left;
   }
 
   /** Discards the data. */
@@ -161,6 +145,6 @@ export class SendQueue {
     for (const { bytes, isOwned } of this.#pieces) if (isOwned) freeChunk(bytes);
     this.#pieces = [];
     this.#offset = 0;
-    this.#length = 0;
+    this.length = 0;
   }
 }

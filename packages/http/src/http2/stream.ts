@@ -15,86 +15,9 @@ import { Received, SendQueue } from './stream-buffers.ts';
  *            END_STREAM received \     / END_STREAM sent
  *                                closed
  *
- * RST_STREAM, and the end of the connection, close a stream in any state. `received` is the part of
- * the peer's message that has come (§8.1): the head of a request or of a final response, or all of it.
+ * RST_STREAM, and the end of the connection, close a stream in any state.
  */
-export type StreamState =
-  | { readonly kind: 'open'; readonly received: 'nothing' | 'head' }
-  | { readonly kind: 'half-closed (local)'; readonly received: 'nothing' | 'head' }
-  | { readonly kind: 'half-closed (remote)'; readonly received: 'all' }
-  | { readonly kind: 'closed'; readonly received: 'nothing' | 'head' | 'all' };
-
-// One object per state, so that a transition does not allocate.
-const OPEN: StreamState = { kind: 'open', received: 'nothing' };
-const OPEN_WITH_HEAD: StreamState = { kind: 'open', received: 'head' };
-const LOCAL: StreamState = { kind: 'half-closed (local)', received: 'nothing' };
-const LOCAL_WITH_HEAD: StreamState = { kind: 'half-closed (local)', received: 'head' };
-const REMOTE: StreamState = { kind: 'half-closed (remote)', received: 'all' };
-const CLOSED: StreamState = { kind: 'closed', received: 'all' };
-const CLOSED_WITH_HEAD: StreamState = { kind: 'closed', received: 'head' };
-const CLOSED_WITHOUT_HEAD: StreamState = { kind: 'closed', received: 'nothing' };
-
-/** The initial state of a stream of either side. */
-export const INITIAL_STATE: StreamState = OPEN;
-
-/** Transition when the head of the peer's message was received; interim responses do not count. */
-export function afterHead(state: StreamState): StreamState {
-  if (state.received !== 'nothing') return state;
-  switch (state.kind) {
-    case 'open':
-      return OPEN_WITH_HEAD;
-    case 'half-closed (local)':
-      return LOCAL_WITH_HEAD;
-    case 'closed':
-      return state;
-    default:
-      return state satisfies never;
-  }
-}
-
-/** Transition when END_STREAM was received. */
-export function afterEndReceived(state: StreamState): StreamState {
-  switch (state.kind) {
-    case 'open':
-      return REMOTE;
-    case 'half-closed (local)':
-      return CLOSED;
-    case 'half-closed (remote)':
-    case 'closed':
-      return state;
-    default:
-      return state satisfies never;
-  }
-}
-
-/** Transition when END_STREAM was sent. */
-export function afterEndSent(state: StreamState): StreamState {
-  switch (state.kind) {
-    case 'open':
-      return state.received === 'head' ? LOCAL_WITH_HEAD : LOCAL;
-    case 'half-closed (remote)':
-      return CLOSED;
-    case 'half-closed (local)':
-    case 'closed':
-      return state;
-    default:
-      return state satisfies never;
-  }
-}
-
-/** Transition when RST_STREAM was sent or received, or the connection has ended. */
-export function afterReset(state: StreamState): StreamState {
-  switch (state.received) {
-    case 'nothing':
-      return CLOSED_WITHOUT_HEAD;
-    case 'head':
-      return CLOSED_WITH_HEAD;
-    case 'all':
-      return CLOSED;
-    default:
-      return state satisfies never;
-  }
-}
+type StreamState = 'open' | 'half-closed (local)' | 'half-closed (remote)' | 'closed';
 
 /** The abnormal end of a stream. */
 export interface StreamEnd {
@@ -174,7 +97,9 @@ export class Http2Stream {
   readonly id: number;
   handler: StreamHandler | undefined;
   /** @internal for the connection, as are all fields below. */
-  state: StreamState = INITIAL_STATE;
+  state: StreamState = 'open';
+  /** The part of the peer's message that has come (§8.1): the head of a request or of a final response, or all of it. */
+  arrived: 'nothing' | 'head' | 'all' = 'nothing';
   readonly received = new Received();
   readonly queue = new SendQueue();
   /** Windows in bytes, relative to INITIAL_WINDOW_SIZE of the receiving side. */
@@ -182,7 +107,7 @@ export class Http2Stream {
   sendCredit = 0;
   /** Number of interim responses received. */
   interim = 0;
-  /** Whether a writer was told to wait for `onWritable`. */
+  /** Whether a writer waits for `onWritable`. */
   isWriterWaiting = false;
   /** Whether the user serves the stream; see `serve`. */
   isServed = false;
@@ -197,18 +122,17 @@ export class Http2Stream {
 
   /** Whether the stream has ended, normally or not. */
   get isClosed(): boolean {
-    return this.state.kind === 'closed';
+    return this.state === 'closed';
   }
 
   /** Whether this side has sent END_STREAM, or the stream is closed. */
   get localEnded(): boolean {
-    const { kind } = this.state;
-    return kind === 'half-closed (local)' || kind === 'closed';
+    return this.state === 'half-closed (local)' || this.state === 'closed';
   }
 
   /** Whether the peer's END_STREAM was received; false for a stream that was reset before. */
   get remoteEnded(): boolean {
-    return this.state.received === 'all';
+    return this.arrived === 'all';
   }
 
   /** Number of received bytes that were not taken yet. */
@@ -281,27 +205,31 @@ export class Http2Stream {
     return pieces;
   }
 
-  /** @internal Called when the head of the peer's message was received. */
+  /** @internal Called when the head of the peer's message was received; interim responses do not count. */
   onHead(): void {
-    this.state = afterHead(this.state);
+    if (!this.isClosed && this.arrived === 'nothing') this.arrived = 'head';
   }
 
   /** @internal Called when END_STREAM was sent. */
   onEndSent(): void {
-    this.state = afterEndSent(this.state);
+    if (this.state === 'open') this.state = 'half-closed (local)';
+    else if (this.state === 'half-closed (remote)') this.state = 'closed';
     if (this.isClosed) this.#host.closed(this);
     this.handler?.onEndSent();
   }
 
   /** @internal Called when END_STREAM was received. */
   onEndReceived(): void {
-    this.state = afterEndReceived(this.state);
+    if (this.state === 'open' || this.state === 'half-closed (local)') {
+      this.state = this.state === 'open' ? 'half-closed (remote)' : 'closed';
+      this.arrived = 'all';
+    }
     if (this.isClosed) this.#host.closed(this);
   }
 
   /** @internal Called when the stream was reset, or its connection has ended. */
   onReset(): void {
-    this.state = afterReset(this.state);
+    this.state = 'closed';
     this.#host.closed(this);
   }
 }

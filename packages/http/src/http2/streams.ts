@@ -90,7 +90,8 @@ export class Http2Streams implements Http2StreamHost {
   readonly #limits: WorkLimits;
   readonly #streams = new Map<number, Http2Stream>();
   readonly #closed = new ClosedStreams();
-  #lastPeerId = 0;
+  /** The highest id of a stream opened by the peer. */
+  lastPeerId = 0;
   #nextId: number;
   /** The stream of the current DATA frame. */
   #current: Http2Stream | undefined;
@@ -116,11 +117,6 @@ export class Http2Streams implements Http2StreamHost {
     this.#limits = limits;
   }
 
-  /** The highest id of a stream opened by the peer. */
-  get lastPeerId(): number {
-    return this.#lastPeerId;
-  }
-
   get size(): number {
     return this.#streams.size;
   }
@@ -144,7 +140,7 @@ export class Http2Streams implements Http2StreamHost {
 
   /** Whether a stream id has not been used yet (RFC 9113 §5.1.1). */
   isIdle(id: number): boolean {
-    return this.#isOwn(id) ? id >= this.#nextId : id > this.#lastPeerId;
+    return this.#isOwn(id) ? id >= this.#nextId : id > this.lastPeerId;
   }
 
   /** Number of streams whose readers will be called. */
@@ -202,7 +198,7 @@ export class Http2Streams implements Http2StreamHost {
     }
     let error: Http2Error | undefined;
     if (stream.remoteEnded) error = afterEnd();
-    else if (stream.state.received === 'nothing') {
+    else if (stream.arrived === 'nothing') {
       error = streamError('PROTOCOL_ERROR', 'DATA before the headers');
     } else if (!this.#receive(stream, length)) {
       error = streamError('FLOW_CONTROL_ERROR', 'the window of the stream is exceeded');
@@ -250,9 +246,9 @@ export class Http2Streams implements Http2StreamHost {
       return connectionError('PROTOCOL_ERROR', 'HEADERS on a wrong stream');
     }
     // The trailers of a request that was reset.
-    if (id <= this.#lastPeerId) return this.#limits.countIdle();
-    this.#closed.skip(this.#lastPeerId, id);
-    this.#lastPeerId = id;
+    if (id <= this.lastPeerId) return this.#limits.countIdle();
+    this.#closed.skip(this.lastPeerId, id);
+    this.lastPeerId = id;
     return this.#openStream(id, fields, endsStream);
   }
 
@@ -360,7 +356,7 @@ export class Http2Streams implements Http2StreamHost {
     endsStream: boolean,
   ): Http2Error | undefined {
     if (stream.remoteEnded) return afterEnd();
-    if (stream.state.received === 'head') {
+    if (stream.arrived === 'head') {
       if (!endsStream) return streamError('PROTOCOL_ERROR', 'trailers do not end the stream');
       const error = checkTrailers(fields);
       if (error) return error;

@@ -19,7 +19,8 @@ export class WorkLimits {
   readonly #windowLooks = new RateLimit(WINDOW_LOOK_RATE, WINDOW_LOOK_BURST);
   readonly #idle = new RateLimit(IDLE_FRAME_RATE, IDLE_FRAME_BURST);
   readonly #pings = new RateLimit(IDLE_FRAME_RATE, IDLE_FRAME_BURST);
-  #isProven: boolean;
+  /** Whether the larger limits apply to the peer. */
+  isProven: boolean;
   /** The time of the current turn in milliseconds. */
   #now = 0;
   /** Work caused by the frames of the current turn. */
@@ -27,21 +28,16 @@ export class WorkLimits {
 
   /** @param isProven whether this side has chosen the peer, as a client has chosen its server. */
   constructor(isProven: boolean) {
-    this.#isProven = isProven;
+    this.isProven = isProven;
     this.#resets = isProven
       ? new RateLimit(RESET_RATE, RESET_BURST)
       : new RateLimit(0, UNPROVEN_RESETS);
   }
 
-  /** Whether the larger limits apply to the peer. */
-  get isProven(): boolean {
-    return this.#isProven;
-  }
-
   /** Called when a stream of the peer is served: the larger limits then apply. */
   prove(): void {
-    if (this.#isProven) return;
-    this.#isProven = true;
+    if (this.isProven) return;
+    this.isProven = true;
     this.#resets = new RateLimit(RESET_RATE, RESET_BURST);
   }
 
@@ -61,7 +57,7 @@ export class WorkLimits {
    * @param touched number of streams whose readers will be called in this turn.
    */
   isTurnSpent(touched: number): boolean {
-    return this.#work + touched >= (this.#isProven ? WORK_A_TURN : UNPROVEN_WORK_A_TURN);
+    return this.#work + touched >= (this.isProven ? WORK_A_TURN : UNPROVEN_WORK_A_TURN);
   }
 
   /** Counts the reset of a stream that was not served; returns an error if there are too many. */

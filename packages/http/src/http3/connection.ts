@@ -257,7 +257,8 @@ const truncated = (): Http3Error =>
 export class ControlReader implements FrameSink {
   readonly #role: 'client' | 'server';
   readonly #frames = new FrameReader(this);
-  #settings: ReadonlyMap<number, number> | undefined;
+  /** The peer's settings; `undefined` until they have arrived. */
+  settings: ReadonlyMap<number, number> | undefined;
   #goAway = Infinity;
   #maxPushId = -1;
 
@@ -265,22 +266,17 @@ export class ControlReader implements FrameSink {
     this.#role = role;
   }
 
-  /** The peer's settings; `undefined` until they have arrived. */
-  get settings(): ReadonlyMap<number, number> | undefined {
-    return this.#settings;
-  }
-
   feed(bytes: Uint8Array): Http3Error | undefined {
     return this.#frames.feed(bytes);
   }
 
   onFrame(type: number, length: number): Payload | Http3Error {
-    if (this.#settings === undefined && type !== FrameType.SETTINGS) {
+    if (this.settings === undefined && type !== FrameType.SETTINGS) {
       return connectionError('H3_MISSING_SETTINGS', 'the control stream begins without SETTINGS');
     }
     switch (type) {
       case FrameType.SETTINGS:
-        if (this.#settings !== undefined) return unexpected('a second SETTINGS frame');
+        if (this.settings !== undefined) return unexpected('a second SETTINGS frame');
         return length > CONTROL_FRAME_LIMIT
           ? connectionError('H3_EXCESSIVE_LOAD', 'the SETTINGS frame is too large')
           : 'whole';
@@ -303,7 +299,7 @@ export class ControlReader implements FrameSink {
     if (type === FrameType.SETTINGS) {
       const settings = decodeSettings(payload);
       if (!(settings instanceof Map)) return settings as Http3Error;
-      this.#settings = settings;
+      this.settings = settings;
       return undefined;
     }
     const id = readVarint(payload, 0, payload.length);

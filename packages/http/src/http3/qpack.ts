@@ -1,6 +1,6 @@
 import { connectionError, streamError, type Http3Error } from './errors.ts';
 import { FIELD_SECTION_LIMIT } from '../limits.ts';
-import { fieldSize, type HttpField } from '../fields/field.ts';
+import { fieldSize, type HttpField, staticTable } from '../fields/field.ts';
 import {
   LiteralReader,
   writeText,
@@ -115,121 +115,90 @@ function writeField(out: Uint8Array, offset: number, name: string, value: string
   return writeText(out, at, value, 7, 0);
 }
 
-/** Names and values of the static table, by index (RFC 9204, appendix A). */
-const ENTRIES: readonly (readonly [name: string, value: string])[] = [
-  [':authority', ''],
+/** The static table (RFC 9204, appendix A). */
+export const QPACK_STATIC_TABLE = staticTable(
+  ':authority',
   [':path', '/'],
   ['age', '0'],
-  ['content-disposition', ''],
+  'content-disposition',
   ['content-length', '0'],
-  ['cookie', ''],
-  ['date', ''],
-  ['etag', ''],
-  ['if-modified-since', ''],
-  ['if-none-match', ''],
-  ['last-modified', ''],
-  ['link', ''],
-  ['location', ''],
-  ['referer', ''],
-  ['set-cookie', ''],
-  [':method', 'CONNECT'],
-  [':method', 'DELETE'],
-  [':method', 'GET'],
-  [':method', 'HEAD'],
-  [':method', 'OPTIONS'],
-  [':method', 'POST'],
-  [':method', 'PUT'],
-  [':scheme', 'http'],
-  [':scheme', 'https'],
-  [':status', '103'],
-  [':status', '200'],
-  [':status', '304'],
-  [':status', '404'],
-  [':status', '503'],
-  ['accept', '*/*'],
-  ['accept', 'application/dns-message'],
+  'cookie date etag if-modified-since if-none-match last-modified link location referer',
+  'set-cookie',
+  [':method', 'CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'POST', 'PUT'],
+  [':scheme', 'http', 'https'],
+  [':status', '103', '200', '304', '404', '503'],
+  ['accept', '*/*', 'application/dns-message'],
   ['accept-encoding', 'gzip, deflate, br'],
   ['accept-ranges', 'bytes'],
-  ['access-control-allow-headers', 'cache-control'],
-  ['access-control-allow-headers', 'content-type'],
+  ['access-control-allow-headers', 'cache-control', 'content-type'],
   ['access-control-allow-origin', '*'],
-  ['cache-control', 'max-age=0'],
-  ['cache-control', 'max-age=2592000'],
-  ['cache-control', 'max-age=604800'],
-  ['cache-control', 'no-cache'],
-  ['cache-control', 'no-store'],
-  ['cache-control', 'public, max-age=31536000'],
-  ['content-encoding', 'br'],
-  ['content-encoding', 'gzip'],
-  ['content-type', 'application/dns-message'],
-  ['content-type', 'application/javascript'],
-  ['content-type', 'application/json'],
-  ['content-type', 'application/x-www-form-urlencoded'],
-  ['content-type', 'image/gif'],
-  ['content-type', 'image/jpeg'],
-  ['content-type', 'image/png'],
-  ['content-type', 'text/css'],
-  ['content-type', 'text/html; charset=utf-8'],
-  ['content-type', 'text/plain'],
-  ['content-type', 'text/plain;charset=utf-8'],
+  [
+    'cache-control',
+    'max-age=0',
+    'max-age=2592000',
+    'max-age=604800',
+    'no-cache',
+    'no-store',
+    'public, max-age=31536000',
+  ],
+  ['content-encoding', 'br', 'gzip'],
+  [
+    'content-type',
+    'application/dns-message',
+    'application/javascript',
+    'application/json',
+    'application/x-www-form-urlencoded',
+    'image/gif',
+    'image/jpeg',
+    'image/png',
+    'text/css',
+    'text/html; charset=utf-8',
+    'text/plain',
+    'text/plain;charset=utf-8',
+  ],
   ['range', 'bytes=0-'],
-  ['strict-transport-security', 'max-age=31536000'],
-  ['strict-transport-security', 'max-age=31536000; includesubdomains'],
-  ['strict-transport-security', 'max-age=31536000; includesubdomains; preload'],
-  ['vary', 'accept-encoding'],
-  ['vary', 'origin'],
+  [
+    'strict-transport-security',
+    'max-age=31536000',
+    'max-age=31536000; includesubdomains',
+    'max-age=31536000; includesubdomains; preload',
+  ],
+  ['vary', 'accept-encoding', 'origin'],
   ['x-content-type-options', 'nosniff'],
   ['x-xss-protection', '1; mode=block'],
-  [':status', '100'],
-  [':status', '204'],
-  [':status', '206'],
-  [':status', '302'],
-  [':status', '400'],
-  [':status', '403'],
-  [':status', '421'],
-  [':status', '425'],
-  [':status', '500'],
-  ['accept-language', ''],
-  ['access-control-allow-credentials', 'FALSE'],
-  ['access-control-allow-credentials', 'TRUE'],
+  [':status', '100', '204', '206', '302', '400', '403', '421', '425', '500'],
+  'accept-language',
+  ['access-control-allow-credentials', 'FALSE', 'TRUE'],
   ['access-control-allow-headers', '*'],
-  ['access-control-allow-methods', 'get'],
-  ['access-control-allow-methods', 'get, post, options'],
-  ['access-control-allow-methods', 'options'],
+  ['access-control-allow-methods', 'get', 'get, post, options', 'options'],
   ['access-control-expose-headers', 'content-length'],
   ['access-control-request-headers', 'content-type'],
-  ['access-control-request-method', 'get'],
-  ['access-control-request-method', 'post'],
+  ['access-control-request-method', 'get', 'post'],
   ['alt-svc', 'clear'],
-  ['authorization', ''],
+  'authorization',
   ['content-security-policy', "script-src 'none'; object-src 'none'; base-uri 'none'"],
   ['early-data', '1'],
-  ['expect-ct', ''],
-  ['forwarded', ''],
-  ['if-range', ''],
-  ['origin', ''],
+  'expect-ct forwarded if-range origin',
   ['purpose', 'prefetch'],
-  ['server', ''],
+  'server',
   ['timing-allow-origin', '*'],
   ['upgrade-insecure-requests', '1'],
-  ['user-agent', ''],
-  ['x-forwarded-for', ''],
-  ['x-frame-options', 'deny'],
-  ['x-frame-options', 'sameorigin'],
-];
+  'user-agent x-forwarded-for',
+  ['x-frame-options', 'deny', 'sameorigin'],
+);
 
 /** The static table. */
-export const QPACK_STATIC_TABLE: readonly HttpField[] = ENTRIES.map(([name, value]) => ({
-  name,
-  value,
-}));
 
 /** Returns a key of a field, with a separator that no name contains. */
 const keyOf = (name: string, value: string): string => `${name}\n${value}`;
 
-const FIELDS = new Map(ENTRIES.map(([name, value], index) => [keyOf(name, value), index]));
+const FIELDS = new Map(
+  QPACK_STATIC_TABLE.map(({ name, value }, index) => [keyOf(name, value), index]),
+);
 /** Index of the first entry of each name. */
-const NAMES = new Map(ENTRIES.map(([name], index) => [name, index] as const).toReversed());
+const NAMES = new Map(
+  QPACK_STATIC_TABLE.map(({ name }, index) => [name, index] as const).toReversed(),
+);
 
 /** Returns the index of an entry with that name and value. */
 const staticIndexOf = (name: string, value: string): number | undefined =>

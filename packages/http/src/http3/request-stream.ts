@@ -50,16 +50,12 @@ abstract class MessageReader<Head> implements FrameSink {
   readonly #frames = new FrameReader(this);
   readonly #budget: FieldBudget;
   #reserved = 0;
-  #state: MessageState = 'header';
+  state: MessageState = 'header';
   #message: Parsed<Head> | undefined;
   #bodyBytes = 0;
 
   constructor(budget: FieldBudget) {
     this.#budget = budget;
-  }
-
-  get state(): MessageState {
-    return this.#state;
   }
 
   /** The final header section; `undefined` until it is complete. */
@@ -88,7 +84,7 @@ abstract class MessageReader<Head> implements FrameSink {
 
   /** Returns the message's bytes to the budget. Idempotent. */
   release(): void {
-    this.#state = 'ended';
+    this.state = 'ended';
     this.#message = undefined;
     this.#frames.release();
     this.#returnReserved();
@@ -97,10 +93,10 @@ abstract class MessageReader<Head> implements FrameSink {
   onFrame(type: number, length: number): Payload | Http3Error {
     switch (type) {
       case FrameType.HEADERS:
-        if (this.#state === 'trailers') return unexpected('HEADERS after the trailers');
+        if (this.state === 'trailers') return unexpected('HEADERS after the trailers');
         return this.#reserve(length);
       case FrameType.DATA:
-        if (this.#state !== 'body') return unexpected('DATA outside of a body');
+        if (this.state !== 'body') return unexpected('DATA outside of a body');
         return this.#count(length);
       case FrameType.PUSH_PROMISE:
         return this.pushError();
@@ -129,8 +125,8 @@ abstract class MessageReader<Head> implements FrameSink {
   protected abstract pushError(): Http3Error;
 
   #onSection(section: readonly HttpField[]): Http3Error | undefined {
-    if (this.#state === 'body') {
-      this.#state = 'trailers';
+    if (this.state === 'body') {
+      this.state = 'trailers';
       return checkTrailers(section) ?? this.#lengthProblem();
     }
     const parsed = this.parse(section);
@@ -140,7 +136,7 @@ abstract class MessageReader<Head> implements FrameSink {
       return undefined;
     }
     this.#message = parsed;
-    this.#state = 'body';
+    this.state = 'body';
     return undefined;
   }
 
