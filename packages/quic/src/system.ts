@@ -26,7 +26,8 @@ function openLibrary(): QuicTlsLibrary {
 
 /** Returns the protocols after a check: QUIC requires one (RFC 9001 §8.1), each of 1 to 255 bytes (RFC 7301 §3.1). */
 function checked(protocols: readonly string[]): readonly string[] {
-  const isValid = (name: string): boolean => /^[\x00-\xff]{1,255}$/.test(name);
+  const isValid = (name: string): boolean =>
+    name !== '' && name.length < 256 && Buffer.from(name, 'latin1').toString('latin1') === name;
   if (protocols.length > 0 && protocols.every(isValid)) return protocols;
   throw new WeirError('tls', 'QUIC needs application protocols (ALPN), each of 1 to 255 bytes');
 }

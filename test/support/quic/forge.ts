@@ -1,6 +1,8 @@
-import type { CipherSuite } from '../../../packages/quic/src/protection/packet-keys.ts';
+import {
+  type CipherSuite,
+  PacketSealer,
+} from '../../../packages/quic/src/protection/packet-keys.ts';
 import { initialKeys } from '../../../packages/quic/src/protection/initial-secrets.ts';
-import { PacketSealer } from '../../../packages/quic/src/protection/packet-keys.ts';
 import {
   PacketType,
   writeLength,

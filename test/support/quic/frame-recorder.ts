@@ -1,9 +1,15 @@
 import assert from 'node:assert/strict';
-import type { FrameError, FrameVisitor } from '../../../packages/quic/src/wire/frame-types.ts';
+import type {
+  FrameError,
+  FrameVisitor,
+  StreamFrameVisitor,
+} from '../../../packages/quic/src/wire/frame-types.ts';
+
+type FrameName = Exclude<keyof FrameVisitor, 'streams'> | keyof StreamFrameVisitor;
 
 /** A call of a `FrameVisitor`: its name, and its numbers with copies of bytes in the place of their ranges. */
 export type FrameCall = readonly [
-  name: keyof FrameVisitor,
+  name: FrameName,
   ...parts: readonly (number | boolean | Buffer)[],
 ];
 
@@ -31,7 +37,7 @@ const METHODS = [
   'applicationClose',
   'handshakeDone',
   'datagram',
-] as const satisfies readonly (keyof FrameVisitor)[];
+] as const satisfies readonly FrameName[];
 
 /** Frames whose bytes have a fixed length. */
 const SIZES: Readonly<Record<string, number>> = { pathChallenge: 8, pathResponse: 8 };
@@ -64,5 +70,6 @@ export function frameRecorder(
       return verdict(name);
     },
   ]);
-  return Object.fromEntries(methods) as FrameVisitor;
+  const visitor = Object.fromEntries(methods) as Omit<FrameVisitor, 'streams'> & StreamFrameVisitor;
+  return { ...visitor, streams: visitor };
 }

@@ -14,7 +14,7 @@ import {
 import type { TraceEvent } from '../../../packages/quic/src/trace.ts';
 import { PacketHeader, readPacketHeader } from '../../../packages/quic/src/wire/packet-header.ts';
 import { UNAUTHENTICATED_WINDOW } from '../../../packages/quic/src/limits.ts';
-import { DEFAULT_STREAM_GRANTS } from '../../../packages/quic/src/streams/streams.ts';
+import { DEFAULT_STREAM_GRANTS } from '../../../packages/quic/src/streams/grants.ts';
 import { SeededRandom } from '../simnet/seeded-random.ts';
 import { Peer, TestIds, type SentDatagram } from './peer.ts';
 import { OpenTls } from './open-tls.ts';

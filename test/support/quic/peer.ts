@@ -113,7 +113,7 @@ export class Peer {
     // A copy, because it is decrypted in place and a test may deliver it again; a Buffer, because its
     // `slice` copies nothing, and a part of it that is kept would change with the next datagram.
     const bytes = Buffer.from(data);
-    this.connection.receive(bytes, 0, bytes.length, from, to, ecn, now);
+    this.connection.receiveBatch(bytes, 0, bytes.length, bytes.length, from, to, ecn, now);
     bytes.fill(SPENT);
     this.#handleEvents();
   }

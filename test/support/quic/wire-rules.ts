@@ -5,7 +5,7 @@ import { Space } from '../../../packages/quic/src/wire/packet-header.ts';
 import {
   DEFAULT_STREAM_GRANTS,
   type StreamGrants,
-} from '../../../packages/quic/src/streams/streams.ts';
+} from '../../../packages/quic/src/streams/grants.ts';
 import type { TraceEvent } from '../../../packages/quic/src/trace.ts';
 import { RecoveryOracle } from './recovery-oracle.ts';
 import { otherSide, type SeenPacket, type Side } from './wire-tap.ts';

@@ -1,6 +1,6 @@
 import { type CreateController, bbr } from '@weir/congestion';
 import { IDLE_TIMEOUT, HANDSHAKE_TIMEOUT, MAX_DATAGRAM } from '../limits.ts';
-import type { StreamGrants } from '../streams/streams.ts';
+import type { StreamGrants } from '../streams/grants.ts';
 import type { RandomSource } from '@weir/base/random';
 import type { IpEndpoint } from '@weir/base/ip';
 import type { KeyLimits } from '../protection/one-rtt-keys.ts';
@@ -21,7 +21,7 @@ export interface ConnectionSettings {
    * peer gets little memory, and its connection may be closed in favour of another when there are too many.
    */
   readonly authenticates: boolean;
-  /** Flow control windows and stream limits; `undefined` for those of `streams/limits.ts`. */
+  /** Flow control windows and stream limits; `undefined` for `DEFAULT_STREAM_GRANTS`. */
   readonly grants: StreamGrants | undefined;
   /** The announced max_datagram_frame_size; 0 accepts no DATAGRAM frames. */
   readonly maxDatagramFrameSize: number;

@@ -24,8 +24,7 @@ import {
   encodeTransportParameters,
 } from '../wire/transport-parameters.ts';
 import { MAX_ACK_DELAY, MAX_RECEIVED_DATAGRAM, ACTIVE_CONNECTION_ID_LIMIT } from '../limits.ts';
-import { receiveMemory } from '../streams/grants.ts';
-import { DEFAULT_STREAM_GRANTS } from '../streams/streams.ts';
+import { receiveMemory, DEFAULT_STREAM_GRANTS } from '../streams/grants.ts';
 import type {
   ClientOptions,
   RegisteredId,
@@ -237,7 +236,8 @@ export class ConnectionTls implements Disposable {
   readonly #keys: ConnectionKeys;
   readonly #crypto: CryptoStreams;
   readonly #ids: HandshakeIds;
-  #peer: TransportParameters | undefined;
+  /** The peer's transport parameters, once they have arrived. */
+  peerParameters: TransportParameters | undefined;
   #error: QuicError | undefined;
   #isComplete = false;
 
@@ -254,7 +254,7 @@ export class ConnectionTls implements Disposable {
     this.#ids = ids;
     this.#tls = tls.createHandshake({
       onCryptoData: (level, bytes) => {
-        this.#crypto.write(level, bytes);
+        this.#crypto[level].sending.write(bytes);
       },
       onSecret: (level, direction, suite, secret) => {
         this.#onSecret(level, direction, suite, secret);
@@ -281,12 +281,7 @@ export class ConnectionTls implements Disposable {
    * messages, which is reported under the 1-RTT keys.
    */
   get isComplete(): boolean {
-    return this.#isComplete && this.#peer !== undefined;
-  }
-
-  /** The peer's transport parameters, once they have arrived. */
-  get peerParameters(): TransportParameters | undefined {
-    return this.#peer;
+    return this.#isComplete && this.peerParameters !== undefined;
   }
 
   /**
@@ -301,7 +296,7 @@ export class ConnectionTls implements Disposable {
   /** Passes received data of a level to TLS, in order. */
   advance(level: TlsLevel): FrameError {
     while (this.#error === undefined) {
-      const bytes = this.#crypto.read(level);
+      const bytes = this.#crypto[level].receiving.read();
       if (bytes === undefined) return undefined;
       this.#tls.receive(level, bytes);
     }
@@ -333,7 +328,7 @@ export class ConnectionTls implements Disposable {
       return;
     }
     const fault = this.#ids.check(peer);
-    if (fault === undefined) this.#peer = peer;
+    if (fault === undefined) this.peerParameters = peer;
     else this.#error ??= fault;
   }
 }

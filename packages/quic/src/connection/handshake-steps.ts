@@ -104,8 +104,8 @@ export class HandshakeSteps {
   #discard(space: typeof Space.INITIAL | typeof Space.HANDSHAKE, now: number): void {
     this.#parts.keys.discard(space);
     this.#parts.loss.discard(space, now);
-    this.#parts.crypto.discard(levelOf(space));
-    this.#parts.acks.discard(space);
+    this.#parts.crypto[levelOf(space)].discard();
+    this.#parts.acks[space] = undefined;
     this.#parts.telemetry.trace({ kind: 'keys-discarded', space }, now);
   }
 }

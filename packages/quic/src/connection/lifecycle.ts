@@ -180,7 +180,8 @@ export class Closing {
   #reason: CloseReason | undefined;
   #text: Uint8Array = NOTHING;
   #frameType = 0;
-  #isFrameDue = false;
+  /** Whether CONNECTION_CLOSE is to be sent now. */
+  isFrameDue = false;
   /** Packets to receive before CONNECTION_CLOSE is sent again. */
   #interval = FIRST_CLOSE_INTERVAL;
   #received = 0;
@@ -194,11 +195,6 @@ export class Closing {
   /** The reason why the connection has ended; `undefined` while it has not. */
   get reason(): CloseReason | undefined {
     return this.#reason;
-  }
-
-  /** Whether CONNECTION_CLOSE is to be sent now. */
-  get isFrameDue(): boolean {
-    return this.#isFrameDue;
   }
 
   /** Closes with a transport error of either side. */
@@ -216,7 +212,7 @@ export class Closing {
     if (!this.#lifecycle.isOpen) return;
     this.#text = encodeReason(reason);
     this.#reason = { kind, by: 'self', code, reason: textOf(this.#text) };
-    this.#isFrameDue = true;
+    this.isFrameDue = true;
     this.#wait('closing', now);
   }
 
@@ -228,14 +224,14 @@ export class Closing {
     now: number,
   ): void {
     this.#reason ??= { kind, by: 'peer', code, reason: textOf(reason) };
-    this.#isFrameDue = false;
+    this.isFrameDue = false;
     this.#wait('draining', now);
   }
 
   /** Ends the connection at once, without a packet. */
   end(reason: CloseReason, now: number): void {
     this.#reason ??= reason;
-    this.#isFrameDue = false;
+    this.isFrameDue = false;
     this.#deadlines.clearAll();
     this.#lifecycle.go('closed', now);
   }
@@ -246,17 +242,17 @@ export class Closing {
     if (this.#received < this.#interval) return;
     this.#received = 0;
     this.#interval = Math.min(this.#interval * 2, MAX_CLOSE_INTERVAL);
-    this.#isFrameDue = true;
+    this.isFrameDue = true;
   }
 
   onFrameSent(): void {
-    this.#isFrameDue = false;
+    this.isFrameDue = false;
   }
 
   /** Ends the closing or draining state. */
   onTimeout(now: number): void {
     this.#deadlines.clearAll();
-    this.#isFrameDue = false;
+    this.isFrameDue = false;
     this.#lifecycle.go('closed', now);
   }
 

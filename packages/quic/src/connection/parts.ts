@@ -4,9 +4,10 @@ import { DatagramFrames } from '../packets/datagram-frames.ts';
 import { TurnWork } from '../packets/turn-work.ts';
 import { LocalConnectionIds, PeerConnectionIds } from '../path/connection-ids.ts';
 import { Paths } from '../path/paths.ts';
-import { AckSchedules } from '../recovery/ack-schedule.ts';
+import { ackSchedules } from '../recovery/ack-schedule.ts';
 import { LossDetection } from '../recovery/loss-detection.ts';
-import { DEFAULT_STREAM_GRANTS, Streams } from '../streams/streams.ts';
+import { Streams } from '../streams/streams.ts';
+import { DEFAULT_STREAM_GRANTS } from '../streams/grants.ts';
 import { Telemetry } from '../trace.ts';
 import { Closing, EventQueue, CONNECTION_DEADLINES, IdleTimeout, Lifecycle } from './lifecycle.ts';
 import type { ClientOptions, ServerOptions } from './connection-options.ts';
@@ -62,7 +63,7 @@ export function createParts(options: ClientOptions | ServerOptions, identity: Co
     work: new TurnWork(options.sharedWork ?? { frames: 0 }, isPeerKnown),
     paths,
     loss,
-    acks: new AckSchedules(),
+    acks: ackSchedules(),
     idle: new IdleTimeout(deadlines, loss, settings.idleTimeout, settings.keepAlive),
     closing,
     localIds: new LocalConnectionIds(

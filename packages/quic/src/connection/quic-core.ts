@@ -3,7 +3,7 @@ import type { CloseReason, Role } from '../contract.ts';
 import type { TransmitBatch } from '@weir/io/datagrams';
 import { QuicError } from '../errors.ts';
 import { Space, SPACES } from '../wire/packet-header.ts';
-import type { END_OF_STREAM } from '../streams/streams.ts';
+import type { END_OF_STREAM } from '../streams/receive-stream.ts';
 import type { ClientOptions, ServerOptions } from './connection-options.ts';
 import type { CreateController } from '@weir/congestion';
 import { PacketAssembler } from '../packets/packet-assembler.ts';
@@ -97,24 +97,11 @@ export class QuicCore {
   // ---- the driver's calls ----
 
   /**
-   * Processes a datagram of the peer. It is decrypted in place and not used after the call.
-   * @param own the local address that it was sent to, if known.
-   */
-  receive(
-    buffer: Uint8Array,
-    offset: number,
-    length: number,
-    peer: IpEndpoint,
-    own: IpEndpoint | undefined,
-    ecn: Ecn,
-    now: number,
-  ): void {
-    this.receiveBatch(buffer, offset, length, length, peer, own, ecn, now);
-  }
-
-  /**
-   * Processes consecutive datagrams of one peer, which is faster than one by one.
-   * @param stride bytes of each datagram but the last, which may be shorter.
+   * Processes a datagram of the peer, or consecutive ones, which is faster than one by one. They are decrypted in place
+   * and not used after the call.
+   *
+   * @param stride bytes of each datagram but the last, which may be shorter; of a single one its length.
+   * @param own the local address that they were sent to, if known.
    */
   receiveBatch(
     buffer: Uint8Array,
@@ -186,7 +173,7 @@ export class QuicCore {
     for (const space of SPACES) {
       if (!keys.canSeal(space)) continue;
       if (space === Space.APPLICATION && !lifecycle.isEstablished) continue;
-      acknowledgement = Math.min(acknowledgement, acks.of(space)?.deadline ?? Infinity);
+      acknowledgement = Math.min(acknowledgement, acks[space]?.deadline ?? Infinity);
     }
     return Math.min(next, acknowledgement);
   }
@@ -290,7 +277,7 @@ export class QuicCore {
   }
 
   stopSending(id: number, code: number): void {
-    this.#parts.streams.stopSending(id, code);
+    this.#parts.streams.stopReading(id, code);
   }
 
   /** Queues a DATAGRAM frame; returns false when it was dropped: too large, queue full, or connection ended. */

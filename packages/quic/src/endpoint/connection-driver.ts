@@ -20,7 +20,7 @@ import { StreamLink, type StreamLinkHost } from '../stream-link.ts';
 /** The interface of `QuicCore` for its driver; tests implement a scripted one. */
 export type ConnectionCore = Pick<QuicCore, keyof QuicCore>;
 
-/** The endpoint of a connection, which is told of its state. */
+/** The endpoint of a connection, which is notified of its state. */
 export interface ConnectionHost {
   /** Called when the handshake is complete. @returns the handlers of the connection's events. */
   onEstablished(connection: ConnectionDriver): QuicHandlers | undefined;
@@ -272,7 +272,7 @@ export class ConnectionDriver implements QuicConnection, Served, StreamLinkHost 
         this.#handlers?.onDatagram(event.data);
         break;
       case 'stream-opened':
-        this.#onStreamOpened(event.id);
+        this.#handlers?.onStream(this.#addStream(event.id, false));
         break;
       case 'stream-reset':
         this.#streams.get(event.id)?.onReset(event.code);
@@ -317,10 +317,6 @@ export class ConnectionDriver implements QuicConnection, Served, StreamLinkHost 
     this.#established.resolve();
     this.#openWaiting('bidirectional');
     this.#openWaiting('unidirectional');
-  }
-
-  #onStreamOpened(id: number): void {
-    this.#handlers?.onStream(this.#addStream(id, false));
   }
 
   #addStream(id: number, isOwn: boolean): StreamLink {

@@ -1,3 +1,4 @@
+import { readInt32 } from '@weir/base/bytes';
 import { isIPv4Endpoint, type IpEndpoint } from '@weir/base/ip';
 import { Shares } from '@weir/io/bounds';
 import {
@@ -61,14 +62,14 @@ export class ConnectionTable<Owner> {
   /** Forgets an issued id. */
   release(id: Uint8Array): void {
     if (id.length !== LOCAL_ID_SIZE) return;
-    const key = wordAt(id, 0);
-    if (this.#issued.get(key)?.rest === wordAt(id, 4)) this.#issued.delete(key);
+    const key = readInt32(id, 0);
+    if (this.#issued.get(key)?.rest === readInt32(id, 4)) this.#issued.delete(key);
   }
 
   /** Returns the owner of the issued id at `offset`, which has `LOCAL_ID_SIZE` bytes. */
   find(bytes: Uint8Array, offset: number): Owner | undefined {
-    const entry = this.#issued.get(wordAt(bytes, offset));
-    return entry !== undefined && entry.rest === wordAt(bytes, offset + 4)
+    const entry = this.#issued.get(readInt32(bytes, offset));
+    return entry !== undefined && entry.rest === readInt32(bytes, offset + 4)
       ? entry.owner
       : undefined;
   }
@@ -88,12 +89,6 @@ export class ConnectionTable<Owner> {
     if (this.#chosen.get(key) === owner) this.#chosen.delete(key);
   }
 }
-
-const wordAt = (bytes: Uint8Array, at: number): number =>
-  ((bytes[at] as number) << 24) |
-  ((bytes[at + 1] as number) << 16) |
-  ((bytes[at + 2] as number) << 8) |
-  (bytes[at + 3] as number);
 
 /** Returns a key of at most 20 characters, one per byte. */
 function textOf(bytes: Uint8Array, offset: number, size: number): string {
@@ -216,7 +211,8 @@ export class Connections implements ConnectionHost {
   readonly #clock: Clock;
   readonly #loop: Driver;
   readonly #resetTokens: ResetTokens;
-  readonly #table: ConnectionTable<ConnectionDriver>;
+  /** The connections by the ids by which packets are routed. */
+  readonly table: ConnectionTable<ConnectionDriver>;
   readonly #byPeer = new PeerIndex();
   readonly #entries = new Map<ConnectionDriver, Entry>();
   /** Connections that have ended and still respond to late packets; the oldest first. */
@@ -229,7 +225,7 @@ export class Connections implements ConnectionHost {
     this.#clock = clock;
     this.#loop = loop;
     this.#resetTokens = resetTokens;
-    this.#table = new ConnectionTable(random);
+    this.table = new ConnectionTable(random);
   }
 
   /** Number of all connections, including those in the closing or draining state. */
@@ -240,11 +236,6 @@ export class Connections implements ConnectionHost {
   /** Number of connections that have not ended. */
   get live(): number {
     return this.#entries.size - this.#ended.size;
-  }
-
-  /** Number of connection ids by which packets are routed. */
-  get ids(): number {
-    return this.#table.size;
   }
 
   /** Returns the occupancy as seen by a new client from this address. */
@@ -283,12 +274,12 @@ export class Connections implements ConnectionHost {
       const connection = new ConnectionDriver(this, this.#loop, this.#clock, (owner) =>
         create({
           issue: () => {
-            const id = this.#table.issue(owner);
+            const id = this.table.issue(owner);
             ids.add(id);
             return { id, resetToken: this.#resetTokens.tokenFor(id) };
           },
           release: (id) => {
-            this.#table.release(id);
+            this.table.release(id);
             for (const own of ids) if (Buffer.compare(own, id) === 0) ids.delete(own);
           },
         }),
@@ -299,7 +290,7 @@ export class Connections implements ConnectionHost {
       if (entry.client) this.#unauthenticated.add(connection, connection.peer, this.#clock.now());
       return connection;
     } catch (error) {
-      for (const id of ids) this.#table.release(id);
+      for (const id of ids) this.table.release(id);
       throw error;
     }
   }
@@ -307,17 +298,7 @@ export class Connections implements ConnectionHost {
   /** Routes the packets of the id that a client has chosen, until its handshake is confirmed. */
   addChosenId(connection: ConnectionDriver, bytes: Uint8Array, at: number, size: number): void {
     const entry = this.#entries.get(connection);
-    if (entry) entry.chosenKey = this.#table.addChosen(bytes, at, size, connection);
-  }
-
-  /** Returns the connection of the issued id at `offset`, which has `LOCAL_ID_SIZE` bytes. */
-  find(bytes: Uint8Array, offset: number): ConnectionDriver | undefined {
-    return this.#table.find(bytes, offset);
-  }
-
-  /** Returns the connection of an id that its client has chosen. */
-  findChosen(bytes: Uint8Array, offset: number, size: number): ConnectionDriver | undefined {
-    return this.#table.findChosen(bytes, offset, size);
+    if (entry) entry.chosenKey = this.table.addChosen(bytes, at, size, connection);
   }
 
   /** Returns the connection for which this datagram is a stateless reset by the peer (RFC 9000 §10.3.1). */
@@ -382,7 +363,7 @@ export class Connections implements ConnectionHost {
     const entry = this.#entries.get(connection);
     if (!entry) return;
     this.#releaseChosen(connection, entry);
-    for (const id of entry.ids) this.#table.release(id);
+    for (const id of entry.ids) this.table.release(id);
     this.#byPeer.remove(connection);
     this.#ended.delete(connection);
     this.#entries.delete(connection);
@@ -391,7 +372,7 @@ export class Connections implements ConnectionHost {
 
   #releaseChosen(connection: ConnectionDriver, entry: Entry | undefined): void {
     if (entry?.chosenKey === undefined) return;
-    this.#table.releaseChosen(entry.chosenKey, connection);
+    this.table.releaseChosen(entry.chosenKey, connection);
     entry.chosenKey = undefined;
   }
 

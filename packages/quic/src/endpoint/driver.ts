@@ -30,16 +30,6 @@ export interface Served extends Scheduled, BatchOwner {
   abandon(): void;
 }
 
-interface DriverOptions {
-  readonly clock: Clock;
-  readonly outgoing: OutgoingBatches;
-  /** Called at the end of each turn. */
-  readonly onTurnEnd: () => void;
-  readonly soon: Defer;
-  /** The work of all connections since the last turn; each turn resets it. */
-  readonly sharedWork: SharedWork;
-}
-
 /**
  * Serves the connections of one socket: delivers their events, sends their packets, and handles their deadlines.
  *
@@ -61,7 +51,17 @@ export class Driver {
   /** Events that may still be handled in this turn. */
   #events = 0;
 
-  constructor({ clock, outgoing, onTurnEnd, soon, sharedWork }: DriverOptions) {
+  /**
+   * @param onTurnEnd called at the end of each turn.
+   * @param sharedWork the work of all connections since the last turn; each turn resets it.
+   */
+  constructor(
+    clock: Clock,
+    outgoing: OutgoingBatches,
+    soon: Defer,
+    sharedWork: SharedWork,
+    onTurnEnd: () => void,
+  ) {
     this.#clock = clock;
     this.#outgoing = outgoing;
     this.#onTurnEnd = onTurnEnd;

@@ -120,16 +120,13 @@ export class QuicEndpoint {
       },
       {
         onDatagrams: (received) => {
-          const { endpoint } = opened;
-          if (endpoint) endpoint.#incoming.receive(received, options.clock.now());
+          if (opened.endpoint) opened.endpoint.#incoming.receive(received, options.clock.now());
         },
         onDrained: () => {
-          const { endpoint } = opened;
-          if (endpoint) endpoint.#onDrained();
+          if (opened.endpoint) opened.endpoint.#incoming.serveAll();
         },
         onWritable: () => {
-          const { endpoint } = opened;
-          if (endpoint) endpoint.#onWritable();
+          if (opened.endpoint) opened.endpoint.#onWritable();
         },
       },
     );
@@ -148,13 +145,7 @@ export class QuicEndpoint {
     this.#obfuscation = obfuscation;
     this.#maker = options.connections ?? QuicCore;
     const outgoing = new OutgoingBatches(socket, obfuscation);
-    const driver = new Driver({
-      clock,
-      outgoing,
-      onTurnEnd: () => this.#onTurnEnd(),
-      soon,
-      sharedWork: this.#sharedWork,
-    });
+    const driver = new Driver(clock, outgoing, soon, this.#sharedWork, () => this.#onTurnEnd());
     const connections = new Connections(clock, driver, random, resetTokens);
     this.#outgoing = outgoing;
     this.#soon = soon;
@@ -187,7 +178,7 @@ export class QuicEndpoint {
 
   /** Numbers of connections, including those in the closing or draining state, and of their ids. */
   get held(): { readonly connections: number; readonly ids: number } {
-    return { connections: this.#connections.size, ids: this.#connections.ids };
+    return { connections: this.#connections.size, ids: this.#connections.table.size };
   }
 
   /** Bytes of the datagrams in the handshake queue. */
@@ -290,10 +281,6 @@ export class QuicEndpoint {
       random: this.#random,
       sharedWork: this.#sharedWork,
     };
-  }
-
-  #onDrained(): void {
-    this.#incoming.serveAll();
   }
 
   #onWritable(): void {

@@ -110,7 +110,7 @@ export class Incoming {
     const { stride, peer, own, ecn } = received;
     const size = Math.min(stride, end - at);
     const owner = isShort(buffer, at, size)
-      ? this.#options.connections.find(buffer, at + 1)
+      ? this.#options.connections.table.find(buffer, at + 1)
       : undefined;
     if (!owner) {
       this.#route(buffer, at, size, received, now, size);
@@ -178,17 +178,18 @@ export class Incoming {
   ): ConnectionDriver | undefined {
     const { connections } = this.#options;
     return (
-      connections.find(bytes, offset + 1) ?? connections.findByReset(bytes, offset, length, peer)
+      connections.table.find(bytes, offset + 1) ??
+      connections.findByReset(bytes, offset, length, peer)
     );
   }
 
   #ownerOfLong(bytes: Uint8Array, offset: number, length: number): ConnectionDriver | undefined {
-    const { connections } = this.#options;
+    const { table } = this.#options.connections;
     const idAt = offset + LONG_ID_OFFSET;
     const idSize = bytes[idAt - 1] as number; // within: `length` is more than `LOCAL_ID_SIZE`
     if (idSize > MAX_CONNECTION_ID || LONG_ID_OFFSET + idSize > length) return undefined;
-    const owner = idSize === LOCAL_ID_SIZE ? connections.find(bytes, idAt) : undefined;
-    return owner ?? connections.findChosen(bytes, idAt, idSize);
+    const owner = idSize === LOCAL_ID_SIZE ? table.find(bytes, idAt) : undefined;
+    return owner ?? table.findChosen(bytes, idAt, idSize);
   }
 
   #admit(
@@ -286,7 +287,8 @@ export class HandshakeQueue {
   readonly #new = new Fifo<Waiting>();
   readonly #options: HandshakeQueueOptions;
   #count = 0;
-  #bytes = 0;
+  /** Bytes of the queued datagrams, at most `MAX_WAITING_BYTES`. */
+  bytes = 0;
   #taken = 0;
   #isScheduled = false;
   /** Milliseconds of this turn spent on datagrams that were not queued. */
@@ -294,11 +296,6 @@ export class HandshakeQueue {
 
   constructor(options: HandshakeQueueOptions) {
     this.#options = options;
-  }
-
-  /** Bytes of the queued datagrams, at most `MAX_WAITING_BYTES`. */
-  get bytes(): number {
-    return this.#bytes;
   }
 
   /**
@@ -325,11 +322,11 @@ export class HandshakeQueue {
     wireBytes: number,
     isKnown: boolean,
   ): void {
-    if (this.#count >= MAX_WAITING_DATAGRAMS || this.#bytes + length > MAX_WAITING_BYTES) return;
+    if (this.#count >= MAX_WAITING_DATAGRAMS || this.bytes + length > MAX_WAITING_BYTES) return;
     // Half of the room is reserved for new clients: a few handshakes must not exclude them.
     if (isKnown && this.#known.size >= MAX_WAITING_DATAGRAMS / 2) return;
     this.#count++;
-    this.#bytes += length;
+    this.bytes += length;
     (isKnown ? this.#known : this.#new).push({
       buffer: copyOf(bytes, offset, offset + length),
       offset: 0,
@@ -376,13 +373,13 @@ export class HandshakeQueue {
     const next = first.shift() ?? second.shift();
     if (next === undefined) return undefined;
     this.#count--;
-    this.#bytes -= next.length;
+    this.bytes -= next.length;
     return next;
   }
 
   clear(): void {
     this.#known.clear();
     this.#new.clear();
-    this.#count = this.#bytes = 0;
+    this.#count = this.bytes = 0;
   }
 }

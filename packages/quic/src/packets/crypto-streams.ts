@@ -49,64 +49,9 @@ const exceeded = (reason: string): QuicError =>
  * which has bounds instead of flow control.
  */
 export class CryptoStreams {
-  readonly #levels = {
-    initial: new LevelStreams('initial'),
-    handshake: new LevelStreams('handshake'),
-    application: new LevelStreams('application'),
-  };
-
-  /** Queues bytes produced by TLS. */
-  write(level: TlsLevel, bytes: Uint8Array): void {
-    this.#levels[level].sending.write(bytes);
-  }
-
-  /** Whether there are bytes that were never sent, or were lost. */
-  hasPending(level: TlsLevel): boolean {
-    return this.#levels[level].sending.hasPending;
-  }
-
-  /**
-   * Returns the next bytes to send, lost ones first, that fit into a frame of at most `room` bytes, header included.
-   * They are recorded in `log` as sent. `undefined` when there are none, or no room.
-   */
-  next(level: TlsLevel, room: number, log: FrameLog): CryptoRange | undefined {
-    return this.#levels[level].sending.next(room, log);
-  }
-
-  /**
-   * Receives the data of a CRYPTO frame, which is copied.
-   * @returns CRYPTO_BUFFER_EXCEEDED for data beyond the bounds, PROTOCOL_VIOLATION for new data of a
-   *   level whose end was announced by `finish`.
-   */
-  receive(
-    level: TlsLevel,
-    offset: number,
-    bytes: Uint8Array,
-    at: number,
-    size: number,
-  ): QuicError | undefined {
-    return this.#levels[level].receiving.receive(offset, bytes, at, size);
-  }
-
-  /** Returns the next bytes in order, for TLS, valid until the next `receive`; `undefined` for none. */
-  read(level: TlsLevel): Uint8Array | undefined {
-    return this.#levels[level].receiving.read();
-  }
-
-  /**
-   * Called when TLS has moved to a higher level for reading (RFC 9001 §4.1.3).
-   * @returns PROTOCOL_VIOLATION when the level has data that TLS has not read.
-   */
-  finish(level: TlsLevel): QuicError | undefined {
-    return this.#levels[level].receiving.finish();
-  }
-
-  /** Forgets the data of a level whose keys were discarded, and ignores further data (RFC 9001 §4.9). */
-  discard(level: TlsLevel): void {
-    const { sending, receiving } = this.#levels[level];
-    sending.discard();
-    receiving.discard();
-  }
+  readonly initial = new LevelStreams('initial');
+  readonly handshake = new LevelStreams('handshake');
+  readonly application = new LevelStreams('application');
 }
 
 class LevelStreams {
@@ -115,6 +60,12 @@ class LevelStreams {
 
   constructor(level: TlsLevel) {
     this.receiving = new CryptoReceiving(CRYPTO_WINDOW[level], CRYPTO_TOTAL[level]);
+  }
+
+  /** Forgets the data of the level, whose keys were discarded, and ignores further data (RFC 9001 §4.9). */
+  discard(): void {
+    this.sending.discard();
+    this.receiving.discard();
   }
 }
 
@@ -127,11 +78,12 @@ class CryptoSending implements DeliveryListener {
   readonly #acknowledged = new RangeSet();
   readonly #range: CryptoRange = { offset: 0, bytes: NO_BYTES, at: 0, size: 0 };
 
+  /** Whether there are bytes that were never sent, or were lost. */
   get hasPending(): boolean {
     return this.#lost.size > 0 || this.#sent < this.#bytes.length;
   }
 
-  /** Queues bytes. Called rarely: at most about five times per connection. */
+  /** Queues bytes produced by TLS. Called rarely: at most about five times per connection. */
   write(bytes: Uint8Array): void {
     const all = new Uint8Array(this.#bytes.length + bytes.length);
     all.set(this.#bytes);
@@ -139,6 +91,10 @@ class CryptoSending implements DeliveryListener {
     this.#bytes = all;
   }
 
+  /**
+   * Returns the next bytes to send, lost ones first, that fit into a frame of at most `room` bytes, header included.
+   * They are recorded in `log` as sent. `undefined` when there are none, or no room.
+   */
   next(room: number, log: FrameLog): CryptoRange | undefined {
     const isLost = this.#lost.size > 0;
     const offset = isLost ? this.#lost.start(0) : this.#sent;
@@ -190,18 +146,21 @@ class CryptoReceiving {
   /** The bytes from `#base` on; empty when there are none. */
   #bytes: Uint8Array = NO_BYTES;
   #base = 0;
-  #state: 'open' | 'finished' | 'discarded' = 'open';
+  #isDiscarded = false;
 
   constructor(window: number, total: number) {
     this.#window = window;
     this.#total = total;
   }
 
+  /**
+   * Receives the data of a CRYPTO frame, which is copied.
+   * @returns CRYPTO_BUFFER_EXCEEDED for data beyond the bounds.
+   */
   receive(offset: number, bytes: Uint8Array, at: number, size: number): QuicError | undefined {
-    if (this.#state === 'discarded') return undefined;
+    if (this.#isDiscarded) return undefined;
     const end = offset + size;
     if (end <= this.#read) return undefined;
-    if (this.#state === 'finished') return violation();
     if (end > this.#total) return exceeded('more CRYPTO data than a connection needs');
     if (end > this.#read + this.#window) return exceeded('CRYPTO data too far ahead');
     const start = Math.max(offset, this.#read);
@@ -213,6 +172,7 @@ class CryptoReceiving {
     return undefined;
   }
 
+  /** Returns the next bytes in order, for TLS, valid until the next `receive`; `undefined` for none. */
   read(): Uint8Array | undefined {
     if (this.#pieces.size === 0 || this.#pieces.start(0) !== this.#read) return undefined;
     const end = this.#pieces.end(0);
@@ -223,14 +183,8 @@ class CryptoReceiving {
     return bytes;
   }
 
-  finish(): QuicError | undefined {
-    if (this.#state !== 'open') return undefined;
-    this.#state = 'finished';
-    return this.#pieces.size > 0 ? violation() : undefined;
-  }
-
   discard(): void {
-    this.#state = 'discarded';
+    this.#isDiscarded = true;
     this.#bytes = NO_BYTES;
     this.#pieces.clear();
   }
@@ -247,10 +201,3 @@ class CryptoReceiving {
     this.#base = this.#read;
   }
 }
-
-const violation = (): QuicError =>
-  new QuicError(
-    TransportErrorCode.PROTOCOL_VIOLATION,
-    'new CRYPTO data at a level that TLS has left',
-    FrameType.CRYPTO,
-  );

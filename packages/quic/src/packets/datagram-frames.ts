@@ -9,21 +9,17 @@ import { FrameType, type FrameError } from '../wire/frame-types.ts';
 class DatagramQueue {
   readonly #payloads = new Fifo<Uint8Array>();
   #bytes = 0;
-  #dropped = 0;
+  dropped = 0;
 
   get size(): number {
     return this.#payloads.size;
-  }
-
-  get dropped(): number {
-    return this.#dropped;
   }
 
   /** Whether a payload of this size may be pushed; if not, it is counted as dropped. */
   admits(size: number): boolean {
     const isFull =
       this.#payloads.size >= MAX_QUEUED_DATAGRAMS || this.#bytes + size > MAX_QUEUED_DATAGRAM_BYTES;
-    if (isFull) this.#dropped++;
+    if (isFull) this.dropped++;
     return !isFull;
   }
 
@@ -44,7 +40,7 @@ class DatagramQueue {
 
   drop(): void {
     this.shift();
-    this.#dropped++;
+    this.dropped++;
   }
 }
 
@@ -56,7 +52,8 @@ export class DatagramFrames {
   readonly #outgoing = new DatagramQueue();
   readonly #incoming = new DatagramQueue();
   readonly #maxFrameSize: number;
-  #maxSize = 0;
+  /** The largest payload that `send` accepts now; 0 when the peer accepts none. */
+  maxSize = 0;
 
   /** @param maxFrameSize the max_datagram_frame_size that this side announces; 0 accepts none. */
   constructor(maxFrameSize: number) {
@@ -71,17 +68,12 @@ export class DatagramFrames {
    */
   setLimits(peerFrameSize: number, room: number): void {
     const frameSize = Math.min(peerFrameSize, room);
-    this.#maxSize = Math.max(0, fittingSize(frameSize - 1, frameSize));
-  }
-
-  /** The largest payload that `send` accepts now; 0 when the peer accepts none. */
-  get maxSize(): number {
-    return this.#maxSize;
+    this.maxSize = Math.max(0, fittingSize(frameSize - 1, frameSize));
   }
 
   /** Queues a payload, which must no longer be changed; returns false when it was dropped: too large or full. */
   send(data: Uint8Array): boolean {
-    if (data.length > this.#maxSize || this.#maxSize === 0) return false;
+    if (data.length > this.maxSize || this.maxSize === 0) return false;
     if (!this.#outgoing.admits(data.length)) return false;
     this.#outgoing.push(data);
     return true;
@@ -154,7 +146,7 @@ export class DatagramFrames {
   /** Drops payloads that were queued before the datagram size of the path decreased. */
   #dropTooLarge(): void {
     let payload = this.#outgoing.peek();
-    while (payload && payload.length > this.#maxSize) {
+    while (payload && payload.length > this.maxSize) {
       this.#outgoing.drop();
       payload = this.#outgoing.peek();
     }

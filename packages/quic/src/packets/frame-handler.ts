@@ -3,12 +3,14 @@ import { levelOf } from './crypto-streams.ts';
 import { MAX_TOKEN_BYTES } from '../limits.ts';
 import type { HandshakeSteps } from '../connection/handshake-steps.ts';
 import type { Path } from '../path/paths.ts';
+import type { Streams } from '../streams/streams.ts';
 import { Space } from '../wire/packet-header.ts';
 import type { FrameVisitor, FrameError } from '../wire/frame-types.ts';
 import { copyOf } from '@weir/base/bytes';
 
 /** Passes the frames of a packet to the parts of the connection. */
 export class FrameHandler implements FrameVisitor {
+  readonly streams: Streams;
   readonly #parts: ConnectionParts;
   readonly #steps: HandshakeSteps;
   #space: Space = Space.INITIAL;
@@ -20,6 +22,7 @@ export class FrameHandler implements FrameVisitor {
   #idSize = 0;
 
   constructor(parts: ConnectionParts, steps: HandshakeSteps) {
+    this.streams = parts.streams;
     this.#parts = parts;
     this.#steps = steps;
     this.#path = parts.paths.active;
@@ -61,19 +64,10 @@ export class FrameHandler implements FrameVisitor {
     return this.#parts.loss.ackEnd(hasEcn, ect0, ect1, ce);
   }
 
-  resetStream(id: number, code: number, finalSize: number): FrameError {
-    return this.#parts.streams.resetStream(id, code, finalSize);
-  }
-
-  stopSending(id: number, code: number): FrameError {
-    return this.#parts.streams.stopSendingReceived(id, code);
-  }
-
   crypto(offset: number, bytes: Uint8Array, at: number, size: number): FrameError {
     const level = levelOf(this.#space);
-    return (
-      this.#parts.crypto.receive(level, offset, bytes, at, size) ?? this.#parts.tls.advance(level)
-    );
+    const { receiving } = this.#parts.crypto[level];
+    return receiving.receive(offset, bytes, at, size) ?? this.#parts.tls.advance(level);
   }
 
   newToken(bytes: Uint8Array, at: number, size: number): FrameError {
@@ -81,41 +75,6 @@ export class FrameHandler implements FrameVisitor {
       this.#parts.events.push({ kind: 'token', token: copyOf(bytes, at, at + size) });
     }
     return undefined;
-  }
-
-  stream(
-    id: number,
-    offset: number,
-    bytes: Uint8Array,
-    at: number,
-    size: number,
-    fin: boolean,
-  ): FrameError {
-    return this.#parts.streams.stream(id, offset, bytes, at, size, fin);
-  }
-
-  maxData(limit: number): FrameError {
-    return this.#parts.streams.maxData(limit);
-  }
-
-  maxStreamData(id: number, limit: number): FrameError {
-    return this.#parts.streams.maxStreamData(id, limit);
-  }
-
-  maxStreams(bidirectional: boolean, limit: number): FrameError {
-    return this.#parts.streams.maxStreams(bidirectional, limit);
-  }
-
-  dataBlocked(limit: number): FrameError {
-    return this.#parts.streams.dataBlocked(limit);
-  }
-
-  streamDataBlocked(id: number, limit: number): FrameError {
-    return this.#parts.streams.streamDataBlocked(id, limit);
-  }
-
-  streamsBlocked(bidirectional: boolean, limit: number): FrameError {
-    return this.#parts.streams.streamsBlocked(bidirectional, limit);
   }
 
   newConnectionId(
@@ -156,7 +115,8 @@ export class FrameHandler implements FrameVisitor {
     reasonAt: number,
     reasonSize: number,
   ): FrameError {
-    this.#onClose('transport', code, bytes.subarray(reasonAt, reasonAt + reasonSize));
+    const reason = bytes.subarray(reasonAt, reasonAt + reasonSize);
+    this.#parts.closing.onPeerClose('transport', code, reason, this.#now);
     return undefined;
   }
 
@@ -166,7 +126,8 @@ export class FrameHandler implements FrameVisitor {
     reasonAt: number,
     reasonSize: number,
   ): FrameError {
-    this.#onClose('application', code, bytes.subarray(reasonAt, reasonAt + reasonSize));
+    const reason = bytes.subarray(reasonAt, reasonAt + reasonSize);
+    this.#parts.closing.onPeerClose('application', code, reason, this.#now);
     return undefined;
   }
 
@@ -177,9 +138,5 @@ export class FrameHandler implements FrameVisitor {
 
   datagram(bytes: Uint8Array, at: number, size: number): FrameError {
     return this.#parts.datagrams.datagram(bytes, at, size);
-  }
-
-  #onClose(kind: 'application' | 'transport', code: number, reason: Uint8Array): void {
-    this.#parts.closing.onPeerClose(kind, code, reason, this.#now);
   }
 }

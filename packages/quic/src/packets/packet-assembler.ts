@@ -30,7 +30,7 @@ export class PacketAssembler {
   readonly #frames: PendingFrames;
   readonly #builder: PacketBuilder;
   /** Whether frames wait for the congestion window or the pacer. */
-  #isHeldBack = false;
+  #isPaused = false;
   /** Whether there are no frames to send. */
   #isAppLimited = false;
 
@@ -59,9 +59,9 @@ export class PacketAssembler {
   /** Fills a batch. Returns false when nothing may be sent. */
   assemble(out: TransmitBatch, now: number): boolean {
     const { deadlines, loss } = this.#parts;
-    this.#isHeldBack = this.#isAppLimited = false;
+    this.#isPaused = this.#isAppLimited = false;
     const isFilled = this.#pathProbe(out, now) || this.#mtuProbe(out, now) || this.#batch(out, now);
-    if (this.#isHeldBack) deadlines.set('pacing', loss.control.nextSendTime(now));
+    if (this.#isPaused) deadlines.set('pacing', loss.control.nextSendTime(now));
     else deadlines.clear('pacing');
     if (this.#isAppLimited && this.#parts.lifecycle.isEstablished) {
       loss.control.onAppLimited(this.#parts.streams.isFlowLimited);
@@ -113,7 +113,7 @@ export class PacketAssembler {
     const room = Math.min(MIN_DATAGRAM, path.amplificationBudget);
     if (room < LEAST_DATAGRAM) return false;
     if (isActive && this.#parts.loss.control.allowance(now) <= 0) {
-      this.#isHeldBack = true;
+      this.#isPaused = true;
       return false;
     }
     const builder = this.#builder;
@@ -224,7 +224,7 @@ export class PacketAssembler {
   #packet(space: Space, out: Uint8Array, limit: number, now: number): boolean {
     const { loss } = this.#parts;
     const frames = this.#frames;
-    const schedule = this.#parts.acks.of(space);
+    const schedule = this.#parts.acks[space];
     const isAckDue = schedule !== undefined && schedule.deadline <= now;
     const isProbe = loss.probesDue(space) > 0;
     let mayElicit = isProbe;
@@ -233,7 +233,7 @@ export class PacketAssembler {
         if (space === Space.APPLICATION) this.#isAppLimited = true;
       } else if (loss.canSend(space)) {
         mayElicit = loss.control.allowance(now) > 0;
-        if (!mayElicit) this.#isHeldBack = true;
+        if (!mayElicit) this.#isPaused = true;
       }
     }
     if (!mayElicit && !isAckDue) return false;

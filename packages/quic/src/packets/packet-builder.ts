@@ -59,7 +59,7 @@ export class PacketBuilder {
   #nextNumberSize = 0;
   #nextNumber = 0;
   /** Whether a packet of the datagram is ack-eliciting. */
-  #datagramElicits = false;
+  isAckEliciting = false;
 
   constructor(parts: ConnectionParts, token: Uint8Array = NO_TOKEN) {
     this.#parts = parts;
@@ -81,7 +81,7 @@ export class PacketBuilder {
     this.#out = out;
     this.#start = at;
     this.#hasPacket = false;
-    this.#datagramElicits = false;
+    this.isAckEliciting = false;
     this.#sent.mtuProbe = mtuProbe;
     this.#sent.offPath = offPath;
   }
@@ -89,11 +89,6 @@ export class PacketBuilder {
   /** Whether the datagram holds no packet yet. */
   get isEmpty(): boolean {
     return !this.#hasPacket;
-  }
-
-  /** Whether a packet of the datagram is ack-eliciting. */
-  get isAckEliciting(): boolean {
-    return this.#datagramElicits;
   }
 
   /** The end of the datagram if it were finished now. */
@@ -149,7 +144,7 @@ export class PacketBuilder {
     this.#isEliciting = ackEliciting;
     this.#isPadded = false;
     this.#hasPacket = true;
-    if (ackEliciting) this.#datagramElicits = true;
+    if (ackEliciting) this.isAckEliciting = true;
   }
 
   /** Pads the datagram up to this offset. */

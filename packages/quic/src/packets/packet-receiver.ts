@@ -97,18 +97,6 @@ class PreparedMasks {
   }
 }
 
-/** The datagram that is being processed. One record is reused. */
-interface Arrival {
-  peer: IpEndpoint;
-  own: IpEndpoint | undefined;
-  ecn: Ecn;
-  now: number;
-  /** The path of the datagram; `undefined` until a packet from a new address was authenticated. */
-  path: Path | undefined;
-  /** Number of bytes of the datagram. */
-  bytes: number;
-}
-
 /** Processes the packets of a datagram: decrypts and reads, or drops them (RFC 9000 §5.2, §12). */
 export class PacketReceiver {
   readonly #parts: ConnectionParts;
@@ -119,8 +107,17 @@ export class PacketReceiver {
   readonly #reader: FrameReader;
   readonly #header = new PacketHeader();
   readonly #early = new EarlyPackets();
-  readonly #arrival: Arrival;
   readonly #masks = new PreparedMasks();
+
+  // The datagram that is being processed.
+  #peer: IpEndpoint;
+  #own: IpEndpoint | undefined;
+  #ecn: Ecn = 0;
+  #now = 0;
+  /** The path of the datagram; `undefined` until a packet from a new address was authenticated. */
+  #path: Path | undefined;
+  /** Number of bytes of the datagram. */
+  #bytes = 0;
 
   /** @param negotiation handles Retry and Version Negotiation packets; for clients only. */
   constructor(
@@ -135,15 +132,7 @@ export class PacketReceiver {
     this.#pathChanges = pathChanges;
     this.#negotiation = negotiation;
     this.#reader = new FrameReader(parts.role);
-    const { active } = parts.paths;
-    this.#arrival = {
-      peer: active.remote,
-      own: active.local,
-      ecn: 0,
-      now: 0,
-      path: active,
-      bytes: 0,
-    };
+    this.#peer = parts.paths.active.remote;
   }
 
   /** Computes the header protection masks of the datagrams received next; see `PreparedMasks`. */
@@ -173,15 +162,14 @@ export class PacketReceiver {
     ecn: Ecn,
     now: number,
   ): void {
-    const arrival = this.#arrival;
     const { active } = this.#parts.paths;
-    arrival.peer = peer;
-    arrival.own = own;
-    arrival.ecn = ecn;
-    arrival.now = now;
-    arrival.bytes = length;
-    arrival.path = isSameEndpoint(peer, active.remote) ? active : undefined;
-    arrival.path?.onReceived(length);
+    this.#peer = peer;
+    this.#own = own;
+    this.#ecn = ecn;
+    this.#now = now;
+    this.#bytes = length;
+    this.#path = isSameEndpoint(peer, active.remote) ? active : undefined;
+    this.#path?.onReceived(length);
     const end = offset + length;
     const used = this.#packets(buffer, offset, end);
     // Checked only when no packet was authentic (RFC 9000 §10.3.1).
@@ -230,7 +218,7 @@ export class PacketReceiver {
       case PacketType.ONE_RTT:
         return this.#oneRtt(buffer);
       case PacketType.INITIAL:
-        if (role === 'server' && this.#arrival.bytes < MIN_DATAGRAM) {
+        if (role === 'server' && this.#bytes < MIN_DATAGRAM) {
           return this.#drop('small-initial');
         }
         // A client MUST discard an Initial packet with a token, or close the connection (§17.2.2).
@@ -239,11 +227,11 @@ export class PacketReceiver {
       case PacketType.HANDSHAKE:
         return this.#long(buffer, Space.HANDSHAKE);
       case PacketType.RETRY:
-        return this.#negotiation?.onRetry(buffer, header, this.#arrival.now) === true
+        return this.#negotiation?.onRetry(buffer, header, this.#now) === true
           ? true
           : this.#drop('type');
       case PacketType.VERSION_NEGOTIATION:
-        this.#negotiation?.onVersionNegotiation(buffer, header, this.#arrival.now);
+        this.#negotiation?.onVersionNegotiation(buffer, header, this.#now);
         return this.#drop('version');
       case PacketType.ZERO_RTT:
         return this.#drop('type');
@@ -261,7 +249,7 @@ export class PacketReceiver {
     const { start, numberOffset, end } = header;
     if (keys.isDiscarded(space)) return this.#drop('old-keys');
     const opener = keys.opener(space);
-    const schedule = this.#parts.acks.of(space);
+    const schedule = this.#parts.acks[space];
     if (opener === undefined || schedule === undefined) return this.#keep(buffer);
     const { sourceIdOffset: idAt, sourceIdSize: idSize } = header;
     // Packets with another source connection id than the first MUST be discarded (§7.2).
@@ -291,13 +279,13 @@ export class PacketReceiver {
   #oneRtt(buffer: Uint8Array): boolean {
     const { keys } = this.#parts;
     const { start, numberOffset, end } = this.#header;
-    const schedule = this.#parts.acks.of(Space.APPLICATION);
+    const schedule = this.#parts.acks[Space.APPLICATION];
     if (schedule === undefined) return this.#drop('old-keys');
     // 1-RTT packets MUST NOT be processed before the handshake is complete (RFC 9001 §5.7).
     if (!keys.oneRtt.canRead || !this.#parts.tls.isComplete) return this.#keep(buffer);
     const { oneRtt } = keys;
     const { updates } = oneRtt;
-    const { now } = this.#arrival;
+    const now = this.#now;
     const { largestReceived } = schedule.ranges;
     const mask = this.#masks.indexOf(buffer, start);
     const number = oneRtt.unprotect(buffer, start, numberOffset, end, largestReceived, mask);
@@ -320,13 +308,12 @@ export class PacketReceiver {
   #opened(buffer: Uint8Array, space: Space, type: FramesPacketType, number: number): void {
     const { lifecycle, closing } = this.#parts;
     const { start, numberOffset, end, destinationIdOffset, destinationIdSize } = this.#header;
-    const arrival = this.#arrival;
-    const { now } = arrival;
+    const now = this.#now;
     if (!lifecycle.isOpen) {
       closing.onPacket();
       return;
     }
-    const schedule = this.#parts.acks.of(space);
+    const schedule = this.#parts.acks[space];
     if (schedule === undefined) return;
     if (schedule.ranges.has(number)) {
       this.#drop('duplicate');
@@ -340,7 +327,7 @@ export class PacketReceiver {
       );
       return;
     }
-    const path = arrival.path ?? this.#otherPath();
+    const path = this.#path ?? this.#otherPath();
     if (path === undefined) {
       this.#drop('address');
       return;
@@ -361,7 +348,7 @@ export class PacketReceiver {
       closing.fail(error, now);
       return;
     }
-    schedule.onReceived(number, reader.ackEliciting, arrival.ecn, now);
+    schedule.onReceived(number, reader.ackEliciting, this.#ecn, now);
     if (!lifecycle.isOpen) return;
     this.#parts.idle.onReceived(now);
     if (space !== Space.APPLICATION || lifecycle.state === 'handshaking') {
@@ -373,18 +360,16 @@ export class PacketReceiver {
 
   /** Returns the path of a datagram from an address other than that in use. */
   #otherPath(): Path | undefined {
-    const arrival = this.#arrival;
-    const path = this.#parts.paths.of(arrival.peer, arrival.own, this.#parts.lifecycle.isConfirmed);
-    path?.onReceived(arrival.bytes);
-    arrival.path = path;
+    const path = this.#parts.paths.of(this.#peer, this.#own, this.#parts.lifecycle.isConfirmed);
+    path?.onReceived(this.#bytes);
+    this.#path = path;
     return path;
   }
 
   /** Keeps a packet that arrived before its keys. */
   #keep(buffer: Uint8Array): false {
     const { start, end } = this.#header;
-    const arrival = this.#arrival;
-    const isKept = arrival.path !== undefined && this.#early.keep(buffer, start, end, arrival.ecn);
+    const isKept = this.#path !== undefined && this.#early.keep(buffer, start, end, this.#ecn);
     return isKept ? false : this.#drop('no-keys');
   }
 
@@ -405,14 +390,14 @@ export class PacketReceiver {
         undefined
       )
         continue;
-      this.#arrival.ecn = ecn;
-      this.#arrival.path = this.#parts.paths.active;
+      this.#ecn = ecn;
+      this.#path = this.#parts.paths.active;
       this.#packet(bytes);
     }
   }
 
   #drop(reason: DropReason, bytes = this.#header.end - this.#header.start): false {
-    this.#parts.telemetry.onPacketDropped(reason, bytes, this.#arrival.now);
+    this.#parts.telemetry.onPacketDropped(reason, bytes, this.#now);
     return false;
   }
 }

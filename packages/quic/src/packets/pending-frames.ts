@@ -2,17 +2,18 @@ import type { ConnectionParts } from '../connection/parts.ts';
 import { levelOf } from './crypto-streams.ts';
 import { DeliveryFlag, type FrameLog } from '../recovery/delivery.ts';
 import { Space } from '../wire/packet-header.ts';
+import { FrameType } from '../wire/frame-types.ts';
 import {
   newConnectionIdSize,
   newTokenSize,
-  retireConnectionIdSize,
+  numberSize,
   writeAck,
-  writeCryptoHeader,
   writeHandshakeDone,
   writeNewConnectionId,
   writeNewToken,
+  writeNumber,
   writePing,
-  writeRetireConnectionId,
+  writeTwoNumbers,
 } from '../wire/frame-writers.ts';
 
 /** The ack_delay_exponent that this side uses: the default, which is not announced. */
@@ -28,7 +29,8 @@ export class PendingFrames {
   #token: Uint8Array = NO_TOKEN;
   /** Whether an ack-eliciting frame has to be sent: PING if there is no other. */
   #isPingDue = false;
-  #isAckEliciting = false;
+  /** Whether the frames written last are ack-eliciting. */
+  isAckEliciting = false;
   /** Whether DATAGRAM frames are written before STREAM frames; alternates, so that neither starves the other. */
   #areDatagramsFirst = true;
 
@@ -49,15 +51,10 @@ export class PendingFrames {
     this.#isPingDue = true;
   }
 
-  /** Whether the frames written last are ack-eliciting. */
-  get isAckEliciting(): boolean {
-    return this.#isAckEliciting;
-  }
-
   /** Whether there are frames other than ACK for packets of a space. */
   isDue(space: Space): boolean {
     const { crypto } = this.#parts;
-    if (space !== Space.APPLICATION) return crypto.hasPending(levelOf(space));
+    if (space !== Space.APPLICATION) return crypto[levelOf(space)].sending.hasPending;
     if (!this.#parts.lifecycle.isEstablished) return false;
     return (
       this.#parts.streams.hasFrames ||
@@ -67,7 +64,7 @@ export class PendingFrames {
       this.#newToken.isDue ||
       this.#parts.localIds.due !== undefined ||
       this.#parts.peerIds.retirementDue !== undefined ||
-      crypto.hasPending('application')
+      crypto.application.sending.hasPending
     );
   }
 
@@ -98,7 +95,7 @@ export class PendingFrames {
   ): number {
     const { loss } = this.#parts;
     const log = loss.frames(space);
-    this.#isAckEliciting = false;
+    this.isAckEliciting = false;
     const start = this.#writeAck(space, out, at, limit, log, now);
     let next = start;
     if (mayElicit) {
@@ -113,7 +110,7 @@ export class PendingFrames {
       (start > at && loss.control.hasRoom && loss.wantsPing(space));
     if (next === start && wantsPing && next < limit) next = writePing(out, next);
     if (next > start) {
-      this.#isAckEliciting = true;
+      this.isAckEliciting = true;
       if (space === Space.APPLICATION) this.#isPingDue = false;
     }
     return next;
@@ -127,7 +124,7 @@ export class PendingFrames {
     log: FrameLog,
     now: number,
   ): number {
-    const schedule = this.#parts.acks.of(space);
+    const schedule = this.#parts.acks[space];
     if (schedule === undefined || !schedule.isPending) return at;
     const delay = schedule.delayField(ACK_DELAY_EXPONENT, now);
     const next = writeAck(out, at, limit, schedule.ranges, delay, schedule.ecn);
@@ -138,13 +135,13 @@ export class PendingFrames {
   }
 
   #writeCrypto(space: Space, out: Uint8Array, at: number, limit: number, log: FrameLog): number {
-    const level = levelOf(space);
+    const { sending } = this.#parts.crypto[levelOf(space)];
     let next = at;
     while (!log.isPacketFull) {
-      const range = this.#parts.crypto.next(level, limit - next, log);
+      const range = sending.next(limit - next, log);
       if (range === undefined) break;
       const { offset, bytes, at: from, size } = range;
-      next = writeCryptoHeader(out, next, offset, size);
+      next = writeTwoNumbers(out, next, FrameType.CRYPTO, offset, size);
       out.set(bytes.subarray(from, from + size), next);
       next += size;
     }
@@ -154,7 +151,7 @@ export class PendingFrames {
   #writeApplication(out: Uint8Array, at: number, limit: number, log: FrameLog): number {
     const { datagrams, streams } = this.#parts;
     let next = this.#writeConnection(out, at, limit, log);
-    if (this.#parts.crypto.hasPending('application')) {
+    if (this.#parts.crypto.application.sending.hasPending) {
       next = this.#writeCrypto(Space.APPLICATION, out, next, limit, log);
     }
     if (!datagrams.hasFrames) return streams.writeFrames(out, next, limit, log);
@@ -191,8 +188,8 @@ export class PendingFrames {
     for (;;) {
       const sequence = peerIds.retirementDue;
       if (sequence === undefined || log.isPacketFull) break;
-      if (next + retireConnectionIdSize(sequence) > limit) break;
-      next = writeRetireConnectionId(out, next, sequence);
+      if (next + numberSize(sequence) > limit) break;
+      next = writeNumber(out, next, FrameType.RETIRE_CONNECTION_ID, sequence);
       log.add(peerIds, sequence);
       peerIds.onRetirementSent(sequence);
     }

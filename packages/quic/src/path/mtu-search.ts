@@ -8,6 +8,8 @@ const CANDIDATES = [
   1232, 1252, 1312, 1372, 1392, 1428, 1444, 1452, 1464, 1472, 2048, 4096, 8952, 8972, 16_384,
   32_768,
 ];
+/** BASE_PLPMTU: the size that the path is assumed to support. If the limit is equal, there is no search. */
+const BASE = MIN_DATAGRAM;
 /** MAX_PROBES: lost probes after which a size is considered too large (RFC 8899 §5.1.2). */
 const MAX_PROBES = 3;
 /** PMTU_RAISE_TIMER: milliseconds until the next search (RFC 8899 §5.1.1). */
@@ -25,14 +27,15 @@ const BLACK_HOLE = 3;
  * All sizes are bytes of UDP payload. `current` changes only within calls, after which the owner reads it.
  */
 export class MtuSearch {
-  readonly #base: number;
   #sizes: number[];
   #most: number;
-  #current: number;
+  /** The current maximum size of a datagram. */
+  current = BASE;
   /** The smallest size known to be too large. */
   #tooLarge = Infinity;
   #state: 'searching' | 'complete' = 'searching';
-  #searchAt = Infinity;
+  /** Time at which the next search starts; Infinity if none is scheduled. */
+  timeout = Infinity;
   /** The size of the probe in flight; 0 for none. */
   #probing = 0;
   /** The size being probed until it is confirmed or too large, 0 for none; and the number of its lost probes. */
@@ -44,34 +47,18 @@ export class MtuSearch {
   /** The size before a fallback to the base; 0 once a search has started. */
   #before = 0;
 
-  /**
-   * @param options.base BASE_PLPMTU: the size that the path is assumed to support, 1,200.
-   * @param options.most MAX_PLPMTU: the limit of the interface and of the peer's max_udp_payload_size. If equal to
-   * `base`, there is no search.
-   */
-  constructor(options: { readonly base?: number; readonly most: number }) {
-    this.#base = options.base ?? MIN_DATAGRAM;
-    this.#current = this.#base;
-    this.#most = Math.max(this.#base, options.most);
-    this.#sizes = sizesBetween(this.#base, this.#most);
-  }
-
-  /** The current maximum size of a datagram. */
-  get current(): number {
-    return this.#current;
-  }
-
-  /** Time at which the next search starts; Infinity if none is scheduled. */
-  get timeout(): number {
-    return this.#searchAt;
+  /** @param most MAX_PLPMTU: the limit of the interface and of the peer's max_udp_payload_size. */
+  constructor(most: number) {
+    this.#most = Math.max(BASE, most);
+    this.#sizes = sizesUpTo(this.#most);
   }
 
   /** Sets the upper limit, when the peer's transport parameters have arrived. */
   setMost(bytes: number): void {
-    this.#most = Math.max(this.#base, bytes);
-    this.#sizes = sizesBetween(this.#base, this.#most);
+    this.#most = Math.max(BASE, bytes);
+    this.#sizes = sizesUpTo(this.#most);
     this.#before = 0;
-    this.#current = Math.min(this.#current, this.#most);
+    this.current = Math.min(this.current, this.#most);
     this.#isFirst = true;
     this.#trying = 0;
   }
@@ -82,8 +69,8 @@ export class MtuSearch {
    */
   probeSize(now: number): number {
     if (this.#probing > 0) return 0;
-    if (now >= this.#searchAt) {
-      this.#searchAt = Infinity;
+    if (now >= this.timeout) {
+      this.timeout = Infinity;
       this.#tooLarge = Infinity;
       this.#before = 0;
       this.#state = 'searching';
@@ -115,8 +102,8 @@ export class MtuSearch {
       this.#lost = 0;
     }
     // A late acknowledgement, after a black hole or a lower upper limit, is not used.
-    if (size <= this.#current || size > this.#most || size >= this.#tooLarge) return false;
-    this.#current = size;
+    if (size <= this.current || size > this.#most || size >= this.#tooLarge) return false;
+    this.current = size;
     this.#lossEvents = 0;
     if (isAwaited && this.#next() === 0) this.#complete(now);
     return true;
@@ -136,9 +123,9 @@ export class MtuSearch {
    * `current`, there was no black hole: the peer was only silent, as on an overloaded host.
    */
   onAcknowledged(bytes: number): void {
-    if (bytes <= this.#base) return;
+    if (bytes <= BASE) return;
     this.#lossEvents = 0;
-    if (bytes > this.#current && bytes <= Math.min(this.#before, this.#most)) this.#current = bytes;
+    if (bytes > this.current && bytes <= Math.min(this.#before, this.#most)) this.current = bytes;
   }
 
   /**
@@ -146,7 +133,7 @@ export class MtuSearch {
    * back to the base: a black hole, larger datagrams no longer arrive (RFC 8899 §4.3).
    */
   onLost(bytes: number, sentAt: number, now: number): boolean {
-    if (bytes <= this.#base || this.#current === this.#base) return false;
+    if (bytes <= BASE || this.current === BASE) return false;
     // Losses of one flight are one event, even if timers detect them one by one: its end may have met a full buffer.
     if (sentAt <= this.#lastLossAt) return false;
     this.#lastLossAt = now;
@@ -160,7 +147,7 @@ export class MtuSearch {
    * no acknowledgement reveals the losses. Returns whether `current` fell back to the base.
    */
   onProbeTimeout(count: number, now: number): boolean {
-    if (count < BLACK_HOLE || this.#current === this.#base) return false;
+    if (count < BLACK_HOLE || this.current === BASE) return false;
     this.#fallBack(now + SEARCH_AFTER_SILENCE);
     return true;
   }
@@ -173,8 +160,8 @@ export class MtuSearch {
       this.#probing = 0;
       this.#lost = 0;
     }
-    this.#tooLarge = Math.min(this.#tooLarge, Math.max(bytes, this.#base + 1));
-    if (bytes > this.#current || this.#current === this.#base) return false;
+    this.#tooLarge = Math.min(this.#tooLarge, Math.max(bytes, BASE + 1));
+    if (bytes > this.current || this.current === BASE) return false;
     this.#fallBack(now + SEARCH_AGAIN_AFTER);
     return true;
   }
@@ -182,28 +169,28 @@ export class MtuSearch {
   /** Returns the next size to probe; 0 if none is left. */
   #next(): number {
     const tried = this.#trying;
-    if (tried > this.#current && tried < this.#tooLarge && tried <= this.#most) return tried;
+    if (tried > this.current && tried < this.#tooLarge && tried <= this.#most) return tried;
     this.#lost = 0;
-    const left = this.#sizes.filter((size) => size > this.#current && size < this.#tooLarge);
+    const left = this.#sizes.filter((size) => size > this.current && size < this.#tooLarge);
     const index = this.#isFirst ? left.length - 1 : Math.floor(left.length / 2);
     return left[index] ?? 0;
   }
 
   #complete(now: number): void {
     this.#state = 'complete';
-    this.#searchAt = this.#current < this.#most ? now + SEARCH_AGAIN_AFTER : Infinity;
+    this.timeout = this.current < this.#most ? now + SEARCH_AGAIN_AFTER : Infinity;
   }
 
   #fallBack(searchAt: number): void {
-    this.#before = Math.min(this.#current, this.#tooLarge - 1);
-    this.#current = this.#base;
+    this.#before = Math.min(this.current, this.#tooLarge - 1);
+    this.current = BASE;
     this.#state = 'complete';
-    this.#searchAt = searchAt;
+    this.timeout = searchAt;
     this.#probing = 0;
     this.#lost = 0;
     this.#lossEvents = 0;
   }
 }
 
-const sizesBetween = (base: number, most: number): number[] =>
-  most > base ? [...CANDIDATES.filter((size) => size > base && size < most), most] : [];
+const sizesUpTo = (most: number): number[] =>
+  most > BASE ? [...CANDIDATES.filter((size) => size < most), most] : [];

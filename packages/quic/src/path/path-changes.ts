@@ -10,15 +10,11 @@ import type { Path } from './paths.ts';
 export class DatagramSize {
   readonly #parts: ConnectionParts;
   #peerFrameSize = 0;
-  #current = MIN_DATAGRAM;
+  /** The current datagram size in bytes of UDP payload. */
+  current = MIN_DATAGRAM;
 
   constructor(parts: ConnectionParts) {
     this.#parts = parts;
-  }
-
-  /** The current datagram size in bytes of UDP payload. */
-  get current(): number {
-    return this.#current;
   }
 
   /**
@@ -36,8 +32,8 @@ export class DatagramSize {
   /** Applies a change. Must be called when the active path or its MTU may have changed. */
   update(now: number): void {
     const { current } = this.#parts.paths.active.mtu;
-    if (current === this.#current) return;
-    this.#current = current;
+    if (current === this.current) return;
+    this.current = current;
     this.#parts.loss.control.onMtu(current);
     this.#applyToDatagrams();
     this.#parts.telemetry.trace({ kind: 'mtu', bytes: current }, now);
@@ -45,7 +41,7 @@ export class DatagramSize {
 
   #applyToDatagrams(): void {
     const header = 1 + this.#parts.peerIds.current.length + MAX_PACKET_NUMBER_SIZE;
-    this.#parts.datagrams.setLimits(this.#peerFrameSize, this.#current - header - TAG_SIZE);
+    this.#parts.datagrams.setLimits(this.#peerFrameSize, this.current - header - TAG_SIZE);
   }
 }
 

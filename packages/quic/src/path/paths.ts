@@ -18,17 +18,6 @@ interface Challenge {
   readonly expanded: boolean;
 }
 
-/** The options of a path. */
-interface PathOptions {
-  readonly remote: IpEndpoint;
-  /** The local address, if it is known. */
-  readonly local: IpEndpoint | undefined;
-  readonly control: SendControl;
-  readonly mtu: MtuSearch;
-  readonly random: RandomSource;
-  readonly validated: boolean;
-}
-
 /** A path: its addresses, the validation of the peer's address, and the congestion control and MTU of the path. */
 export class Path {
   readonly remote: IpEndpoint;
@@ -41,24 +30,33 @@ export class Path {
   #sent = 0;
 
   /** Whether a validation is in progress. */
-  #isValidating = false;
+  isValidating = false;
   #deadline = Infinity;
   #resendAt = Infinity;
   #interval = INITIAL_RTT;
   #probeTimeout = INITIAL_PROBE_TIMEOUT;
-  #due: Uint8Array | undefined;
+  /** The data of the PATH_CHALLENGE to send on this path, unchanged until `onChallengeSent`. */
+  challengeDue: Uint8Array | undefined;
   /** Unanswered challenges, the oldest first. */
   readonly #challenges: Challenge[] = [];
   /** Data of the peer's challenges that is to be returned. */
   readonly #responses: Uint8Array[] = [];
 
-  constructor(options: PathOptions) {
-    this.remote = options.remote;
-    this.local = options.local;
-    this.control = options.control;
-    this.mtu = options.mtu;
-    this.#random = options.random;
-    this.#isValidated = options.validated;
+  /** @param local the local address, if it is known. */
+  constructor(
+    remote: IpEndpoint,
+    local: IpEndpoint | undefined,
+    control: SendControl,
+    mtu: MtuSearch,
+    random: RandomSource,
+    isValidated: boolean,
+  ) {
+    this.remote = remote;
+    this.local = local;
+    this.control = control;
+    this.mtu = mtu;
+    this.#random = random;
+    this.#isValidated = isValidated;
   }
 
   /** Whether the peer has proven that it receives packets at this address (RFC 9000 §8). */
@@ -87,10 +85,6 @@ export class Path {
     this.#isValidated = true;
   }
 
-  get isValidating(): boolean {
-    return this.#isValidating;
-  }
-
   /** Time at which to call `onTimeout`; Infinity for never. */
   get timeout(): number {
     return Math.min(this.#deadline, this.#resendAt);
@@ -101,13 +95,13 @@ export class Path {
    * @param probeTimeout the probe timeout of the active path, in milliseconds.
    */
   startValidation(probeTimeout: number, now: number): void {
-    if (this.#isValidating) return;
-    this.#isValidating = true;
+    if (this.isValidating) return;
+    this.isValidating = true;
     this.#probeTimeout = probeTimeout;
     this.#interval = Math.max(probeTimeout, INITIAL_RTT);
     this.#deadline = now + ABANDONED_AFTER * Math.max(probeTimeout, INITIAL_PROBE_TIMEOUT);
     this.#challenges.length = 0;
-    this.#due = this.#random.bytes(DATA_SIZE);
+    this.challengeDue = this.#random.bytes(DATA_SIZE);
   }
 
   /** Schedules another challenge, or returns 'failed' if the validation is abandoned (§8.2.4). */
@@ -119,14 +113,9 @@ export class Path {
     if (now >= this.#resendAt) {
       this.#resendAt = Infinity;
       // Each challenge has data of its own, so that a response can be associated with it (§8.2.1).
-      this.#due = this.#random.bytes(DATA_SIZE);
+      this.challengeDue = this.#random.bytes(DATA_SIZE);
     }
     return undefined;
-  }
-
-  /** The data of the PATH_CHALLENGE to send on this path, unchanged until `onChallengeSent`. */
-  get challengeDue(): Uint8Array | undefined {
-    return this.#due;
   }
 
   /**
@@ -134,15 +123,15 @@ export class Path {
    * @param expanded whether its datagram had at least 1,200 bytes (§8.2.1).
    */
   onChallengeSent(expanded: boolean, now: number): void {
-    if (this.#due === undefined) return;
+    if (this.challengeDue === undefined) return;
     if (this.#challenges.length === MAX_CHALLENGES) this.#challenges.shift();
-    this.#challenges.push({ data: this.#due, expanded });
-    this.#due = undefined;
+    this.#challenges.push({ data: this.challengeDue, expanded });
+    this.challengeDue = undefined;
     this.#resendAt = now + this.#interval;
     this.#interval *= 2;
   }
 
-  /** Handles a PATH_RESPONSE that arrived on any path (§8.2.3). Returns whether it answers a challenge of this path. */
+  /** Handles a PATH_RESPONSE that arrived on any path (§8.2.3). Returns whether it matches a challenge of this path. */
   onResponse(bytes: Uint8Array, at: number, now: number): boolean {
     const answered = this.#challenges.find(({ data }) => isSameData(data, bytes, at));
     if (answered === undefined) return false;
@@ -169,10 +158,10 @@ export class Path {
   }
 
   #stop(): void {
-    this.#isValidating = false;
+    this.isValidating = false;
     this.#deadline = Infinity;
     this.#resendAt = Infinity;
-    this.#due = undefined;
+    this.challengeDue = undefined;
     this.#challenges.length = 0;
   }
 }
@@ -301,7 +290,7 @@ export class Paths {
 
   /**
    * Handles a PATH_RESPONSE that arrived on any path (§8.2.3). Returns the path that it validated; `undefined` if it
-   * answers no challenge and is ignored.
+   * matches no challenge and is ignored.
    */
   onResponse(bytes: Uint8Array, at: number, now: number): Path | undefined {
     const path = this.#paths.find((one) => one.onResponse(bytes, at, now));
@@ -328,15 +317,14 @@ export class Paths {
     validated: boolean,
   ): Path {
     const { random, maxDatagram } = this.#options;
-    return new Path({
-      remote: copyEndpoint(remote),
-      local: local && copyEndpoint(local),
-      control:
-        from?.control ?? new SendControl(this.#congestion(MIN_DATAGRAM, random), MIN_DATAGRAM),
-      mtu: from?.mtu ?? new MtuSearch({ most: maxDatagram }),
+    return new Path(
+      copyEndpoint(remote),
+      local && copyEndpoint(local),
+      from?.control ?? new SendControl(this.#congestion(MIN_DATAGRAM, random), MIN_DATAGRAM),
+      from?.mtu ?? new MtuSearch(maxDatagram),
       random,
       validated,
-    });
+    );
   }
 
   #joins(path: Path, remote: IpEndpoint, local: IpEndpoint | undefined): boolean {

@@ -15,16 +15,12 @@ class AckRanges implements AckRangeSource {
   #largest = new Float64Array(FIRST_ACK_RANGES);
   readonly #seen = new ReplayWindow(DUPLICATE_WINDOW);
   #length = 0;
-  #largestReceived = -1;
+  /** The largest number ever received, for the decoding of packet numbers; -1 before the first. */
+  largestReceived = -1;
 
   /** The number of ranges. */
   get length(): number {
     return this.#length;
-  }
-
-  /** The largest number ever received, for the decoding of packet numbers; -1 before the first. */
-  get largestReceived(): number {
-    return this.#largestReceived;
   }
 
   /** Returns the smallest number of a range. Index 0 is the newest range. */
@@ -45,7 +41,7 @@ class AckRanges implements AckRangeSource {
   /** Adds a packet that was processed, for which `has` was false. */
   add(number: number): void {
     this.#seen.mark(number);
-    this.#largestReceived = Math.max(this.#largestReceived, number);
+    this.largestReceived = Math.max(this.largestReceived, number);
     let at = this.#length - 1;
     while (at >= 0 && (this.#smallest[at] as number) > number) at--; // within the ranges, here and below
     // The range at `at`, if there is one, starts at or before the number, and the next one after it.
@@ -120,23 +116,16 @@ const CE = 3;
 class AckSchedule implements DeliveryListener {
   readonly ranges = new AckRanges();
   readonly #isImmediate: boolean;
-  readonly #maxAckDelay: number;
   readonly #counts = { ect0: 0, ect1: 0, ce: 0 };
   #hasMarks = false;
   #eliciting = 0;
-  #deadline = Infinity;
+  /** Time at which an ACK frame has to be sent; Infinity for none. */
+  deadline = Infinity;
   #largestAt = 0;
 
-  /** @param maxAckDelay the max_ack_delay that this side announces, in milliseconds. */
-  constructor(space: Space, maxAckDelay: number) {
+  constructor(space: Space) {
     // Initial and Handshake packets MUST be acknowledged immediately (§13.2.1).
     this.#isImmediate = space !== Space.APPLICATION;
-    this.#maxAckDelay = maxAckDelay;
-  }
-
-  /** Time at which an ACK frame has to be sent; Infinity for none. */
-  get deadline(): number {
-    return this.#deadline;
   }
 
   /** Whether a packet that is sent for other frames should carry an ACK frame as well. */
@@ -166,7 +155,7 @@ class AckSchedule implements DeliveryListener {
       this.#eliciting >= ELICITING_PACKETS ||
       number !== previous + 1 ||
       ecn === CE;
-    this.#deadline = Math.min(this.#deadline, isUrgent ? now : now + this.#maxAckDelay);
+    this.deadline = Math.min(this.deadline, isUrgent ? now : now + MAX_ACK_DELAY);
   }
 
   /** Returns the ACK Delay field: the time since the largest packet was received (§13.2.5, §19.3). */
@@ -177,7 +166,7 @@ class AckSchedule implements DeliveryListener {
   /** Called when an ACK frame of `ranges` was written into the packet of `log`. */
   onAckSent(log: FrameLog): void {
     this.#eliciting = 0;
-    this.#deadline = Infinity;
+    this.deadline = Infinity;
     log.add(this, this.ranges.largest(0));
   }
 
@@ -202,18 +191,7 @@ class AckSchedule implements DeliveryListener {
   }
 }
 
-/** The acknowledgement schedules of a connection's packet number spaces, until their keys are discarded. */
-export class AckSchedules {
-  readonly #schedules: (AckSchedule | undefined)[] = SPACES.map(
-    (space) => new AckSchedule(space, MAX_ACK_DELAY),
-  );
+/** The schedules of a connection's packet number spaces; `undefined` once the keys of a space were discarded. */
+export type AckSchedules = (AckSchedule | undefined)[];
 
-  /** Returns the schedule of a space; `undefined` once the space was discarded. */
-  of(space: Space): AckSchedule | undefined {
-    return this.#schedules[space];
-  }
-
-  discard(space: Space): void {
-    this.#schedules[space] = undefined;
-  }
-}
+export const ackSchedules = (): AckSchedules => SPACES.map((space) => new AckSchedule(space));

@@ -8,7 +8,7 @@ const TESTED = 10;
  * packets are marked, further ones only after the counts in ACK frames were found consistent.
  */
 export class EcnValidation {
-  #state: 'testing' | 'unknown' | 'capable' | 'failed' = 'testing';
+  state: 'testing' | 'unknown' | 'capable' | 'failed' = 'testing';
   #tested = 0;
   #testedLost = 0;
   /** Packets sent with ECT(0), and the newest counts of the peer, by packet number space. */
@@ -16,28 +16,24 @@ export class EcnValidation {
   readonly #ect0 = new Float64Array(SPACES.length);
   readonly #ce = new Float64Array(SPACES.length);
 
-  get state(): 'testing' | 'unknown' | 'capable' | 'failed' {
-    return this.#state;
-  }
-
   /** Whether the next packet is to be sent with ECT(0). */
   get marks(): boolean {
-    return this.#state === 'testing' || this.#state === 'capable';
+    return this.state === 'testing' || this.state === 'capable';
   }
 
   /** Called when a packet was sent with ECT(0). */
   onSent(space: Space): void {
     this.#sent[space] = (this.#sent[space] as number) + 1; // a space has its place, here and below
-    if (this.#state !== 'testing') return;
-    if (++this.#tested >= TESTED) this.#state = 'unknown';
+    if (this.state !== 'testing') return;
+    if (++this.#tested >= TESTED) this.state = 'unknown';
   }
 
   /**
    * Called when a packet with ECT(0) was lost. If all of the testing period are lost, the path drops marked packets.
    */
   onLost(): void {
-    if (this.#state !== 'testing' && this.#state !== 'unknown') return;
-    if (++this.#testedLost >= TESTED) this.#state = 'failed';
+    if (this.state !== 'testing' && this.state !== 'unknown') return;
+    if (++this.#testedLost >= TESTED) this.state = 'failed';
   }
 
   /**
@@ -53,9 +49,9 @@ export class EcnValidation {
     ect1: number,
     ce: number,
   ): boolean {
-    if (this.#state === 'failed') return false;
+    if (this.state === 'failed') return false;
     if (!hasEcn) {
-      if (marked > 0) this.#state = 'failed';
+      if (marked > 0) this.state = 'failed';
       return false;
     }
     const moreEct0 = ect0 - (this.#ect0[space] as number);
@@ -67,19 +63,19 @@ export class EcnValidation {
       ect0 + ce > (this.#sent[space] as number) ||
       ect1 > 0; // never sent
     if (isWrong) {
-      this.#state = 'failed';
+      this.state = 'failed';
       return false;
     }
     this.#ect0[space] = ect0;
     this.#ce[space] = ce;
-    if (marked > 0) this.#state = 'capable';
+    if (marked > 0) this.state = 'capable';
     return moreCe > 0;
   }
 
   /** Restarts validation after the path has changed (§13.4.2). The counts continue. */
   restart(): void {
-    if (this.#state === 'failed') return;
-    this.#state = 'testing';
+    if (this.state === 'failed') return;
+    this.state = 'testing';
     this.#tested = 0;
     this.#testedLost = 0;
   }

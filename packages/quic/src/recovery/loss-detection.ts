@@ -91,11 +91,6 @@ export class LossDetection {
     return this.#probe.count;
   }
 
-  /** Whether ack-eliciting packets, in any space, are neither acknowledged nor lost. */
-  get isAckElicitingInFlight(): boolean {
-    return this.#spaces.some((space) => space.ackElicitingInFlight > 0);
-  }
-
   /** Number of packets that were declared lost. */
   get lostPackets(): number {
     return this.#spaces.reduce((sum, { lostPackets }) => sum + lostPackets, 0);

@@ -20,35 +20,23 @@ export interface ProbedSpace {
 
 /** Schedules probes for acknowledgements, and selects their space (RFC 9002 §6.2, §A.8). */
 export class ProbeTimeout {
-  #count = 0;
-  #deadline = Infinity;
-  #space: Space = Space.INITIAL;
-
   /** pto_count: timeouts in a row. */
-  get count(): number {
-    return this.#count;
-  }
-
-  get deadline(): number {
-    return this.#deadline;
-  }
-
+  count = 0;
+  deadline = Infinity;
   /** The space to probe when the deadline is reached. */
-  get space(): Space {
-    return this.#space;
-  }
+  space: Space = Space.INITIAL;
 
   onTimeout(): void {
-    this.#count++;
+    this.count++;
   }
 
   /** Called when an acknowledgement arrived (§6.2.1), or the keys of a space were discarded (§6.2.2). */
   restart(): void {
-    this.#count = 0;
+    this.count = 0;
   }
 
   stop(): void {
-    this.#deadline = Infinity;
+    this.deadline = Infinity;
   }
 
   /**
@@ -56,8 +44,8 @@ export class ProbeTimeout {
    * anti-amplification limit, and only a further datagram of the client ends that deadlock.
    */
   setForAntiDeadlock(space: Space, rtt: RttEstimator, now: number): void {
-    this.#space = space;
-    this.#deadline = now + probeInterval(rtt) * this.#backoff();
+    this.space = space;
+    this.deadline = now + probeInterval(rtt) * this.#backoff();
   }
 
   /** Sets the earliest timeout of the spaces up to `last` (GetPtoTimeAndSpace, §A.8). */
@@ -67,7 +55,7 @@ export class ProbeTimeout {
     rtt: RttEstimator,
     maxAckDelay: number,
   ): void {
-    this.#deadline = Infinity;
+    this.deadline = Infinity;
     const interval = probeInterval(rtt);
     for (let space: number = Space.INITIAL; space <= last; space++) {
       const state = spaces[space];
@@ -75,15 +63,15 @@ export class ProbeTimeout {
       // Initial and Handshake packets are acknowledged at once: max_ack_delay is 0 (§6.2.1).
       const delay = space === Space.APPLICATION ? maxAckDelay : 0;
       const deadline = state.timeOfLastAckElicitingPacket + (interval + delay) * this.#backoff();
-      if (deadline < this.#deadline) {
-        this.#deadline = deadline;
-        this.#space = space as Space;
+      if (deadline < this.deadline) {
+        this.deadline = deadline;
+        this.space = space as Space;
       }
     }
   }
 
   #backoff(): number {
-    return 2 ** Math.min(this.#count, MOST_DOUBLINGS);
+    return 2 ** Math.min(this.count, MOST_DOUBLINGS);
   }
 }
 
@@ -146,16 +134,12 @@ const PERSISTENCE = 16;
  * permits, and are reset when reordering is over.
  */
 export class Reordering {
-  #packets = PACKET_THRESHOLD;
+  /** kPacketThreshold: the distance by which an acknowledged packet may be ahead. */
+  packetThreshold = PACKET_THRESHOLD;
   #time = TIME_THRESHOLD;
   #raisedAt = -Infinity;
   #roundAt = -Infinity;
   #rounds = 0;
-
-  /** kPacketThreshold: the distance by which an acknowledged packet may be ahead. */
-  get packetThreshold(): number {
-    return this.#packets;
-  }
 
   /** loss_delay: milliseconds that a packet may be outstanding once a later one was acknowledged. */
   lossDelay(rtt: RttEstimator): number {
@@ -175,14 +159,14 @@ export class Reordering {
    */
   onSpurious(distance: number, now: number, rtt: RttEstimator): void {
     this.#rounds = 0;
-    this.#packets = Math.min(Math.max(this.#packets, distance + 1), MOST_PACKETS);
+    this.packetThreshold = Math.min(Math.max(this.packetThreshold, distance + 1), MOST_PACKETS);
     if (now - this.#raisedAt < rtt.smoothed) return;
     this.#raisedAt = now;
     this.#time = Math.min(this.#time + TIME_STEP, MOST_TIME);
   }
 
   reset(): void {
-    this.#packets = PACKET_THRESHOLD;
+    this.packetThreshold = PACKET_THRESHOLD;
     this.#time = TIME_THRESHOLD;
     this.#rounds = 0;
   }

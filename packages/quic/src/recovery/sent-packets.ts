@@ -39,8 +39,9 @@ const NO_NUMBERS = new Float64Array(0);
  */
 export class SentPackets {
   /** Allocated capacity in packets; 0 before the first packet, and after `free`. */
-  #capacity = 0;
-  #facts = NO_FACTS;
+  capacity = 0;
+  /** The packets' rate samples, by `slot(number)`. The object changes when the ring grows. */
+  facts = NO_FACTS;
   #flags = NO_BYTES;
   #bytes = NO_COUNTS;
   #sentAt = NO_NUMBERS;
@@ -50,70 +51,52 @@ export class SentPackets {
   #framesCount = NO_COUNTS;
   /** For a packet that is done: a later packet, with only packets that are done between them. */
   #skipTo = NO_NUMBERS;
-  #base = 0;
-  #next = 0;
-
   /** The oldest packet that is still tracked; `next` when there is none. */
-  get base(): number {
-    return this.#base;
-  }
-
+  base = 0;
   /** The number of the next packet. */
-  get next(): number {
-    return this.#next;
-  }
-
-  /** The packets' rate samples, by `slot(number)`. The object changes when the ring grows. */
-  get facts(): SentFacts {
-    return this.#facts;
-  }
-
-  /** Allocated capacity in packets; for tests. */
-  get capacity(): number {
-    return this.#capacity;
-  }
+  next = 0;
 
   /** Whether packets other than probes and acknowledgements may be added. */
   get hasRoom(): boolean {
-    return this.#next - this.#base < MAX_PACKETS - RESERVED_PACKETS;
+    return this.next - this.base < MAX_PACKETS - RESERVED_PACKETS;
   }
 
   /** Whether no packet can be added before `base` advances. */
   get isFull(): boolean {
-    return this.#next - this.#base >= MAX_PACKETS;
+    return this.next - this.base >= MAX_PACKETS;
   }
 
   /** Returns the slot of a packet between `base` and `next`. */
   slot(number: number): number {
-    return number % this.#capacity;
+    return number % this.capacity;
   }
 
   flags(number: number): number {
-    return this.#flags[number % this.#capacity] as number; // within the ring, here and below
+    return this.#flags[number % this.capacity] as number; // within the ring, here and below
   }
 
   bytes(number: number): number {
-    return this.#bytes[number % this.#capacity] as number;
+    return this.#bytes[number % this.capacity] as number;
   }
 
   sentAt(number: number): number {
-    return this.#sentAt[number % this.#capacity] as number;
+    return this.#sentAt[number % this.capacity] as number;
   }
 
   framesStart(number: number): number {
-    return this.#framesStart[number % this.#capacity] as number;
+    return this.#framesStart[number % this.capacity] as number;
   }
 
   framesCount(number: number): number {
-    return this.#framesCount[number % this.#capacity] as number;
+    return this.#framesCount[number % this.capacity] as number;
   }
 
   /** Adds the packet `next`; the ring must not be full. */
   add(bytes: number, flags: number, framesStart: number, framesCount: number, now: number): void {
-    if (this.#next - this.#base === this.#capacity) {
-      this.#resize(Math.max(FIRST_PACKET_CAPACITY, this.#capacity * 2));
+    if (this.next - this.base === this.capacity) {
+      this.#resize(Math.max(FIRST_PACKET_CAPACITY, this.capacity * 2));
     }
-    const slot = this.#next++ % this.#capacity;
+    const slot = this.next++ % this.capacity;
     this.#flags[slot] = flags;
     this.#bytes[slot] = bytes;
     this.#sentAt[slot] = now;
@@ -122,30 +105,30 @@ export class SentPackets {
   }
 
   clearFlag(number: number, flag: number): void {
-    const slot = number % this.#capacity;
+    const slot = number % this.capacity;
     this.#flags[slot] = (this.#flags[slot] as number) & ~flag;
   }
 
   markLost(number: number, now: number): void {
-    const slot = number % this.#capacity;
+    const slot = number % this.capacity;
     this.#flags[slot] = (this.#flags[slot] as number) | PacketFlag.LOST;
     this.#lostAt[slot] = now;
   }
 
   markDone(number: number): void {
-    const slot = number % this.#capacity;
+    const slot = number % this.capacity;
     this.#flags[slot] = (this.#flags[slot] as number) | PacketFlag.DONE;
     this.#skipTo[slot] = number + 1;
   }
 
   /** Returns the first packet from `number` on that is not done; `next` when there is none. */
   find(number: number): number {
-    let at = Math.max(number, this.#base);
+    let at = Math.max(number, this.base);
     let found = at;
-    while (found < this.#next && this.#isDone(found)) found = this.#skip(found);
+    while (found < this.next && this.#isDone(found)) found = this.#skip(found);
     // Path compression: the next search takes one step.
     while (at < found) {
-      const slot = at % this.#capacity;
+      const slot = at % this.capacity;
       at = this.#skipTo[slot] as number;
       this.#skipTo[slot] = found;
     }
@@ -154,27 +137,27 @@ export class SentPackets {
 
   /** Advances `base` over packets that are done, and those declared lost before `lostBefore`. */
   advance(lostBefore: number): void {
-    while (this.#base < this.#next) {
-      const slot = this.#base % this.#capacity;
+    while (this.base < this.next) {
+      const slot = this.base % this.capacity;
       const flags = this.#flags[slot] as number;
-      if ((flags & PacketFlag.DONE) !== 0) this.#base = this.find(this.#base);
+      if ((flags & PacketFlag.DONE) !== 0) this.base = this.find(this.base);
       else if ((flags & PacketFlag.LOST) !== 0 && (this.#lostAt[slot] as number) <= lostBefore) {
-        this.#base++;
+        this.base++;
       } else return;
     }
-    if (this.#capacity > KEPT_CAPACITY) this.#resize(FIRST_PACKET_CAPACITY);
+    if (this.capacity > KEPT_CAPACITY) this.#resize(FIRST_PACKET_CAPACITY);
   }
 
   /** Frees memory that was needed for a burst and not by the remaining packets. */
   trim(): void {
     let capacity = FIRST_PACKET_CAPACITY;
-    while (capacity < this.#next - this.#base) capacity *= 2;
-    if (capacity < this.#capacity) this.#resize(capacity);
+    while (capacity < this.next - this.base) capacity *= 2;
+    if (capacity < this.capacity) this.#resize(capacity);
   }
 
   /** Frees the memory once no packet is tracked; the next packet allocates it again. */
   free(): void {
-    if (this.#base === this.#next) this.#resize(0);
+    if (this.base === this.next) this.#resize(0);
   }
 
   #isDone(number: number): boolean {
@@ -182,7 +165,7 @@ export class SentPackets {
   }
 
   #skip(number: number): number {
-    return this.#skipTo[number % this.#capacity] as number;
+    return this.#skipTo[number % this.capacity] as number;
   }
 
   #resize(capacity: number): void {
@@ -194,10 +177,10 @@ export class SentPackets {
     const framesStart = new Float64Array(capacity);
     const framesCount = new Uint16Array(capacity);
     const skipTo = new Float64Array(capacity);
-    for (let number = this.#base; number < this.#next; number++) {
-      const from = number % this.#capacity;
+    for (let number = this.base; number < this.next; number++) {
+      const from = number % this.capacity;
       const to = number % capacity;
-      facts.copy(this.#facts, from, to);
+      facts.copy(this.facts, from, to);
       flags[to] = this.#flags[from] as number; // within the ring, here and below
       bytes[to] = this.#bytes[from] as number;
       sentAt[to] = this.#sentAt[from] as number;
@@ -206,7 +189,7 @@ export class SentPackets {
       framesCount[to] = this.#framesCount[from] as number;
       skipTo[to] = this.#skipTo[from] as number;
     }
-    this.#facts = facts;
+    this.facts = facts;
     this.#flags = flags;
     this.#bytes = bytes;
     this.#sentAt = sentAt;
@@ -214,7 +197,7 @@ export class SentPackets {
     this.#framesStart = framesStart;
     this.#framesCount = framesCount;
     this.#skipTo = skipTo;
-    this.#capacity = capacity;
+    this.capacity = capacity;
   }
 }
 
@@ -235,20 +218,16 @@ export class SentFrames implements FrameLog {
   #listeners: (DeliveryListener | undefined)[] = [];
   #rows = NO_ROWS;
   /** Allocated capacity in frames; 0 before the first frame, and after `free`. */
-  #capacity = 0;
+  capacity = 0;
   /** Positions only increase; the slot of a frame is its position modulo the capacity. */
   #head = 0;
-  #open = 0;
-  #tail = 0;
-
   /** The position of the first frame of the packet that is being assembled. */
-  get start(): number {
-    return this.#open;
-  }
+  start = 0;
+  #tail = 0;
 
   /** Number of frames of the packet that is being assembled. */
   get count(): number {
-    return this.#tail - this.#open;
+    return this.#tail - this.start;
   }
 
   get isPacketFull(): boolean {
@@ -260,21 +239,16 @@ export class SentFrames implements FrameLog {
     return this.#tail - this.#head + MAX_FRAMES_PER_PACKET > MAX_FRAMES;
   }
 
-  /** Allocated capacity in frames, for checks. */
-  get capacity(): number {
-    return this.#capacity;
-  }
-
   /** Number of recorded frames. */
   get size(): number {
     return this.#tail - this.#head;
   }
 
   add(listener: DeliveryListener, a = 0, b = 0, c = 0): void {
-    if (this.#tail - this.#head === this.#capacity) {
-      this.#resize(Math.max(FIRST_FRAME_CAPACITY, this.#capacity * 2));
+    if (this.#tail - this.#head === this.capacity) {
+      this.#resize(Math.max(FIRST_FRAME_CAPACITY, this.capacity * 2));
     }
-    const slot = this.#tail++ % this.#capacity;
+    const slot = this.#tail++ % this.capacity;
     this.#listeners[slot] = listener;
     const rows = this.#rows;
     const at = slot * ROW;
@@ -285,7 +259,7 @@ export class SentFrames implements FrameLog {
 
   /** Assigns the frames to the packet being sent: later ones belong to the next packet. */
   take(): void {
-    this.#open = this.#tail;
+    this.start = this.#tail;
   }
 
   /** Reports the frames of a packet as acknowledged. */
@@ -301,7 +275,7 @@ export class SentFrames implements FrameLog {
   #notify(start: number, count: number, isLost: boolean): void {
     const rows = this.#rows;
     for (let position = start; position < start + count; position++) {
-      const slot = position % this.#capacity;
+      const slot = position % this.capacity;
       const at = slot * ROW;
       const a = rows[at] as number; // within the ring, here and below
       const b = rows[at + 1] as number;
@@ -313,9 +287,9 @@ export class SentFrames implements FrameLog {
 
   /** Forgets the frames before a position. */
   release(position: number): void {
-    for (let at = this.#head; at < position; at++) this.#listeners[at % this.#capacity] = undefined;
+    for (let at = this.#head; at < position; at++) this.#listeners[at % this.capacity] = undefined;
     this.#head = position;
-    if (this.#head === this.#tail && this.#capacity > KEPT_CAPACITY) {
+    if (this.#head === this.#tail && this.capacity > KEPT_CAPACITY) {
       this.#resize(FIRST_FRAME_CAPACITY);
     }
   }
@@ -324,7 +298,7 @@ export class SentFrames implements FrameLog {
   trim(): void {
     let capacity = FIRST_FRAME_CAPACITY;
     while (capacity < this.size) capacity *= 2;
-    if (capacity < this.#capacity) this.#resize(capacity);
+    if (capacity < this.capacity) this.#resize(capacity);
   }
 
   /** Frees the memory once every frame was released; the next frame allocates it again. */
@@ -336,13 +310,13 @@ export class SentFrames implements FrameLog {
     const listeners: (DeliveryListener | undefined)[] = Array.from({ length: capacity });
     const rows = new Float64Array(capacity * ROW);
     for (let position = this.#head; position < this.#tail; position++) {
-      const from = position % this.#capacity;
+      const from = position % this.capacity;
       const to = position % capacity;
       listeners[to] = this.#listeners[from];
       rows.set(this.#rows.subarray(from * ROW, (from + 1) * ROW), to * ROW);
     }
     this.#listeners = listeners;
     this.#rows = rows;
-    this.#capacity = capacity;
+    this.capacity = capacity;
   }
 }

@@ -5,17 +5,13 @@ import type { DeliveryListener, FrameLog, DeliveryOwner } from '../recovery/deli
  * had that value (RFC 9000 §13.3).
  */
 export abstract class GrantedLimit implements DeliveryListener {
-  #announced: number;
+  /** The last limit that was sent to the peer. */
+  announced: number;
   #isPending = false;
 
   /** @param announced the value in the transport parameters. */
   constructor(announced: number) {
-    this.#announced = announced;
-  }
-
-  /** The last limit that was sent to the peer. */
-  get announced(): number {
-    return this.#announced;
+    this.announced = announced;
   }
 
   /** The limit that `announce` would send. */
@@ -28,15 +24,15 @@ export abstract class GrantedLimit implements DeliveryListener {
 
   /** Called when the last limit blocks the peer: it gets a higher one, if any. */
   request(): void {
-    if (this.next > this.#announced) this.#isPending = true;
+    if (this.next > this.announced) this.#isPending = true;
   }
 
   /** Returns the limit to write into a frame of the packet of `log`. */
   announce(log: FrameLog): number {
-    this.#announced = this.next;
+    this.announced = this.next;
     this.#isPending = false;
-    log.add(this, this.#announced);
-    return this.#announced;
+    log.add(this, this.announced);
+    return this.announced;
   }
 
   onAcknowledged(): void {
@@ -44,7 +40,7 @@ export abstract class GrantedLimit implements DeliveryListener {
   }
 
   onLost(limit: number): void {
-    if (limit === this.#announced) this.#isPending = true;
+    if (limit === this.announced) this.#isPending = true;
   }
 }
 
@@ -86,7 +82,8 @@ const UPDATES_PER_WINDOW = 8;
  * megabytes readable at once, and bytes after a gap are not delayed by the reader.
  */
 export class FlowControlWindow extends GrantedLimit {
-  #size: number;
+  /** The current window size in bytes. */
+  size: number;
   #max: number;
   readonly #proven: number;
   readonly #pace: Pace;
@@ -104,16 +101,11 @@ export class FlowControlWindow extends GrantedLimit {
   constructor(size: number, max: number, pace: Pace, proven = size, owner?: DeliveryOwner) {
     super(size);
     this.#owner = owner;
-    this.#size = size;
+    this.size = size;
     this.#max = Math.max(size, max);
     this.#proven = proven;
     this.#pace = pace;
     this.#measuredFrom = pace.now;
-  }
-
-  /** The current window size in bytes. */
-  get size(): number {
-    return this.#size;
   }
 
   /**
@@ -126,7 +118,7 @@ export class FlowControlWindow extends GrantedLimit {
     if (this.isPending) return true;
     const gain = this.next - this.announced;
     if (gain <= 0) return false;
-    return gain >= this.#size / UPDATES_PER_WINDOW || this.announced - used <= low;
+    return gain >= this.size / UPDATES_PER_WINDOW || this.announced - used <= low;
   }
 
   /** Counts bytes that were read, dropped, or credited back: the peer may send as many more. */
@@ -141,21 +133,21 @@ export class FlowControlWindow extends GrantedLimit {
    * @param room the largest window that the memory of the connection allows.
    */
   consumed(bytes: number, readable: number, room: number): void {
-    if (this.#size >= this.#max) return;
+    if (this.size >= this.#max) return;
     this.#measured += bytes;
-    if (readable <= this.#size * KEEPS_UP) this.#grow(room);
+    if (readable <= this.size * KEEPS_UP) this.#grow(room);
   }
 
   /** Raises the size to at least `size`, and the largest size to `max`. */
   enlarge(size: number, max: number): void {
-    this.#size = Math.max(this.#size, size);
-    this.#max = Math.max(this.#size, max);
+    this.size = Math.max(this.size, size);
+    this.#max = Math.max(this.size, max);
     this.#measured = 0;
     this.#measuredFrom = this.#pace.now;
   }
 
   override get next(): number {
-    return this.#released + this.#size;
+    return this.#released + this.size;
   }
 
   override onLost(limit: number): void {
@@ -164,17 +156,17 @@ export class FlowControlWindow extends GrantedLimit {
   }
 
   #grow(room: number): void {
-    const windows = this.#measured / this.#size;
+    const windows = this.#measured / this.size;
     if (windows < 0.5) return;
     const { now, roundTrip } = this.#pace;
     const elapsed = now - this.#measuredFrom;
     this.#measured = 0;
     this.#measuredFrom = now;
     if (elapsed >= windows * ROUND_TRIPS_PER_WINDOW * roundTrip) return;
-    const twice = this.#size * 2;
+    const twice = this.size * 2;
     const wanted = Math.max(twice, this.#proven);
     const next = Math.min(this.#max, wanted <= room ? wanted : twice);
-    if (next <= room) this.#size = next;
+    if (next <= room) this.size = next;
   }
 }
 
@@ -211,7 +203,7 @@ export class ConnectionReceiveWindow {
   /** The bytes among `unread` that are in order and thus readable. */
   #readable = 0;
   /** Total growth of the windows of all streams, in bytes. */
-  #growth = 0;
+  growth = 0;
   /** Streams whose windows have grown. */
   #grownStreams = 0;
   #released = 0;
@@ -233,23 +225,18 @@ export class ConnectionReceiveWindow {
     return this.#received - this.#consumed;
   }
 
-  /** Total growth of the windows of all streams, in bytes. */
-  get growth(): number {
-    return this.#growth;
-  }
-
   /**
    * Returns the number of bytes by which a stream's window may exceed its initial size. @param own its present excess.
    */
   growthRoom(own: number): number {
     const { growth } = this.#memory;
     const others = own > 0 ? this.#grownStreams - 1 : this.#grownStreams;
-    return Math.min((growth * GROWTH_OF_ONE) / (others + 1), growth - this.#growth + own);
+    return Math.min((growth * GROWTH_OF_ONE) / (others + 1), growth - this.growth + own);
   }
 
   /** Records a change of the growth of a stream's window; to 0 when the stream has ended. */
   grown(before: number, now: number): void {
-    this.#growth += now - before;
+    this.growth += now - before;
     if (before === 0 && now > 0) this.#grownStreams++;
     if (before > 0 && now === 0) this.#grownStreams--;
   }
@@ -311,8 +298,8 @@ export class ConnectionReceiveWindow {
 /** A limit that the peer grants this side, in bytes or in streams (RFC 9000 §4). */
 export class SendCredit implements DeliveryListener {
   readonly #owner: DeliveryOwner | undefined;
-  #limit = 0;
-  #used = 0;
+  limit = 0;
+  used = 0;
   /** The limit of the last *_BLOCKED frame; -1 for none. */
   #blockedAt = -1;
 
@@ -321,39 +308,31 @@ export class SendCredit implements DeliveryListener {
     this.#owner = owner;
   }
 
-  get limit(): number {
-    return this.#limit;
-  }
-
-  get used(): number {
-    return this.#used;
-  }
-
   get available(): number {
-    return this.#limit - this.#used;
+    return this.limit - this.used;
   }
 
   /** Sets a new limit; one that does not raise it MUST be ignored (§4.1). Returns whether it is higher. */
   raise(limit: number): boolean {
-    if (limit <= this.#limit) return false;
-    this.#limit = limit;
+    if (limit <= this.limit) return false;
+    this.limit = limit;
     return true;
   }
 
   use(amount: number): void {
-    this.#used += amount;
+    this.used += amount;
   }
 
   /** Whether a *_BLOCKED frame is due: once for each limit. */
   get isBlockedUnreported(): boolean {
-    return this.#used === this.#limit && this.#blockedAt !== this.#limit;
+    return this.used === this.limit && this.#blockedAt !== this.limit;
   }
 
   /** Returns the limit to write into a frame of the packet of `log`. */
   reportBlocked(log: FrameLog): number {
-    this.#blockedAt = this.#limit;
-    log.add(this, this.#limit);
-    return this.#limit;
+    this.#blockedAt = this.limit;
+    log.add(this, this.limit);
+    return this.limit;
   }
 
   onAcknowledged(): void {

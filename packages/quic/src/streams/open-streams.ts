@@ -22,12 +22,8 @@ import {
 } from './stream.ts';
 import type { Role } from '../contract.ts';
 import { STREAMS_AHEAD } from '../limits.ts';
-import {
-  maxStreamsSize,
-  streamsBlockedSize,
-  writeMaxStreams,
-  writeStreamsBlocked,
-} from '../wire/frame-writers.ts';
+import { FrameType } from '../wire/frame-types.ts';
+import { numberSize, writeNumber } from '../wire/frame-writers.ts';
 
 const { STREAM_LIMIT_ERROR, STREAM_STATE_ERROR } = TransportErrorCode;
 
@@ -130,7 +126,7 @@ export class OpenStreams implements StreamOwner {
     }
     if (!this.#streams.delete(stream.id)) return;
     events.push({ kind: 'stream-closed', id: stream.id });
-    if (!isOpenedBy(side, stream.id)) this.#counts[kindOf(stream.id)].closedPeers();
+    if (!isOpenedBy(side, stream.id)) this.#counts[kindOf(stream.id)].closedOfPeer++;
   }
 
   /** Returns the stream that a frame with an unknown id opens. */
@@ -142,12 +138,12 @@ export class OpenStreams implements StreamOwner {
       return new QuicError(STREAM_STATE_ERROR, 'a stream that was never opened', frameType);
     }
     if (indexOf(id) < counts.openedByPeer) return undefined;
-    if (!counts.allowsPeer(indexOf(id))) {
+    if (indexOf(id) >= counts.announced) {
       return new QuicError(STREAM_LIMIT_ERROR, 'more streams than the limit allows', frameType);
     }
     // A stream opens all streams of its kind with lower ids (RFC 9000 §3.2).
     while (counts.openedByPeer <= indexOf(id)) {
-      const opened = streamId(this.#peerSide, kind, counts.openPeers());
+      const opened = streamId(this.#peerSide, kind, counts.openedByPeer++);
       this.#create(opened);
       this.#parts.events.push({ kind: 'stream-opened', id: opened });
     }
@@ -186,71 +182,28 @@ const UPDATES = 4;
 const LOW = 1 / 8;
 
 /**
- * Limits the streams of one kind that the peer may open (RFC 9000 §4.6): `atOnce` may be open at the same time, and
- * the limit is never more than `STREAMS_AHEAD` beyond those that it has opened.
- */
-class PeerStreamLimit extends GrantedLimit {
-  #atOnce: number;
-  #opened = 0;
-  #closed = 0;
-
-  /** @param atOnce the limit announced in the transport parameters. */
-  constructor(atOnce: number) {
-    super(atOnce);
-    this.#atOnce = atOnce;
-  }
-
-  /** Streams that the peer has opened so far: the index of the next one. */
-  get opened(): number {
-    return this.#opened;
-  }
-
-  /** The next limit. The peer ignores one that does not rise (§4.6), so it never falls. */
-  override get next(): number {
-    const next = Math.min(this.#closed + this.#atOnce, this.#opened + STREAMS_AHEAD);
-    return Math.max(next, this.announced);
-  }
-
-  /** Whether MAX_STREAMS is due. */
-  get isUpdateDue(): boolean {
-    if (this.isPending) return true;
-    const gain = this.next - this.announced;
-    if (gain === 0) return false;
-    const most = Math.min(this.#atOnce, STREAMS_AHEAD);
-    return gain >= most / UPDATES || this.announced - this.#opened <= most * LOW;
-  }
-
-  /** Sets the number of streams that may be open at once. Announced limits cannot be withdrawn. */
-  allow(atOnce: number): void {
-    this.#atOnce = atOnce;
-  }
-
-  /** Opens the next stream. @returns its index. */
-  open(): number {
-    return this.#opened++;
-  }
-
-  /** Called when a stream of the peer is closed. */
-  close(): void {
-    this.#closed++;
-  }
-}
-
-/**
  * The streams of one kind that both sides have opened and may open (RFC 9000 §4.6), with the frames MAX_STREAMS and
- * STREAMS_BLOCKED.
+ * STREAMS_BLOCKED. The peer may have `atOnce` streams open at the same time, and its limit is never more than
+ * `STREAMS_AHEAD` beyond those that it has opened.
  */
-class StreamCounts {
+class StreamCounts extends GrantedLimit {
   readonly #isBidirectional: boolean;
-  readonly #limit: PeerStreamLimit;
+  /** Number of the peer's streams that may be open at once. Announced limits cannot be withdrawn. */
+  atOnce: number;
+  /** Number of streams that the peer has opened: the index of its next one. */
+  openedByPeer = 0;
+  /** Number of streams of the peer that have closed. */
+  closedOfPeer = 0;
   readonly #credit = new SendCredit();
   /** Whether `openOwn` has been refused since the last limit. */
   #isWanted = false;
   #isPeerKnown = false;
 
+  /** @param atOnce the limit announced in the transport parameters. */
   constructor(bidirectional: boolean, atOnce: number) {
+    super(atOnce);
     this.#isBidirectional = bidirectional;
-    this.#limit = new PeerStreamLimit(atOnce);
+    this.atOnce = atOnce;
   }
 
   // ---- streams of this side ----
@@ -281,61 +234,51 @@ class StreamCounts {
 
   // ---- streams of the peer ----
 
-  /** Number of streams that the peer has opened: the index of its next one. */
-  get openedByPeer(): number {
-    return this.#limit.opened;
+  /** The next limit. The peer ignores one that does not rise (§4.6), so it never falls. */
+  override get next(): number {
+    const next = Math.min(this.closedOfPeer + this.atOnce, this.openedByPeer + STREAMS_AHEAD);
+    return Math.max(next, this.announced);
   }
 
-  /** Sets the number of the peer's streams that may be open at once. */
-  allow(atOnce: number): void {
-    this.#limit.allow(atOnce);
-  }
-
-  /** Whether the peer may open the stream of this index. */
-  allowsPeer(index: number): boolean {
-    return index < this.#limit.announced;
-  }
-
-  /** Opens the peer's next stream; returns its index. */
-  openPeers(): number {
-    return this.#limit.open();
-  }
-
-  /** Called when a stream of the peer has closed. */
-  closedPeers(): void {
-    this.#limit.close();
+  /** Whether MAX_STREAMS is due. */
+  get #isUpdateDue(): boolean {
+    if (this.isPending) return true;
+    const gain = this.next - this.announced;
+    if (gain === 0) return false;
+    const most = Math.min(this.atOnce, STREAMS_AHEAD);
+    return gain >= most / UPDATES || this.announced - this.openedByPeer <= most * LOW;
   }
 
   /** Handles STREAMS_BLOCKED (§19.14). */
   onPeerBlocked(limit: number): void {
-    if (limit < this.#limit.next) this.#limit.request();
+    if (limit < this.next) this.request();
   }
 
   // ---- frames ----
 
   get hasFrames(): boolean {
-    return this.#limit.isUpdateDue || this.#isBlockedDue();
+    return this.#isUpdateDue || this.#isBlockedDue;
   }
 
   /** Writes the frames that are due, as far as they fit. Returns the offset after them. */
   writeFrames(out: Uint8Array, at: number, limit: number, log: FrameLog): number {
     const credit = this.#credit;
-    const own = this.#limit;
+    const isBidirectional = this.#isBidirectional;
     let next = at;
-    if (own.isUpdateDue && next + maxStreamsSize(own.next) <= limit && !log.isPacketFull) {
-      next = writeMaxStreams(out, next, this.#isBidirectional, own.announce(log));
+    if (this.#isUpdateDue && next + numberSize(this.next) <= limit && !log.isPacketFull) {
+      const { MAX_STREAMS_BIDIRECTIONAL, MAX_STREAMS_UNIDIRECTIONAL } = FrameType;
+      const type = isBidirectional ? MAX_STREAMS_BIDIRECTIONAL : MAX_STREAMS_UNIDIRECTIONAL;
+      next = writeNumber(out, next, type, this.announce(log));
     }
-    if (
-      this.#isBlockedDue() &&
-      next + streamsBlockedSize(credit.limit) <= limit &&
-      !log.isPacketFull
-    ) {
-      next = writeStreamsBlocked(out, next, this.#isBidirectional, credit.reportBlocked(log));
+    if (this.#isBlockedDue && next + numberSize(credit.limit) <= limit && !log.isPacketFull) {
+      const { STREAMS_BLOCKED_BIDIRECTIONAL, STREAMS_BLOCKED_UNIDIRECTIONAL } = FrameType;
+      const type = isBidirectional ? STREAMS_BLOCKED_BIDIRECTIONAL : STREAMS_BLOCKED_UNIDIRECTIONAL;
+      next = writeNumber(out, next, type, credit.reportBlocked(log));
     }
     return next;
   }
 
-  #isBlockedDue(): boolean {
+  get #isBlockedDue(): boolean {
     return this.#isPeerKnown && this.#isWanted && this.#credit.isBlockedUnreported;
   }
 }

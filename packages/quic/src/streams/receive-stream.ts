@@ -1,12 +1,7 @@
 import { QuicError, TransportErrorCode } from '../errors.ts';
 import { type DeliveryOwner, DeliveryFlag, type FrameLog } from '../recovery/delivery.ts';
 import { FrameType, type FrameError } from '../wire/frame-types.ts';
-import {
-  maxStreamDataSize,
-  stopSendingSize,
-  writeMaxStreamData,
-  writeStopSending,
-} from '../wire/frame-writers.ts';
+import { twoNumbersSize, writeTwoNumbers } from '../wire/frame-writers.ts';
 import { type ConnectionReceiveWindow, type Pace, FlowControlWindow } from './flow-control.ts';
 import type { StreamGrants } from './grants.ts';
 import { StreamReassembly } from './stream-reassembly.ts';
@@ -183,12 +178,13 @@ export class ReceiveStream {
     if (log.isPacketFull) return at;
     if (this.#isStopDue()) {
       const code = this.#stopCode ?? 0;
-      if (at + stopSendingSize(id, code) > limit) return at;
+      if (at + twoNumbersSize(id, code) > limit) return at;
       this.#stop?.onSent(log);
-      return writeStopSending(out, at, id, code);
+      return writeTwoNumbers(out, at, FrameType.STOP_SENDING, id, code);
     }
-    if (!this.#isLimitDue() || at + maxStreamDataSize(id, this.#window.next) > limit) return at;
-    return writeMaxStreamData(out, at, id, this.#window.announce(log));
+    if (!this.#isLimitDue() || at + twoNumbersSize(id, this.#window.next) > limit) return at;
+    const granted = this.#window.announce(log);
+    return writeTwoNumbers(out, at, FrameType.MAX_STREAM_DATA, id, granted);
   }
 
   /** Whether STOP_SENDING is due: it is useless once the final size is known (§3.5). */

@@ -8,12 +8,13 @@ import {
 import {
   fittingSize,
   resetStreamSize,
-  streamDataBlockedSize,
   streamHeaderSize,
+  twoNumbersSize,
   writeResetStream,
-  writeStreamDataBlocked,
   writeStreamHeader,
+  writeTwoNumbers,
 } from '../wire/frame-writers.ts';
+import { FrameType } from '../wire/frame-types.ts';
 import { copyBytes, RangeSet } from '@weir/base/bytes';
 import { Fifo } from '@weir/base/collections';
 import { SendCredit } from './flow-control.ts';
@@ -67,7 +68,8 @@ export class SendStream implements DeliveryListener {
   #resetCode = 0;
   /** The delivery of RESET_STREAM. */
   #reset: DeliveryFlag | undefined;
-  #written = 0;
+  /** Bytes of data in the frame that was written last. */
+  written = 0;
 
   /** @param shared the count of all streams of the connection. */
   constructor(id: number, limit: number, shared: QueuedBytes, owner: DeliveryOwner) {
@@ -193,9 +195,9 @@ export class SendStream implements DeliveryListener {
       this.#reset.onSent(log);
       return writeResetStream(out, at, id, this.#resetCode, finalSize);
     }
-    if (!this.#isBlockedDue() || at + streamDataBlockedSize(id, this.#credit.limit) > limit)
-      return at;
-    return writeStreamDataBlocked(out, at, id, this.#credit.reportBlocked(log));
+    if (!this.#isBlockedDue() || at + twoNumbersSize(id, this.#credit.limit) > limit) return at;
+    const blockedAt = this.#credit.reportBlocked(log);
+    return writeTwoNumbers(out, at, FrameType.STREAM_DATA_BLOCKED, id, blockedAt);
   }
 
   #isBlockedDue(): boolean {
@@ -211,7 +213,7 @@ export class SendStream implements DeliveryListener {
     const start = lost.start(0);
     const wanted = lost.end(0) - start;
     const next = this.#writeRange(out, at, limit, start, wanted, log);
-    if (next > at) lost.remove(start, start + this.#written);
+    if (next > at) lost.remove(start, start + this.written);
     return next;
   }
 
@@ -225,17 +227,12 @@ export class SendStream implements DeliveryListener {
     const wanted = Math.min(this.queued, this.#credit.available, credit);
     const next = this.#writeRange(out, at, limit, this.#credit.used, wanted, log);
     if (next > at) {
-      this.#credit.use(this.#written);
-      this.#shared.total -= this.#written;
+      this.#credit.use(this.written);
+      this.#shared.total -= this.written;
       if (this.#state === 'ready') this.#state = 'sending';
       this.#noteAllSent();
     }
     return next;
-  }
-
-  /** Bytes of data in the frame that was written last. */
-  get written(): number {
-    return this.#written;
   }
 
   /** Called when a STREAM frame was acknowledged. @param fin 1 with FIN, otherwise 0. */
@@ -323,7 +320,7 @@ export class SendStream implements DeliveryListener {
     const dataAt = writeStreamHeader(out, at, this.#id, start, size, fin);
     this.#copy(start, size, out, dataAt);
     log.add(this, start, size, fin ? 1 : 0);
-    this.#written = size;
+    this.written = size;
     if (fin) {
       this.#finSent = true;
       this.#finLost = false;

@@ -13,16 +13,12 @@ class ReceivedParts {
   readonly #size: number;
   readonly #ranges = new RangeSet();
   #bits: Uint32Array | undefined;
-  #end = 0;
+  /** The end of the last byte that was received. */
+  end = 0;
 
   /** @param size the size of the block in bytes, a multiple of 32. */
   constructor(size: number) {
     this.#size = size;
-  }
-
-  /** The end of the last byte that was received. */
-  get end(): number {
-    return this.#end;
   }
 
   /** Memory of the bitmap in bytes, if there is one. */
@@ -32,7 +28,7 @@ class ReceivedParts {
 
   /** Adds the bytes from `start` to `end` (excluded), which is greater. */
   add(start: number, end: number): void {
-    this.#end = Math.max(this.#end, end);
+    this.end = Math.max(this.end, end);
     if (this.#bits !== undefined) {
       mark(this.#bits, start, end);
       return;
@@ -128,24 +124,16 @@ export class StreamReassembly {
   #sparse: Map<number, Fragments> | undefined;
   /** The log of fragments that became a block, kept for the next ones while there are bytes after a gap. */
   #spare: Buffer | undefined;
-  #read = 0;
-  #received = 0;
+  /** The offset of the next byte to be read. */
+  readOffset = 0;
+  /** The end of the bytes that were received without a gap. */
+  received = 0;
   /** The end of the bytes that were received out of order. */
   #ahead = 0;
 
-  /** The offset of the next byte to be read. */
-  get readOffset(): number {
-    return this.#read;
-  }
-
-  /** The end of the bytes that were received without a gap. */
-  get received(): number {
-    return this.#received;
-  }
-
   /** Number of bytes that `take` can return. */
   get readable(): number {
-    return this.#received - this.#read;
+    return this.received - this.readOffset;
   }
 
   /** Bytes of memory in use; for tests of its bound. */
@@ -161,7 +149,7 @@ export class StreamReassembly {
 
   /** Inserts the `size` bytes from `at` on at `offset` of the stream. Bytes may be repeated. */
   insert(offset: number, bytes: Uint8Array, at: number, size: number): void {
-    const before = this.#received;
+    const before = this.received;
     const skipped = Math.max(0, before - offset);
     const end = offset + size;
     for (let from = offset + skipped; from < end;) {
@@ -172,14 +160,14 @@ export class StreamReassembly {
       }
       const count = Math.min(end, block.end) - from;
       copyBytes(bytes, at + from - offset, count, block.bytes, from - block.start);
-      if (from === this.#received) this.#received += count;
+      if (from === this.received) this.received += count;
       else markAhead(block, from, from + count);
       from += count;
     }
-    if (size > 0 && offset > this.#received) this.#ahead = Math.max(this.#ahead, end);
+    if (size > 0 && offset > this.received) this.#ahead = Math.max(this.#ahead, end);
     // An empty frame or a repetition closes no gap, and its fragments are to stay fragments.
-    if (this.#received > before) this.#closeGap();
-    if (this.#received >= this.#ahead) this.#spare = undefined;
+    if (this.received > before) this.#closeGap();
+    if (this.received >= this.#ahead) this.#spare = undefined;
   }
 
   /**
@@ -188,19 +176,19 @@ export class StreamReassembly {
    */
   take(): Uint8Array | undefined {
     const block = this.#first;
-    if (!block || this.#read === this.#received) return undefined;
+    if (!block || this.readOffset === this.received) return undefined;
     const { start, end, bytes, ahead } = block;
-    const until = Math.min(this.#received, end);
-    const size = until - this.#read;
-    const chunk = bytes.subarray(this.#read - start, until - start);
-    this.#read = until;
+    const until = Math.min(this.received, end);
+    const size = until - this.readOffset;
+    const chunk = bytes.subarray(this.readOffset - start, until - start);
+    this.readOffset = until;
     if (until === end) {
       this.#first = this.#others?.get(end);
       if (this.#first) this.#others?.delete(end);
       return asSole(chunk);
     }
     // The first bytes of a stream, such as SETTINGS, are often the only ones for long.
-    const isOpening = this.#read === size;
+    const isOpening = this.readOffset === size;
     if ((isOpening || size >= bytes.length * WELL_FILLED) && ahead === undefined) {
       this.#first = undefined; // the bytes after it get a block of their own
       return asSole(chunk);
@@ -212,7 +200,7 @@ export class StreamReassembly {
 
   /** Drops everything. Nothing may be inserted afterwards. */
   clear(): void {
-    this.#read = this.#received;
+    this.readOffset = this.received;
     this.#first = undefined;
     this.#others = undefined;
     this.#sparse = undefined;
@@ -234,7 +222,7 @@ export class StreamReassembly {
     const fragments = this.#sparse?.get(start);
     const most = size * WORTH_A_BLOCK;
     const isWorthIt =
-      offset === this.#received ||
+      offset === this.received ||
       Math.min(end, start + size) - offset + (fragments?.size ?? 0) >= most;
     if (!isWorthIt) return undefined;
     const block = this.#add(start, size);
@@ -245,7 +233,7 @@ export class StreamReassembly {
   #add(start: number, size: number): Block {
     const bytes = Buffer.allocUnsafeSlow(size);
     const block: Block = { start, end: start + size, bytes, ahead: undefined };
-    if (this.#read >= start) this.#first = block;
+    if (this.readOffset >= start) this.#first = block;
     else (this.#others ??= new Map()).set(start, block);
     return block;
   }
@@ -279,14 +267,14 @@ export class StreamReassembly {
 
   /** Advances `received` over bytes that were received out of order. */
   #closeGap(): void {
-    while (this.#received < this.#ahead) {
-      const block = this.#find(this.#received) ?? this.#blockOfFragments(this.#received);
+    while (this.received < this.#ahead) {
+      const block = this.#find(this.received) ?? this.#blockOfFragments(this.received);
       if (block?.ahead === undefined) return;
       const { start, ahead } = block;
-      const end = start + ahead.firstMissing(this.#received - start);
+      const end = start + ahead.firstMissing(this.received - start);
       if (end >= start + ahead.end) block.ahead = undefined;
-      if (end === this.#received) return;
-      this.#received = end;
+      if (end === this.received) return;
+      this.received = end;
     }
   }
 

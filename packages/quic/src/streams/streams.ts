@@ -1,11 +1,6 @@
 import { QuicError } from '../errors.ts';
-import { FrameType, type FrameError } from '../wire/frame-types.ts';
-import {
-  dataBlockedSize,
-  maxDataSize,
-  writeDataBlocked,
-  writeMaxData,
-} from '../wire/frame-writers.ts';
+import { FrameType, type FrameError, type StreamFrameVisitor } from '../wire/frame-types.ts';
+import { numberSize, writeNumber } from '../wire/frame-writers.ts';
 import type { FrameLog } from '../recovery/delivery.ts';
 import { Fifo } from '@weir/base/collections';
 import { ConnectionReceiveWindow, type Pace, SendCredit } from './flow-control.ts';
@@ -21,14 +16,11 @@ import type { StreamEvent } from './stream.ts';
 import type { Role } from '../contract.ts';
 import { OpenStreams } from './open-streams.ts';
 
-export { DEFAULT_STREAM_GRANTS, type PeerGrants, type StreamGrants } from './grants.ts';
-export { END_OF_STREAM } from './receive-stream.ts';
-
 /**
  * The streams of a connection (RFC 9000 §2 to §4): ids, states, limits, flow control, and the frames for all
  * of that. There are no timers; see `setPace`. Calls of the application for unknown or closed ids do nothing.
  */
-export class Streams {
+export class Streams implements StreamFrameVisitor {
   readonly #pace: Pace = { now: 0, roundTrip: Infinity };
   readonly #receiveWindow: ConnectionReceiveWindow;
   readonly #credit = new SendCredit();
@@ -82,7 +74,7 @@ export class Streams {
 
   /** Sets the number of bidirectional streams of the peer that may be open at once. */
   allowStreams(atOnce: number): void {
-    this.#table.countsOf(true).allow(atOnce);
+    this.#table.countsOf(true).atOnce = atOnce;
   }
 
   /** Called when the peer has authenticated itself: it gets the windows of the grants. */
@@ -143,7 +135,7 @@ export class Streams {
   }
 
   /** Discards all further data of the peer, and sends STOP_SENDING. Idempotent. */
-  stopSending(id: number, code: number): void {
+  stopReading(id: number, code: number): void {
     const stream = this.#table.get(id);
     if (!stream?.receive) return;
     stream.receive.stop(code);
@@ -228,7 +220,7 @@ export class Streams {
   }
 
   /** Handles STOP_SENDING (§19.5): a RESET_STREAM MUST be sent (§3.5). */
-  stopSendingReceived(id: number, code: number): FrameError {
+  stopSending(id: number, code: number): FrameError {
     const stream = this.#table.sending(id, FrameType.STOP_SENDING);
     if (stream instanceof QuicError) return stream;
     if (!stream?.send?.reset(code)) return undefined;
@@ -316,16 +308,16 @@ export class Streams {
   #writeConnectionControl(out: Uint8Array, at: number, limit: number, log: FrameLog): number {
     let next = at;
     const window = this.#receiveWindow;
-    if (window.isUpdateDue && next + maxDataSize(window.next) <= limit && !log.isPacketFull) {
-      next = writeMaxData(out, next, window.announce(log));
+    if (window.isUpdateDue && next + numberSize(window.next) <= limit && !log.isPacketFull) {
+      next = writeNumber(out, next, FrameType.MAX_DATA, window.announce(log));
     }
     if (this.#table.hasCountFrames) next = this.#table.writeCountFrames(out, next, limit, log);
     if (
       this.#isBlockedDue() &&
-      next + dataBlockedSize(this.#credit.limit) <= limit &&
+      next + numberSize(this.#credit.limit) <= limit &&
       !log.isPacketFull
     ) {
-      next = writeDataBlocked(out, next, this.#credit.reportBlocked(log));
+      next = writeNumber(out, next, FrameType.DATA_BLOCKED, this.#credit.reportBlocked(log));
     }
     return next;
   }

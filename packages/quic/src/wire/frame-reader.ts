@@ -81,28 +81,16 @@ export class FrameReader {
   readonly #receiver: 'client' | 'server';
   readonly #fields = new FieldReader();
   #type = 0;
-  #ackEliciting = false;
-  #probing = false;
-  #frames = 0;
+  /** Whether the last packet is ack-eliciting (RFC 9002 §2). */
+  ackEliciting = false;
+  /** Whether the last packet has only probing frames (RFC 9000 §9.1). */
+  probing = false;
+  /** The number of frames in the last packet. `ACK_RANGES_A_FRAME` ranges of an ACK count as one more frame. */
+  frames = 0;
 
   /** @param receiver this side: only clients may receive NEW_TOKEN and HANDSHAKE_DONE. */
   constructor(receiver: 'client' | 'server') {
     this.#receiver = receiver;
-  }
-
-  /** Whether the last packet is ack-eliciting (RFC 9002 §2). */
-  get ackEliciting(): boolean {
-    return this.#ackEliciting;
-  }
-
-  /** The number of frames in the last packet. `ACK_RANGES_A_FRAME` ranges of an ACK count as one more frame. */
-  get frames(): number {
-    return this.#frames;
-  }
-
-  /** Whether the last packet has only probing frames (RFC 9000 §9.1). */
-  get probing(): boolean {
-    return this.#probing;
   }
 
   /**
@@ -119,9 +107,9 @@ export class FrameReader {
   ): QuicError | undefined {
     const fields = this.#fields;
     fields.begin(bytes, start, end);
-    this.#ackEliciting = false;
-    this.#probing = true;
-    this.#frames = 0;
+    this.ackEliciting = false;
+    this.probing = true;
+    this.frames = 0;
     if (start >= end) return new QuicError(PROTOCOL_VIOLATION, 'a packet without frames');
     const allowed = 1 << packet;
     while (fields.at < end) {
@@ -132,10 +120,10 @@ export class FrameReader {
       if ((rules & allowed) === 0) {
         return this.#fault(PROTOCOL_VIOLATION, 'a frame that this type of packet must not hold');
       }
-      if ((rules & NOT_ELICITING) === 0) this.#ackEliciting = true;
-      if ((rules & PROBING) === 0) this.#probing = false;
+      if ((rules & NOT_ELICITING) === 0) this.ackEliciting = true;
+      if ((rules & PROBING) === 0) this.probing = false;
       fields.at++;
-      this.#frames++;
+      this.frames++;
       const error = this.#readFrame(visitor);
       if (error !== undefined) return error;
     }
@@ -160,7 +148,7 @@ export class FrameReader {
       case FrameType.STOP_SENDING: {
         const id = fields.number();
         const code = fields.clamped();
-        return this.#truncatedOr(id) ?? visitor.stopSending(id, code);
+        return this.#truncatedOr(id) ?? visitor.streams.stopSending(id, code);
       }
       case FrameType.CRYPTO:
         return this.#readCrypto(visitor);
@@ -170,7 +158,9 @@ export class FrameReader {
       case FrameType.DATA_BLOCKED: {
         const limit = fields.clamped();
         if (fields.isTruncated) return this.#truncation();
-        return type === FrameType.MAX_DATA ? visitor.maxData(limit) : visitor.dataBlocked(limit);
+        return type === FrameType.MAX_DATA
+          ? visitor.streams.maxData(limit)
+          : visitor.streams.dataBlocked(limit);
       }
       case FrameType.MAX_STREAM_DATA:
       case FrameType.STREAM_DATA_BLOCKED: {
@@ -179,8 +169,8 @@ export class FrameReader {
         const error = this.#truncatedOr(id);
         if (error !== undefined) return error;
         return type === FrameType.MAX_STREAM_DATA
-          ? visitor.maxStreamData(id, limit)
-          : visitor.streamDataBlocked(id, limit);
+          ? visitor.streams.maxStreamData(id, limit)
+          : visitor.streams.streamDataBlocked(id, limit);
       }
       case FrameType.MAX_STREAMS_BIDIRECTIONAL:
       case FrameType.MAX_STREAMS_UNIDIRECTIONAL:
@@ -239,7 +229,7 @@ export class FrameReader {
     if (offset + size > Number.MAX_SAFE_INTEGER) {
       return this.#fault(FLOW_CONTROL_ERROR, 'the offset of a stream exceeds every limit');
     }
-    return visitor.stream(id, offset, fields.bytes, at, size, (type & FIN) !== 0);
+    return visitor.streams.stream(id, offset, fields.bytes, at, size, (type & FIN) !== 0);
   }
 
   #readAck(visitor: FrameVisitor): FrameError {
@@ -254,7 +244,7 @@ export class FrameReader {
     }
     // Each further range takes at least two bytes.
     if (count > (fields.end - fields.at) / 2) return this.#truncation();
-    this.#frames += Math.floor(count / ACK_RANGES_A_FRAME);
+    this.frames += Math.floor(count / ACK_RANGES_A_FRAME);
     let smallest = largest - length;
     if (smallest < 0) return this.#negativeRange();
     let error = visitor.ackStart(largest, delay) ?? visitor.ackRange(smallest, largest);
@@ -286,7 +276,7 @@ export class FrameReader {
     if (finalSize === TOO_LARGE) {
       return this.#fault(FLOW_CONTROL_ERROR, 'the final size of a stream exceeds every limit');
     }
-    return visitor.resetStream(id, code, finalSize);
+    return visitor.streams.resetStream(id, code, finalSize);
   }
 
   #readCrypto(visitor: FrameVisitor): FrameError {
@@ -326,13 +316,13 @@ export class FrameReader {
     }
     switch (this.#type) {
       case FrameType.MAX_STREAMS_BIDIRECTIONAL:
-        return visitor.maxStreams(true, limit);
+        return visitor.streams.maxStreams(true, limit);
       case FrameType.MAX_STREAMS_UNIDIRECTIONAL:
-        return visitor.maxStreams(false, limit);
+        return visitor.streams.maxStreams(false, limit);
       case FrameType.STREAMS_BLOCKED_BIDIRECTIONAL:
-        return visitor.streamsBlocked(true, limit);
+        return visitor.streams.streamsBlocked(true, limit);
       default:
-        return visitor.streamsBlocked(false, limit);
+        return visitor.streams.streamsBlocked(false, limit);
     }
   }
 

@@ -75,10 +75,6 @@ RULES[FrameType.HANDSHAKE_DONE] = O;
 RULES[FrameType.DATAGRAM] = Z | O;
 RULES[FrameType.DATAGRAM_WITH_LENGTH] = Z | O;
 
-/** Whether a packet may contain a frame of this type (RFC 9000 §12.4, table 3). */
-export const isFrameAllowed = (type: number, packet: FramesPacketType): boolean =>
-  ((RULES[type] ?? 0) & (1 << packet)) !== 0;
-
 /** Returns the bits of a frame type: the packets that may contain it, and its marks; 0 for an unknown type. */
 export const rulesOf = (type: number): number => RULES[type] ?? 0;
 
@@ -94,6 +90,7 @@ export type FrameError = QuicError | undefined;
  * error, because this implementation never issues one.
  */
 export interface FrameVisitor {
+  readonly streams: StreamFrameVisitor;
   ping(): FrameError;
   /**
    * Called at the start of an ACK frame. Its ranges follow, in descending order, then `ackEnd`. If the frame is
@@ -106,24 +103,8 @@ export interface FrameVisitor {
   ackRange(smallest: number, largest: number): FrameError;
   /** Called at the end of an ACK frame, with its ECN counts; 0 if the frame has none. */
   ackEnd(hasEcn: boolean, ect0: number, ect1: number, ce: number): FrameError;
-  resetStream(id: number, code: number, finalSize: number): FrameError;
-  stopSending(id: number, code: number): FrameError;
   crypto(offset: number, bytes: Uint8Array, at: number, size: number): FrameError;
   newToken(bytes: Uint8Array, at: number, size: number): FrameError;
-  stream(
-    id: number,
-    offset: number,
-    bytes: Uint8Array,
-    at: number,
-    size: number,
-    fin: boolean,
-  ): FrameError;
-  maxData(limit: number): FrameError;
-  maxStreamData(id: number, limit: number): FrameError;
-  maxStreams(bidirectional: boolean, limit: number): FrameError;
-  dataBlocked(limit: number): FrameError;
-  streamDataBlocked(id: number, limit: number): FrameError;
-  streamsBlocked(bidirectional: boolean, limit: number): FrameError;
   /** Called for NEW_CONNECTION_ID; the reset token has 16 bytes. */
   newConnectionId(
     sequence: number,
@@ -154,4 +135,24 @@ export interface FrameVisitor {
   handshakeDone(): FrameError;
   /** Called for DATAGRAM. The visitor must check that datagrams of this size were announced (RFC 9221 §3). */
   datagram(bytes: Uint8Array, at: number, size: number): FrameError;
+}
+
+/** Called for frames of streams and of their limits; the part of `FrameVisitor` that `Streams` implements. */
+export interface StreamFrameVisitor {
+  resetStream(id: number, code: number, finalSize: number): FrameError;
+  stopSending(id: number, code: number): FrameError;
+  stream(
+    id: number,
+    offset: number,
+    bytes: Uint8Array,
+    at: number,
+    size: number,
+    fin: boolean,
+  ): FrameError;
+  maxData(limit: number): FrameError;
+  maxStreamData(id: number, limit: number): FrameError;
+  maxStreams(bidirectional: boolean, limit: number): FrameError;
+  dataBlocked(limit: number): FrameError;
+  streamDataBlocked(id: number, limit: number): FrameError;
+  streamsBlocked(bidirectional: boolean, limit: number): FrameError;
 }

@@ -17,6 +17,33 @@ export function writePing(out: Uint8Array, at: number): number {
   return at + 1;
 }
 
+/** Returns the size of a frame that `writeNumber` writes. */
+export const numberSize = (value: number): number => 1 + varintSize(value);
+
+/** Writes a frame of a type and a number, such as MAX_DATA. Types are below 64, and so take one byte. */
+export function writeNumber(out: Uint8Array, at: number, type: number, value: number): number {
+  out[at] = type;
+  return writeVarint(out, at + 1, value);
+}
+
+/** Returns the size of a frame that `writeTwoNumbers` writes. */
+export const twoNumbersSize = (value: number, second: number): number =>
+  1 + varintSize(value) + varintSize(second);
+
+/**
+ * Writes a frame of a type and two numbers, such as MAX_STREAM_DATA; or a CRYPTO frame up to its data, which the caller
+ * writes at the returned offset.
+ */
+export function writeTwoNumbers(
+  out: Uint8Array,
+  at: number,
+  type: number,
+  value: number,
+  second: number,
+): number {
+  return writeVarint(out, writeNumber(out, at, type, value), second);
+}
+
 /** Ranges of received packet numbers in descending order; never empty. */
 export interface AckRangeSource {
   readonly length: number;
@@ -82,14 +109,7 @@ export function writeResetStream(
   code: number,
   finalSize: number,
 ): number {
-  return writeVarint(out, writeTwo(out, at, FrameType.RESET_STREAM, id, code), finalSize);
-}
-
-export const stopSendingSize = (id: number, code: number): number =>
-  1 + varintSize(id) + varintSize(code);
-
-export function writeStopSending(out: Uint8Array, at: number, id: number, code: number): number {
-  return writeTwo(out, at, FrameType.STOP_SENDING, id, code);
+  return writeVarint(out, writeTwoNumbers(out, at, FrameType.RESET_STREAM, id, code), finalSize);
 }
 
 /**
@@ -104,24 +124,10 @@ export function fittingSize(room: number, wanted: number): number {
   return Math.min(wanted, Math.max(room - 4, 0x3fff));
 }
 
-/** Returns the size in bytes of the header of a CRYPTO frame. */
-export const cryptoHeaderSize = (offset: number, size: number): number =>
-  1 + varintSize(offset) + varintSize(size);
-
-/** Writes a CRYPTO frame up to its data, which the caller writes at the returned offset. */
-export function writeCryptoHeader(
-  out: Uint8Array,
-  at: number,
-  offset: number,
-  size: number,
-): number {
-  return writeTwo(out, at, FrameType.CRYPTO, offset, size);
-}
-
 export const newTokenSize = (tokenSize: number): number => 1 + varintSize(tokenSize) + tokenSize;
 
 export function writeNewToken(out: Uint8Array, at: number, token: Uint8Array): number {
-  return writeBytes(out, writeOne(out, at, FrameType.NEW_TOKEN, token.length), token);
+  return writeBytes(out, writeNumber(out, at, FrameType.NEW_TOKEN, token.length), token);
 }
 
 /** Bits of the type of STREAM frames (§19.8). */
@@ -151,65 +157,9 @@ export function writeStreamHeader(
     (fin ? FIN : 0) |
     (size >= 0 ? HAS_LENGTH : 0) |
     (offset > 0 ? HAS_OFFSET : 0);
-  let next = writeOne(out, at, type, id);
+  let next = writeNumber(out, at, type, id);
   if (offset > 0) next = writeVarint(out, next, offset);
   return size >= 0 ? writeVarint(out, next, size) : next;
-}
-
-export const maxDataSize = (limit: number): number => 1 + varintSize(limit);
-
-export const writeMaxData = (out: Uint8Array, at: number, limit: number): number =>
-  writeOne(out, at, FrameType.MAX_DATA, limit);
-
-export const maxStreamDataSize = (id: number, limit: number): number =>
-  1 + varintSize(id) + varintSize(limit);
-
-export const writeMaxStreamData = (
-  out: Uint8Array,
-  at: number,
-  id: number,
-  limit: number,
-): number => writeTwo(out, at, FrameType.MAX_STREAM_DATA, id, limit);
-
-export const maxStreamsSize = (limit: number): number => 1 + varintSize(limit);
-
-export function writeMaxStreams(
-  out: Uint8Array,
-  at: number,
-  bidirectional: boolean,
-  limit: number,
-): number {
-  const { MAX_STREAMS_BIDIRECTIONAL, MAX_STREAMS_UNIDIRECTIONAL } = FrameType;
-  const type = bidirectional ? MAX_STREAMS_BIDIRECTIONAL : MAX_STREAMS_UNIDIRECTIONAL;
-  return writeOne(out, at, type, limit);
-}
-
-export const dataBlockedSize = (limit: number): number => 1 + varintSize(limit);
-
-export const writeDataBlocked = (out: Uint8Array, at: number, limit: number): number =>
-  writeOne(out, at, FrameType.DATA_BLOCKED, limit);
-
-export const streamDataBlockedSize = (id: number, limit: number): number =>
-  1 + varintSize(id) + varintSize(limit);
-
-export const writeStreamDataBlocked = (
-  out: Uint8Array,
-  at: number,
-  id: number,
-  limit: number,
-): number => writeTwo(out, at, FrameType.STREAM_DATA_BLOCKED, id, limit);
-
-export const streamsBlockedSize = (limit: number): number => 1 + varintSize(limit);
-
-export function writeStreamsBlocked(
-  out: Uint8Array,
-  at: number,
-  bidirectional: boolean,
-  limit: number,
-): number {
-  const { STREAMS_BLOCKED_BIDIRECTIONAL, STREAMS_BLOCKED_UNIDIRECTIONAL } = FrameType;
-  const type = bidirectional ? STREAMS_BLOCKED_BIDIRECTIONAL : STREAMS_BLOCKED_UNIDIRECTIONAL;
-  return writeOne(out, at, type, limit);
 }
 
 export const newConnectionIdSize = (
@@ -230,15 +180,10 @@ export function writeNewConnectionId(
   id: Uint8Array,
   resetToken: Uint8Array,
 ): number {
-  const sizeAt = writeTwo(out, at, FrameType.NEW_CONNECTION_ID, sequence, retirePriorTo);
+  const sizeAt = writeTwoNumbers(out, at, FrameType.NEW_CONNECTION_ID, sequence, retirePriorTo);
   out[sizeAt] = id.length;
   return writeBytes(out, writeBytes(out, sizeAt + 1, id), resetToken);
 }
-
-export const retireConnectionIdSize = (sequence: number): number => 1 + varintSize(sequence);
-
-export const writeRetireConnectionId = (out: Uint8Array, at: number, sequence: number): number =>
-  writeOne(out, at, FrameType.RETIRE_CONNECTION_ID, sequence);
 
 /** Size in bytes of a PATH_CHALLENGE and of a PATH_RESPONSE frame. */
 export const PATH_FRAME_SIZE = 9;
@@ -272,7 +217,7 @@ export function writeConnectionClose(
   frameType: number,
   reason: Uint8Array,
 ): number {
-  const next = writeTwo(out, at, FrameType.CONNECTION_CLOSE, code, frameType);
+  const next = writeTwoNumbers(out, at, FrameType.CONNECTION_CLOSE, code, frameType);
   return writeBytes(out, writeVarint(out, next, reason.length), reason);
 }
 
@@ -285,7 +230,7 @@ export function writeApplicationClose(
   code: number,
   reason: Uint8Array,
 ): number {
-  const next = writeTwo(out, at, FrameType.APPLICATION_CLOSE, code, reason.length);
+  const next = writeTwoNumbers(out, at, FrameType.APPLICATION_CLOSE, code, reason.length);
   return writeBytes(out, next, reason);
 }
 
@@ -299,25 +244,9 @@ export const datagramHeaderSize = (size: number): number => 1 + (size >= 0 ? var
 
 /** Writes a DATAGRAM frame (RFC 9221 §4) up to its data; a `size` of -1 omits the length field. */
 export function writeDatagramHeader(out: Uint8Array, at: number, size: number): number {
-  if (size >= 0) return writeOne(out, at, FrameType.DATAGRAM_WITH_LENGTH, size);
+  if (size >= 0) return writeNumber(out, at, FrameType.DATAGRAM_WITH_LENGTH, size);
   out[at] = FrameType.DATAGRAM;
   return at + 1;
-}
-
-/** Writes a frame type, which is below 64 and so takes one byte, and a number. */
-function writeOne(out: Uint8Array, at: number, type: number, value: number): number {
-  out[at] = type;
-  return writeVarint(out, at + 1, value);
-}
-
-function writeTwo(
-  out: Uint8Array,
-  at: number,
-  type: number,
-  value: number,
-  second: number,
-): number {
-  return writeVarint(out, writeOne(out, at, type, value), second);
 }
 
 function writeBytes(out: Uint8Array, at: number, bytes: Uint8Array): number {

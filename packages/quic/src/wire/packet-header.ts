@@ -1,3 +1,4 @@
+import { readUint32, writeUint32 } from '@weir/base/bytes';
 import {
   readVarint,
   TRUNCATED,
@@ -158,7 +159,7 @@ function readLongHeader(
   header: PacketHeader,
 ): HeaderFault | undefined {
   if (start + 6 > end) return 'truncated';
-  header.version = readWord(bytes, start + 1);
+  header.version = readUint32(bytes, start + 1);
   let at = start + 5;
   header.destinationIdSize = bytes[at] as number;
   header.destinationIdOffset = at + 1;
@@ -203,13 +204,6 @@ function readLongHeader(
   return undefined;
 }
 
-const readWord = (bytes: Uint8Array, at: number): number =>
-  (((bytes[at] as number) << 24) |
-    ((bytes[at + 1] as number) << 16) |
-    ((bytes[at + 2] as number) << 8) |
-    (bytes[at + 3] as number)) >>>
-  0;
-
 /** Whether reserved bits of an unprotected first byte are set: a PROTOCOL_VIOLATION (RFC 9000 §17.2). */
 export const hasReservedBits = (firstByte: number): boolean =>
   (firstByte & (firstByte & LONG_HEADER ? 0x0c : 0x18)) !== 0;
@@ -242,19 +236,12 @@ function writeInvariants(
 ): number {
   let at = offset;
   out[at++] = first;
-  at = writeWord(out, at, version);
+  writeUint32(out, at, version);
+  at += 4;
   out[at++] = destinationId.length;
   at = writeBytes(out, at, destinationId);
   out[at++] = sourceId.length;
   return writeBytes(out, at, sourceId);
-}
-
-function writeWord(out: Uint8Array, at: number, word: number): number {
-  out[at] = word >>> 24;
-  out[at + 1] = word >>> 16;
-  out[at + 2] = word >>> 8;
-  out[at + 3] = word;
-  return at + 4;
 }
 
 function writeBytes(out: Uint8Array, at: number, bytes: Uint8Array): number {
@@ -312,7 +299,7 @@ export function writeShortHeader(
 }
 
 /**
- * Writes a Retry packet (§17.2.5) without its integrity tag: see protection/retry-integrity.ts.
+ * Writes a Retry packet (§17.2.5) without its integrity tag: see `writeRetryTag`.
  *
  * @param unused random values for the four unused bits.
  */
@@ -345,14 +332,17 @@ export function writeVersionNegotiation(
 ): number {
   const first = LONG_HEADER | FIXED_BIT | (unused & 0x3f);
   let at = writeInvariants(out, offset, first, 0, destinationId, sourceId);
-  for (const version of versions) at = writeWord(out, at, version);
+  for (const version of versions) {
+    writeUint32(out, at, version);
+    at += 4;
+  }
   return at;
 }
 
 /** Whether a version negotiation packet lists `version`. */
 export function offersVersion(bytes: Uint8Array, header: PacketHeader, version: number): boolean {
   for (let at = header.numberOffset; at + 4 <= header.end; at += 4) {
-    if (readWord(bytes, at) === version) return true;
+    if (readUint32(bytes, at) === version) return true;
   }
   return false;
 }

@@ -1,3 +1,5 @@
+import { readUint32, writeUint32 } from '@weir/base/bytes';
+
 /** The result of `readVarint` if the bytes end within the number. */
 export const TRUNCATED = -1;
 
@@ -19,21 +21,10 @@ export function readVarint(bytes: Uint8Array, offset: number, end: number): numb
   const size = 1 << (first >> 6);
   if (offset + size > end) return TRUNCATED;
   if (size === 2) return ((first & 0x3f) << 8) | (bytes[offset + 1] as number);
-  const word =
-    (((first & 0x3f) << 24) |
-      ((bytes[offset + 1] as number) << 16) |
-      ((bytes[offset + 2] as number) << 8) |
-      (bytes[offset + 3] as number)) >>>
-    0;
+  const word = readUint32(bytes, offset) & 0x3fff_ffff;
   if (size === 4) return word;
   if (word > LARGEST_HIGH) return TOO_LARGE;
-  const low =
-    (((bytes[offset + 4] as number) << 24) |
-      ((bytes[offset + 5] as number) << 16) |
-      ((bytes[offset + 6] as number) << 8) |
-      (bytes[offset + 7] as number)) >>>
-    0;
-  return word * WORD + low;
+  return word * WORD + readUint32(bytes, offset + 4);
 }
 
 /** Returns the size of the integer at `offset`: 1, 2, 4 or 8 bytes. */
@@ -52,11 +43,11 @@ export function writeVarint(out: Uint8Array, offset: number, value: number): num
   }
   if (value < 0x4000) return writeVarint2(out, offset, value);
   if (value < 0x4000_0000) {
-    putWord(out, offset, value | 0x8000_0000);
+    writeUint32(out, offset, value | 0x8000_0000);
     return offset + 4;
   }
-  putWord(out, offset, Math.floor(value / WORD) | 0xc000_0000);
-  putWord(out, offset + 4, value % WORD);
+  writeUint32(out, offset, Math.floor(value / WORD) | 0xc000_0000);
+  writeUint32(out, offset + 4, value % WORD);
   return offset + 8;
 }
 
@@ -65,13 +56,6 @@ export function writeVarint2(out: Uint8Array, offset: number, value: number): nu
   out[offset] = 0x40 | (value >> 8);
   out[offset + 1] = value & 0xff;
   return offset + 2;
-}
-
-function putWord(out: Uint8Array, offset: number, word: number): void {
-  out[offset] = word >>> 24;
-  out[offset + 1] = word >>> 16;
-  out[offset + 2] = word >>> 8;
-  out[offset + 3] = word;
 }
 
 /**

@@ -1,8 +1,8 @@
 import {
   QuicClientTls,
   QuicServerTls,
+  type QuicClientChoices,
 } from '../../../../packages/proxy/src/transports/tls/quic.ts';
-import type { QuicClientChoices } from '../../../../packages/proxy/src/transports/tls/quic.ts';
 import type { QuicTlsChoices } from '@weir/io/quic-tls';
 import { parseCaBundle } from '@weir/crypto/certificates';
 import type { TlsEvents, TlsHandshake, TlsLevel } from '../../../../packages/quic/src/contract.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StreamFailure } from '../../../src/contract.ts';
 import { STREAM_LINGER } from '../../../src/limits.ts';
-import { DEFAULT_STREAM_GRANTS } from '../../../src/streams/streams.ts';
+import { DEFAULT_STREAM_GRANTS } from '../../../src/streams/grants.ts';
 import { collectAll } from '../../../../../test/support/quic/endpoint/collect-stream.ts';
 import { MemoryQuic } from '../../../../../test/support/quic/endpoint/memory-quic.ts';
 import {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import type { ConnectionEvent } from '../../../src/connection/lifecycle.ts';
-import type { StreamGrants } from '../../../src/streams/streams.ts';
+import type { StreamGrants } from '../../../src/streams/grants.ts';
 import { address, Pair } from '../../../../../test/support/quic/pair.ts';
 import type { Peer } from '../../../../../test/support/quic/peer.ts';
 import {

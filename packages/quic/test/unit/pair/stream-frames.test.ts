@@ -9,7 +9,7 @@ import {
   STREAM_TURN,
   STREAMS_AHEAD,
 } from '../../../src/limits.ts';
-import { DEFAULT_STREAM_GRANTS, type StreamGrants } from '../../../src/streams/streams.ts';
+import { DEFAULT_STREAM_GRANTS, type StreamGrants } from '../../../src/streams/grants.ts';
 import { frame, Hostile } from '../../../../../test/support/quic/hostile.ts';
 import { Pair } from '../../../../../test/support/quic/pair.ts';
 

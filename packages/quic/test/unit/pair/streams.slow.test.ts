@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TransportErrorCode } from '../../../src/errors.ts';
-import { DEFAULT_STREAM_GRANTS } from '../../../src/streams/streams.ts';
+import { DEFAULT_STREAM_GRANTS } from '../../../src/streams/grants.ts';
 import {
   INITIAL_STREAM_WINDOW,
   STREAMS_AHEAD,

@@ -2,7 +2,7 @@ import { bbr, fixedRate } from '@weir/congestion';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ConnectionSettings } from '../../../src/connection/connection-options.ts';
-import { DEFAULT_STREAM_GRANTS } from '../../../src/streams/streams.ts';
+import { DEFAULT_STREAM_GRANTS } from '../../../src/streams/grants.ts';
 import { address } from '../../../../../test/support/quic/pair.ts';
 import { ClientNode, ServerNode } from '../../../../../test/support/quic/sim.ts';
 import type { Node } from '../../../../../test/support/simnet/node.ts';

@@ -7,7 +7,7 @@ import {
   INITIAL_STREAM_WINDOW as WINDOW,
   MAX_BIDIRECTIONAL_STREAMS as STREAMS,
 } from '../../../src/limits.ts';
-import { DEFAULT_STREAM_GRANTS } from '../../../src/streams/streams.ts';
+import { DEFAULT_STREAM_GRANTS } from '../../../src/streams/grants.ts';
 import { frame, Hostile } from '../../../../../test/support/quic/hostile.ts';
 import type { PairOptions } from '../../../../../test/support/quic/pair.ts';
 

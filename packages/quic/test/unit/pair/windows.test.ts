@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DEFAULT_STREAM_GRANTS, type StreamGrants } from '../../../src/streams/streams.ts';
+import { DEFAULT_STREAM_GRANTS, type StreamGrants } from '../../../src/streams/grants.ts';
 import { Pair } from '../../../../../test/support/quic/pair.ts';
 
 /** The windows of Weir, a tenth of them: their relations are the same. */

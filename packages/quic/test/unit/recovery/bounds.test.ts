@@ -61,7 +61,6 @@ test('at the bound nothing may be sent but probes, and then the oldest packet is
   assert.equal(control.inFlight, MAX_PACKETS * PACKET);
   ack(loss, 0, MAX_PACKETS);
   assert.equal(control.inFlight, 0);
-  assert.equal(loss.isAckElicitingInFlight, false);
   assert.equal(loss.canSend(APPLICATION), true);
 });
 

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Pair } from '../../../../../test/support/quic/pair.ts';
-import { converse, Role } from '../../../../../test/support/quic/tls/tls-peers.ts';
 import {
+  converse,
+  Role,
   authority,
   named,
   SERVER_PARAMETERS,
