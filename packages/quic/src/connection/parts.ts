@@ -44,7 +44,7 @@ export function createParts(options: ClientOptions | ServerOptions, identity: Co
     random,
   });
   const { control, mtu } = paths.active;
-  const loss = new LossDetection({ role, random, control, sizes: mtu });
+  const loss = new LossDetection(role, random, control, mtu);
   const closing = new Closing(lifecycle, deadlines, loss);
   const handshakeIds = new HandshakeIds(identity);
   const keys = new ConnectionKeys(options.keyLimits);

@@ -142,7 +142,12 @@ export class ClientAdmission implements Disposable {
     if (!this.isPlausible(bytes, offset, length)) return DROP;
     const header = this.#header;
     if (header.type === PacketType.UNKNOWN_VERSION) {
-      return { kind: 'respond', length: negotiateVersion(out, bytes, header, this.#random) };
+      // Version Negotiation with the supported versions (RFC 9000 §6.1), in response to another version.
+      const [destinationId, sourceId] = [sourceIdOf(bytes, header), destinationIdOf(bytes, header)];
+      const unused = this.#random.below(0x40);
+      const versions = [VERSION_1];
+      const end = writeVersionNegotiation(out, 0, destinationId, sourceId, versions, unused);
+      return { kind: 'respond', length: end };
     }
     return this.#judgeInitial(bytes, peer, occupancy, maxConnections, now, out);
   }
@@ -156,16 +161,14 @@ export class ClientAdmission implements Disposable {
     out: Uint8Array,
   ): AdmissionVerdict {
     const header = this.#header;
-    const { destinationIdOffset: at, destinationIdSize: size, sourceIdOffset } = header;
+    const { destinationIdOffset: at, destinationIdSize: size } = header;
     const accepted = {
       kind: 'accept',
       chosenIdOffset: at,
       chosenIdSize: size,
-      originalId: Uint8Array.from(bytes.subarray(at, at + size)),
+      originalId: Uint8Array.from(destinationIdOf(bytes, header)),
       retrySourceId: undefined,
-      clientId: Uint8Array.from(
-        bytes.subarray(sourceIdOffset, sourceIdOffset + header.sourceIdSize),
-      ),
+      clientId: Uint8Array.from(sourceIdOf(bytes, header)),
       isValidated: false,
     } as const;
     const refusal = (code: number): AdmissionVerdict =>
@@ -221,6 +224,7 @@ export class ClientAdmission implements Disposable {
     }
   }
 
+  /** Writes a Retry packet (§17.2.5), whose source id the client uses as destination id. */
   #retry(
     bytes: Uint8Array,
     peer: IpEndpoint,
@@ -231,7 +235,10 @@ export class ClientAdmission implements Disposable {
     const retryId = this.#random.bytes(LOCAL_ID_SIZE);
     const address = addressBytes(peer);
     const token = this.tokens.retryToken(address, peer.port, originalId, retryId, now);
-    return retry(out, bytes, this.#header, retryId, token, this.#random);
+    const header = this.#header;
+    const unused = this.#random.below(0x10);
+    const end = writeRetry(out, 0, sourceIdOf(bytes, header), retryId, token, unused);
+    return writeRetryTag(out, 0, end, destinationIdOf(bytes, header));
   }
 
   [Symbol.dispose](): void {
@@ -241,8 +248,8 @@ export class ClientAdmission implements Disposable {
 
 /** Whether an Initial packet is authentic, so that garbage creates no connection. The packet is not changed. */
 function isAuthentic(bytes: Uint8Array, header: PacketHeader): boolean {
-  const { start, end, numberOffset, destinationIdOffset: at, destinationIdSize: size } = header;
-  const { sealer, opener } = initialKeys(bytes.subarray(at, at + size), 'server');
+  const { start, end, numberOffset } = header;
+  const { sealer, opener } = initialKeys(destinationIdOf(bytes, header), 'server');
   sealer[Symbol.dispose]();
   using keys = opener;
   const packet = Buffer.from(bytes.subarray(start, end));
@@ -262,37 +269,6 @@ const destinationIdOf = (bytes: Uint8Array, header: PacketHeader): Uint8Array =>
 
 const sourceIdOf = (bytes: Uint8Array, header: PacketHeader): Uint8Array =>
   bytes.subarray(header.sourceIdOffset, header.sourceIdOffset + header.sourceIdSize);
-
-/** Version Negotiation with the supported versions (RFC 9000 §6.1), in response to another version. */
-const negotiateVersion = (
-  out: Uint8Array,
-  bytes: Uint8Array,
-  header: PacketHeader,
-  random: RandomSource,
-): number =>
-  writeVersionNegotiation(
-    out,
-    0,
-    sourceIdOf(bytes, header),
-    destinationIdOf(bytes, header),
-    [VERSION_1],
-    random.below(0x40),
-  );
-
-/**
- * Writes a Retry packet (§17.2.5). @param retryId the source id of the Retry, which the client uses as destination id.
- */
-function retry(
-  out: Uint8Array,
-  bytes: Uint8Array,
-  header: PacketHeader,
-  retryId: Uint8Array,
-  token: Uint8Array,
-  random: RandomSource,
-): number {
-  const end = writeRetry(out, 0, sourceIdOf(bytes, header), retryId, token, random.below(0x10));
-  return writeRetryTag(out, 0, end, destinationIdOf(bytes, header));
-}
 
 /** Bytes of the packet number in a packet that refuses a connection. */
 const NUMBER_SIZE = 4;

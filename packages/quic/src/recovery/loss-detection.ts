@@ -54,14 +54,8 @@ export class LossDetection {
   #ackDelay = 0;
   #ackAt = 0;
 
-  constructor(options: {
-    readonly role: Role;
-    readonly random: RandomSource;
-    readonly control: SendControl;
-    /** The `MtuSearch` of the path in use. */
-    readonly sizes?: PacketSizes | undefined;
-  }) {
-    const { role, random, control, sizes } = options;
+  /** @param sizes the `MtuSearch` of the path in use. */
+  constructor(role: Role, random: RandomSource, control: SendControl, sizes?: PacketSizes) {
     this.#peerCompletedAddressValidation = role === 'server';
     const reordering = new Reordering();
     this.#shared = { control, sizes, reordering, ecn: new EcnValidation() };

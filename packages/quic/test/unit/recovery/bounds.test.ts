@@ -15,7 +15,7 @@ const PACKET = 1000;
 function recovery(): { loss: LossDetection; control: SendControl; lost: number[] } {
   const random = Object.assign(new SeededRandom(1), { below: () => 2 ** 52 });
   const control = new SendControl(new NewReno(PACKET), PACKET);
-  const loss = new LossDetection({ role: 'server', random, control });
+  const loss = new LossDetection('server', random, control);
   loss.onHandshakeConfirmed(NOW);
   return { loss, control, lost: [] };
 }
