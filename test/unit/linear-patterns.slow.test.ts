@@ -228,7 +228,7 @@ const PATTERNS: readonly Row[] = [
     worst: [run('', ':'), run(':', '1'), run('', ':1')],
   },
   {
-    file: 'base/log/filter.ts',
+    file: 'base/log/logger.ts',
     pattern: /^(?<target>[\w:-]+)?(?<span>\[[^\]]*\])?(?:=(?<level>\w*))?$/,
     worst: [run('', 'a'), run('a[', '['), run('a=', 'a'), run('', '[]'), runs('', 'a', 'a', '=a=')],
   },

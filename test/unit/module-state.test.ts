@@ -45,7 +45,7 @@ const ALLOWED: Readonly<Record<string, Readonly<Record<string, readonly string[]
     'crypto/hash/shake128.ts': ['chosen'],
     'proxy/protocols/vmess/header/header-seal.ts': ['headerSealer', 'headerOpener'],
     'proxy/protocols/vmess/kdf.ts': ['shared'],
-    'base/text/text-table.ts': ['SEGMENTER'],
+    'base/tables.ts': ['SEGMENTER'],
   },
   'compiled once in a process, since what is compiled is never freed (`checkRegex`)': {
     'nodes/subscribe/balancers/follow-balancers.ts': ['expressions'],
@@ -81,7 +81,7 @@ const ALLOWED: Readonly<Record<string, Readonly<Record<string, readonly string[]
     'proxy/protocols/shadowsocks/edition-2022/identity.ts': ['identityKeys'],
     'proxy/protocols/shadowsocks/keys.ts': ['sessionKeys'],
     'quic/recovery/sent-packets.ts': ['NO_FACTS'],
-    'base/text/text-table.ts': ['SEGMENTER'],
+    'base/tables.ts': ['SEGMENTER'],
   },
 };
 

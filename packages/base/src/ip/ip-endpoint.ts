@@ -1,5 +1,4 @@
-import { formatIPv6, putIPv4, putIPv6 } from './ip-text.ts';
-import { ipVersion } from './ip-version.ts';
+import { formatIPv6, ipVersion, putIPv4, putIPv6 } from './addresses.ts';
 
 /**
  * An IP address and a UDP port in numbers, so that a datagram costs no text, no bytes and no new

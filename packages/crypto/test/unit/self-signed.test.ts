@@ -3,7 +3,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { bitString, der, integer, objectIdentifier, pem, TAG, time } from '../../src/der.ts';
 import { selfSigned } from '../../src/self-signed.ts';
-import { SystemRandomSource } from '../../../base/src/random-source.ts';
+import { SystemRandomSource } from '../../../base/src/random.ts';
 
 describe('DER', () => {
   for (const [what, bytes, hex] of [

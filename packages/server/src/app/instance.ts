@@ -6,7 +6,7 @@ import {
 } from '../api/contract.ts';
 import type { IfMatch } from '../api/requests/parameters.ts';
 import { ApiLifecycle } from '../api/lifecycle.ts';
-import type { PacketTaps } from '@weir/base/ip/tapped-device';
+import type { PacketTaps } from '@weir/base/ip/packet-device';
 import type { RegexCache } from '@weir/proxy/names';
 import { recordLines, type Logger } from '@weir/base/log';
 import { systemClock, type Clock } from '@weir/io/time';

@@ -4,7 +4,7 @@ import { OutboundVersion, BalancerGroup, type GroupMember } from '@weir/proxy/ta
 import type { Exit, RoutingSnapshot } from '@weir/proxy/engine';
 import type { RegexCache } from '@weir/proxy/names';
 import { Router, type RouterTables } from '@weir/proxy/router';
-import type { PacketTaps } from '@weir/base/ip/tapped-device';
+import type { PacketTaps } from '@weir/base/ip/packet-device';
 import type { Logger } from '@weir/base/log';
 import type { Endpoint, Resolver } from '@weir/io/addresses';
 import type { Clock, Steps, Turns } from '@weir/io/time';

@@ -5,7 +5,7 @@ import type { BalancerGroup } from '@weir/proxy/targets';
 import { InboundRuntime, LiveSessions, type RoutingSnapshot } from '@weir/proxy/engine';
 import type { RegexCache } from '@weir/proxy/names';
 import type { RouterTables } from '@weir/proxy/router';
-import type { PacketTaps } from '@weir/base/ip/tapped-device';
+import type { PacketTaps } from '@weir/base/ip/packet-device';
 import type { Logger } from '@weir/base/log';
 import type { Clock, Turns } from '@weir/io/time';
 import type { OwnListeners } from '@weir/io/net/own-listeners';

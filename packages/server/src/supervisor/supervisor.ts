@@ -4,7 +4,7 @@ import type { BalancerGroup, OutboundVersion } from '@weir/proxy/targets';
 import type { RegexCache } from '@weir/proxy/names';
 import { createResolver, loadExchange, type OwnedResolver } from '@weir/proxy/dns';
 import { messageOf } from '@weir/base';
-import type { PacketTaps } from '@weir/base/ip/tapped-device';
+import type { PacketTaps } from '@weir/base/ip/packet-device';
 import type { Logger } from '@weir/base/log';
 import { type Clock, Turns } from '@weir/io/time';
 import { LinkClosedError } from '@weir/io';

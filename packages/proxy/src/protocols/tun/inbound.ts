@@ -1,6 +1,6 @@
 import { asError } from '@weir/base';
 import type { PacketDevice } from '@weir/base/ip';
-import { TappedDevice } from '@weir/base/ip/tapped-device';
+import { TappedDevice } from '@weir/base/ip/packet-device';
 import { SystemRandomSource, type RandomSource } from '@weir/base/random';
 import { systemResolvers, type SystemResolver } from '../../dns/system/system-resolvers.ts';
 import type { Endpoint } from '@weir/io/addresses';

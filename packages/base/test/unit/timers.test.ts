@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { TimerWheel, type Timed } from '../../../src/collections/timer-wheel.ts';
-import { SeededRandom } from '../../../../../test/support/simnet/seeded-random.ts';
+import {
+  AgedSet,
+  DeadlineQueue,
+  NamedDeadlines,
+  type Scheduled,
+  type Timed,
+  TimerWheel,
+} from '../../src/timers.ts';
+import { SeededRandom } from '../../../../test/support/simnet/seeded-random.ts';
 
 interface Alarm extends Timed {
   readonly name: number;
@@ -129,4 +136,108 @@ describe('the timer wheel', () => {
       }
     }
   });
+});
+
+interface Item extends Scheduled {
+  deadline: number;
+}
+
+const item = (): Item => ({ place: -1, placedAt: 0, deadline: Infinity });
+
+test('whatever is scheduled, moved and removed, deadlines come up in their order', () => {
+  for (let seed = 1; seed <= 50; seed++) {
+    const random = new SeededRandom(seed);
+    const queue = new DeadlineQueue<Item>();
+    const items = Array.from({ length: 1 + random.below(40) }, item);
+    let now = 0;
+    for (let step = 0; step < 400; step++) {
+      const each = items[random.below(items.length)] as Item;
+      switch (random.below(3)) {
+        case 0:
+          each.deadline = now + random.below(100);
+          queue.schedule(each, each.deadline);
+          break;
+        case 1:
+          queue.remove(each);
+          each.deadline = Infinity;
+          break;
+        default:
+          now += random.below(20);
+          for (let due = queue.take(now); due; due = queue.take(now)) {
+            // One that was moved to a later time comes up early, and is placed anew.
+            if (due.deadline > now) queue.schedule(due, due.deadline);
+            else due.deadline = Infinity;
+          }
+          break;
+      }
+      const earliest = Math.min(Infinity, ...items.map(({ deadline }) => deadline));
+      assert.ok(queue.earliest <= earliest, `seed ${seed}: a deadline would be missed`);
+      const placed = items.filter(({ place }) => place >= 0);
+      assert.equal(queue.size, placed.length, `seed ${seed}`);
+      assert.equal(new Set(placed.map(({ place }) => place)).size, placed.length);
+    }
+  }
+});
+
+test('a deadline that moves to a later time does not move its element', () => {
+  const queue = new DeadlineQueue<Item>();
+  const one = item();
+  queue.schedule(one, 10);
+  queue.schedule(one, 30);
+  assert.equal(queue.earliest, 10);
+  assert.equal(queue.take(9), undefined);
+  assert.equal(queue.take(10), one);
+  assert.equal(queue.size, 0);
+  queue.schedule(one, 30);
+  assert.equal(queue.earliest, 30);
+});
+
+const create = (): NamedDeadlines<'idle' | 'close' | 'pacing'> =>
+  new NamedDeadlines(['idle', 'close', 'pacing']);
+
+test('none is set at first, and the earliest of those that are set is the next', () => {
+  const deadlines = create();
+  assert.deepEqual([deadlines.next, deadlines.isSet('idle')], [Infinity, false]);
+  deadlines.set('idle', 30);
+  deadlines.set('pacing', 10.5);
+  deadlines.set('close', 20);
+  assert.equal(deadlines.next, 10.5);
+  deadlines.clear('pacing');
+  assert.equal(deadlines.next, 20);
+  deadlines.set('close', 40);
+  assert.deepEqual([deadlines.next, deadlines.at('close')], [30, 40]);
+  deadlines.clearAll();
+  assert.deepEqual([deadlines.next, deadlines.at('close')], [Infinity, Infinity]);
+});
+
+test('a deadline is due at its time, and taken once', () => {
+  const deadlines = create();
+  deadlines.set('idle', 30);
+  assert.deepEqual([deadlines.isDue('idle', 29.9), deadlines.take('idle', 29.9)], [false, false]);
+  assert.deepEqual([deadlines.isDue('idle', 30), deadlines.isSet('idle')], [true, true]);
+  assert.deepEqual([deadlines.take('idle', 30), deadlines.take('idle', 31)], [true, false]);
+  assert.equal(deadlines.isSet('idle'), false);
+});
+
+test('one that is not set is never due', () => {
+  assert.equal(create().take('close', Number.MAX_SAFE_INTEGER), false);
+});
+
+test('random additions and removals give the elements and the oldest of a plain list', () => {
+  const random = new SeededRandom(1);
+  const set = new AgedSet<number>();
+  const model: number[] = [];
+  for (let step = 0; step < 5000; step++) {
+    if (random.chance(0.5)) {
+      set.add(step);
+      model.push(step);
+    } else {
+      const item = random.chance(0.5) ? model[0] : random.below(step + 1);
+      const index = item === undefined ? -1 : model.indexOf(item);
+      assert.equal(item !== undefined && set.delete(item), index >= 0);
+      if (index >= 0) model.splice(index, 1);
+    }
+    assert.equal(set.oldest, model[0]);
+    assert.equal(set.size, model.length);
+  }
 });

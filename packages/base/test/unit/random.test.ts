@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SystemRandomSource } from '../../src/random-source.ts';
+import { SystemRandomSource } from '../../src/random.ts';
 
 test('returns the requested number of bytes, also none and more than its pool', () => {
   const random = new SystemRandomSource();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { textTable, columnsOf } from '../../../src/text/text-table.ts';
+import { textTable, columnsOf } from '../../src/tables.ts';
 
 test('a table may have more rows than a call has arguments', () => {
   const rows = Array.from({ length: 200_000 }, (_, index) => [index, 'x']);
