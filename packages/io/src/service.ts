@@ -1,2 +1,10 @@
-/** What a service manager passes on. */
+/** What a service manager passes to a process, and how that reports to it. */
+export {
+  adoptPassedSockets,
+  type Claim,
+  claimPassed,
+  type PassedDescriptor,
+  PassedSockets,
+  UnixDatagrams,
+} from './platform/passed-sockets.ts';
 export { openSystemCalls, type SystemCalls } from './platform/sockets/bindings.ts';

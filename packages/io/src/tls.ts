@@ -4,7 +4,8 @@ export {
   serverCiphers,
   SESSION_MARK_BYTES,
   TICKET_SECONDS,
-} from './platform/tls/server-profile.ts';
+  TlsCertificateError,
+} from './platform/tls/tls-context.ts';
 export { StreamTlsContext } from './platform/tls/stream-tls-context.ts';
 export {
   CALL_BYTES,
@@ -14,4 +15,4 @@ export {
   WRITE_BYTES,
 } from './platform/tls/stream-tls-library.ts';
 export { StreamTls } from './platform/tls/stream-tls.ts';
-export { TlsCertificateError } from './platform/tls/tls-credentials.ts';
+export { tlsReasonInWords } from './platform/tls/tls-reasons.ts';

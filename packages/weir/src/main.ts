@@ -1,7 +1,11 @@
 #!/usr/bin/env node
 import { fileURLToPath } from 'node:url';
-import { keepCompiledCode, writeCompiledCode } from '@weir/io/startup';
-import { nameProcess, widenThreadPool } from '@weir/io/platform/process/process-settings';
+import {
+  keepCompiledCode,
+  nameProcess,
+  widenThreadPool,
+  writeCompiledCode,
+} from '@weir/io/startup';
 
 /** The folder with `node_modules`, from here and from where the bundle is. */
 const ROOT = import.meta.url.endsWith('.ts') ? '../../..' : '..';

@@ -1,26 +1,20 @@
 import { agrees } from './self-test.ts';
-import {
-  type AeadBackend,
-  type AeadName,
-  type Opener,
-  type Sealer,
-  checkKey,
-} from './aead-contract.ts';
-import { baselineAead } from './baseline-aead.ts';
+import { type AeadBackend, type AeadName, type Opener, type Sealer, checkKey } from './contract.ts';
+import { baselineAead, extendedOpener, extendedSealer } from './baseline-aead.ts';
 import { checkedAead } from './checked.ts';
 import { chooseBackend } from '../choose-backend.ts';
 import { Evp, EvpOpener, EvpSealer } from '@weir/io/openssl';
-import { extendedOpener, extendedSealer } from './extended-nonce.ts';
 
 export {
   AEAD_SHAPES,
   CryptoError,
+  NonceCounter,
   TAG_LENGTH,
   type AeadName,
   type AeadShape,
   type Opener,
   type Sealer,
-} from './aead-contract.ts';
+} from './contract.ts';
 
 /** Selects the AEAD implementation of this process; see `chooseBackend`. */
 export const chooseAead = (wish = process.env['WEIR_CRYPTO']): AeadBackend =>

@@ -1,19 +1,17 @@
 import {
-  CryptoError,
-  TAG_LENGTH,
   type AeadBackend,
   type AeadName,
-  type Opener,
-  type Sealer,
-} from './aead-contract.ts';
-import {
-  MASK_LENGTH,
+  CryptoError,
   type HeaderMasks,
+  MASK_LENGTH,
+  type Opener,
   type PacketCipherBackend,
   type PacketCipherName,
   type PacketOpening,
   type PacketSealing,
-} from './packet-cipher-contract.ts';
+  type Sealer,
+  TAG_LENGTH,
+} from './contract.ts';
 
 /** A cipher and the stack of its creation, for reports that it was not disposed of. */
 export interface Made {

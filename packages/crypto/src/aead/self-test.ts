@@ -1,10 +1,13 @@
-import { AEAD_SHAPES, TAG_LENGTH, type AeadBackend, type AeadName } from './aead-contract.ts';
 import {
+  AEAD_SHAPES,
+  type AeadBackend,
+  type AeadName,
   MASK_BATCH,
   MASK_LENGTH,
   type PacketCipherBackend,
   type PacketCipherName,
-} from './packet-cipher-contract.ts';
+  TAG_LENGTH,
+} from './contract.ts';
 
 const NAMES = Object.keys(AEAD_SHAPES) as AeadName[];
 

@@ -1,6 +1,6 @@
 import { hkdfSync } from 'node:crypto';
-import { swapBytes } from '@weir/io/platform/native-memory';
-import { NativeSha1 } from '@weir/io/openssl-hashes';
+import { swapBytes } from '@weir/io/platform/native';
+import { NativeSha1 } from '@weir/io/openssl';
 import { chooseBackend } from '../choose-backend.ts';
 
 /**

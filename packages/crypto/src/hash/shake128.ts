@@ -1,5 +1,5 @@
 import { shake128 } from '@noble/hashes/sha3.js';
-import { EvpShake128 } from '@weir/io/openssl-hashes';
+import { EvpShake128 } from '@weir/io/openssl';
 import { chooseBackend } from '../choose-backend.ts';
 
 /** The rate of SHAKE128 in bytes: the output of one permutation (FIPS 202 §6.2). */

@@ -1,5 +1,10 @@
-import { shownEndpoint } from './addresses/shown-address.ts';
-import { canonicalHost, ipVersion, type Endpoint, formatEndpoint } from './addresses/address.ts';
+import {
+  canonicalHost,
+  type Endpoint,
+  formatEndpoint,
+  ipVersion,
+  shownEndpoint,
+} from './addresses/addresses.ts';
 import { DialError } from './errors.ts';
 import type { DialledSocket, SocketObserver, UdpSocket } from './sockets/sockets.ts';
 import { systemSockets } from './sockets/system-sockets.ts';

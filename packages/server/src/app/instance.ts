@@ -13,7 +13,7 @@ import { systemClock, type Clock } from '@weir/io/time';
 import { OwnListeners } from '@weir/io/net/own-listeners';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
 import { ApplyError } from '../supervisor/apply-error.ts';
-import { ownBuild, nodeWarning } from '@weir/io/build';
+import { ownBuild, nodeWarning } from '@weir/io/process';
 import { drainText } from '../supervisor/drain.ts';
 import { Supervisor } from '../supervisor/supervisor.ts';
 import type { Tracker } from '@weir/proxy/tracker';

@@ -1,8 +1,7 @@
-import { formatIP, parseIP, unmapIPv4, type Endpoint } from './address.ts';
+import { decodeName, type Endpoint, formatIP, parseIP, unmapIPv4 } from './addresses.ts';
 import type { BoundedReader } from '../links/bounded-reader.ts';
 import { ProtocolError } from '../errors.ts';
 import type { Packet } from '../links/link.ts';
-import { decodeName } from './host-name.ts';
 
 /** The encoding of an address and a port in a protocol: the octets of the types, and the order. */
 export interface AddressFormat {

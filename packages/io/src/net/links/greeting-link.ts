@@ -1,6 +1,5 @@
-import type { Clock, Timer } from '../time/clock.ts';
+import { type Clock, FIRST_PAYLOAD_MS, type Timer } from '../time/clock.ts';
 import type { ByteLink } from './link.ts';
-import { FIRST_PAYLOAD_MS } from '../time/time-limits.ts';
 
 /**
  * A link that sends `greeting` before the first payload, and in one write with it: a header on its

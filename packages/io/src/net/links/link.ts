@@ -1,4 +1,4 @@
-import type { Endpoint } from '../addresses/address.ts';
+import type { Endpoint } from '../addresses/addresses.ts';
 
 /**
  * A full-duplex stream of bytes between two layers.

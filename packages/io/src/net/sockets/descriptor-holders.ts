@@ -1,6 +1,5 @@
 import { LinkClosedError } from '../errors.ts';
-import { Shares } from '../bounds/shares.ts';
-import { sourceGroup } from '../bounds/source-group.ts';
+import { Shares, sourceGroup } from '../bounds/shares.ts';
 
 /** A holder of descriptors for a client: an accepted connection, or the destination of a flow. */
 export interface DescriptorHolder {

@@ -1,4 +1,4 @@
-import { ipVersion } from '../addresses/address.ts';
+import { ipVersion } from '../addresses/addresses.ts';
 import type { Clock, Timer } from '../time/clock.ts';
 import { abortedDial, DialError, type DialErrorCode } from '../errors.ts';
 import { messageOf } from '@weir/base';

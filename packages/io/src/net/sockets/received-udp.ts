@@ -1,5 +1,5 @@
-import { type Endpoint, ipVersion, unmapIPv4 } from '../addresses/address.ts';
-import { QueuedPackets } from '../packets/packet-queue.ts';
+import { type Endpoint, ipVersion, unmapIPv4 } from '../addresses/addresses.ts';
+import { QueuedPackets } from '../packets/packets.ts';
 import type { UdpBindOptions } from './sockets.ts';
 
 /** The receiving half of a UdpSocket, over Node's sockets and over the kernel's. */

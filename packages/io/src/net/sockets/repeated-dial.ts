@@ -1,10 +1,14 @@
 import { asError } from '@weir/base';
-import type { Clock, Timer } from '../time/clock.ts';
+import {
+  type Clock,
+  DIAL_MS,
+  SILENT_ATTEMPT_MS,
+  type Timer,
+  unlessAborted,
+} from '../time/clock.ts';
 import { DeadlineError } from '../errors.ts';
-import { IdleTimer } from '../time/idle-timer.ts';
+import { IdleTimer } from '../time/pace.ts';
 import type { WireCounter } from '../links/link.ts';
-import { DIAL_MS, SILENT_ATTEMPT_MS } from '../time/time-limits.ts';
-import { unlessAborted } from '../time/unless-aborted.ts';
 
 /** Concurrent attempts of one dial: enough for each to have DIAL_MS before a new one replaces it. */
 export const ATTEMPTS_AT_ONCE = DIAL_MS / SILENT_ATTEMPT_MS;

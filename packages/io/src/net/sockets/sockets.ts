@@ -6,7 +6,7 @@ import type {
   PacketDevice,
 } from '@weir/base/ip';
 import type { TunPlan } from '../../platform/tun/tun-device.ts';
-import type { Endpoint } from '../addresses/address.ts';
+import type { Endpoint } from '../addresses/addresses.ts';
 import type { ByteLink, Carrier, Packet, PacketLink, WireCounter } from '../links/link.ts';
 
 /**

@@ -1,16 +1,16 @@
 import { formatCidr, type Cidr, parseIP } from '@weir/base/ip';
 import { AF_INET, AF_INET6, AF_UNSPEC } from '../sockets/linux.ts';
 import {
+  type Attribute,
   nestedAttribute,
+  NetlinkError,
+  type NetlinkSocket,
   NLM_F_CREATE,
   NLM_F_EXCL,
   readAttributes,
   wordAttribute,
-  type Attribute,
-} from './message.ts';
-import { NetlinkError, type NetlinkSocket } from './netlink-socket.ts';
-import { RTM_NEWADDR, RTM_NEWLINK, RTM_NEWROUTE } from './route-messages.ts';
-import { RT_TABLE_MAIN } from './routing-rules.ts';
+} from './netlink-socket.ts';
+import { RT_TABLE_MAIN, RTM_NEWADDR, RTM_NEWLINK, RTM_NEWROUTE } from './route-messages.ts';
 
 // Numbers of include/uapi/linux/{rtnetlink,if_link,if_addr}.h.
 const RTM_GETLINK = 18;

@@ -9,14 +9,18 @@ import {
   type MutableIpEndpoint,
   type Cidr,
 } from '@weir/base/ip';
-import { ANY_DEVICE, NO_DEVICE, type DeviceChoice } from '../sockets/device-choice.ts';
+import { ANY_DEVICE, NO_DEVICE, type DeviceChoice } from '../sockets/bindings.ts';
 import type { KernelIo } from '../sockets/kernel-io.ts';
-import { FORGET_INTERVAL_MS, FORGOTTEN_AT_ONCE, MOST_REMEMBERED } from './limits.ts';
+import {
+  FORGET_INTERVAL_MS,
+  FORGOTTEN_AT_ONCE,
+  MOST_REMEMBERED,
+  networkKey,
+  type RouteLookup,
+} from './kernel-routes.ts';
 import { NetlinkSocket } from './netlink-socket.ts';
 import { RouteMirror } from './route-mirror.ts';
-import { usualRoute, type UsualRoute } from './route-query.ts';
-import { networkKey, type RouteLookup } from './kernel-routes.ts';
-import { RT_TABLE_MAIN } from './routing-rules.ts';
+import { RT_TABLE_MAIN, type UsualRoute, usualRoute } from './route-messages.ts';
 import {
   AF_INET,
   AF_INET6,

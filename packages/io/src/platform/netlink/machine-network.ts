@@ -1,7 +1,11 @@
 import { addressText, formatIP, type Cidr } from '@weir/base/ip';
 import { AF_INET, AF_INET6, AF_UNSPEC } from '../sockets/linux.ts';
-import { readAttributes, type NetlinkMessage } from './message.ts';
-import type { NetlinkSocket } from './netlink-socket.ts';
+import {
+  NetlinkError,
+  type NetlinkMessage,
+  type NetlinkSocket,
+  readAttributes,
+} from './netlink-socket.ts';
 import {
   addressOf,
   familyOf,
@@ -16,13 +20,12 @@ import {
   FRA_SUPPRESS_PREFIXLEN,
   FRA_TABLE,
   readRouteEntry,
+  RT_TABLE_LOCAL,
   RTM_GETROUTE,
   RTM_GETRULE,
   RTMSG_LENGTH,
   word,
 } from './route-messages.ts';
-import { RT_TABLE_LOCAL } from './routing-rules.ts';
-import { NetlinkError } from './netlink-socket.ts';
 
 /**
  * The interfaces, addresses, routes and rules of a machine, read once, for display; Weir itself uses `RouteMirror`

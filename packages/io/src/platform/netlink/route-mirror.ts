@@ -1,6 +1,5 @@
 import { isIPv4Endpoint, type IpEndpoint } from '@weir/base/ip';
-import { Descriptor } from '../sockets/descriptor.ts';
-import { SystemError } from '../sockets/errno.ts';
+import { Descriptor, SystemError } from '../sockets/errno.ts';
 import type { KernelIo } from '../sockets/kernel-io.ts';
 import {
   AF_INET,
@@ -13,12 +12,22 @@ import {
   NONBLOCK_CLOEXEC,
   SOCK_DGRAM,
 } from '../sockets/linux.ts';
-import type { NativeMemory } from '../native-memory.ts';
+import type { NativeMemory } from '../native.ts';
 import type { Readiness } from '../sockets/poller.ts';
 import { setBufferSize } from '../sockets/socket-options.ts';
-import { LIST_INTERVAL_MS, NOTIFICATIONS_KEPT, READS_A_TURN } from './limits.ts';
 import {
+  type KernelRoute,
+  KernelRoutes,
+  LIST_INTERVAL_MS,
+  NOTIFICATIONS_KEPT,
+  READS_A_TURN,
+  type RouteLookup,
+} from './kernel-routes.ts';
+import {
+  AF_NETLINK,
   encodeRequest,
+  NETLINK_ROUTE,
+  type NetlinkMessage,
   NLM_F_DUMP,
   NLM_F_DUMP_INTR,
   NLM_F_MULTI,
@@ -26,12 +35,11 @@ import {
   NLMSG_DONE,
   NLMSG_ERROR,
   readMessages,
-  type NetlinkMessage,
-} from './message.ts';
-import { AF_NETLINK, NETLINK_ROUTE } from './netlink-socket.ts';
+} from './netlink-socket.ts';
 import {
   readRouteEntry,
   readRule,
+  RoutingRules,
   RTM_DELADDR,
   RTM_DELLINK,
   RTM_DELROUTE,
@@ -43,8 +51,6 @@ import {
   RTM_NEWROUTE,
   RTM_NEWRULE,
 } from './route-messages.ts';
-import { KernelRoutes, type RouteLookup, type KernelRoute } from './kernel-routes.ts';
-import { RoutingRules } from './routing-rules.ts';
 
 /**
  * Multicast groups (include/uapi/linux/rtnetlink.h): interfaces, then addresses, routes and rules of

@@ -1,5 +1,4 @@
-import { addressOf, NativeError } from '../native.ts';
-import { nativeMemory, type NativeMemory } from '../native-memory.ts';
+import { addressOf, NativeError, type NativeMemory, nativeMemory } from '../native.ts';
 import {
   checkKeyLength,
   EVP_NONCE_LENGTH,
@@ -12,7 +11,7 @@ import {
   type EvpCipherName,
   type EvpDirection,
   type EvpMaskName,
-} from './evp-functions.ts';
+} from './evp.ts';
 
 /** Bytes of a sample and of a mask; `EVP_MASK_BATCH` is the number that one call computes. */
 const EVP_MASK_LENGTH = 16;

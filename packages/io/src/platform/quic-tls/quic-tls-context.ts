@@ -2,8 +2,14 @@ import { NativeError } from '../native.ts';
 import type { Address } from './quic-tls-functions.ts';
 import type { QuicTlsLibrary } from './quic-tls-library.ts';
 import type { TrustStore } from './quic-tls-trust.ts';
-import { newTlsContext, offerProtocols, tlsFailure, verifyBy } from '../tls/tls-context.ts';
-import { useCredentials, type TlsCredentials } from '../tls/tls-credentials.ts';
+import {
+  newTlsContext,
+  offerProtocols,
+  type TlsCredentials,
+  tlsFailure,
+  useCredentials,
+  verifyBy,
+} from '../tls/tls-context.ts';
 
 /** Restrictions for tests; by default those of the platform. */
 export interface QuicTlsChoices {

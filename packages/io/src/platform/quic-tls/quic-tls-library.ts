@@ -1,8 +1,14 @@
 import { asError } from '@weir/base';
 import { decodeProtocols, type AlpnChoice } from '../tls/alpn.ts';
-import { NativeError, addressOf, registerCallback } from '../native.ts';
+import {
+  addressOf,
+  NativeError,
+  type NativeMemory,
+  nativeMemory,
+  putWord64,
+  registerCallback,
+} from '../native.ts';
 import { openQuicTlsFunctions, type Address, type QuicTlsFunctions } from './quic-tls-functions.ts';
-import { nativeMemory, putWord64, type NativeMemory } from '../native-memory.ts';
 
 /** Levels of openssl/core_dispatch.h, `OSSL_RECORD_PROTECTION_LEVEL_`. */
 export const ProtectionLevel = { NONE: 0, EARLY: 1, HANDSHAKE: 2, APPLICATION: 3 } as const;

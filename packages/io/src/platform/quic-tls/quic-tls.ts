@@ -1,5 +1,5 @@
 import { asError, messageOf } from '@weir/base';
-import { NativeError } from '../native.ts';
+import { NativeError, type NativeMemory } from '../native.ts';
 import type { QuicTlsContext } from './quic-tls-context.ts';
 import type { Address } from './quic-tls-functions.ts';
 import { INPUT_PIECE, type QuicTlsLibrary } from './quic-tls-library.ts';
@@ -9,8 +9,7 @@ import {
   type QuicTlsLevel,
   type QuicTlsReport,
 } from './quic-tls-reports.ts';
-import { verifyFailure } from './quic-tls-verify.ts';
-import type { NativeMemory } from '../native-memory.ts';
+import { verifyFailure } from './quic-tls-trust.ts';
 import { setServerName, verifiableName } from '../tls/tls-context.ts';
 import { tlsReasonInWords } from '../tls/tls-reasons.ts';
 

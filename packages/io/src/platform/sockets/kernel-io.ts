@@ -1,9 +1,8 @@
-import type { SystemCalls } from './bindings.ts';
+import type { DeviceChoice, SystemCalls } from './bindings.ts';
 import { DatagramReceiver } from './datagrams/datagram-receiver.ts';
 import { DatagramSender } from './datagrams/datagram-sender.ts';
-import type { DeviceChoice } from './device-choice.ts';
 import { DescriptorRoom } from './descriptor-room.ts';
-import type { NativeMemory } from '../native-memory.ts';
+import type { NativeMemory } from '../native.ts';
 import { PipePool, type Timers } from './streams/pipe-pool.ts';
 import { Poller } from './poller.ts';
 import { SocketAddresses } from './sockaddr.ts';

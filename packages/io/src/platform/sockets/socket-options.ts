@@ -1,5 +1,5 @@
 import type { IpEndpoint } from '@weir/base/ip';
-import { ANY_DEVICE, NO_DEVICE } from './device-choice.ts';
+import { ANY_DEVICE, NO_DEVICE } from './bindings.ts';
 import type { KernelIo } from './kernel-io.ts';
 import {
   FIONREAD,

@@ -1,7 +1,6 @@
 import { messageOf } from '@weir/base';
 import type { AlpnChoice } from './alpn.ts';
-import { word64 } from '../native-memory.ts';
-import { nativeView, NativeError, registerCallback, exportsOfSelf } from '../native.ts';
+import { exportsOfSelf, NativeError, nativeView, registerCallback, word64 } from '../native.ts';
 import type { Address } from '../quic-tls/quic-tls-functions.ts';
 import { ALPN_REFUSED, type QuicTlsLibrary } from '../quic-tls/quic-tls-library.ts';
 import { quicTls } from '../quic-tls/quic-tls-probe.ts';

@@ -1,7 +1,6 @@
-import { word64 } from '../native-memory.ts';
-import { NativeError } from '../native.ts';
+import { NativeError, word64 } from '../native.ts';
 import type { Address } from '../quic-tls/quic-tls-functions.ts';
-import { verifyFailure } from '../quic-tls/quic-tls-verify.ts';
+import { verifyFailure } from '../quic-tls/quic-tls-trust.ts';
 import { setServerName, verifiableName } from './tls-context.ts';
 import { tlsReasonInWords } from './tls-reasons.ts';
 import type { StreamTlsContext } from './stream-tls-context.ts';

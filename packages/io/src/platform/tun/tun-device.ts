@@ -1,7 +1,6 @@
 import { WeirError } from '@weir/base';
 import type { SystemCalls } from '../sockets/bindings.ts';
-import { Descriptor } from '../sockets/descriptor.ts';
-import { errorText, SystemError } from '../sockets/errno.ts';
+import { Descriptor, errorText, SystemError } from '../sockets/errno.ts';
 import {
   EACCES,
   EBUSY,
@@ -20,7 +19,7 @@ import {
   EIO,
   EPOLLIN,
 } from '../sockets/linux.ts';
-import type { NativeMemory } from '../native-memory.ts';
+import type { NativeMemory } from '../native.ts';
 import { VIRTIO_HEADER, needsNoCheck, putVirtioHeader, segmentSizeOf } from './virtio-header.ts';
 import type {
   DeviceHandlers,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { normalizeDomain, isLocalhost } from '../../../src/net/addresses/host-name.ts';
+import { normalizeDomain, isLocalhost } from '../../../src/net/addresses/addresses.ts';
 import { CODE_POINT } from '../../../../../test/support/data/code-point.ts';
 
 const GOOD: Readonly<Record<string, string>> = {

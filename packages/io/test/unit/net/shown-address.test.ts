@@ -10,7 +10,7 @@ import {
   shownForeign,
   shownHost,
   shownSource,
-} from '../../../src/net/addresses/shown-address.ts';
+} from '../../../src/net/addresses/addresses.ts';
 
 afterEach(() => showAddresses('full'));
 

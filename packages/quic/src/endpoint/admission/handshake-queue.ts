@@ -1,8 +1,7 @@
 import { type ReceivedDatagrams, copyEndpoint } from '@weir/base/ip';
 import { Fifo } from '@weir/base/collections';
 import { copyOf } from '@weir/base/bytes';
-import type { Clock } from '@weir/io/time';
-import type { Defer } from '@weir/io/pace';
+import type { Clock, Defer } from '@weir/io/time';
 import {
   HANDSHAKE_DATAGRAMS_A_TURN,
   HANDSHAKE_MS_A_TURN,

@@ -1,4 +1,4 @@
-import type { Build } from '@weir/io/build';
+import type { Build } from '@weir/io/process';
 import type { ReloadOutcome } from '../outcomes.ts';
 import type { RunningDrain } from './messages.ts';
 

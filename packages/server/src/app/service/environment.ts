@@ -2,10 +2,11 @@ import { messageOf } from '@weir/base';
 import type { Logger } from '@weir/base/log';
 import {
   adoptPassedSockets,
+  openSystemCalls,
   type PassedDescriptor,
   PassedSockets,
-} from '@weir/io/platform/passed-sockets';
-import { openSystemCalls, type SystemCalls } from '@weir/io/service';
+  type SystemCalls,
+} from '@weir/io/service';
 
 /**
  * The parameters that a service manager passes to a process: sd_notify(3), sd_watchdog_enabled(3), sd_listen_fds(3).

@@ -1,8 +1,7 @@
 import { messageOf } from '@weir/base';
 import type { Logger } from '@weir/base/log';
 import type { Clock, Timer } from '@weir/io/time';
-import { openSystemCalls, type SystemCalls } from '@weir/io/service';
-import { UnixDatagrams } from '@weir/io/platform/unix-datagrams';
+import { openSystemCalls, type SystemCalls, UnixDatagrams } from '@weir/io/service';
 import type { ServiceEnvironment } from './environment.ts';
 
 export interface NotifierOptions {

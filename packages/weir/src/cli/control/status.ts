@@ -6,7 +6,7 @@ import { STATUS } from './specs.ts';
 import { optionLines } from '../help.ts';
 import { whichOf } from '../running-options.ts';
 import { outcomeLine } from '@weir/server/reports';
-import { buildText } from '@weir/io/build';
+import { buildText } from '@weir/io/process';
 import { drainText } from '@weir/server/supervisor/drain';
 import { age, bytes, isNearlyFull, milliseconds } from '@weir/base/text/amounts';
 import { textTable } from '@weir/base/tables';

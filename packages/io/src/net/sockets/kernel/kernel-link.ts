@@ -5,7 +5,7 @@ import {
   AGAIN,
 } from '../../../platform/sockets/streams/stream-socket.ts';
 import { LINK_CLOSED } from '../../errors.ts';
-import { DelayedReset } from '../../links/delayed-reset.ts';
+import { DelayedReset } from '../../links/closing.ts';
 import type { ByteLink, SpliceProgress, WireCounter } from '../../links/link.ts';
 import { systemClock, type Timer } from '../../time/clock.ts';
 import type { HalfOwner } from './link-half.ts';
@@ -13,7 +13,7 @@ import { LinkReader } from './link-reader.ts';
 import { LinkWriter } from './link-writer.ts';
 import { LinkTransfer } from './link-transfer.ts';
 import type { LinkWatchdog, WatchedLink } from './watchdog.ts';
-import { SOCKET_LINGER_BYTES, SOCKET_LINGER_MS } from '../socket-limits.ts';
+import { SOCKET_LINGER_BYTES, SOCKET_LINGER_MS } from '../../bounds/queue-bounds.ts';
 
 /**
  * A kernel socket (TCP or unix) without a handle of Node, as a ByteLink: the lifetime of the

@@ -1,7 +1,7 @@
 import { SystemError } from '../../../platform/sockets/errno.ts';
 import { AGAIN, type StreamSocket } from '../../../platform/sockets/streams/stream-socket.ts';
 import { LinkClosedError } from '../../errors.ts';
-import { copyOf, freeChunk } from '../../links/spent-chunk.ts';
+import { copyOf, freeChunk } from '../../links/read-queue.ts';
 import type { HalfOwner, HalfPump } from './link-half.ts';
 
 /** A frame up to this size is gathered by copying; a longer one is sent piece by piece. */

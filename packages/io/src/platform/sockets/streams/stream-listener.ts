@@ -1,7 +1,6 @@
 import { unlinkSync } from 'node:fs';
 import { claimPassed, type Claim } from '../../passed-sockets.ts';
-import { Descriptor } from '../descriptor.ts';
-import { errorText, SystemError } from '../errno.ts';
+import { Descriptor, errorText, SystemError } from '../errno.ts';
 import type { KernelIo } from '../kernel-io.ts';
 import {
   AF_INET6,

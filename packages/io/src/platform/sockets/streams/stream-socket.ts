@@ -1,7 +1,6 @@
 import { toEndpoint } from '@weir/base/ip';
-import { Descriptor } from '../descriptor.ts';
+import { Descriptor, SystemError } from '../errno.ts';
 import type { SocketOrigin } from '../descriptor-room.ts';
-import { SystemError } from '../errno.ts';
 import { RECEIVE_SIZE, type KernelIo } from '../kernel-io.ts';
 import {
   AF_UNIX,

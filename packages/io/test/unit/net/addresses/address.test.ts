@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { canonicalHost, mayRespondFor } from '../../../../src/net/addresses/address.ts';
+import { canonicalHost, mayRespondFor } from '../../../../src/net/addresses/addresses.ts';
 
 test('an IP address has one text, however it was written; other hosts stay as they are', () => {
   const texts: readonly [string, string][] = [

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { isIP } from 'node:net';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { decodeName, normalizeHost } from '../../../../src/net/addresses/host-name.ts';
+import { decodeName, normalizeHost } from '../../../../src/net/addresses/addresses.ts';
 import { CODE_POINT } from '../../../../../../test/support/data/code-point.ts';
 
 const SPELLINGS: Readonly<Record<string, readonly string[]>> = {

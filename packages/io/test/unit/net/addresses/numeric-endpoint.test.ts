@@ -3,7 +3,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import os from 'node:os';
 import { afterEach, beforeEach, describe, mock, test } from 'node:test';
 import { toEndpoint } from '@weir/base/ip';
-import { isLinkLocal, numericEndpoint } from '../../../../src/net/addresses/numeric-endpoint.ts';
+import { isLinkLocal, numericEndpoint } from '../../../../src/net/addresses/addresses.ts';
 
 // In a suite: the fast tests share a process, whose other tests have the real interfaces.
 describe('a numeric endpoint', () => {

@@ -1,10 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  AssociationOrder,
-  Stage,
-  type Ordered,
-} from '../../../../src/net/bounds/association-order.ts';
+import { AssociationOrder, Stage, type Ordered } from '../../../../src/net/bounds/shares.ts';
 
 class Association implements Ordered {
   stage: Stage = Stage.unanswered;

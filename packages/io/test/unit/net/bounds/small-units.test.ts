@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { GRANT_UNITS, GRANTS_A_TURN, UnitCost } from '../../../../src/net/bounds/unit-share.ts';
-import { SMALL_PIECE, SmallUnits } from '../../../../src/net/bounds/small-units.ts';
+import {
+  GRANT_UNITS,
+  GRANTS_A_TURN,
+  SMALL_PIECE,
+  SmallUnits,
+  UnitCost,
+} from '../../../../src/net/bounds/units.ts';
 import type { ByteLink } from '../../../../src/net/links/link.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { ChunkOpener, ChunkSealer } from '../../../../../proxy/src/protocols/shadowsocks/chunks.ts';

@@ -7,7 +7,7 @@ import {
   SPENT_GRANTS_A_TURN,
   UnitShare,
   UnitTurns,
-} from '../../../../src/net/bounds/unit-share.ts';
+} from '../../../../src/net/bounds/units.ts';
 
 /** Turns that the test begins itself. */
 function start() {

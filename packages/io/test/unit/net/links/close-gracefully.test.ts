@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { closeGracefully } from '../../../../src/net/links/close-gracefully.ts';
+import { closeGracefully } from '../../../../src/net/links/closing.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
-import { REJECTED_CLIENT_MS } from '../../../../src/net/time/time-limits.ts';
+import { REJECTED_CLIENT_MS } from '../../../../src/net/time/clock.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 
 test('sends the response and its end before it drops what the peer still sends', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { DelayedReset } from '../../../../src/net/links/delayed-reset.ts';
-import { RESET_DELAY_MS } from '../../../../src/net/time/time-limits.ts';
+import { DelayedReset } from '../../../../src/net/links/closing.ts';
+import { RESET_DELAY_MS } from '../../../../src/net/time/clock.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 
 function start(untaken: number) {

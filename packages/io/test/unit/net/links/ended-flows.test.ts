@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { endInTurns, FLOWS_ENDED_A_TURN } from '../../../../src/net/links/ended-flows.ts';
+import { endInTurns, FLOWS_ENDED_A_TURN, relay } from '../../../../src/net/links/relay.ts';
 import type { ByteLink } from '../../../../src/net/links/link.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
-import { relay } from '../../../../src/net/links/relay.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 
 const NONE = { addUp: () => undefined, addDown: () => undefined };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { GreetingLink } from '../../../../src/net/links/greeting-link.ts';
-import { FIRST_PAYLOAD_MS } from '../../../../src/net/time/time-limits.ts';
+import { FIRST_PAYLOAD_MS } from '../../../../src/net/time/clock.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import type { ByteLink } from '../../../../src/net/links/link.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, describe } from 'node:test';
-import { LinkWatch, onClosed } from '../../../../src/net/links/link-watch.ts';
+import { LinkWatch, onClosed } from '../../../../src/net/links/closing.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { countReactions } from '../../../../../../test/support/process/count-reactions.ts';
 import { uncollected } from '../../../../../../test/support/process/uncollected.ts';

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { ByteLink } from '../../../../src/net/links/link.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { relay } from '../../../../src/net/links/relay.ts';
-import { HALF_CLOSED_IDLE_MS, RESET_DELAY_MS } from '../../../../src/net/time/time-limits.ts';
+import { HALF_CLOSED_IDLE_MS, RESET_DELAY_MS } from '../../../../src/net/time/clock.ts';
 import { readAll } from '../../../conformance/byte-link.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 

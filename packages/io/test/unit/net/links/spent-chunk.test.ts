@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { copyOf, freeChunk, ownChunk, strip } from '../../../../src/net/links/spent-chunk.ts';
+import { copyOf, freeChunk, ownChunk, strip } from '../../../../src/net/links/read-queue.ts';
 
 const LARGE = 64 << 10;
 

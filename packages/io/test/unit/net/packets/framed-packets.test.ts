@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { GRANT_UNITS, GRANTS_A_TURN, UnitCost } from '../../../../src/net/bounds/unit-share.ts';
+import { GRANT_UNITS, GRANTS_A_TURN, UnitCost } from '../../../../src/net/bounds/units.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
-import { FramedPackets } from '../../../../src/net/packets/framed-packets.ts';
+import { FramedPackets } from '../../../../src/net/packets/packets.ts';
 import { SystemRandomSource } from '@weir/base/random';
 import {
   BodyOpener,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Packet } from '../../../../src/net/links/link.ts';
-import { PacketQueue } from '../../../../src/net/packets/packet-queue.ts';
+import { PacketQueue } from '../../../../src/net/packets/packets.ts';
 
 const packet = (text: string): Packet => ({
   data: Buffer.from(text),

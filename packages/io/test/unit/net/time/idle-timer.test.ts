@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { IdleTimer } from '../../../../src/net/time/idle-timer.ts';
+import { IdleTimer } from '../../../../src/net/time/pace.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 
 function idleAfter(limit: number | (() => number)) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LogLimiter } from '../../../../src/net/time/log-limiter.ts';
+import { LogLimiter } from '../../../../src/net/time/pace.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 
 test('a log limiter keeps no more keys than its limit', () => {

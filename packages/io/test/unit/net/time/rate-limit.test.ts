@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { RateLimit } from '../../../../src/net/time/rate-limit.ts';
+import { RateLimit } from '../../../../src/net/time/pace.ts';
 
 /** Events that are within the limit at once. */
 function count(limit: RateLimit, now: number): number {

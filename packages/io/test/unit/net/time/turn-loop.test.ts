@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { TurnLoop, type Defer, type TurnHandlers } from '../../../../src/net/time/turn-loop.ts';
+import { TurnLoop, type Defer, type TurnHandlers } from '../../../../src/net/time/turns.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 
 /** A loop whose scheduled turns run when the test says so, and handlers that record what is called. */

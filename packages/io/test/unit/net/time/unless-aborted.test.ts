@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import { LinkClosedError } from '../../../../src/net/errors.ts';
-import { unlessAborted } from '../../../../src/net/time/unless-aborted.ts';
+import { unlessAborted } from '../../../../src/net/time/clock.ts';
 
 test('resolves with the result and leaves no listener on the signal', async () => {
   const { signal } = new AbortController();

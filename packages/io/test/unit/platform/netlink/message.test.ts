@@ -10,7 +10,7 @@ import {
   readAttributes,
   readMessages,
   wordAttribute,
-} from '../../../../src/platform/netlink/message.ts';
+} from '../../../../src/platform/netlink/netlink-socket.ts';
 
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(/\s/g, ''), 'hex');
 

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { spawnSync } from 'node:child_process';
-import { MemoryKeeper } from '../../../../src/platform/process/memory-keeper.ts';
-import type { ProcessMemory } from '../../../../src/platform/process/process-memory.ts';
+import { MemoryKeeper, type ProcessMemory } from '../../../../src/platform/process/memory.ts';
 
 const MB = 1 << 20;
 
@@ -231,7 +230,7 @@ suite('what malloc got back is returned while the process works', () => {
   });
 });
 
-const MODULE = new URL('../../../../src/platform/process/memory-keeper.ts', import.meta.url).href;
+const MODULE = new URL('../../../../src/platform/process/memory.ts', import.meta.url).href;
 
 /** Runs in a process of its own, since the flag cannot be taken back; prints sizes in bytes. */
 const PROGRAM = `

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { OwnMemory, residentBytes } from '../../../../src/platform/process/process-memory.ts';
+import { OwnMemory, residentBytes } from '../../../../src/platform/process/memory.ts';
 
-const MODULE = new URL('../../../../src/platform/process/process-memory.ts', import.meta.url).href;
+const MODULE = new URL('../../../../src/platform/process/memory.ts', import.meta.url).href;
 
 /**
  * Runs in a process of its own, whose heap and `malloc` nothing else uses; prints resident memory in MB.

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { openSystemCalls } from '../../../../src/platform/sockets/bindings.ts';
 import { checkCalls, DescriptorError } from '../../../../src/platform/sockets/probe.ts';
-import { Descriptor } from '../../../../src/platform/sockets/descriptor.ts';
+import { Descriptor } from '../../../../src/platform/sockets/errno.ts';
 import { AF_INET, NONBLOCK_CLOEXEC, SOCK_DGRAM } from '../../../../src/platform/sockets/linux.ts';
 import { noKernelSockets } from '../../../../../../test/support/links/kernel-io.ts';
 

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { EPOLLET, EPOLLIN, EPOLLOUT } from '../../../../src/platform/sockets/linux.ts';
-import { LIGHT_BYTES, Poller } from '../../../../src/platform/sockets/poller.ts';
-import { TurnBudget } from '../../../../src/platform/sockets/turn-budget.ts';
+import { LIGHT_BYTES, Poller, TurnBudget } from '../../../../src/platform/sockets/poller.ts';
 import type { KernelIo } from '../../../../src/platform/sockets/kernel-io.ts';
 import {
   checkedIo,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { TurnBudget } from '../../../../src/platform/sockets/turn-budget.ts';
+import { TurnBudget } from '../../../../src/platform/sockets/poller.ts';
 
 const READ = 64 << 10;
 

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import { AssociationSockets } from '../../../../../src/net/sockets/kernel/association-sockets.ts';
-import { KernelUdpLink } from '../../../../../src/net/sockets/kernel/kernel-udp-link.ts';
+import {
+  AssociationSockets,
+  KernelUdpLink,
+} from '../../../../../src/net/sockets/kernel/kernel-udp-link.ts';
 import { checkedIo, noKernelSockets } from '../../../../../../../test/support/links/kernel-io.ts';
 import { ManualClock } from '../../../../../../../test/support/manual-clock.ts';
 

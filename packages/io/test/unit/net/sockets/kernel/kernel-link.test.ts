@@ -7,9 +7,8 @@ import { codeOf } from '@weir/base';
 import { systemClock } from '../../../../../src/net/time/clock.ts';
 import { DialError, WriteError } from '../../../../../src/net/errors.ts';
 import { connectAny } from '../../../../../src/net/sockets/happy-eyeballs.ts';
-import { connectKernel } from '../../../../../src/net/sockets/kernel/kernel-dial.ts';
+import { connectKernel, listenKernel } from '../../../../../src/net/sockets/kernel/kernel-dial.ts';
 import { KernelLink } from '../../../../../src/net/sockets/kernel/kernel-link.ts';
-import { listenKernel } from '../../../../../src/net/sockets/kernel/kernel-listener.ts';
 import { LinkWatchdog, type LostEvent } from '../../../../../src/net/sockets/kernel/watchdog.ts';
 import type { AcceptedConnection } from '../../../../../src/net/sockets/sockets.ts';
 import {

@@ -3,13 +3,13 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { after, describe, test } from 'node:test';
 import { systemClock } from '../../../../../src/net/time/clock.ts';
-import { UNSENT_ROOM } from '../../../../../src/net/bounds/datagram-cost.ts';
-import { KernelUdpLink } from '../../../../../src/net/sockets/kernel/kernel-udp-link.ts';
 import {
   LEAST_UNSENT_BYTES,
   MAX_ALL_UNSENT_BYTES,
   MAX_UNSENT_OF_SOCKET,
-} from '../../../../../src/net/sockets/socket-limits.ts';
+  UNSENT_ROOM,
+} from '../../../../../src/net/bounds/queue-bounds.ts';
+import { KernelUdpLink } from '../../../../../src/net/sockets/kernel/kernel-udp-link.ts';
 import { KernelIo } from '../../../../../src/platform/sockets/kernel-io.ts';
 import { EAGAIN } from '../../../../../src/platform/sockets/linux.ts';
 import { checkedIo, noKernelSockets } from '../../../../../../../test/support/links/kernel-io.ts';

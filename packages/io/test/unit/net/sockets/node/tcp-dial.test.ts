@@ -4,7 +4,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { test, type TestContext } from 'node:test';
 import { DeadlineError } from '../../../../../src/net/errors.ts';
 import type { DialledSocket } from '../../../../../src/net/sockets/sockets.ts';
-import { connectTcp } from '../../../../../src/net/sockets/node/tcp-dial.ts';
+import { connectTcp } from '../../../../../src/net/sockets/node/node-sockets.ts';
 import { freePort } from '../../../../../../../test/support/ports.ts';
 
 async function listen(t: TestContext, onConnection: (socket: Socket) => void): Promise<number> {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { networkInterfaces } from 'node:os';
 import { describe, test } from 'node:test';
-import { UdpLink } from '../../../../../src/net/sockets/node/udp-link.ts';
+import { UdpLink } from '../../../../../src/net/sockets/node/udp-socket.ts';
 import { until } from '../../../../conformance/packet-link.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
