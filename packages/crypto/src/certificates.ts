@@ -55,7 +55,7 @@ export const chainOf = (certificates: string): readonly X509Certificate[] =>
   (certificates.match(CERTIFICATE) ?? []).map(parseCertificate);
 
 /** The properties of a server's certificate that clients check. */
-export interface LeafFacts {
+interface LeafFacts {
   /** The beginning of the validity in Unix milliseconds; `validTo` is its end. */
   readonly validFrom: number;
   readonly validTo: number;

@@ -9,7 +9,7 @@ const LAST_SLOTS = 2 ** 21;
  * The result of a check. `forgotten`: the entry may have been seen, since its time is not later than that of an entry
  * which is no longer remembered.
  */
-export type ReplayVerdict = 'new' | 'seen' | 'full' | 'forgotten';
+type ReplayVerdict = 'new' | 'seen' | 'full' | 'forgotten';
 
 /**
  * Detects repeated entries. Remembers them for at least a given period in two alternating tables: one is filled for a

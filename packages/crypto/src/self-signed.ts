@@ -35,8 +35,7 @@ function lengthOf(length: number): Buffer {
   return Buffer.of(0x80 | bytes.length, ...bytes);
 }
 
-export const sequence = (...content: readonly Uint8Array[]): Buffer =>
-  der(TAG.sequence, ...content);
+const sequence = (...content: readonly Uint8Array[]): Buffer => der(TAG.sequence, ...content);
 
 /**
  * Encodes an INTEGER.
@@ -91,7 +90,7 @@ export function pem(label: string, body: Uint8Array): string {
 }
 
 /** A server's certificate and private key as PEM. */
-export interface KeyPair {
+interface KeyPair {
   readonly certificate: string;
   /** The private key in PKCS #8. */
   readonly key: string;

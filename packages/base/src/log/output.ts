@@ -12,7 +12,7 @@ import { type LineFormat, textFormat } from './line-format.ts';
 import { printable } from '../printable.ts';
 
 /** The destination of formatted lines. */
-export interface LogSink {
+interface LogSink {
   write(line: string): void;
 }
 

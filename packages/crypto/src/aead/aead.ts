@@ -27,7 +27,7 @@ export const chooseAead = (wish = process.env['WEIR_CRYPTO']): AeadBackend =>
 let chosen: AeadBackend | undefined;
 
 /** Returns the AEAD implementation that this process uses. */
-export const aead = (): AeadBackend => (chosen ??= chooseAead());
+const aead = (): AeadBackend => (chosen ??= chooseAead());
 
 /** Creates a cipher that seals under `key`. @throws {RangeError} for a key of the wrong length. */
 export const createSealer = (name: AeadName, key: Uint8Array): Sealer => aead().sealer(name, key);

@@ -35,7 +35,7 @@ export class CryptoError extends WeirError {
  * A cipher under one key, for one direction of one connection. It holds native memory: dispose of it when the direction
  * ends. Using it afterwards throws a WeirError.
  */
-export interface AeadCipher extends Disposable {
+interface AeadCipher extends Disposable {
   readonly name: AeadName;
   /** Replaces the key by another of the same length, which is copied. Cheaper than a new cipher. */
   rekey(key: Uint8Array): void;

@@ -54,7 +54,7 @@ function cipherAgrees(name: AeadName, candidate: AeadBackend, truth: AeadBackend
 }
 
 /** Returns bytes that differ from their neighbours and between seeds. */
-export const pattern = (length: number, seed: number): Uint8Array =>
+const pattern = (length: number, seed: number): Uint8Array =>
   Uint8Array.from({ length }, (_, index) => (index * 31 + seed * 17 + (index >> 8)) & 0xff);
 
 const PACKET_NAMES: readonly PacketCipherName[] = [

@@ -12,7 +12,7 @@ import { chooseBackend } from '../choose-backend.ts';
  * @param length of the result in bytes, 1 to 40.
  * @throws {RangeError} for longer arguments.
  */
-export type HkdfSha1 = (
+type HkdfSha1 = (
   key: Uint8Array,
   salt: Uint8Array,
   info: Uint8Array,

@@ -15,7 +15,7 @@ export interface Sha256Compression {
 }
 
 /** The initial hash value (FIPS 180-4 §5.3.3). */
-export const SHA256_INITIAL: readonly number[] = [
+const SHA256_INITIAL: readonly number[] = [
   0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
 ];
 

@@ -8,7 +8,7 @@ export const SHAKE128_RATE = 168;
 export const SHAKE128_SEED = 64;
 
 /** Computes the first `SHAKE128_RATE` bytes of the output for a seed. */
-export type FirstBlock = (seed: Uint8Array) => Uint8Array;
+type FirstBlock = (seed: Uint8Array) => Uint8Array;
 
 /** SHAKE128 in JavaScript, 7 µs per block; OpenSSL takes 0.6 µs. */
 export const baselineFirstBlock: FirstBlock = (seed) => shake128(seed, { dkLen: SHAKE128_RATE });

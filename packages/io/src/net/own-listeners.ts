@@ -30,7 +30,7 @@ export interface DialOrigin {
 }
 
 /** The transport of a port: UDP and TCP ports are distinct. */
-export type PortNetwork = 'tcp' | 'udp';
+type PortNetwork = 'tcp' | 'udp';
 
 /** A bound address. */
 export interface OwnEndpoint {

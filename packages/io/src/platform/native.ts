@@ -62,7 +62,7 @@ export function openSelf(): NativeLibrary {
 }
 
 /** Binds an exported function, given the C types of its result and parameters. */
-export type Bind = (
+type Bind = (
   result: string,
   name: string,
   ...parameters: string[]

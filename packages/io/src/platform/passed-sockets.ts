@@ -25,7 +25,7 @@ import { type SocketAddress, SocketAddresses } from './sockets/sockaddr.ts';
 import { getOption } from './sockets/socket-options.ts';
 
 /** A listening stream socket, or a datagram socket. */
-export type PassedKind = 'stream' | 'datagram';
+type PassedKind = 'stream' | 'datagram';
 
 /** A descriptor passed by a service manager, with its name. */
 export interface PassedDescriptor {

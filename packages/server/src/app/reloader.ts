@@ -8,7 +8,7 @@ import { FileDigests } from './loading/file-digests.ts';
 import { Mutex } from './mutex.ts';
 
 /** What a reload does with a configuration. */
-export interface ReloadSteps {
+interface ReloadSteps {
   /** Throws while nothing can be applied, regardless of the files; this does not count as an attempt. */
   readonly refuse?: () => void;
   /** @throws {ApplyError} */

@@ -3,7 +3,7 @@ import type { Logger } from '@weir/base/log';
 import type { Turns } from '@weir/io/time';
 import type { ListenSpec } from '@weir/proxy/spec';
 import { isInUse } from '@weir/proxy/listeners';
-import { ApplyError } from './apply-error.ts';
+import { ApplyError } from './reload-report.ts';
 import {
   shareNetwork,
   type InboundListener,
@@ -44,7 +44,7 @@ export interface FreedListener {
 }
 
 /** The listeners after a reload. */
-export interface Exchanged {
+interface Exchanged {
   /** New and taken over listeners, by the tags of their inbounds. */
   readonly listeners: ReadonlyMap<string, InboundListener>;
   /** Freed listeners that were not taken over. */

@@ -4,7 +4,7 @@ import { ProtocolError } from '../errors.ts';
 import type { Packet } from '../links/link.ts';
 
 /** The encoding of an address and a port in a protocol: the octets of the types, and the order. */
-export interface AddressFormat {
+interface AddressFormat {
   readonly ipv4: number;
   readonly name: number;
   readonly ipv6: number;
@@ -25,7 +25,7 @@ const PORT_BYTES = 2;
 const NOTHING: ArrayLike<number> = [];
 
 /** A decoded address field. */
-export interface AddressField {
+interface AddressField {
   /** The decoded endpoint; `undefined` when the host name is invalid. `end` is valid in both cases. */
   readonly endpoint: Endpoint | undefined;
   /** Offset of the first byte after the field. */

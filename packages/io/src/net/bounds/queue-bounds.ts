@@ -27,7 +27,7 @@ export const MAX_KEPT_BYTES = 256 * 1024;
  * others.
  */
 export const MAX_ALL_KEPT_BYTES = 64 * 1024 * 1024;
-export const LEAST_KEPT_BYTES = 4096;
+const LEAST_KEPT_BYTES = 4096;
 
 /** Memory of a chunk queued in a memory link beside its data, in bytes: its objects and its buffer. */
 export const CHUNK_COST = 256;

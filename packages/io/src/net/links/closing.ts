@@ -12,7 +12,7 @@ import {
 
 const MAX_DRAINED_BYTES = 64 * 1024;
 
-export interface GracefulCloseOptions {
+interface GracefulCloseOptions {
   /** Bytes sent before the end of stream. */
   readonly response?: Uint8Array;
   /** Milliseconds until the link is destroyed. */

@@ -42,12 +42,12 @@ export async function endInTurns<Item>(
 }
 
 /** Counts the payload that a relay moves. */
-export interface PayloadCounter {
+interface PayloadCounter {
   addUp(bytes: number): void;
   addDown(bytes: number): void;
 }
 
-export type RelaySide = 'client' | 'remote';
+type RelaySide = 'client' | 'remote';
 
 /** The result of a relay. */
 export interface RelayEnd {

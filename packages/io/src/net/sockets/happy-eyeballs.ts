@@ -6,7 +6,7 @@ import { messageOf } from '@weir/base';
 /** Milliseconds until the next address is tried in parallel (RFC 8305 §5). */
 export const ATTEMPT_DELAY_MS = 250;
 
-export interface ConnectAnyOptions<T> {
+interface ConnectAnyOptions<T> {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Releases a connection that was established too late. */

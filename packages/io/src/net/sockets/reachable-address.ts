@@ -67,7 +67,7 @@ export const routeQuery =
   };
 
 /** A UDP socket that receives from one server only. */
-export interface ServerSocket {
+interface ServerSocket {
   readonly udp: UdpSocket;
   /** The address of the server in the kernel's form, for sending. */
   readonly server: Endpoint;

@@ -17,12 +17,12 @@ export const ATTEMPTS_AT_ONCE = DIAL_MS / SILENT_ATTEMPT_MS;
  * Establishes one connection.
  * @param onWire called with the byte counter of each connection that it tries.
  */
-export type MakeAttempt<Made> = (
+type MakeAttempt<Made> = (
   signal: AbortSignal,
   onWire: (wire: WireCounter) => void,
 ) => Promise<Made>;
 
-export interface RepeatedDialOptions<Made> {
+interface RepeatedDialOptions<Made> {
   readonly clock: Clock;
   readonly attempt: MakeAttempt<Made>;
   /** Releases a connection that was established too late. */

@@ -27,7 +27,7 @@ export interface TurnHandlers {
   onTimeout(now: number): void;
 }
 
-export interface TurnLoopOptions {
+interface TurnLoopOptions {
   readonly clock: Clock;
   readonly handlers: TurnHandlers;
   /** Defers a scheduled turn; `afterCallback` by default. */

@@ -33,7 +33,7 @@ import { getEndpoint } from '../sockets/sockaddr.ts';
 import { getOption, setOption } from '../sockets/socket-options.ts';
 
 /** A device of this process that the guard must avoid. */
-export interface AvoidedDevice {
+interface AvoidedDevice {
   readonly index: number;
   readonly addresses: readonly Cidr[];
   /** Networks that are, or will be, routed to the device, in addition to those of `addresses`. */

@@ -134,7 +134,7 @@ export function readAttributes(body: Buffer, skip: number): Map<number, Buffer> 
 }
 
 /** The contents of an NLMSG_ERROR. */
-export interface NetlinkAcknowledgement {
+interface NetlinkAcknowledgement {
   /** A value of `errno`; 0 for success. */
   readonly errno: number;
   /** The kernel's description, if any. */

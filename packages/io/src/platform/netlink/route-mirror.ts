@@ -75,7 +75,7 @@ const LISTS: readonly (readonly [type: number, family: number])[] = [
 ];
 
 /** Handlers of notifications. They must not throw. */
-export interface MirrorHandlers {
+interface MirrorHandlers {
   /** Called when routes or rules have changed. */
   readonly onRoutes: () => void;
   /** Called when the state of an interface, or an address or a route of it, may have changed. */

@@ -11,7 +11,7 @@ import {
  * A digest of the OpenSSL inside Node. One context serves all inputs, because each is hashed in one
  * synchronous call.
  */
-export class EvpDigest {
+class EvpDigest {
   readonly context: number;
   readonly #digest: number;
   readonly #init: (context: number, digest: number, parameters: number) => number;
@@ -58,7 +58,7 @@ export class EvpDigest {
 }
 
 /** Allocates memory for input and output of digests. */
-export const digestMemory = (size: number): NativeMemory =>
+const digestMemory = (size: number): NativeMemory =>
   nativeMemory(size, ({ buffer }) => addressOf(buffer));
 
 const BLAKE2B_LENGTH = 32;

@@ -45,7 +45,7 @@ export const NODE_RELEASES: readonly NodeRelease[] = [
 ];
 
 /** The standing of a version of Node among the known releases. */
-export interface NodeStanding {
+interface NodeStanding {
   /** The date of the release; `undefined` if it is not in the list. */
   readonly date: string | undefined;
   /** The newer security releases of the line, newest first; `undefined` for a line that is not in the list. */

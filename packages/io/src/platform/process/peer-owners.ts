@@ -5,7 +5,7 @@ import { codeOf } from '@weir/base';
 import { formatIP, unmapIPv4 } from '@weir/base/ip';
 
 /** A socket in a table of /proc/net. */
-export interface TableSocket {
+interface TableSocket {
   readonly address: string;
   readonly port: number;
   readonly remoteAddress: string;
@@ -64,7 +64,7 @@ function addressOfHex(hex: string): string | undefined {
 }
 
 /** Both ends of a TCP connection, as seen by one of them; addresses may be mapped, or have a zone. */
-export interface ConnectionEnds {
+interface ConnectionEnds {
   readonly localAddress?: string | undefined;
   readonly localPort?: number | undefined;
   readonly remoteAddress?: string | undefined;

@@ -19,9 +19,9 @@ export interface QuicTlsChoices {
   readonly groups?: string | undefined;
 }
 
-export interface QuicTlsServerOptions extends QuicTlsChoices, TlsCredentials {}
+interface QuicTlsServerOptions extends QuicTlsChoices, TlsCredentials {}
 
-export interface QuicTlsClientOptions extends QuicTlsChoices {
+interface QuicTlsClientOptions extends QuicTlsChoices {
   /** The trust anchors for the server's certificate; `undefined` accepts any. */
   readonly trust: TrustStore | undefined;
   /** Protocols offered (RFC 7301); `h3` by default. */

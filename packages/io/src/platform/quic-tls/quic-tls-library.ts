@@ -50,7 +50,7 @@ const chooseH3: AlpnChoice = (offered) => (offered.includes('h3') ? 'h3' : undef
 const ENTRY_SIZE = 16;
 
 /** The arguments of OpenSSL's ALPN callback; `length` is that of `offered`, in bytes. */
-export interface AlpnCallback {
+interface AlpnCallback {
   readonly out: Address;
   readonly outLength: Address;
   readonly offered: Address;

@@ -5,7 +5,7 @@ import { QuicTlsContext } from './quic-tls-context.ts';
 import { QuicTlsLibrary } from './quic-tls-library.ts';
 
 /** Whether this Node supports TLS for QUIC, and if not, the reason. */
-export type QuicTlsProbe =
+type QuicTlsProbe =
   | { readonly kind: 'available'; readonly library: QuicTlsLibrary }
   | { readonly kind: 'unavailable'; readonly reason: string };
 

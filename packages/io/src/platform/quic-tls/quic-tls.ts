@@ -14,7 +14,7 @@ import { setServerName, verifiableName } from '../tls/tls-context.ts';
 import { tlsReasonInWords } from '../tls/tls-reasons.ts';
 
 /** Events of a connection, as in `TlsEvents` of quic/contract.ts, which is in a layer above. */
-export interface QuicTlsEvents {
+interface QuicTlsEvents {
   readonly onCryptoData: (level: QuicTlsLevel, bytes: Uint8Array) => void;
   readonly onSecret: (
     level: KeyedLevel,

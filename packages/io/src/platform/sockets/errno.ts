@@ -2,7 +2,7 @@ import { getSystemErrorMap } from 'node:util';
 import type { SystemCalls } from './bindings.ts';
 
 /** The target of a call: an address with its port, or the path of a unix socket. */
-export interface CallTarget {
+interface CallTarget {
   readonly address: string;
   readonly port?: number | undefined;
 }

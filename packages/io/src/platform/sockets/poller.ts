@@ -14,7 +14,7 @@ const MOST_BYTES = 4 << 20;
 const TURN_MS = 10;
 
 /** Clocks in milliseconds. */
-export interface TurnClocks {
+interface TurnClocks {
   /** Returns the time of a monotonic clock. */
   readonly now: () => number;
   /** Returns the processor time of this thread. */

@@ -26,7 +26,7 @@ export interface IpAddress {
 /**
  * A unix socket; the path is empty for an unnamed one and begins with a NUL for an abstract one.
  */
-export interface UnixAddress {
+interface UnixAddress {
   readonly path: string;
 }
 

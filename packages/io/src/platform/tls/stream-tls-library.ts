@@ -126,7 +126,7 @@ export class StreamTlsLibrary {
 }
 
 /** Whether this Node supports TLS over streams, and if not, the reason. */
-export type StreamTlsProbe =
+type StreamTlsProbe =
   | { readonly kind: 'available'; readonly library: StreamTlsLibrary }
   | { readonly kind: 'unavailable'; readonly reason: string };
 

@@ -57,7 +57,7 @@ const TUN_F_USO6 = 0x40;
 const NAME_SIZE = 16;
 
 /** The longest name of an interface, in bytes. */
-export const LONGEST_NAME = NAME_SIZE - 1;
+const LONGEST_NAME = NAME_SIZE - 1;
 
 /**
  * The error of a TUN device that could not be created. The code is `EEXIST` if another device has its name or one of
@@ -72,7 +72,7 @@ export class TunError extends WeirError {
 }
 
 /** A created device, which is removed when the descriptor is closed. */
-export interface OpenedTun {
+interface OpenedTun {
   readonly descriptor: Descriptor;
   /** The name that the kernel assigned. */
   readonly name: string;

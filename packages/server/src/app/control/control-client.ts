@@ -28,7 +28,7 @@ import {
 import { toRunningStatus, type RunningStatus } from './running-status.ts';
 
 /** The running Weir could not be reached, or sent no valid response. The outcome of the request is unknown. */
-export class ControlRequestError extends WeirError {
+class ControlRequestError extends WeirError {
   constructor(what: string, path: string, reason: string, options?: ErrorOptions) {
     const hint = HINTS[codeOf(options?.cause) ?? ''];
     super('control_request', `no ${what} through ${path}: ${reason}`, {
@@ -170,7 +170,7 @@ export async function requestLoadedFiles(path: string): Promise<LoadedFiles> {
 }
 
 /** A flow opened through an outbound of a running Weir. */
-export interface FlowThrough {
+interface FlowThrough {
   /** Both directions of the flow, half-closed separately. */
   readonly stream: Socket;
   readonly opened: TunnelOpened;
@@ -253,7 +253,7 @@ export class LogRefusedError extends WeirError {
   }
 }
 
-export interface LogSelection extends LogRequest {
+interface LogSelection extends LogRequest {
   /** Ends the iteration by throwing its reason. */
   readonly signal?: AbortSignal | undefined;
 }

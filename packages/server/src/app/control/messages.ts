@@ -234,7 +234,7 @@ const toFields = (value: unknown): LogFields =>
 
 /* `profile` */
 
-export interface ProfileRequest {
+interface ProfileRequest {
   /** Duration of the profile: 0 for none, at most `MAX_PROFILE_SECONDS`. */
   readonly seconds: number;
   /** Whether to profile even with more flows than `MOST_FLOWS_OF_PROFILE`. */

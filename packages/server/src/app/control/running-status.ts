@@ -1,6 +1,8 @@
+import { realpath } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import type { Build } from '@weir/io/process';
-import type { ReloadOutcome } from '../outcomes.ts';
 import type { RunningDrain } from './messages.ts';
+import type { ReloadOutcome } from '../outcomes.ts';
 
 /**
  * The state of a running Weir: the response to `status` on its control socket, and the output of `weir status --json`.
@@ -160,7 +162,7 @@ export interface EventLoopStatus {
 }
 
 /** Losses since the start. */
-export interface MissedStatus {
+interface MissedStatus {
   /** Number of flow events that slow clients of the API have missed. */
   readonly events: number;
   /** Number of log lines lost because standard error was too slow. */
@@ -213,3 +215,14 @@ function isStatus(parsed: unknown): parsed is RunningStatus {
     typeof parsed.started_at === 'number'
   );
 }
+
+/** Whether a running Weir serves a configuration file, possibly under another name through symbolic links. */
+export async function servesFile(
+  { config: served }: Pick<RunningStatus, 'config'>,
+  config: string,
+): Promise<boolean> {
+  return served !== null && (await realPath(served)) === (await realPath(config));
+}
+
+/** The path with links resolved, for comparison; unresolved where that is not possible. */
+const realPath = (path: string): Promise<string> => realpath(path).catch(() => resolve(path));

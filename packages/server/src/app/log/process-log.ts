@@ -48,7 +48,7 @@ export function chooseAddresses(wanted = ''): {
 }
 
 /** The log of a process, on standard error. */
-export interface ProcessLog {
+interface ProcessLog {
   readonly log: Logger;
   /** Waits until all lines have been written, for a second at most. */
   readonly flush: () => Promise<void>;
@@ -125,7 +125,7 @@ const RETRY_MS = 10;
  * - Files and other devices are written by the thread pool. Node's stream for them blocks, and is destroyed by the
  *   first error, such as a full disk.
  */
-export function standardError(clock: Clock): LineDevice {
+function standardError(clock: Clock): LineDevice {
   const terminal = isatty(STDERR);
   if (terminal) {
     const fd = openTerminal();
@@ -139,7 +139,7 @@ export function standardError(clock: Clock): LineDevice {
 }
 
 /** Device and inode numbers, by which the journal is recognised. */
-export const standardErrorNumbers = (): FileNumbers => fstatSync(STDERR, { bigint: true });
+const standardErrorNumbers = (): FileNumbers => fstatSync(STDERR, { bigint: true });
 
 /** Opens the terminal again. @returns `undefined` where it cannot be opened by path, for instance without /proc */
 function openTerminal(): number | undefined {

@@ -33,7 +33,7 @@ const OPEN = { allowHalfOpen: true, readable: true, writable: true, pauseOnCreat
  *
  * @throws the error of Node for a descriptor that it cannot use, which is closed then.
  */
-export function nodeSocket(kernel: StreamSocket): Socket {
+function nodeSocket(kernel: StreamSocket): Socket {
   const { calls } = kernel.io;
   const fd = kernel.release();
   let socket: Socket;
@@ -134,7 +134,7 @@ class KernelConnection implements AcceptedConnection, DescriptorHolder {
   }
 }
 
-export interface KernelDialOptions extends ConnectOptions {
+interface KernelDialOptions extends ConnectOptions {
   readonly watchdog?: LinkWatchdog | undefined;
 }
 

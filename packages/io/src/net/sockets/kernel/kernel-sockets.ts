@@ -39,7 +39,7 @@ export function openKernelTun(io: KernelIo, plan: TunPlan, events?: TunEvents): 
 }
 
 /** Returns the route from a program on this host to an address; see `Sockets`. `none` if it cannot be determined. */
-export function programRoute(io: KernelIo, host: string): ProgramRoute {
+function programRoute(io: KernelIo, host: string): ProgramRoute {
   // A zone names another interface: a TUN device accepts no link-local addresses.
   if (host.includes('%')) return 'uplink';
   const destination = toEndpoint(host, 0);

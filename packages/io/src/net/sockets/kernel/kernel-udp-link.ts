@@ -39,7 +39,7 @@ type Room = Pick<KernelIo['room'], 'takeForAssociation' | 'has'>;
 const LEAST_SOCKETS = 32;
 
 /** The socket of an association. */
-export interface AssociationSocket extends Ordered {
+interface AssociationSocket extends Ordered {
   close(cause: Error): void;
 }
 

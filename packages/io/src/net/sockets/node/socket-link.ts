@@ -26,7 +26,7 @@ let bound: NativeCalls | false | undefined;
  *
  * @returns false if the option could not be set; close is then an ordinary one.
  */
-export function resetNodeSocketOnClose(socket: Socket): boolean {
+function resetNodeSocketOnClose(socket: Socket): boolean {
   bound ??= bind();
   const fd = bound === false ? undefined : descriptorOf(socket);
   if (bound === false || fd === undefined) return false;
@@ -329,7 +329,7 @@ function joinedRecords(first: Uint8Array, second: Uint8Array): Uint8Array | unde
 }
 
 /** The addresses of a connected kernel socket. */
-export interface SocketEnds {
+interface SocketEnds {
   readonly remote: Endpoint | undefined;
   readonly local: Endpoint | undefined;
 }
@@ -346,7 +346,7 @@ export function socketCarrier(socket: Socket, raw: Socket, ends: SocketEnds): Ca
   return carrierOf(link, link, ends);
 }
 
-export const carrierOf = (link: ByteLink, wire: WireCounter, ends: SocketEnds): Carrier => ({
+const carrierOf = (link: ByteLink, wire: WireCounter, ends: SocketEnds): Carrier => ({
   link,
   wire,
   ...ends,

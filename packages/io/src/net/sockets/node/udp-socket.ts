@@ -8,7 +8,7 @@ import type { UdpBindOptions, UdpSocket } from '../sockets.ts';
 import { type Claim, claimPassed } from '../../../platform/passed-sockets.ts';
 
 /** Options of a UDP socket to bind. */
-export interface UdpSocketOptions {
+interface UdpSocketOptions {
   readonly family: 4 | 6;
   /**
    * The local IP address; by default every address of the family. The IPv6 wildcard `::` is dual
@@ -96,7 +96,7 @@ const claims = new WeakMap<Socket, Claim>();
  * Connects a bound socket to its one peer, and closes it on failure.
  * @throws the system's error (`ENETUNREACH`).
  */
-export async function connectUdpSocket(socket: Socket, { host, port }: Endpoint): Promise<void> {
+async function connectUdpSocket(socket: Socket, { host, port }: Endpoint): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   try {
     socket.connect(port, host, (error?: Error) => {

@@ -45,7 +45,7 @@ const MAX_IPV4_PAYLOAD = 65_507;
 const MAX_IPV6_PAYLOAD = 65_527;
 
 /** The part of `KernelIo` that the sender uses. */
-export interface SenderDeps {
+interface SenderDeps {
   readonly calls: SystemCalls;
   readonly devices: DeviceChoice | undefined;
 }

@@ -41,7 +41,7 @@ const ENOUGH = 16;
 /** Errors of accept4(2) that are temporary, until other descriptors are closed. */
 const EXHAUSTED: ReadonlySet<number> = new Set([EMFILE, ENFILE, ENOBUFS, ENOMEM]);
 
-export interface StreamListenerOptions {
+interface StreamListenerOptions {
   readonly onSocket: (socket: StreamSocket, remote: SocketAddress | undefined) => void;
   /**
    * Called while descriptors are short, with the client of a waiting connection: evicts a holder of another client that

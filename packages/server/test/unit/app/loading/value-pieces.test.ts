@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ValueJoiner, ValueSplitter } from '../../../../src/app/loading/value-pieces.ts';
+import { ValueJoiner, ValueSplitter } from '../../../../src/app/loading/typed-worker.ts';
 
 /** Sends a value as messages between threads are, and returns what arrives and how many pieces it took. */
 function sent(value: unknown): { readonly value: unknown; readonly pieces: number } {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { takeServiceEnvironment } from '../../../../src/app/service/environment.ts';
+import { takeServiceEnvironment } from '../../../../src/app/service.ts';
 
 const PID = 4711;
 const NOTHING = { notifySocket: undefined, watchdogMs: undefined, passed: [] };

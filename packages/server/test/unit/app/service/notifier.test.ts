@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ServiceNotifier } from '../../../../src/app/service/notifier.ts';
+import { ServiceNotifier } from '../../../../src/app/service.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 
 /** A notifier whose messages are taken one after the other. */
