@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { chmod, mkdir, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
@@ -38,4 +39,23 @@ describe('compiled code', { skip }, () => {
     await symlink(join(root.path, 'elsewhere'), join(root.path, 'node_modules/.cache/weir'));
     assert.equal(ownFolder(root.path), undefined);
   });
+});
+
+test('an entry of a package is resolved once, whichever files import it', () => {
+  const code = `
+    import { registerHooks } from 'node:module';
+    const asked = [];
+    registerHooks({ resolve: (name, context, next) => (asked.push(name), next(name, context)) });
+    const { resolveEntriesOnce } = await import('@weir/io/startup');
+    asked.length = 0;
+    resolveEntriesOnce();
+    await import('@weir/io/sockets');
+    console.log(JSON.stringify(asked.filter((name) => name === '@weir/base')));
+  `;
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
+    encoding: 'utf8',
+    cwd: import.meta.dirname,
+  });
+  assert.equal(stderr, '');
+  assert.deepEqual(JSON.parse(stdout), ['@weir/base']);
 });
