@@ -12,7 +12,7 @@ const ABOVE = /^(server\/app|weir|watch\/dashboard\/page)\//;
 const ALLOWED: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   'what the process or the machine has once': {
     'io/net/addresses/addresses.ts': ['shown'],
-    'io/net/sockets/descriptor-holders.ts': ['descriptorHolders'],
+    'io/net/bounds/shares.ts': ['descriptorHolders'],
     'io/net/sockets/interface-addresses.ts': ['known', 'knownAt'],
     'io/net/sockets/system-sockets.ts': ['chosen'],
     'io/platform/files.ts': ['bound'],

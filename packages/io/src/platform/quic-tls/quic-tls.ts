@@ -10,8 +10,7 @@ import {
   type QuicTlsReport,
 } from './quic-tls-reports.ts';
 import { verifyFailure } from './quic-tls-trust.ts';
-import { setServerName, verifiableName } from '../tls/tls-context.ts';
-import { tlsReasonInWords } from '../tls/tls-reasons.ts';
+import { setServerName, tlsReasonInWords, verifiableName } from '../tls/tls-context.ts';
 
 /** Events of a connection, as in `TlsEvents` of quic/contract.ts, which is in a layer above. */
 interface QuicTlsEvents {

@@ -1,6 +1,6 @@
 import { constants } from 'node:crypto';
 import { DEFAULT_CIPHERS } from 'node:tls';
-import type { AlpnChoice } from './alpn.ts';
+import type { AlpnChoice } from '../quic-tls/quic-tls-library.ts';
 import type { Address } from '../quic-tls/quic-tls-functions.ts';
 import type { TrustStore } from '../quic-tls/quic-tls-trust.ts';
 import {

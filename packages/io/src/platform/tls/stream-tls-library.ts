@@ -1,8 +1,11 @@
 import { messageOf } from '@weir/base';
-import type { AlpnChoice } from './alpn.ts';
+import {
+  ALPN_REFUSED,
+  type AlpnChoice,
+  type QuicTlsLibrary,
+} from '../quic-tls/quic-tls-library.ts';
 import { exportsOfSelf, NativeError, nativeView, registerCallback, word64 } from '../native.ts';
 import type { Address } from '../quic-tls/quic-tls-functions.ts';
-import { ALPN_REFUSED, type QuicTlsLibrary } from '../quic-tls/quic-tls-library.ts';
 import { quicTls } from '../quic-tls/quic-tls-probe.ts';
 
 /** A constant of openssl/bio.h. */

@@ -1,8 +1,7 @@
 import { NativeError, word64 } from '../native.ts';
 import type { Address } from '../quic-tls/quic-tls-functions.ts';
 import { verifyFailure } from '../quic-tls/quic-tls-trust.ts';
-import { setServerName, verifiableName } from './tls-context.ts';
-import { tlsReasonInWords } from './tls-reasons.ts';
+import { setServerName, tlsReasonInWords, verifiableName } from './tls-context.ts';
 import type { StreamTlsContext } from './stream-tls-context.ts';
 
 /** Payload of a full record in bytes (RFC 8446 §5.1). */

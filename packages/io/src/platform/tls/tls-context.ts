@@ -3,9 +3,8 @@ import { DEFAULT_CIPHERS } from 'node:tls';
 import { ipVersion } from '@weir/base/ip';
 import { NativeError } from '../native.ts';
 import type { Address } from '../quic-tls/quic-tls-functions.ts';
-import type { QuicTlsLibrary } from '../quic-tls/quic-tls-library.ts';
+import { encodeProtocols, type QuicTlsLibrary } from '../quic-tls/quic-tls-library.ts';
 import type { TrustStore } from '../quic-tls/quic-tls-trust.ts';
-import { encodeProtocols } from './alpn.ts';
 
 /**
  * Properties of a TLS server that a scanner sees besides its certificate: the defaults of nginx, the most common web
@@ -196,3 +195,14 @@ export function setServerName(
   if (functions.SSL_ctrl(tls, SET_SERVER_NAME, HOST_NAME, text) !== 1) return false;
   return !verifies || functions.SSL_set1_host(tls, name) === 1;
 }
+
+/** Clearer texts for some of OpenSSL's reasons. */
+const REASONS: Readonly<Record<string, string>> = {
+  'wrong version number': 'the peer does not speak TLS',
+  'http request': 'the peer speaks HTTP without TLS',
+  'unsupported protocol': 'the peer supports no TLS version that is allowed here',
+  'no application protocol': 'the peer offers no supported application protocol',
+};
+
+/** Returns the reason of an OpenSSL error, or a clearer text for it. */
+export const tlsReasonInWords = (reason: string): string => REASONS[reason] ?? reason;

@@ -79,11 +79,23 @@ const NO_OUTCOME = 'the process gave no outcome';
 const GAVE_NONE =
   'the process gave none: it has ended, or is an older Weir, which has no such request';
 
-/** @param parsed what the process has sent instead: a failure with its reason, or anything else */
-function noResponse(what: string, path: string, parsed: unknown): ControlRequestError {
+/**
+ * Sends a request and reads its response.
+ * @param read returns `undefined` for anything else, such as a failure with its reason
+ */
+async function ask<T>(
+  path: string,
+  call: ControlCall,
+  what: string,
+  read: (parsed: unknown) => T | undefined,
+  signal?: AbortSignal,
+): Promise<T> {
+  const parsed = await request(path, call, what, signal);
+  const response = read(parsed);
+  if (response !== undefined) return response;
   const outcome = toOutcome(parsed);
   const reason = outcome?.kind === 'failed' ? printable(outcome.line) : GAVE_NONE;
-  return new ControlRequestError(what, path, reason);
+  throw new ControlRequestError(what, path, reason);
 }
 
 /**
@@ -118,12 +130,9 @@ export const requestLogFilter = (path: string, filter: string): Promise<ReloadOu
  * @param timeoutMs milliseconds until it counts as not responding
  * @throws {ControlRequestError}
  */
-export async function requestStatus(path: string, timeoutMs = STATUS_MS): Promise<RunningStatus> {
+export function requestStatus(path: string, timeoutMs = STATUS_MS): Promise<RunningStatus> {
   const call = { method: 'GET', path: '/control/status', line: 'status' } as const;
-  const parsed = await request(path, call, 'status', AbortSignal.timeout(timeoutMs));
-  const status = toRunningStatus(parsed);
-  if (status) return status;
-  throw noResponse('status', path, parsed);
+  return ask(path, call, 'status', toRunningStatus, AbortSignal.timeout(timeoutMs));
 }
 
 const DRAIN_METHODS = { begin: 'POST', undo: 'DELETE', show: 'GET' } as const;
@@ -133,12 +142,9 @@ const DRAIN_METHODS = { begin: 'POST', undo: 'DELETE', show: 'GET' } as const;
  *
  * @throws {ControlRequestError} also with the reason why listeners could not be reopened
  */
-export async function requestDrain(path: string, action: DrainAction): Promise<DrainReport> {
+export function requestDrain(path: string, action: DrainAction): Promise<DrainReport> {
   const call = { path: '/control/drain', method: DRAIN_METHODS[action], line: `drain ${action}` };
-  const parsed = await request(path, call, 'drain');
-  const status = toDrainReport(parsed);
-  if (status) return status;
-  throw noResponse('drain', path, parsed);
+  return ask(path, call, 'drain', toDrainReport);
 }
 
 /**
@@ -147,26 +153,20 @@ export async function requestDrain(path: string, action: DrainAction): Promise<D
  * @returns how many flows matched
  * @throws {ControlRequestError}
  */
-export async function requestUserFlows(path: string, asked: UserFlowsRequest): Promise<number> {
+export function requestUserFlows(path: string, asked: UserFlowsRequest): Promise<number> {
   const what = asked.close ? 'closing of flows' : 'count of flows';
   const call = posting('user-flows', asked);
-  const parsed = await request(path, call, what, AbortSignal.timeout(STATUS_MS));
-  const count = toUserFlows(parsed);
-  if (count !== undefined) return count;
-  throw noResponse(what, path, parsed);
+  return ask(path, call, what, toUserFlows, AbortSignal.timeout(STATUS_MS));
 }
 
 /**
  * Requests a comparison of the configuration files on disk with those that the process that serves `path` has loaded.
  * @throws {ControlRequestError}
  */
-export async function requestLoadedFiles(path: string): Promise<LoadedFiles> {
-  const what = 'comparison of files';
+export function requestLoadedFiles(path: string): Promise<LoadedFiles> {
   const call = { method: 'GET', path: '/control/loaded-files', line: 'loaded-files' } as const;
-  const parsed = await request(path, call, what, AbortSignal.timeout(COMPARE_MS));
-  const files = toLoadedFiles(parsed);
-  if (files) return files;
-  throw noResponse(what, path, parsed);
+  const signal = AbortSignal.timeout(COMPARE_MS);
+  return ask(path, call, 'comparison of files', toLoadedFiles, signal);
 }
 
 /** A flow opened through an outbound of a running Weir. */
@@ -236,14 +236,14 @@ export async function requestProfile(
   const limit = AbortSignal.timeout(seconds * 1000 + PROFILE_MS);
   const either = signal ? AbortSignal.any([signal, limit]) : limit;
   const call = posting('profile', { seconds, busy });
-  const parsed = await request(path, call, what, either).catch((error: unknown) => {
-    signal?.throwIfAborted();
-    throw error;
-  });
-  const response = toProfileResponse(parsed);
-  if (response?.kind === 'failed') throw new WeirError('profile', response.line);
-  if (response) return response;
-  throw noResponse(what, path, parsed);
+  const response = await ask(path, call, what, toProfileResponse, either).catch(
+    (error: unknown) => {
+      signal?.throwIfAborted();
+      throw error;
+    },
+  );
+  if (response.kind === 'failed') throw new WeirError('profile', response.line);
+  return response;
 }
 
 /** The running Weir has rejected a request for its log; the message is its reason. */

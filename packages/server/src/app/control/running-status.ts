@@ -1,3 +1,4 @@
+import { isNumber, isText, orNull, shape } from '@weir/proxy/schema';
 import { realpath } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Build } from '@weir/io/process';
@@ -197,24 +198,15 @@ export interface ReloadPlace {
 }
 
 /** Validates the parts of a response that every reader depends on; `undefined` where one is missing. */
-export function toRunningStatus(parsed: unknown): RunningStatus | undefined {
-  return isStatus(parsed) ? parsed : undefined;
-}
+export const toRunningStatus = (parsed: unknown): RunningStatus | undefined =>
+  isStatus(parsed) ? (parsed as RunningStatus) : undefined;
 
-function isStatus(parsed: unknown): parsed is RunningStatus {
-  return (
-    typeof parsed === 'object' &&
-    parsed !== null &&
-    'version' in parsed &&
-    typeof parsed.version === 'string' &&
-    'pid' in parsed &&
-    typeof parsed.pid === 'number' &&
-    'config' in parsed &&
-    (parsed.config === null || typeof parsed.config === 'string') &&
-    'started_at' in parsed &&
-    typeof parsed.started_at === 'number'
-  );
-}
+const isStatus = shape<Pick<RunningStatus, 'version' | 'pid' | 'config' | 'started_at'>>({
+  version: isText,
+  pid: isNumber,
+  config: orNull(isText),
+  started_at: isNumber,
+});
 
 /** Whether a running Weir serves a configuration file, possibly under another name through symbolic links. */
 export async function servesFile(

@@ -6,7 +6,7 @@ import {
   type DescriptorHolder,
   type DescriptorHolders,
   descriptorHolders,
-} from '../descriptor-holders.ts';
+} from '../../bounds/shares.ts';
 import { KernelLink } from './kernel-link.ts';
 import type { LinkWatchdog } from './watchdog.ts';
 import { connectSocket } from '../node/node-sockets.ts';

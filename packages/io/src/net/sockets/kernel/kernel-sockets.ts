@@ -1,6 +1,6 @@
 import { messageOf } from '@weir/base';
 import { type PacketDevice, toEndpoint } from '@weir/base/ip';
-import { descriptorHolders } from '../descriptor-holders.ts';
+import { descriptorHolders } from '../../bounds/shares.ts';
 import { isInterfaceAddress } from '../interface-addresses.ts';
 import { connectKernel, connectNodeSocket, listenKernel } from './kernel-dial.ts';
 import { AssociationSockets, KernelUdpLink } from './kernel-udp-link.ts';

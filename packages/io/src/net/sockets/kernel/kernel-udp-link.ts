@@ -21,11 +21,16 @@ import {
   UDP_RECEIVE_BUFFER,
   UNSENT_ROOM,
 } from '../../bounds/queue-bounds.ts';
-import { AssociationOrder, type Ordered, Stage } from '../../bounds/shares.ts';
+import {
+  AssociationOrder,
+  type DescriptorHolders,
+  descriptorHolders,
+  type Ordered,
+  Stage,
+} from '../../bounds/shares.ts';
 import { LinkClosedError } from '../../errors.ts';
 import type { Packet, PacketLink } from '../../links/link.ts';
-import { type DescriptorHolders, descriptorHolders } from '../descriptor-holders.ts';
-import { reachable, ReceivedUdp, type UdpReach } from '../received-udp.ts';
+import { reachable, ReceivedUdp, type UdpReach } from '../../packets/packets.ts';
 import type { UdpBindOptions, UdpSocket } from '../sockets.ts';
 import type { Clock } from '../../time/clock.ts';
 import { KernelDatagramSocket } from '../../../platform/sockets/datagrams/kernel-datagram-socket.ts';

@@ -3,7 +3,7 @@ import { codeOf } from '@weir/base';
 import { type Endpoint, unmapIPv4 } from '../../addresses/addresses.ts';
 import { MAX_UDP_PAYLOAD, MAX_UNSENT, UDP_RECEIVE_BUFFER } from '../../bounds/queue-bounds.ts';
 import type { Packet } from '../../links/link.ts';
-import { reachable, ReceivedUdp, type UdpReach } from '../received-udp.ts';
+import { reachable, ReceivedUdp, type UdpReach } from '../../packets/packets.ts';
 import type { UdpBindOptions, UdpSocket } from '../sockets.ts';
 import { type Claim, claimPassed } from '../../../platform/passed-sockets.ts';
 

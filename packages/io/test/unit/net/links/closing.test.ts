@@ -1,9 +1,101 @@
 import assert from 'node:assert/strict';
-import { test, describe } from 'node:test';
-import { LinkWatch, onClosed } from '../../../../src/net/links/closing.ts';
+import { describe, test } from 'node:test';
+import {
+  closeGracefully,
+  DelayedReset,
+  LinkWatch,
+  onClosed,
+} from '../../../../src/net/links/closing.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
+import { REJECTED_CLIENT_MS, RESET_DELAY_MS } from '../../../../src/net/time/clock.ts';
+import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 import { countReactions } from '../../../../../../test/support/process/count-reactions.ts';
 import { uncollected } from '../../../../../../test/support/process/uncollected.ts';
+
+test('sends the response and its end before it drops what the peer still sends', async () => {
+  const [link, peer] = linkPair();
+  const clock = new ManualClock();
+  const closed = closeGracefully(link, clock, { response: Buffer.from('no') });
+  assert.equal(String(await peer.read()), 'no');
+  assert.equal(await peer.read(), undefined);
+  await peer.write(Buffer.alloc(1000));
+  await peer.closeWrite();
+  await closed;
+  assert.equal(await peer.closed, undefined);
+  assert.equal(clock.timers, 0);
+});
+
+test('destroys the link of a peer that does not close, when the time is over', async () => {
+  const [link, peer] = linkPair();
+  const clock = new ManualClock();
+  const closed = closeGracefully(link, clock);
+  assert.equal(await peer.read(), undefined);
+  clock.advance(REJECTED_CLIENT_MS - 1);
+  await peer.write(Buffer.from('more'));
+  clock.advance(1);
+  await closed;
+  await link.closed;
+  await assert.rejects(async () => peer.write(Buffer.from('more')));
+});
+
+test('destroys the link of a peer that sends more than the limit', async () => {
+  const [link, peer] = linkPair();
+  const closed = closeGracefully(link, new ManualClock(), { limitBytes: 10 });
+  await peer.write(Buffer.alloc(9));
+  await peer.write(Buffer.alloc(1));
+  await closed;
+  await link.closed;
+});
+
+test('resolves for a link that has failed already', async () => {
+  const [link] = linkPair();
+  link.destroy(new Error('reset'));
+  const clock = new ManualClock();
+  await closeGracefully(link, clock, { response: Buffer.from('no') });
+  assert.equal(clock.timers, 0);
+});
+
+function start(untaken: number) {
+  const clock = new ManualClock();
+  const state = { untaken, resets: 0 };
+  const reset = new DelayedReset(
+    clock,
+    () => state.untaken,
+    () => state.resets++,
+  );
+  return { clock, state, reset };
+}
+
+describe('a delayed reset', () => {
+  test('happens at once when the peer has taken everything', () => {
+    const { clock, state } = start(0);
+    assert.deepEqual([state.resets, clock.timers], [1, 0]);
+  });
+
+  test('happens soon after the peer has taken the rest', () => {
+    const { clock, state } = start(10);
+    clock.advance(1000);
+    assert.equal(state.resets, 0);
+    state.untaken = 0;
+    clock.advance(100);
+    assert.deepEqual([state.resets, clock.timers], [1, 0]);
+  });
+
+  test('waits as long as the peer takes something, and RESET_DELAY_MS more', () => {
+    const { clock, state } = start(10);
+    for (; state.untaken > 5; state.untaken--) clock.advance(RESET_DELAY_MS - 100);
+    assert.equal(state.resets, 0);
+    clock.advance(RESET_DELAY_MS + 100);
+    assert.deepEqual([state.resets, clock.timers], [1, 0]);
+  });
+
+  test('does not happen once it was cancelled', () => {
+    const { clock, state, reset } = start(10);
+    reset.cancel();
+    clock.advance(2 * RESET_DELAY_MS);
+    assert.deepEqual([state.resets, clock.timers], [0, 0]);
+  });
+});
 
 test('a watch that is stopped leaves the link readable', async () => {
   const [link, peer] = linkPair();

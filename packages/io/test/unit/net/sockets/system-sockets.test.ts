@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { reachableAddress, routeQuery } from '../../../../src/net/sockets/reachable-address.ts';
 import type { Sockets, UdpBindOptions, UdpSocket } from '../../../../src/net/sockets/sockets.ts';
+import { reachableAddress, routeQuery } from '../../../../src/net/sockets/system-sockets.ts';
 
 const V4 = '192.0.2.1';
 const V6 = '2001:db8::1';

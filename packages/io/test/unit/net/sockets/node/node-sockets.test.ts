@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { DeadlineError } from '../../../../../src/net/errors.ts';
-import type { DialledSocket } from '../../../../../src/net/sockets/sockets.ts';
 import { connectTcp } from '../../../../../src/net/sockets/node/node-sockets.ts';
+import type { DialledSocket } from '../../../../../src/net/sockets/sockets.ts';
 import { freePort } from '../../../../../../../test/support/ports.ts';
 
 async function listen(t: TestContext, onConnection: (socket: Socket) => void): Promise<number> {
