@@ -1,4 +1,4 @@
-/** What a service manager passes to a process, and how that reports to it. */
+/** Sockets that a service manager passes to a process, and the process's reports to it. */
 export {
   adoptPassedSockets,
   type Claim,

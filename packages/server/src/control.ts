@@ -1,4 +1,4 @@
-/** What a running instance says on its control socket, and how to ask for it. */
+/** Requests to a running instance on its control socket, and its responses. */
 export {
   followLog,
   LogRefusedError,

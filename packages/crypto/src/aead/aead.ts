@@ -17,10 +17,10 @@ export {
 } from './contract.ts';
 
 /** Selects the AEAD implementation of this process; see `chooseBackend`. */
-export const chooseAead = (wish = process.env['WEIR_CRYPTO']): AeadBackend =>
+export const chooseAead = (setting = process.env['WEIR_CRYPTO']): AeadBackend =>
   chooseBackend(
     { baseline: baselineAead, open: openOpensslAead, agrees, checked: checkedAead },
-    wish,
+    setting,
   );
 
 /** Selected when the first cipher is created, so that commands without ciphers do not load it. */

@@ -146,7 +146,7 @@ export {
 } from './contract.ts';
 
 /** Selects the implementation of packet ciphers of this process; see `chooseBackend`. */
-export const choosePacketCiphers = (wish = process.env['WEIR_CRYPTO']): PacketCipherBackend =>
+export const choosePacketCiphers = (setting = process.env['WEIR_CRYPTO']): PacketCipherBackend =>
   chooseBackend(
     {
       baseline: baselinePacketCiphers,
@@ -154,7 +154,7 @@ export const choosePacketCiphers = (wish = process.env['WEIR_CRYPTO']): PacketCi
       agrees: packetCiphersAgree,
       checked: checkedPacketCiphers,
     },
-    wish,
+    setting,
   );
 
 /** Selected when the first packet is processed, so that commands without packets do not load it. */

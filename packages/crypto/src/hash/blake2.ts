@@ -50,10 +50,10 @@ export function openOpensslBlake2b(): SuffixedHashes {
 }
 
 /** Selects the implementation of BLAKE2b-256 of this process; see `chooseBackend`. */
-export const chooseBlake2b = (wish = process.env['WEIR_CRYPTO']): SuffixedHashes =>
+export const chooseBlake2b = (setting = process.env['WEIR_CRYPTO']): SuffixedHashes =>
   chooseBackend<SuffixedHashes>(
     { baseline: baselineBlake2b, open: openOpensslBlake2b, agrees: hashesAgree },
-    wish,
+    setting,
   );
 
 /** Prefix lengths around a block of 128 bytes. */

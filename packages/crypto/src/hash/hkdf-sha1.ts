@@ -136,10 +136,10 @@ export class OpensslHkdfSha1 {
 }
 
 /** Selects the implementation of HKDF-SHA1 of this process; see `chooseBackend`. */
-export const chooseHkdfSha1 = (wish = process.env['WEIR_CRYPTO']): HkdfSha1 =>
+export const chooseHkdfSha1 = (setting = process.env['WEIR_CRYPTO']): HkdfSha1 =>
   chooseBackend<HkdfSha1>(
     { baseline: baselineHkdfSha1, open: () => new OpensslHkdfSha1().derive, agrees },
-    wish,
+    setting,
   );
 
 const agrees = (candidate: HkdfSha1): boolean =>

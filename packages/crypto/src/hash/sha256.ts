@@ -133,10 +133,10 @@ export class BaselineSha256 implements Sha256Compression {
 }
 
 /** Selects the implementation of SHA-256's compression function of this process; see `chooseBackend`. */
-export const chooseSha256 = (wish = process.env['WEIR_CRYPTO']): Sha256Compression =>
+export const chooseSha256 = (setting = process.env['WEIR_CRYPTO']): Sha256Compression =>
   chooseBackend<Sha256Compression>(
     { baseline: new BaselineSha256(), open: () => new NativeSha256(), agrees },
-    wish,
+    setting,
   );
 
 /** Whether a chain of blocks gives the same states as with the baseline. */

@@ -20,10 +20,10 @@ export function openOpensslFirstBlock(): FirstBlock {
 }
 
 /** Selects the implementation of SHAKE128 of this process; see `chooseBackend`. */
-export const chooseFirstBlock = (wish = process.env['WEIR_CRYPTO']): FirstBlock =>
+export const chooseFirstBlock = (setting = process.env['WEIR_CRYPTO']): FirstBlock =>
   chooseBackend<FirstBlock>(
     { baseline: baselineFirstBlock, open: openOpensslFirstBlock, agrees },
-    wish,
+    setting,
   );
 
 const agrees = (candidate: FirstBlock): boolean =>

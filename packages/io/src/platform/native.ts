@@ -61,12 +61,31 @@ export function openSelf(): NativeLibrary {
   }
 }
 
+/** C types of parameters and results, as JavaScript has them. Addresses are plain numbers, 0 the null pointer. */
+interface CTypes {
+  readonly void: void;
+  readonly int: number;
+  readonly long: number;
+  readonly size_t: number;
+  readonly uint16_t: number;
+  readonly uint64_t: number;
+  readonly uintptr_t: number;
+  readonly 'unsigned int': number;
+  readonly 'unsigned long': number;
+  readonly 'const char *': string | null;
+  /** Memory of JavaScript. */
+  readonly 'void *': Uint8Array | null;
+  readonly 'const void *': Uint8Array | null;
+}
+
 /** Binds an exported function, given the C types of its result and parameters. */
-type Bind = (
-  result: string,
+type Bind = <Result extends keyof CTypes, Parameters extends readonly (keyof CTypes)[]>(
+  result: Result,
   name: string,
-  ...parameters: string[]
-) => ReturnType<NativeLibrary['func']>;
+  ...parameters: Parameters
+) => (
+  ...values: { readonly [Index in keyof Parameters]: CTypes[Parameters[Index]] }
+) => CTypes[Result];
 
 /**
  * Binds functions that the running Node exports.
@@ -79,7 +98,7 @@ export function exportsOfSelf(): Bind {
   const library = openSelf();
   return (result, name, ...parameters) => {
     try {
-      return library.func(name, result, parameters);
+      return library.func(name, result, [...parameters]);
     } catch (error) {
       throw new NativeError(`this Node does not export ${name}`, { cause: error });
     }

@@ -7,7 +7,7 @@ import type { PreparedConfig } from './loading/tasks.ts';
 import { FileDigests } from './loading/file-digests.ts';
 import { Mutex } from './mutex.ts';
 
-/** What a reload does with a configuration. */
+/** Actions of a reload on a configuration. */
 interface ReloadSteps {
   /** Throws while nothing can be applied, regardless of the files; this does not count as an attempt. */
   readonly refuse?: () => void;

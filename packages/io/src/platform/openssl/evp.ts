@@ -31,29 +31,18 @@ const EVP_KEY_LENGTHS: Readonly<Record<EvpCipherName, number>> = {
 export const GET_TAG = 0x10;
 export const SET_TAG = 0x11;
 
-type Update = (context: number, out: number, written: number, input: number, n: number) => number;
-/** An update function with arguments in memory of JavaScript. */
-type UpdateBytes = (
-  context: number,
-  out: Uint8Array | null,
-  written: number,
-  input: Uint8Array,
-  length: number,
-) => number;
+const ADDRESS = 'uintptr_t';
+
+/** Binds the functions of one direction; `updateBytes` has its arguments in memory of JavaScript. */
+const direction = (bind: ReturnType<typeof exportsOfSelf>, name: 'Encrypt' | 'Decrypt') => ({
+  init: bind('int', `EVP_${name}Init_ex`, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS),
+  update: bind('int', `EVP_${name}Update`, ADDRESS, ADDRESS, ADDRESS, ADDRESS, 'int'),
+  updateBytes: bind('int', `EVP_${name}Update`, ADDRESS, 'void *', ADDRESS, 'void *', 'int'),
+  final: bind('int', `EVP_${name}Final_ex`, ADDRESS, ADDRESS, ADDRESS),
+});
 
 /** The functions of one direction. */
-export interface EvpDirection {
-  readonly init: (
-    context: number,
-    cipher: number,
-    engine: number,
-    key: number,
-    nonce: number,
-  ) => number;
-  readonly update: Update;
-  readonly updateBytes: UpdateBytes;
-  readonly final: (context: number, out: number, written: number) => number;
-}
+export type EvpDirection = Readonly<ReturnType<typeof direction>>;
 
 /**
  * Ciphers of the OpenSSL inside Node. Addresses are plain numbers, the cheapest arguments of a native
@@ -77,21 +66,14 @@ export class EvpFunctions {
    */
   constructor() {
     const bind = exportsOfSelf();
-    const address = 'uintptr_t';
-    const direction = (name: string): EvpDirection => ({
-      init: bind('int', `EVP_${name}Init_ex`, address, address, address, address, address),
-      update: bind('int', `EVP_${name}Update`, address, address, address, address, 'int'),
-      updateBytes: bind('int', `EVP_${name}Update`, address, 'void *', address, 'void *', 'int'),
-      final: bind('int', `EVP_${name}Final_ex`, address, address, address),
-    });
-    this.encrypt = direction('Encrypt');
-    this.decrypt = direction('Decrypt');
-    this.newContext = bind(address, 'EVP_CIPHER_CTX_new');
-    const freeContext: (context: number) => void = bind('void', 'EVP_CIPHER_CTX_free', address);
+    this.encrypt = direction(bind, 'Encrypt');
+    this.decrypt = direction(bind, 'Decrypt');
+    this.newContext = bind(ADDRESS, 'EVP_CIPHER_CTX_new');
+    const freeContext = bind('void', 'EVP_CIPHER_CTX_free', ADDRESS);
     this.freeContext = freeContext;
-    this.control = bind('int', 'EVP_CIPHER_CTX_ctrl', address, 'int', 'int', address);
-    this.setPadding = bind('int', 'EVP_CIPHER_CTX_set_padding', address, 'int');
-    this.#fetchCipher = bind(address, 'EVP_CIPHER_fetch', 'void *', 'const char *', 'const char *');
+    this.control = bind('int', 'EVP_CIPHER_CTX_ctrl', ADDRESS, 'int', 'int', ADDRESS);
+    this.setPadding = bind('int', 'EVP_CIPHER_CTX_set_padding', ADDRESS, 'int');
+    this.#fetchCipher = bind(ADDRESS, 'EVP_CIPHER_fetch', 'void *', 'const char *', 'const char *');
     this.forgotten = new FinalizationRegistry((context) => freeContext(context));
   }
 

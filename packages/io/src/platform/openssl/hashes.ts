@@ -25,14 +25,8 @@ class EvpDigest {
   constructor(name: string) {
     const bind = exportsOfSelf();
     const address = 'uintptr_t';
-    const fetch: (library: null, name: string, properties: null) => number = bind(
-      address,
-      'EVP_MD_fetch',
-      'void *',
-      'const char *',
-      'const char *',
-    );
-    const create: () => number = bind(address, 'EVP_MD_CTX_new');
+    const fetch = bind(address, 'EVP_MD_fetch', 'void *', 'const char *', 'const char *');
+    const create = bind(address, 'EVP_MD_CTX_new');
     this.#init = bind('int', 'EVP_DigestInit_ex2', address, address, address);
     this.#update = bind('int', 'EVP_DigestUpdate', address, address, 'size_t');
     this.#digest = fetch(null, name, null);

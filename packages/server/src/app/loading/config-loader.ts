@@ -23,7 +23,7 @@ import {
   TypedWorker,
 } from './typed-worker.ts';
 
-/** What the thread does. */
+/** The requests of the thread. */
 export interface ConfigRequests {
   readonly run: { readonly parameters: Task; readonly result: TaskDone };
 }
