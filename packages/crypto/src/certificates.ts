@@ -65,7 +65,6 @@ interface LeafFacts {
 
 /**
  * Returns the properties of the leaf certificate.
- *
  * @param certificates PEM, leaf first.
  * @throws {ServerCertificateError} for an invalid certificate.
  */
@@ -125,7 +124,6 @@ export class NoCertificateError extends CaBundleError {
 
 /**
  * Returns the certificates of a PEM file as PEM texts; anything between them is skipped.
- *
  * @throws {NoCertificateError} if the file has no certificate.
  * @throws {CaBundleError} if a certificate is invalid.
  */

@@ -12,7 +12,6 @@ export interface Implementations<Backend> {
 
 /**
  * Returns the fastest implementation that passes its self-test on this machine, otherwise the baseline.
- *
  * @param setting value of the environment variable WEIR_CRYPTO: `baseline` never calls native code, `checked` (for tests)
  * compares every message with the baseline and reports ciphers that were not disposed of.
  */

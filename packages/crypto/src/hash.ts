@@ -20,7 +20,6 @@ export const hkdfExtract = (hash: HkdfHash, salt: Uint8Array, material: Uint8Arr
 
 /**
  * Computes HKDF-Expand-Label of TLS 1.3 with an empty context (RFC 8446 §7.1).
- *
  * @param label ASCII, without the prefix `tls13 `.
  * @param length length of the result in bytes, at most 255 times that of the hash.
  */

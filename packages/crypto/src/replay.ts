@@ -50,7 +50,6 @@ export class ReplayFilter {
 
   /**
    * Checks whether an entry of at least 8 bytes is new, and remembers it.
-   *
    * @param stamp timestamp of the entry, in any unit.
    */
   check(entry: Uint8Array, stamp: number): ReplayVerdict {

@@ -37,11 +37,7 @@ function lengthOf(length: number): Buffer {
 
 const sequence = (...content: readonly Uint8Array[]): Buffer => der(TAG.sequence, ...content);
 
-/**
- * Encodes an INTEGER.
- *
- * @param bytes the value, big-endian and not negative
- */
+/** Encodes an INTEGER. @param bytes the value, big-endian and not negative */
 export function integer(bytes: Uint8Array): Buffer {
   const start = bytes.findIndex((byte) => byte !== 0);
   const short = start < 0 ? Buffer.of(0) : bytes.subarray(start);
@@ -54,7 +50,6 @@ export const bitString = (bytes: Uint8Array): Buffer => der(TAG.bitString, Buffe
 
 /**
  * Encodes an OBJECT IDENTIFIER.
- *
  * @param dotted such as `2.5.29.17`; the first two numbers share one byte (X.690 §8.19.4)
  */
 export function objectIdentifier(dotted: string): Buffer {
@@ -71,7 +66,6 @@ function base128(number: number): readonly number[] {
 
 /**
  * Encodes a Time.
- *
  * @param time Unix milliseconds; UTCTime up to 2049, as RFC 5280 §4.1.2.5 requires
  */
 export function time(time: number): Buffer {
@@ -106,7 +100,6 @@ const LONGEST_COMMON_NAME = 64;
 
 /**
  * Creates a self-signed certificate of a server, with a new ECDSA key on P-256.
- *
  * @param names at least one: IP addresses, and ASCII host names, which may have `*` as their first label
  * @param now Unix milliseconds
  */

@@ -58,7 +58,6 @@ export interface PacketOutput {
   readonly buffer: Uint8Array;
   /**
    * Reserves room for one packet.
-   *
    * @param bytes length of the packet: at most `mtu`, or `largest` for one with a segment size.
    * @returns where the packet is to begin in `buffer`, valid until the next call of any method here;
    *   -1 when there is no room now. A reservation that is not committed is void.
@@ -66,7 +65,6 @@ export interface PacketOutput {
   reserve(bytes: number): number;
   /**
    * Passes a complete packet to the device.
-   *
    * @param length its bytes, at most what was reserved.
    * @param segmentSize bytes of payload of each packet that the device makes of it, 0 for one packet as it is. Above 0
    * only as `traits` permits, with a partial checksum, and not above what `mtu` takes.

@@ -237,10 +237,7 @@ export class BoundedSink implements LogSink {
     this.#dropped = 0;
   }
 
-  /**
-   * Writes the backlog.
-   * @param reported `#gap`; 0 to leave it for later
-   */
+  /** Writes the backlog. @param reported `#gap`; 0 to leave it for later */
   #writeBacklog(reported: number): void {
     const lines = this.#lines;
     const bytes = this.#bytes;

@@ -37,7 +37,6 @@ export const createOpener = (name: AeadName, key: Uint8Array): Opener => aead().
 
 /**
  * Opens the AEADs of OpenSSL, which reuse one context for all messages of a cipher.
- *
  * @throws {NativeError} on machines where OpenSSL cannot be called.
  */
 export function openOpensslAead(): AeadBackend {

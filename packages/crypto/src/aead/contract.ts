@@ -46,7 +46,6 @@ export interface Sealer extends AeadCipher {
   /**
    * Writes the ciphertext of `plain` followed by its tag to the start of `out`, which must have room for both and must
    * either start where `plain` does or not overlap it.
-   *
    * @throws {RangeError} for a nonce or an `out` of the wrong length.
    */
   seal(nonce: Uint8Array, plain: Uint8Array, out: Uint8Array, associated?: Uint8Array): void;
@@ -57,7 +56,6 @@ export interface Opener extends AeadCipher {
   /**
    * Writes the plaintext of `sealed` (ciphertext, then tag), which is 16 bytes shorter, to the
    * start of `out`. `out` must either start where `sealed` does or not overlap it.
-   *
    * @returns false when the message is not authentic or too short; `out` then holds no plaintext.
    * @throws {RangeError} for a nonce or an `out` of the wrong length.
    */
@@ -101,7 +99,6 @@ export interface PacketSealing extends PacketCipher {
   /**
    * Encrypts the bytes from `middle` to `end` in place and writes the tag to the 16 bytes after them. The bytes from
    * `start` to `middle` are associated data.
-   *
    * @throws {RangeError} if the packet is not within `bytes`.
    */
   seal(bytes: Uint8Array, start: number, middle: number, end: number): void;
@@ -112,7 +109,6 @@ export interface PacketOpening extends PacketCipher {
   /**
    * Decrypts the bytes from `middle` to `end` - 16 in place; the last 16 bytes are the tag. The bytes from `start` to
    * `middle` are associated data.
-   *
    * @returns false if the packet is not authentic or too short; no plaintext is then left in the buffer.
    * @throws {RangeError} if the packet is not within `bytes`.
    */
@@ -133,10 +129,7 @@ export interface HeaderMasks extends Disposable {
   readonly samples: Uint8Array;
   /** Output of `compute`: masks at the positions of their samples; only the first 5 bytes of each are used. */
   readonly masks: Uint8Array;
-  /**
-   * Computes the masks of the first `count` samples.
-   * @throws {RangeError} for more than 64.
-   */
+  /** Computes the masks of the first `count` samples. @throws {RangeError} for more than 64. */
   compute(count: number): void;
 }
 

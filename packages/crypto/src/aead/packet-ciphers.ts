@@ -172,7 +172,6 @@ const MASKS: Readonly<Record<PacketCipherName, EvpMaskName>> = {
 
 /**
  * Opens the packet ciphers of OpenSSL, which work in place: five native calls per packet, one per batch of masks.
- *
  * @throws {NativeError} on machines where OpenSSL cannot be called.
  */
 export function openOpensslPacketCiphers(): PacketCipherBackend {

@@ -5,7 +5,6 @@ import { chooseBackend } from '../choose-backend.ts';
 
 /**
  * Derives a key by HKDF with SHA-1 (RFC 5869), for inputs of one block each.
- *
  * @param key at most 55 bytes.
  * @param salt at most 64 bytes.
  * @param info at most 34 bytes.

@@ -15,7 +15,6 @@ class NotRegularFileError extends WeirError {
  * Opens a regular file for reading. Anything else may block a thread of the pool, and with it the
  * end of the process, indefinitely: opening a named pipe, reading a terminal. A directory can be
  * opened: reading it fails with its own error.
- *
  * @throws {NotRegularFileError}
  * @throws the system's error.
  */
@@ -27,7 +26,6 @@ export async function openRegularFile(path: string): Promise<FileHandle> {
 
 /**
  * Creates a regular file, or opens it for writing. A pipe without a reader fails instead of blocking a thread.
- *
  * @param mode permissions of a new file
  * @throws {NotRegularFileError}
  * @throws the system's error.
@@ -50,7 +48,6 @@ async function regular(file: FileHandle): Promise<FileHandle> {
 /**
  * Opens a regular file as {@link openRegularFile} does, synchronously: for the start, when there is nothing to delay.
  * The thread pool, which asynchronous calls start with all its threads, may then never be needed.
- *
  * @returns a descriptor for the caller to close
  */
 export function openRegularFileSync(path: string): number {

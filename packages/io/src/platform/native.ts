@@ -12,7 +12,6 @@ export interface NativeMemory {
 
 /**
  * Allocates zeroed memory for native calls.
- *
  * @param addressOf returns the address of a buffer's first byte.
  */
 export function nativeMemory(size: number, addressOf: (bytes: Uint8Array) => number): NativeMemory {
@@ -89,7 +88,6 @@ type Bind = <Result extends keyof CTypes, Parameters extends readonly (keyof CTy
 
 /**
  * Binds functions that the running Node exports.
- *
  * @returns a function that binds one, and throws a {@link NativeError} if Node was built with
  *   another OpenSSL.
  * @throws {NativeError} as `openSelf` does.
@@ -111,7 +109,6 @@ export const addressOf = (memory: ArrayBufferLike): number =>
 
 /**
  * The C type of a structure, for the result of a function that is bound with `openSelf`.
- *
  * @param fields C types by the names of the fields, in their order.
  */
 export const structure = (fields: Readonly<Record<string, string>>): ReturnType<Koffi['struct']> =>
@@ -124,7 +121,6 @@ export const nativeView = (address: number, length: number): Uint8Array<ArrayBuf
 /**
  * Makes a JavaScript function callable from C for the lifetime of the process; returns its address.
  * Their number is limited: register one per purpose, never one per object.
- *
  * @param implementation must not throw: C would continue with the result 0, and the exception would
  *   be lost.
  */

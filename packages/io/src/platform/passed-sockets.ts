@@ -161,10 +161,7 @@ export class UnixDatagrams {
   readonly #addresses: SocketAddresses;
   readonly #path: string;
 
-  /**
-   * Opens a sender.
-   * @param path begins with a NUL for an abstract socket.
-   */
+  /** Opens a sender. @param path begins with a NUL for an abstract socket. */
   constructor(calls: SystemCalls, path: string) {
     this.#calls = calls;
     this.#addresses = new SocketAddresses(calls);

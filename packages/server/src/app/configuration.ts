@@ -61,7 +61,6 @@ export class Configuration {
 
   /**
    * Loads the configuration; reuses the last one that was checked, unless one of its files has changed since.
-   *
    * @param files records what is read
    * @throws {ConfigError}
    */
@@ -93,7 +92,6 @@ type CheckInput = Omit<Parameters<typeof loadAtStart>[1], 'regexes' | 'serveApi'
 
 /**
  * Checks a configuration as `--test` does: loads and builds it without binding anything.
- *
  * @param path path of the file, which errors name; `undefined` for the built-in configuration
  * @throws {ConfigError} for an invalid configuration or a file that cannot be read
  * @throws {ApplyError} when a part cannot be built

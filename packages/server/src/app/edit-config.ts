@@ -47,7 +47,6 @@ interface EditOptions {
  * Edits a configuration file: reads it, calls `edit` with its bytes, checks the result as `--test` does, and replaces
  * the file atomically. Until the write, no step changes anything. Edits of one file are serialised, also across
  * processes.
- *
  * @param path a regular file, or a link to one
  * @param edit returns the new contents; equal contents are neither checked nor written. Its errors are passed on,
  * except that a ConfigError becomes an EditError `invalid`

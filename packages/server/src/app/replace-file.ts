@@ -6,7 +6,6 @@ import { type AccessList, readAccessList, writeAccessList } from '@weir/io/files
 
 /**
  * Creates a file with these contents. If it cannot be written completely, as on a full disk, it is removed again.
- *
  * @param mode the permission bits, subject to the umask
  * @param prepare called with the new file before its contents are written
  * @throws `EEXIST` for an existing path, and the system's error of the failed step

@@ -80,7 +80,6 @@ interface AdoptedSockets {
 
 /**
  * Makes listeners use the sockets that a service manager has passed, and logs unusable ones.
- *
  * @param openCalls throws a NativeError where native calls are not available
  */
 export function adoptSockets(

@@ -76,7 +76,6 @@ const isAtPlace = (listener: Place, { spec, means }: Place): boolean =>
 
 /**
  * Returns a running inbound after the commit of a reload.
- *
  * @param staged `undefined` for an inbound that does not change
  * @param bound its listener, if the reload has bound one or taken one over
  */

@@ -66,10 +66,7 @@ export interface InboundFacts {
   readonly restartReason: (before: InboundSpec, after: InboundSpec) => string | undefined;
 }
 
-/**
- * Facts about inbounds.
- * @param protocolOf by default the protocols of the registry
- */
+/** Facts about inbounds. @param protocolOf by default the protocols of the registry */
 export const inboundFacts = (protocolOf: ProtocolOf = inboundProtocol): InboundFacts => ({
   usersOf: ({ protocol, settings }) => protocolOf(protocol).users(settings),
   meansOf({ protocol, listen }) {

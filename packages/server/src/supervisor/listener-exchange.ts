@@ -132,7 +132,6 @@ export class ListenerExchange {
   /**
    * Rolls back after a failure: closes new listeners, and rebinds those that were closed to make room. An address that
    * cannot be rebound is logged.
-   *
    * @param restore false when the process is stopping, so that nothing is rebound
    */
   async rollBack(restore: boolean): Promise<void> {
@@ -252,10 +251,7 @@ export class ListenerExchange {
   }
 }
 
-/**
- * Refuses to close a listener with live sessions.
- * @throws {ApplyError} `disruptive`
- */
+/** Refuses to close a listener with live sessions. @throws {ApplyError} `disruptive` */
 function refuseToEndSessions(
   { tag, listener }: FreedListener,
   { tag: wanted, restartReason }: DesiredListener,

@@ -136,7 +136,6 @@ interface StageDeps {
  * outbounds and resolvers begin with their first use, balancers and servers after the commit. What is built
  * for a check, or for a reload that fails, needs no release: it is memory only, and OpenSSL's part is freed with its
  * garbage-collected owner.
- *
  * @throws {ApplyError} `build_failed` or `bad_balancer`
  */
 export async function stagePlan(
@@ -328,7 +327,6 @@ function* notIn<T>(items: ReadonlyMap<string, T>, others: ReadonlyMap<string, T>
 /**
  * Applies the accounts of new servers, and removes those of removed inbounds. An InboundRuntime itself replaces its
  * accounts when it gets a new handler.
- *
  * @returns the accounts that may have changed, whose sessions without a flow are to end
  */
 export function replaceAccounts(

@@ -212,7 +212,6 @@ export class Supervisor {
 
   /**
    * Builds all resources, which need no release, without binding listeners or changing what runs.
-   *
    * @throws {ApplyError} as `apply`, but never because of a listener or of live connections
    */
   async check(wanted: DesiredState): Promise<void> {

@@ -93,7 +93,6 @@ export async function readAddressField(
 
 /**
  * Encodes an address field; `undefined` for an invalid port or a name of 0 or more than 255 bytes.
- *
  * @param prefix what precedes the field in its message.
  */
 export function encodeAddressField(

@@ -58,7 +58,6 @@ export interface Resolver {
   /**
    * Returns the addresses of a host in the order in which they should be tried, at least one. An IP address
    * in text is returned itself when the policy allows its family.
-   *
    * @param client the IP address of the requesting client, so that one client cannot use all capacity;
    *   left out for names of the configuration.
    * @throws {DialError} `not_found` when there is no address of an allowed family, `unresolved`

@@ -94,7 +94,6 @@ export class UnsentDatagrams {
 
   /**
    * Adds a datagram.
-   *
    * @param drained the promise of its write, which resolves when the carrier accepts more.
    */
   add(length: number, drained: Promise<void>): void {

@@ -31,7 +31,6 @@ const SPARE_RANKS = 16;
 /**
  * Counts the items of a shared resource by holder: when it is exhausted, the holder of the most loses
  * its oldest item. Every operation takes constant time, however many items and holders there are.
- *
  * @typeParam Holder a primitive value.
  */
 export class Shares<Item, Holder> {
@@ -103,10 +102,7 @@ export class Shares<Item, Holder> {
     append(entry.share, entry);
   }
 
-  /**
-   * Removes an item.
-   * @returns the holder that had the item, if any.
-   */
+  /** Removes an item. @returns the holder that had the item, if any. */
   delete(item: Item): Holder | undefined {
     const entry = this.#entries.get(item);
     if (entry === undefined) return undefined;
@@ -173,7 +169,6 @@ const PREFIX = 8;
 /**
  * Returns the key of one source of clients: an IPv4 address, or an IPv6 network of 64 bits, since one
  * client can use any address in it. All clients of a unix socket are one source.
- *
  * @param source an IP address; `undefined` for a unix socket.
  */
 export function sourceGroup(source: string | undefined): string {
@@ -217,7 +212,6 @@ export interface Ordered {
  * association; that must not end associations in use, even where all programs have one address. So unanswered ones are
  * replaced first, then idle ones that were answered once, then idle lasting ones; in each stage the oldest one of the
  * client that has the most.
- *
  * @typeParam Client a primitive value.
  */
 export class AssociationOrder<Item extends Ordered, Client> {
@@ -255,7 +249,6 @@ export class AssociationOrder<Item extends Ordered, Client> {
   /**
    * Returns the association to replace with a new one; the caller ends it. `undefined` when all others have precedence
    * over the new one, which has a single datagram so far.
-   *
    * @param client the client of the new association. A client that has far more than others replaces only its own.
    */
   victim(client: Client, now: number): Item | undefined {
@@ -321,10 +314,7 @@ export class DescriptorHolders {
     return this.#shares.size;
   }
 
-  /**
-   * Adds a holder.
-   * @param source the client's IP address; `undefined` on a unix socket.
-   */
+  /** Adds a holder. @param source the client's IP address; `undefined` on a unix socket. */
   add(holder: DescriptorHolder, source: string | undefined): void {
     this.#shares.add(holder, sourceGroup(source));
   }

@@ -76,7 +76,6 @@ export class UnitTurns {
 
   /**
    * Takes a grant of this turn; returns a promise of a grant in a later turn when none is left.
-   *
    * @param isFresh whether the connection goes before those that use one grant after the other.
    */
   take(holder: unknown, isFresh: boolean): Promise<void> | undefined {
@@ -141,7 +140,6 @@ export class UnitShare {
 
   /**
    * Counts work, see `UnitCost`.
-   *
    * @returns a promise to await before more is decoded, if any. One may be pending at a time.
    */
   take(units: number): Promise<void> | undefined {

@@ -43,7 +43,6 @@ export abstract class PulledLink {
 
   /**
    * Queues a chunk.
-   *
    * @param isOwned whether the memory of the chunk may be freed once sent.
    * @returns whether the writer may continue at once; `undefined` when the core accepts no more data.
    */

@@ -20,7 +20,6 @@ export const turnToEnd = (): Promise<void> | undefined => share.take();
 /**
  * Ends the items of a carrier, a device or a command: the first ones before this returns, the rest in later turns of
  * the event loop. Items that have ended by themselves meanwhile are passed to `end` as well.
- *
  * @returns a promise that resolves when all have been passed; if `end` throws, it rejects with the first error, after
  * the other items.
  */

@@ -269,10 +269,7 @@ export abstract class ReceivedUdp extends QueuedPackets {
     this.#incoming = incoming;
   }
 
-  /**
-   * Queues a received datagram.
-   * @param data owned by the reader.
-   */
+  /** Queues a received datagram. @param data owned by the reader. */
   protected deliver(data: Uint8Array, from: Endpoint): void {
     const packet = this.#incoming
       ? this.#incoming(data, from.host, from.port)

@@ -97,7 +97,6 @@ interface ServerSocket {
 
 /**
  * Binds a UDP socket for the datagrams of one server; others are dropped and counted.
- *
  * @param stated an IP address in any notation, and a port.
  * @param decode decodes a datagram of the server; `undefined` drops it. It must not throw.
  * @param association the client's address; see `UdpBindOptions`.

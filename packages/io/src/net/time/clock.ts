@@ -145,7 +145,6 @@ export const abortReason = (signal: AbortSignal): Error => asError(signal.reason
 /**
  * Waits for `promise` until `signal` aborts. The promise itself is not affected, since others may
  * wait for it as well; its later rejection is handled.
- *
  * @param reasonOf the error of an aborted wait; by default the signal's reason.
  */
 export function unlessAborted<T>(

@@ -43,7 +43,6 @@ export interface InterfacePlan {
 
 /**
  * Brings an interface up with its MTU, addresses and routes. They are removed with the interface.
- *
  * @throws {NetlinkError} for the first part that the kernel refuses.
  */
 export function configureInterface(
@@ -68,7 +67,6 @@ export interface Restored {
 /**
  * Restores what another program has removed from an interface. Adds each part; the kernel refuses
  * those that exist.
- *
  * @throws {SystemError} if the kernel does not reply.
  */
 export function restoreInterface(

@@ -127,10 +127,7 @@ export class KernelRoutes {
     this.#isReduced = false;
   }
 
-  /**
-   * Ends a dump.
-   * @returns whether any route was removed.
-   */
+  /** Ends a dump. @returns whether any route was removed. */
   endList(): boolean {
     const before = this.#kept.size;
     for (const [id, kept] of this.#kept) {
@@ -141,7 +138,6 @@ export class KernelRoutes {
 
   /**
    * Adds a route, or marks it as part of the current dump.
-   *
    * @param replaces whether it replaces the routes to the same network with the same metric.
    * @returns whether anything has changed.
    */
@@ -171,10 +167,7 @@ export class KernelRoutes {
     return true;
   }
 
-  /**
-   * Removes a route.
-   * @returns whether the route existed.
-   */
+  /** Removes a route. @returns whether the route existed. */
   delete(route: KernelRoute): boolean {
     const id = idOf(route);
     const known = this.#kept.get(id);
@@ -186,7 +179,6 @@ export class KernelRoutes {
   /**
    * Removes the routes of an interface that is down or removed, which the kernel does not report for
    * IPv4. A multipath route keeps its other interfaces.
-   *
    * @returns whether any route was removed.
    */
   deleteDevice(device: number): boolean {
@@ -214,7 +206,6 @@ export class KernelRoutes {
 
   /**
    * Returns the best route of a table to a destination through an interface that may be used.
-   *
    * @param leastPrefix shorter prefixes are ignored.
    */
   find(

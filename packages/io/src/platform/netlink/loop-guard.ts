@@ -311,7 +311,6 @@ type OpenSocketsIo = Pick<KernelIo, 'calls' | 'option' | 'scratch'>;
  * Binds the connected and connecting sockets of this process to devices, including those of Node
  * and of the C library, whose descriptors are not registered elsewhere. Sockets that are already bound are
  * not changed.
- *
  * @param deviceFor returns the index of an interface for a peer, or ANY_DEVICE; must not throw.
  */
 export function bindConnected(io: OpenSocketsIo, deviceFor: (peer: IpEndpoint) => number): void {

@@ -111,7 +111,6 @@ export interface MachineNetwork {
 
 /**
  * Reads the network configuration of this machine; no privilege is needed.
- *
  * @param keep chooses routes, of which 4,096 are kept; those of the table `local` are left out.
  * @throws {SystemError} without netlink, or if a reply is lost.
  */

@@ -192,10 +192,7 @@ export class NetlinkSocket implements Disposable {
   #sequence = 0;
   #isClosed = false;
 
-  /**
-   * Opens the socket.
-   * @throws {SystemError} if netlink is not available.
-   */
+  /** Opens the socket. @throws {SystemError} if netlink is not available. */
   constructor(calls: SystemCalls) {
     this.#calls = calls;
     this.#memory = calls.memory(LARGEST_DATAGRAM);
@@ -204,7 +201,6 @@ export class NetlinkSocket implements Disposable {
 
   /**
    * Requests a change.
-   *
    * @param request a description for the error.
    * @throws {NetlinkError} when the kernel refuses.
    */
@@ -228,7 +224,6 @@ export class NetlinkSocket implements Disposable {
 
   /**
    * Queries one object; repeats the query once if the reply was lost.
-   *
    * @returns the reply, a view that the next call overwrites.
    * @throws {NetlinkError} when the kernel refuses.
    * @throws {SystemError} if there is no reply.
@@ -267,7 +262,6 @@ export class NetlinkSocket implements Disposable {
 
   /**
    * Lists objects.
-   *
    * @param request a description for the error.
    * @param take called with each object; the message is a view that the next one overwrites.
    * @param most the most objects to read; further ones are not read.

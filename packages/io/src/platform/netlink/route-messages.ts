@@ -327,7 +327,6 @@ export interface UsualRoute {
 
 /**
  * Returns the route that the kernel uses for a destination; `undefined` if there is none.
- *
  * @throws {SystemError} if the kernel does not reply.
  */
 export function usualRoute(

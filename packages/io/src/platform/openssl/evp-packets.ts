@@ -39,10 +39,7 @@ export class PacketEvp {
   #lastMemory: ArrayBufferLike | undefined;
   #lastAddress = 0;
 
-  /**
-   * Binds the functions.
-   * @throws {NativeError} if the functions are not available.
-   */
+  /** Binds the functions. @throws {NativeError} if the functions are not available. */
   constructor() {
     this.samples = this.memory(EVP_MASK_BATCH * EVP_MASK_LENGTH);
     this.masks = this.memory(EVP_MASK_BATCH * EVP_MASK_LENGTH);

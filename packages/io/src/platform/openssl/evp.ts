@@ -60,10 +60,7 @@ export class EvpFunctions {
   readonly #fetchCipher: (library: null, name: string, properties: null) => number;
   readonly #ciphers = new Map<EvpCipherName, number>();
 
-  /**
-   * Binds the functions.
-   * @throws {NativeError} if the functions are not available.
-   */
+  /** Binds the functions. @throws {NativeError} if the functions are not available. */
   constructor() {
     const bind = exportsOfSelf();
     this.encrypt = direction(bind, 'Encrypt');
@@ -134,10 +131,7 @@ export class Evp {
    */
   readonly memory: NativeMemory;
 
-  /**
-   * Binds the functions.
-   * @throws {NativeError} if the functions are not available.
-   */
+  /** Binds the functions. @throws {NativeError} if the functions are not available. */
   constructor() {
     const { encrypt, decrypt, newContext, freeContext } = this.functions;
     this.encrypt = { ...encrypt, contexts: new EvpContextPool(newContext, freeContext) };

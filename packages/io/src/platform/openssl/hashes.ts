@@ -75,10 +75,7 @@ export class EvpBlake2b {
   readonly #lengthOut: NativeMemory;
   readonly #final: (context: number, out: number, outLength: number) => number;
 
-  /**
-   * Binds the functions.
-   * @throws {NativeError} if the functions are not available.
-   */
+  /** Binds the functions. @throws {NativeError} if the functions are not available. */
   constructor() {
     this.#evp = new EvpDigest('BLAKE2B-512');
     const address = 'uintptr_t';
@@ -185,20 +182,14 @@ class NativeCompression {
 }
 
 export class NativeSha1 extends NativeCompression {
-  /**
-   * Binds the function.
-   * @throws {NativeError} if the function is not available.
-   */
+  /** Binds the function. @throws {NativeError} if the function is not available. */
   constructor() {
     super('SHA1_Transform', { state: 5, context: 5 + 2 + BLOCK_WORDS + 1 });
   }
 }
 
 export class NativeSha256 extends NativeCompression {
-  /**
-   * Binds the function.
-   * @throws {NativeError} if the function is not available.
-   */
+  /** Binds the function. @throws {NativeError} if the function is not available. */
   constructor() {
     super('SHA256_Transform', { state: 8, context: 8 + 2 + BLOCK_WORDS + 2 });
   }

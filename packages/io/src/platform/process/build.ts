@@ -52,10 +52,7 @@ interface NodeStanding {
   readonly missing: readonly NodeRelease[] | undefined;
 }
 
-/**
- * Returns the standing of a version.
- * @param version as in `process.versions.node`
- */
+/** Returns the standing of a version. @param version as in `process.versions.node` */
 export function nodeStanding(version: string, releases = NODE_RELEASES): NodeStanding {
   const line = releases.filter((each) => majorOf(each.version) === majorOf(version));
   return {

@@ -286,10 +286,7 @@ export class MemoryKeeper {
     return (this.#interval = LOOK_MS);
   }
 
-  /**
-   * Ends a release.
-   * @param used processor time since its start, in milliseconds.
-   */
+  /** Ends a release. @param used processor time since its start, in milliseconds. */
   #endRelease(before: number, used: number): void {
     const memory = this.#memory;
     const now = this.#processorMs;
@@ -332,7 +329,6 @@ const ENOUGH = 8 << 20;
  * Limits the young generation of this process's heap. V8 doubles it up to 50 MB of resident memory when many objects
  * survive, such as those of a thousand new flows, and keeps that size while the process is busy: most of the memory of
  * these flows. No difference in processor time per connection was measured between 6 MB and 24.
- *
  * @returns whether the generation has reached the limit. Must be called every second: V8 also shrinks it in an idle
  * process.
  */

@@ -24,7 +24,6 @@ export const TCP_STATES = { established: 1, synReceived: 3, listen: 10 } as cons
 /**
  * Reads lines of /proc/net/{tcp,udp}{,6} (proc_net_tcp.rst): addresses are words in the machine's byte order.
  * Lines of another form are skipped.
- *
  * @param wanted the local port.
  */
 export function* boundSockets(table: string, wanted: number): Generator<TableSocket> {
@@ -81,7 +80,6 @@ const NO_INODE = '0';
  * Returns the users that may own the other end of an established connection to this host, as user ids of this process.
  * The kernel reports the owner once a process has accepted the connection. Until then it is in the queue of a listener,
  * which it would not outlive, so the listener's owner counts.
- *
  * @returns empty when no socket of this network namespace is the other end; `undefined` without tables of sockets
  */
 export async function peerOwners(
@@ -175,7 +173,6 @@ const READABLE_BY_OTHERS = 0o004;
 /**
  * Whether a user may read a file because it belongs to one of the user's groups, as a service reads a configuration of
  * root. Access control lists, and users that only a directory service knows, are not considered.
- *
  * @param accounts the folder of `passwd` and `group`; for tests
  * @returns `false` for a file that all users may read, and if anything is unknown
  */

@@ -27,7 +27,6 @@ const THREADS = '16';
 /**
  * Enlarges the thread pool, for look-ups by the C library, unless the environment sets its size.
  * No effect once the pool has been used.
- *
  * @param env the environment of the process, which libuv reads
  */
 export function widenThreadPool(env: NodeJS.ProcessEnv): void {
@@ -41,7 +40,6 @@ const OTHERS_WRITE = 0o022;
  * Makes Node cache the compiled code of this program for the next start, so that types are not stripped and functions
  * not compiled again. No effect without a folder that only this user can write to, since other writers could inject
  * code into this process. Must be called before other modules are imported: modules already loaded are not cached.
- *
  * @param root the folder that contains `node_modules`
  */
 export function keepCompiledCode(root: string): void {

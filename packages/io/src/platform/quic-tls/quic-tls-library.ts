@@ -111,10 +111,7 @@ export class QuicTlsLibrary {
   /** The last result of `nameText`. */
   #name: { readonly name: string; readonly memory: NativeMemory } | undefined;
 
-  /**
-   * Binds the functions.
-   * @throws {NativeError} if the functions are not available.
-   */
+  /** Binds the functions. @throws {NativeError} if the functions are not available. */
   constructor() {
     if (process.arch !== 'x64' && process.arch !== 'arm64') {
       throw new NativeError(`TLS for QUIC needs x64 or arm64, this is ${process.arch}`);
@@ -226,7 +223,6 @@ export class QuicTlsLibrary {
 
   /**
    * Runs OpenSSL on a connection, with up to `INPUT_PIECE` bytes of input.
-   *
    * @param step calls OpenSSL; returns false to stop. Repeated while OpenSSL consumes input.
    * @returns whether OpenSSL has consumed all input.
    * @throws the exception of a callback, if any.

@@ -108,7 +108,6 @@ export interface DescriptorHistory {
 
 /**
  * Binds the calls; takes about 10 ms, including loading koffi.
- *
  * @throws {NativeError} if koffi has no binary for this machine, or a function is missing.
  */
 export function openSystemCalls(): SystemCalls {
@@ -183,7 +182,6 @@ export const NO_DEVICE = -1;
 export interface DeviceChoice {
   /**
    * Returns the device for a destination. Never throws.
-   *
    * @param destination its port is ignored.
    * @returns the index of an interface, ANY_DEVICE or NO_DEVICE.
    */

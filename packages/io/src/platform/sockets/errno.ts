@@ -18,10 +18,7 @@ export class SystemError extends Error {
   readonly address?: string;
   readonly port?: number;
 
-  /**
-   * Creates the error.
-   * @param number the positive value of `errno`.
-   */
+  /** Creates the error. @param number the positive value of `errno`. */
   constructor(syscall: string, number: number, target?: CallTarget) {
     const code = errorCode(number);
     super(`${syscall} ${code}${describe(target)}`);

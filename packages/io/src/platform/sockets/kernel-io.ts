@@ -30,10 +30,7 @@ export class KernelIo implements Disposable {
   #receiver: DatagramReceiver | undefined;
   #sender: DatagramSender | undefined;
 
-  /**
-   * Opens the poller.
-   * @throws {SystemError} if epoll_create1 fails.
-   */
+  /** Opens the poller. @throws {SystemError} if epoll_create1 fails. */
   constructor(calls: SystemCalls, timers: Timers) {
     this.calls = calls;
     this.timers = timers;

@@ -97,10 +97,7 @@ export class TurnBudget {
 
 /** Handles the readiness of a descriptor. */
 export interface Readiness {
-  /**
-   * Called when the descriptor is ready.
-   * @param events the bits of `EPOLLIN` and so on.
-   */
+  /** Called when the descriptor is ready. @param events the bits of `EPOLLIN` and so on. */
   ready(events: number): void;
 }
 
@@ -156,10 +153,7 @@ export class Poller {
   readonly #budget: TurnBudget;
   #turn = 0;
 
-  /**
-   * Opens the epoll instance.
-   * @throws {SystemError} if epoll_create1 fails.
-   */
+  /** Opens the epoll instance. @throws {SystemError} if epoll_create1 fails. */
   constructor(calls: SystemCalls, budget = new TurnBudget()) {
     this.#calls = calls;
     this.#budget = budget;
@@ -197,7 +191,6 @@ export class Poller {
 
   /**
    * Watches a descriptor.
-   *
    * @param events bits of `EPOLLIN` and so on, with `EPOLLET` for edges.
    * @param keepsAlive whether the registration keeps the process alive.
    * @returns the slot of the registration.
@@ -280,7 +273,6 @@ export class Poller {
 
   /**
    * Calls `work.resume` in the next turn or a later one, in order.
-   *
    * @param moved bytes that its socket has moved since it was last idle: see `LIGHT_BYTES`.
    */
   later(work: Resumable, moved = 0): void {

@@ -49,10 +49,7 @@ export class StreamTlsLibrary {
   /** The output buffer of OpenSSL; known after its first output. */
   #output: { readonly at: Address; readonly bytes: Uint8Array } | undefined;
 
-  /**
-   * Binds the functions.
-   * @throws {NativeError} if the functions are not available.
-   */
+  /** Binds the functions. @throws {NativeError} if the functions are not available. */
   constructor(base: QuicTlsLibrary) {
     this.base = base;
     this.functions = openStreamTlsFunctions();

@@ -110,7 +110,6 @@ export class StreamTls implements Disposable {
 
   /**
    * Processes up to `CALL_BYTES` from the peer, in arbitrary pieces, and returns their payload.
-   *
    * @param bytes overwritten by the payload.
    * @param allocate provides memory for payload that does not fit there.
    */

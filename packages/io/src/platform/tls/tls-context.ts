@@ -18,7 +18,6 @@ const NGINX_CIPHERS = 'HIGH:!aNULL:!MD5';
 /**
  * Returns the ciphers for TLS 1.2, in OpenSSL's syntax. The order does not matter, since the client's preference counts
  * (nginx's ssl_prefer_server_ciphers is off).
- *
  * @returns `undefined` if Node's command line or environment determines the ciphers.
  */
 export const serverCiphers = (): string | undefined =>
@@ -177,7 +176,6 @@ export function verifiableName(
 
 /**
  * Sets the server name of a client, for SNI (RFC 6066 §3: DNS names only) and for verification.
- *
  * @returns whether OpenSSL accepted it.
  */
 export function setServerName(

@@ -86,7 +86,6 @@ interface OpenedTun {
 
 /**
  * Creates a TUN device with a virtio header before each packet.
- *
  * @param name the name of the device; `undefined` lets the kernel choose.
  * @throws {TunError} with the reason as text.
  */
@@ -207,7 +206,6 @@ export class TunDevice implements PacketDevice, Readiness {
 
   /**
    * Creates the device; until `configure` it is down, without addresses and routes.
-   *
    * @throws {TunError} with the reason as text; the device is then removed.
    */
   static open(io: KernelIo, plan: TunPlan): TunDevice {

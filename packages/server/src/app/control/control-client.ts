@@ -100,7 +100,6 @@ async function ask<T>(
 
 /**
  * Requests a reload of the process that serves `path`, and waits for its outcome without a time limit.
- *
  * @param cause written to the process's log before the reload: printable, at most 512 bytes
  * @throws {ControlRequestError}
  * @throws {WeirError} for an invalid cause
@@ -126,7 +125,6 @@ export const requestLogFilter = (path: string, filter: string): Promise<ReloadOu
 
 /**
  * Requests the status of the process that serves `path`.
- *
  * @param timeoutMs milliseconds until it counts as not responding
  * @throws {ControlRequestError}
  */
@@ -139,7 +137,6 @@ const DRAIN_METHODS = { begin: 'POST', undo: 'DELETE', show: 'GET' } as const;
 
 /**
  * Begins, undoes or shows a drain of the process that serves `path`. Waits without a time limit for a running reload.
- *
  * @throws {ControlRequestError} also with the reason why listeners could not be reopened
  */
 export function requestDrain(path: string, action: DrainAction): Promise<DrainReport> {
@@ -149,7 +146,6 @@ export function requestDrain(path: string, action: DrainAction): Promise<DrainRe
 
 /**
  * Counts or closes flows of users in the process that serves `path`.
- *
  * @returns how many flows matched
  * @throws {ControlRequestError}
  */
@@ -178,7 +174,6 @@ interface FlowThrough {
 
 /**
  * Opens a flow through an outbound of the process that serves `path`; the time limit of its dials applies.
- *
  * @param signal ends the wait; the stream does not depend on it
  * @throws {TunnelError} when the process could not open the flow
  * @throws {ControlRequestError}
@@ -220,7 +215,6 @@ async function requestOutcome(
 
 /**
  * Profiles the processor of the process that serves `path`, and describes its memory.
- *
  * @param seconds duration of the profile; 0 for none
  * @throws {WeirError} with the reason of the process
  * @throws {ControlRequestError}
@@ -261,7 +255,6 @@ interface LogSelection extends LogRequest {
 /**
  * The log of the process that serves `path`: the latest lines if `tail` is set, then `live`, then lines as they are
  * logged, until that process ends. Lines that are not read in time are lost for this follower, and reported as `lost`.
- *
  * @throws {LogRefusedError} for an invalid filter, and when there are too many followers
  * @throws {ControlRequestError}
  * @throws the reason of `signal`

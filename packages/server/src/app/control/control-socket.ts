@@ -42,7 +42,6 @@ export class ControlSocket {
 
   /**
    * Binds and serves. The socket file of an ended process is replaced.
-   *
    * @throws {WeirError} with the reason
    */
   static async open(path: string, handlers: ControlHandlers): Promise<ControlSocket> {
@@ -114,7 +113,6 @@ export interface DefaultPlace {
 /**
  * Opens the control socket `PID.sock` in `$XDG_RUNTIME_DIR/weir`, or without that variable in `/run/weir`, and removes
  * stale ones there. Creates the directory where it is missing.
- *
  * @throws {WeirError} when other users could write to the directory, or the socket cannot be bound
  * @throws the error of the system for a directory that cannot be created
  */

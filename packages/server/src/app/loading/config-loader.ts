@@ -82,7 +82,6 @@ export class ConfigThread implements TaskRunner {
   /**
    * Queues a task. Callers that read the routes of the same path share one task while it is queued: each gets the
    * contents of the files after its call.
-   *
    * @param options `signal` drops a queued task once no caller is left
    * @throws {WeirError} the error of the task, without its cause; `busy` when too much is queued
    * @throws the signal's reason
@@ -203,7 +202,6 @@ export class ConfigLoader {
   /**
    * Reads a configuration file and the files that it names, or the built-in configuration when none is
    * named, and prepares it for the supervisor.
-   *
    * @param bytes used as the contents of the configuration file, which is then not read
    * @throws {ConfigError} of kind `io` when a file cannot be read, `invalid` for an error in one
    */
@@ -238,7 +236,6 @@ export class ConfigLoader {
 /**
  * Loads a configuration before there is any traffic. Large files are still read in a thread: its memory is returned to
  * the system when it ends, whereas the heap of this thread would stay as large.
- *
  * @param options `blocking`: whether reading small files blocks the thread, for a process without other work
  * @throws {ConfigError} as `ConfigLoader.load` does, with its cause
  */

@@ -67,7 +67,6 @@ interface LoadFileOptions extends LoadHooks, Partial<Pick<LoadTask, 'bytes' | 's
 
 /**
  * Reads a configuration file and the files that it names, or the built-in configuration when none is named.
- *
  * @throws {ConfigError} of kind `io` when a file cannot be read, `invalid` for an error in one
  */
 export const loadConfigFile = (

@@ -52,10 +52,7 @@ interface ProcessLog {
   readonly log: Logger;
   /** Waits until all lines have been written, for a second at most. */
   readonly flush: () => Promise<void>;
-  /**
-   * Replaces the filter until the process ends.
-   * @throws {RangeError} for an invalid filter
-   */
+  /** Replaces the filter until the process ends. @throws {RangeError} for an invalid filter */
   readonly setFilter: (text: string) => void;
   /** The current filter. */
   readonly filter: () => string;

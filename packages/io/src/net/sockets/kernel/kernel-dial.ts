@@ -30,7 +30,6 @@ const OPEN = { allowHalfOpen: true, readable: true, writable: true, pauseOnCreat
 
 /**
  * Hands a kernel socket over to Node, for layers that need a socket of Node. Reading is paused.
- *
  * @throws the error of Node for a descriptor that it cannot use, which is closed then.
  */
 function nodeSocket(kernel: StreamSocket): Socket {
@@ -54,7 +53,6 @@ function nodeSocket(kernel: StreamSocket): Socket {
 
 /**
  * Binds to an IP address or a path, and accepts until closed.
- *
  * @throws {SystemError} with the code and the text of node:net.
  */
 export function listenKernel(
@@ -141,7 +139,6 @@ interface KernelDialOptions extends ConnectOptions {
 /**
  * Opens a TCP connection to one IP address in text (no name is resolved here), as a link; the
  * `connect` of `Sockets`.
- *
  * @throws {DialError} with the kernel's reason, or that of `signal`, which also closes the socket.
  */
 export function connectKernel(
@@ -164,7 +161,6 @@ export const connectKernelPath = (
 /**
  * Opens a TCP connection to one IP address in text as a socket of Node. Node itself connects unless the
  * interface has to be chosen, which needs a socket of this layer.
- *
  * @throws {DialError} as `connectKernel` does.
  */
 export async function connectNodeSocket(

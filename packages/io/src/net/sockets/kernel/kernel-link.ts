@@ -134,10 +134,7 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     return LinkTransfer.run(reader, to.#writer, progress);
   }
 
-  /**
-   * Called by the poller when the socket is readable or writable.
-   * @internal
-   */
+  /** Called by the poller when the socket is readable or writable. @internal */
   onReady(failed: boolean): void {
     const socket = this.#socket;
     if (socket.readable) {
@@ -148,34 +145,22 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     if (failed && socket.isOpen) this.#onError();
   }
 
-  /**
-   * Called by a half when it begins to wait for an event.
-   * @internal
-   */
+  /** Called by a half when it begins to wait for an event. @internal */
   waits(): void {
     this.#watchdog?.watch(this);
   }
 
-  /**
-   * Whether the peer's end of stream has been read.
-   * @internal for the halves.
-   */
+  /** Whether the peer's end of stream has been read. @internal for the halves. */
   get inputEnded(): boolean {
     return this.#reader.ended;
   }
 
-  /**
-   * Called by a half at its end: the end of both directions closes the link.
-   * @internal
-   */
+  /** Called by a half at its end: the end of both directions closes the link. @internal */
   halfEnded(): void {
     if (this.#reader.ended && this.#writer.isShut) this.#close(undefined);
   }
 
-  /**
-   * Ends both directions after the connection failed.
-   * @internal for the halves.
-   */
+  /** Ends both directions after the connection failed. @internal for the halves. */
   fail(error: Error): void {
     if (!this.#socket.isOpen) return;
     if (this.#linger) {
@@ -219,10 +204,7 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     if (number !== 0) this.peerFailed(new SystemError('read', number));
   }
 
-  /**
-   * Closes the socket.
-   * @param cause `undefined` for a clean end, or an end without a reason.
-   */
+  /** Closes the socket. @param cause `undefined` for a clean end, or an end without a reason. */
   #close(cause: Error | undefined): void {
     if (!this.#socket.isOpen) return;
     if (cause) this.#socket.reset();

@@ -23,7 +23,6 @@ import { TunDevice, type TunPlan } from '../../../platform/tun/tun-device.ts';
 /**
  * Creates a TUN device. As long as it exists, the sockets of this layer do not send through it; sockets
  * that are already connected continue on the interface that they use.
- *
  * @throws {TunError} with the reason in words.
  * @throws {SystemError} without netlink.
  */

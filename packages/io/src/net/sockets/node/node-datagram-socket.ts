@@ -63,10 +63,7 @@ export class NodeDatagramSocket implements DatagramSocket {
   #destinationText = '';
   #sourceText = '';
 
-  /**
-   * Opens and binds a socket.
-   * @throws the system's error, as `bindUdpSocket` does.
-   */
+  /** Opens and binds a socket. @throws the system's error, as `bindUdpSocket` does. */
   static async bind(
     options: DatagramSocketOptions,
     handlers: DatagramHandlers,

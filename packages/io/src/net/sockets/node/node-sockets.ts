@@ -112,7 +112,6 @@ class NodeConnection implements AcceptedConnection {
 
 /**
  * Opens a TCP connection to one IP address in text (no name is resolved here), as a link.
- *
  * @throws {DialError} as `connectSocket` does.
  */
 export const connectTcp = async (

@@ -23,7 +23,6 @@ let bound: NativeCalls | false | undefined;
 /**
  * Makes close reset a TCP socket, even with unsent or unread data. Node's own `resetAndDestroy`
  * fails while a half-close is in progress, and below TLS it crashes Node 26.10.
- *
  * @returns false if the option could not be set; close is then an ordinary one.
  */
 function resetNodeSocketOnClose(socket: Socket): boolean {

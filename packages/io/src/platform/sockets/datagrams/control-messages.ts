@@ -43,7 +43,6 @@ const spaceOf = (length: number): number => (HEADER + length + 7) & ~7;
 
 /**
  * Writes the control messages of a transmit.
- *
  * @param start the index of their first word, aligned to eight bytes.
  * @param segmentSize bytes of each datagram in the message; 0 for a single one.
  * @param fromIPv6 whether the socket is an IPv6 one.
@@ -121,7 +120,6 @@ export interface ReceiveControl {
 
 /**
  * Reads control messages into `into`. Messages that are truncated or unknown are skipped.
- *
  * @param start the index of their first word.
  * @param length their length in bytes.
  */
@@ -194,7 +192,6 @@ const EXTENDED_ERROR_LENGTH = 16;
 
 /**
  * Returns the error number that ICMP has reported, from a message of the error queue; 0 for any other message.
- *
  * @param start the index of the first word of its control messages.
  * @param length their length in bytes.
  */

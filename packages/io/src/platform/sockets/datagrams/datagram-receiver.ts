@@ -60,7 +60,6 @@ export class DatagramReceiver {
   /**
    * Receives up to BATCH buffers of datagrams and passes them to `visit` in order, while the socket
    * is open. `visit` must not call `receive`.
-   *
    * @returns the number of buffers, or the negative error number; `-EAGAIN` if there are none.
    */
   receive(socket: BatchSocket, visit: (received: ReceivedDatagrams) => void): number {

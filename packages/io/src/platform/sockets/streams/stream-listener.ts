@@ -77,7 +77,6 @@ export class StreamListener implements Readiness {
   /**
    * Binds and listens, unless a listening socket was passed for the address. The IPv6 wildcard accepts IPv4 connections
    * as well.
-   *
    * @throws {SystemError} of the system call `listen`, with Node's text.
    */
   constructor(io: KernelIo, where: SocketAddress, options: StreamListenerOptions) {
