@@ -81,7 +81,8 @@ export interface BuiltOutbound {
   readonly version: OutboundVersion;
 }
 
-interface OutboundDeps extends BuildDeps {
+export interface OutboundDeps extends BuildDeps {
+  /** The resolver of outbounds: see ResolverHandle. */
   readonly resolver: Resolver;
   readonly ownListeners: OwnListeners;
   /** Objects that outbounds share across reloads. */

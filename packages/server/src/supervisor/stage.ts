@@ -1,11 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { KeptObjects } from '@weir/base/collections';
 import type { PacketTaps } from '@weir/base/ip/packet-device';
-import type { Logger } from '@weir/base/log';
-import type { Resolver } from '@weir/io/addresses';
-import type { OwnListeners } from '@weir/io/net/own-listeners';
 import type { AcceptedConnection } from '@weir/io/sockets';
-import type { Clock, Steps, Turns } from '@weir/io/time';
+import type { Steps, Turns } from '@weir/io/time';
 import type { UnauthenticatedClients } from '@weir/proxy/accept';
 import type { OwnedResolver } from '@weir/proxy/dns';
 import { InboundRuntime, LiveSessions, type RoutingSnapshot } from '@weir/proxy/engine';
@@ -31,6 +27,7 @@ import {
   buildOutbound,
   buildRoutingSnapshot,
   type BuiltOutbound,
+  type OutboundDeps,
   exitsOf,
   loadForOutbounds,
   prepareStream,
@@ -111,10 +108,7 @@ export interface StagedSessions {
   readonly memory: InboundMemory;
 }
 
-interface StageDeps {
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly ownListeners: OwnListeners;
+interface StageDeps extends OutboundDeps {
   readonly regexes: RegexCache;
   readonly capture?: PacketTaps | undefined;
   readonly tracker: Tracker;
@@ -122,11 +116,6 @@ interface StageDeps {
   readonly protocolOf: ProtocolOf;
   readonly facts: InboundFacts;
   readonly unauthenticated: UnauthenticatedClients;
-  readonly shared: KeptObjects;
-  /** Aborts when the proxy has stopped; see `OutboundContext`. */
-  readonly stopped: AbortSignal;
-  /** The resolver of outbounds: see ResolverHandle. */
-  readonly resolver: Resolver;
   /** Creates the resolver of the wanted configuration. */
   readonly createResolver: () => Promise<OwnedResolver>;
 }
@@ -145,22 +134,20 @@ export async function stagePlan(
   turns: Turns,
   deps: StageDeps,
 ): Promise<Staged> {
-  const { clock, log, ownListeners, regexes, resolver, shared, stopped } = deps;
-  const outboundDeps = { clock, log, ownListeners, resolver, shared, stopped };
   const makers = await loadForOutbounds(
     plan.outbounds.filter(({ action }) => action === 'build').map(({ spec }) => spec),
   );
   const outbounds = new Map<string, BuiltOutbound>();
   for (const { action, spec, version } of plan.outbounds) {
     const reused = action === 'reuse' ? running.outbounds.get(spec.tag) : undefined;
-    outbounds.set(spec.tag, reused ?? buildOutbound(spec, version, makers, outboundDeps));
+    outbounds.set(spec.tag, reused ?? buildOutbound(spec, version, makers, deps));
     if (turns.due) await turns.next();
   }
   const balancers = new Map<string, BalancerGroup>();
   for (const { action, spec } of plan.balancers) {
     const before = running.balancers.get(spec.tag);
     const reused = action === 'reuse' ? before : undefined;
-    balancers.set(spec.tag, reused ?? buildBalancer(spec, outbounds, before, outboundDeps));
+    balancers.set(spec.tag, reused ?? buildBalancer(spec, outbounds, before, deps));
     if (turns.due) await turns.next();
   }
   const plane =
@@ -169,7 +156,7 @@ export async function stagePlan(
       tables,
       await turns.run(exitsOf(outbounds, balancers)),
       (running.plane?.epoch ?? 0) + 1,
-      regexes,
+      deps.regexes,
       turns,
     ));
   const inbounds = await stageInbounds(plan, running, turns, deps);

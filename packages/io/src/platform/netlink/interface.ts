@@ -10,26 +10,31 @@ import {
   readAttributes,
   wordAttribute,
 } from './netlink-socket.ts';
-import { RT_TABLE_MAIN, RTM_NEWADDR, RTM_NEWLINK, RTM_NEWROUTE } from './route-messages.ts';
+import {
+  RT_TABLE_MAIN,
+  RTA_DST,
+  RTA_OIF,
+  RTN_UNICAST,
+  RTM_NEWADDR,
+  RTM_NEWLINK,
+  RTM_NEWROUTE,
+} from './route-messages.ts';
 
 // Numbers of include/uapi/linux/{rtnetlink,if_link,if_addr}.h.
-const RTM_GETLINK = 18;
-const LINK_BODY = 16;
-const IFF_UP = 1;
-const IFLA_MTU = 4;
+export const RTM_GETLINK = 18;
+export const LINK_BODY = 16;
+export const IFF_UP = 1;
+export const IFLA_MTU = 4;
 const IFLA_AF_SPEC = 26;
 const IFLA_INET6_ADDR_GEN_MODE = 8;
 const IN6_ADDR_GEN_MODE_NONE = 1;
-const IFA_ADDRESS = 1;
-const IFA_LOCAL = 2;
+export const IFA_ADDRESS = 1;
+export const IFA_LOCAL = 2;
 /** No duplicate address detection: the address is usable immediately. */
 const IFA_F_NODAD = 0x02;
-const RTA_DST = 1;
-const RTA_OIF = 4;
 const RTPROT_STATIC = 4;
 const RT_SCOPE_UNIVERSE = 0;
 const RT_SCOPE_LINK = 253;
-const RTN_UNICAST = 1;
 
 /** The configuration of an interface. */
 export interface InterfacePlan {

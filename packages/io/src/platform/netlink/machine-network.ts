@@ -1,3 +1,4 @@
+import { IFA_ADDRESS, IFA_LOCAL, IFF_UP, IFLA_MTU, LINK_BODY, RTM_GETLINK } from './interface.ts';
 import { addressText, formatIP, type Cidr } from '@weir/base/ip';
 import { AF_INET, AF_INET6, AF_UNSPEC } from '../sockets/linux.ts';
 import {
@@ -33,19 +34,13 @@ import {
  */
 
 // Numbers of include/uapi/linux/{rtnetlink,if_link,if_addr,fib_rules}.h.
-const RTM_GETLINK = 18;
 const RTM_GETADDR = 22;
-const IFF_UP = 1;
 const IFLA_IFNAME = 3;
-const IFLA_MTU = 4;
 const IFLA_MASTER = 10;
 const IFLA_LINKINFO = 18;
 const IFLA_INFO_KIND = 1;
-const IFA_ADDRESS = 1;
-const IFA_LOCAL = 2;
 const FRA_OIFNAME = 17;
 const FRA_UID_RANGE = 20;
-const LINK_BODY = 16;
 const ADDRESS_BODY = 8;
 
 /** The most objects that are read of each kind; a host with all routes of the Internet has a million. */

@@ -1,3 +1,4 @@
+import { IFF_UP } from './interface.ts';
 import { isIPv4Endpoint, type IpEndpoint } from '@weir/base/ip';
 import { Descriptor, SystemError } from '../sockets/errno.ts';
 import type { KernelIo } from '../sockets/kernel-io.ts';
@@ -58,7 +59,6 @@ import {
  */
 const GROUPS = 0x1 | 0x10 | 0x40 | 0x80 | 0x100 | 0x400 | (1 << 18);
 
-const IFF_UP = 1;
 const IFINFO_LENGTH = 16;
 const BODY_LENGTH = 12;
 /** Bytes of the header of a message, and of the body. */
