@@ -6,7 +6,9 @@ import { LIGHT_BYTES, Poller, TurnBudget } from '../../../../src/platform/socket
 import {
   checkedIo,
   descriptorPair,
+  nextTurn,
   noKernelSockets,
+  until,
 } from '../../../../../../test/support/links/kernel-io.ts';
 
 const READ = 64 << 10;
@@ -72,13 +74,6 @@ test('a slow turn that moved less than a read has no effect', () => {
   budget.end();
   assert.equal(turn(0), 2);
 });
-
-const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
-/** Waits for something that the event loop brings about. */
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await nextTurn();
-}
 
 /** A socket pair, one end of which is to be watched. */
 function watched(io: KernelIo) {

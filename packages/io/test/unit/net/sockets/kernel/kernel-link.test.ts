@@ -13,20 +13,16 @@ import { LinkWatchdog, type LostEvent } from '../../../../../src/net/sockets/ker
 import type { AcceptedConnection } from '../../../../../src/net/sockets/sockets.ts';
 import {
   checkedIo,
+  nextTurn,
   noKernelSockets,
   socketPair,
+  until,
 } from '../../../../../../../test/support/links/kernel-io.ts';
 import { kernelPair } from '../../../../../../../test/support/links/kernel-links.ts';
 import { linkPair } from '../../../../../src/net/links/memory-link.ts';
 import { ManualClock } from '../../../../../../../test/support/manual-clock.ts';
 
 const IGNORED: SpliceProgress = { moved: () => undefined, sourceFailed: () => undefined };
-
-const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await nextTurn();
-}
 
 describe('a kernel link', { skip: noKernelSockets }, () => {
   if (noKernelSockets !== false) return;
