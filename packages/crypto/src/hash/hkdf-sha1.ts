@@ -1,5 +1,5 @@
 import { hkdfSync } from 'node:crypto';
-import { swapBytes } from '@weir/io/platform/native';
+import { swapBytes } from '@weir/io/platform/native-memory';
 import { NativeSha1 } from '@weir/io/openssl';
 import { chooseBackend } from '../choose-backend.ts';
 

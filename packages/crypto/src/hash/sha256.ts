@@ -1,5 +1,5 @@
 import { NativeSha256 } from '@weir/io/openssl';
-import { swapBytes } from '@weir/io/platform/native';
+import { swapBytes } from '@weir/io/platform/native-memory';
 import { chooseBackend } from '../choose-backend.ts';
 
 /**

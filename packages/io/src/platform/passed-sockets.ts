@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { type IpEndpoint, toEndpoint } from '@weir/base/ip';
-import type { NativeMemory } from './native.ts';
+import type { NativeMemory } from './native-memory.ts';
 import type { SystemCalls } from './sockets/bindings.ts';
 import { Descriptor, SystemError } from './sockets/errno.ts';
 import {

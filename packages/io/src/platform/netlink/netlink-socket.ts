@@ -1,4 +1,4 @@
-import type { NativeMemory } from '../native.ts';
+import type { NativeMemory } from '../native-memory.ts';
 import type { SystemCalls } from '../sockets/bindings.ts';
 import { Descriptor, errorText, SystemError } from '../sockets/errno.ts';
 import { EBADF, EINTR, MSG_DONTWAIT, SOCK_CLOEXEC, SOCK_DGRAM } from '../sockets/linux.ts';

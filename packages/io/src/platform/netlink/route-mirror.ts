@@ -13,7 +13,7 @@ import {
   NONBLOCK_CLOEXEC,
   SOCK_DGRAM,
 } from '../sockets/linux.ts';
-import type { NativeMemory } from '../native.ts';
+import type { NativeMemory } from '../native-memory.ts';
 import type { Readiness } from '../sockets/poller.ts';
 import { setBufferSize } from '../sockets/socket-options.ts';
 import {

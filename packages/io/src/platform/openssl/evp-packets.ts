@@ -1,4 +1,5 @@
-import { addressOf, NativeError, type NativeMemory, nativeMemory } from '../native.ts';
+import { addressOf, NativeError } from '../native.ts';
+import { type NativeMemory, nativeMemory } from '../native-memory.ts';
 import {
   checkKeyLength,
   EVP_NONCE_LENGTH,

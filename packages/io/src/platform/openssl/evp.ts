@@ -1,10 +1,5 @@
-import {
-  addressOf,
-  exportsOfSelf,
-  NativeError,
-  type NativeMemory,
-  nativeMemory,
-} from '../native.ts';
+import { addressOf, exportsOfSelf, NativeError } from '../native.ts';
+import { type NativeMemory, nativeMemory } from '../native-memory.ts';
 
 /** AEAD ciphers; OpenSSL ignores the case of their names (EVP_CIPHER_fetch(3)). */
 export type EvpAeadName = 'aes-128-gcm' | 'aes-256-gcm' | 'chacha20-poly1305';

@@ -1,11 +1,5 @@
-import {
-  addressOf,
-  exportsOfSelf,
-  NativeError,
-  type NativeMemory,
-  nativeMemory,
-  putWord64,
-} from '../native.ts';
+import { addressOf, exportsOfSelf, NativeError } from '../native.ts';
+import { type NativeMemory, nativeMemory, putWord64 } from '../native-memory.ts';
 
 /**
  * A digest of the OpenSSL inside Node. One context serves all inputs, because each is hashed in one

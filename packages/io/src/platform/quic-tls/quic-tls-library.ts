@@ -1,12 +1,6 @@
 import { asError } from '@weir/base';
-import {
-  addressOf,
-  NativeError,
-  type NativeMemory,
-  nativeMemory,
-  putWord64,
-  registerCallback,
-} from '../native.ts';
+import { addressOf, NativeError, registerCallback } from '../native.ts';
+import { type NativeMemory, nativeMemory, putWord64 } from '../native-memory.ts';
 import { type Address, openQuicTlsFunctions, type QuicTlsFunctions } from './quic-tls-functions.ts';
 
 /** Application-Layer Protocol Negotiation (RFC 7301). */

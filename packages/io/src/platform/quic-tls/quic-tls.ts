@@ -1,5 +1,6 @@
 import { asError, messageOf } from '@weir/base';
-import { NativeError, type NativeMemory } from '../native.ts';
+import { NativeError } from '../native.ts';
+import type { NativeMemory } from '../native-memory.ts';
 import type { QuicTlsContext } from './quic-tls-context.ts';
 import type { Address } from './quic-tls-functions.ts';
 import { INPUT_PIECE, type QuicTlsLibrary } from './quic-tls-library.ts';

@@ -1,6 +1,7 @@
 import type { IpEndpoint } from '@weir/base/ip';
 import { type Koffi, loadKoffi } from '../addons.ts';
-import { NativeError, type NativeMemory, nativeMemory } from '../native.ts';
+import { NativeError } from '../native.ts';
+import { type NativeMemory, nativeMemory } from '../native-memory.ts';
 
 /** A watch of libuv on a descriptor, for input. */
 export interface LoopWatch {

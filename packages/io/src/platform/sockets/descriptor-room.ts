@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import type { SystemCalls } from './bindings.ts';
 import { F_DUPFD_CLOEXEC, RLIMIT_NOFILE } from './linux.ts';
-import type { NativeMemory } from '../native.ts';
+import type { NativeMemory } from '../native-memory.ts';
 
 /** The kind of a socket: a stream that was accepted or dialled, or a datagram socket. */
 export type SocketOrigin = 'accepted' | 'dialled' | 'datagrams';

@@ -2,7 +2,7 @@ import type { DeviceChoice, SystemCalls } from './bindings.ts';
 import { DatagramReceiver } from './datagrams/datagram-receiver.ts';
 import { DatagramSender } from './datagrams/datagram-sender.ts';
 import { DescriptorRoom } from './descriptor-room.ts';
-import type { NativeMemory } from '../native.ts';
+import type { NativeMemory } from '../native-memory.ts';
 import { PipePool, type Timers } from './streams/pipe-pool.ts';
 import { Poller } from './poller.ts';
 import { SocketAddresses } from './sockaddr.ts';

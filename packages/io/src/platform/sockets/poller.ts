@@ -1,5 +1,5 @@
 import { Fifo } from '@weir/base/collections';
-import type { NativeMemory } from '../native.ts';
+import type { NativeMemory } from '../native-memory.ts';
 import type { LoopWatch, SystemCalls } from './bindings.ts';
 import { Descriptor, SystemError } from './errno.ts';
 import { EEXIST, EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD, SOCK_CLOEXEC } from './linux.ts';

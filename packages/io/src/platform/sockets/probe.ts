@@ -1,5 +1,6 @@
 import { isMainThread } from 'node:worker_threads';
-import { NativeError, type NativeMemory } from '../native.ts';
+import { NativeError } from '../native.ts';
+import type { NativeMemory } from '../native-memory.ts';
 import { type DescriptorHistory, type SystemCalls, openSystemCalls } from './bindings.ts';
 import {
   F_DUPFD_CLOEXEC,

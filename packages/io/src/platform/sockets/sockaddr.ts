@@ -15,7 +15,7 @@ import {
 import type { SystemCalls } from './bindings.ts';
 import { SystemError } from './errno.ts';
 import { AF_INET, AF_INET6, AF_UNIX, EAFNOSUPPORT, EINVAL } from './linux.ts';
-import { swapBytes, type NativeMemory } from '../native.ts';
+import { swapBytes, type NativeMemory } from '../native-memory.ts';
 
 /** An IP address as text, with a zone if needed, and a port. */
 export interface IpAddress {

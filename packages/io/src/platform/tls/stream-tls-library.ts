@@ -4,7 +4,8 @@ import {
   type AlpnChoice,
   type QuicTlsLibrary,
 } from '../quic-tls/quic-tls-library.ts';
-import { exportsOfSelf, NativeError, nativeView, registerCallback, word64 } from '../native.ts';
+import { exportsOfSelf, NativeError, nativeView, registerCallback } from '../native.ts';
+import { word64 } from '../native-memory.ts';
 import type { Address } from '../quic-tls/quic-tls-functions.ts';
 import { quicTls } from '../quic-tls/quic-tls-probe.ts';
 

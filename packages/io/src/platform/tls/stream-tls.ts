@@ -1,4 +1,5 @@
-import { NativeError, word64 } from '../native.ts';
+import { NativeError } from '../native.ts';
+import { word64 } from '../native-memory.ts';
 import type { Address } from '../quic-tls/quic-tls-functions.ts';
 import { verifyFailure } from '../quic-tls/quic-tls-trust.ts';
 import { setServerName, tlsReasonInWords, verifiableName } from './tls-context.ts';

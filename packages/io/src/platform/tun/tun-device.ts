@@ -19,7 +19,7 @@ import {
   EIO,
   EPOLLIN,
 } from '../sockets/linux.ts';
-import type { NativeMemory } from '../native.ts';
+import type { NativeMemory } from '../native-memory.ts';
 import { VIRTIO_HEADER, needsNoCheck, putVirtioHeader, segmentSizeOf } from './virtio-header.ts';
 import type {
   DeviceHandlers,

@@ -7,7 +7,7 @@ import {
   type Transmit,
   type UnreachablePart,
 } from '@weir/base/ip';
-import { type NativeMemory, putWord64, swapBytes } from '../../native.ts';
+import { type NativeMemory, putWord64, swapBytes } from '../../native-memory.ts';
 import type { SystemCalls } from '../bindings.ts';
 import {
   IP_PKTINFO,

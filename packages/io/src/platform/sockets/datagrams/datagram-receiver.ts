@@ -12,7 +12,7 @@ import {
   type ReceiveControl,
 } from './control-messages.ts';
 import { MSG_DONTWAIT, MSG_ERRQUEUE, MSG_TRUNC } from '../linux.ts';
-import type { NativeMemory } from '../../native.ts';
+import type { NativeMemory } from '../../native-memory.ts';
 import { getEndpoint } from '../sockaddr.ts';
 
 /** The largest UDP payload is 65,527 bytes; coalesced datagrams (GRO) come in at most 64 KB. */

@@ -1,6 +1,6 @@
 import type { SystemCalls } from '../bindings.ts';
 import { F_GETPIPE_SZ, F_SETPIPE_SZ, NONBLOCK_CLOEXEC } from '../linux.ts';
-import type { NativeMemory } from '../../native.ts';
+import type { NativeMemory } from '../../native-memory.ts';
 import { Descriptor } from '../errno.ts';
 
 /** Timers that do not keep the process alive. */

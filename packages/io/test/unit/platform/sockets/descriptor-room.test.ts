@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SystemCalls } from '../../../../src/platform/sockets/bindings.ts';
 import { DescriptorRoom } from '../../../../src/platform/sockets/descriptor-room.ts';
-import { nativeMemory } from '../../../../src/platform/native.ts';
+import { nativeMemory } from '../../../../src/platform/native-memory.ts';
 
 const FD = 3;
 

@@ -7,7 +7,7 @@ import type { SystemCalls } from '../../../../../src/platform/sockets/bindings.t
 import { KernelDatagramSocket } from '../../../../../src/platform/sockets/datagrams/kernel-datagram-socket.ts';
 import { KernelIo } from '../../../../../src/platform/sockets/kernel-io.ts';
 import * as linux from '../../../../../src/platform/sockets/linux.ts';
-import type { NativeMemory } from '../../../../../src/platform/native.ts';
+import type { NativeMemory } from '../../../../../src/platform/native-memory.ts';
 import {
   checkedIo,
   interrupted,
