@@ -1,4 +1,4 @@
-import { nameProcess, widenThreadPool } from '@weir/io/platform/process/process-settings';
+import { nameProcess, widenThreadPool } from '@weir/io/startup';
 import { Chunks, findInExecutable } from './substitutes/executable/chunks.ts';
 
 /* The script of the single executable: loads the program from the chunks beside it. */

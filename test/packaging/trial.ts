@@ -11,7 +11,7 @@ import { TestAuthority } from '../support/data/test-certificates.ts';
 import { within } from '../support/wait.ts';
 import { OWN } from '../../packaging/manifest.ts';
 import { sourceCommit } from '../../packaging/source-commit.ts';
-import { buildText } from '@weir/io/build';
+import { buildText } from '@weir/io/process';
 import { finish, start, type Installed } from './installed.ts';
 
 /*

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { untakenOfNodeSocket } from '../../packages/io/src/platform/sockets/reset-node-socket.ts';
+import { untakenOfNodeSocket } from '../../packages/io/src/net/sockets/node/socket-link.ts';
 import { open } from '../support/data/address.ts';
 import { freedom, httpIn, rule, socksIn } from '../support/process/config.ts';
 import { API, Control } from '../support/process/control.ts';

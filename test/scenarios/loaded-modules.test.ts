@@ -45,7 +45,7 @@ const UNNAMED: readonly RegExp[] = [
   /^(http|quic|netstack|congestion|nodes|watch)\/|^weir\/library\//,
   /^weir\/cli\/(?!(main|command|help|load|option-values|process-io|surroundings|running-options)\.ts$|run\/)/,
   /^server\/api\/http\//,
-  /^server\/app\/control\/(answers|control-client|control-http|control-lines|control-transport|control-tunnels|log-followers|messages|profile-recorder|running-status|status-reporter)\.ts$/,
+  /^server\/app\/control\/(control-client|control-http|control-lines|control-transport|control-tunnels|log-followers|messages|profile-recorder|running-status|status-reporter)\.ts$/,
   /^io\/platform\/(quic-tls|tls|openssl)\//,
   /^proxy\/dns\/exchanges\/(doh|https|tls)/,
   /^proxy\/engine\/geo\/(?!geo-data\.ts$)/,

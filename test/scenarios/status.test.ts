@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { describe, test } from 'node:test';
 import { requestLoadedFiles, requestStatus } from '@weir/server/control';
-import { buildText, ownBuild } from '@weir/io/build';
+import { buildText, ownBuild } from '@weir/io/process';
 import { freedom, proxyOut, socksIn } from '../support/process/config.ts';
 import { API, Control } from '../support/process/control.ts';
 import { Download, ownAddress, streamOrigin } from '../support/process/load.ts';

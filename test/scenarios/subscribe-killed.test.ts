@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { pairProblem } from '@weir/server/app/loading/config-problem';
+import { pairProblem } from '@weir/server/loading';
 import { readState } from '../../packages/nodes/src/subscribe/files/state-file.ts';
 import { Child } from '../support/process/child.ts';
 import { link, namesIn } from '../support/subscribe/nodes.ts';

@@ -8,12 +8,14 @@ import { readdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { systemClock } from '@weir/io/time';
-import { connectKernel } from '../../packages/io/src/net/sockets/kernel/kernel-dial.ts';
-import { listenKernel } from '../../packages/io/src/net/sockets/kernel/kernel-listener.ts';
+import {
+  connectKernel,
+  listenKernel,
+} from '../../packages/io/src/net/sockets/kernel/kernel-dial.ts';
 import { LinkWatchdog, type LostEvent } from '../../packages/io/src/net/sockets/kernel/watchdog.ts';
 import { type Carrier, relay } from '@weir/io/links';
 import { SocketLink } from '@weir/io/sockets';
-import { connectTcp } from '../../packages/io/src/net/sockets/node/tcp-dial.ts';
+import { connectTcp } from '../../packages/io/src/net/sockets/node/node-sockets.ts';
 import { KernelIo } from '../../packages/io/src/platform/sockets/kernel-io.ts';
 import { probeSockets } from '../../packages/io/src/platform/sockets/probe.ts';
 

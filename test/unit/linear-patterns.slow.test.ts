@@ -80,17 +80,17 @@ const PATTERNS: readonly Row[] = [
     worst: [run('', ' '), run(';', ' '), run('; a', ' '), run('; a:', ' '), run('; a: "', '\\')],
   },
   {
-    file: 'io/platform/process/process-memory.ts',
+    file: 'io/platform/process/memory.ts',
     pattern: /^(?=[0-9a-f]+-[0-9a-f]+ )/m,
     worst: [run('', '0'), runs('', '0', '-'), run('', '0-0\n'), run('', '0\n')],
   },
   {
-    file: 'io/platform/process/process-memory.ts',
+    file: 'io/platform/process/memory.ts',
     pattern: /^([0-9a-f]+)-([0-9a-f]+) (\S+) \S+ \S+ \d+ +(.*)/,
     worst: [run('0-0 r-xp 0 0 0 ', ' '), run('', '0'), run('0-0 ', 'a'), run('0-0 r 0 0 ', '1')],
   },
   {
-    file: 'io/platform/process/process-memory.ts',
+    file: 'io/platform/process/memory.ts',
     pattern: /^Anonymous: +0 kB$/m,
     worst: [run('Anonymous: ', ' '), run('', 'Anonymous:  \n')],
   },
@@ -191,7 +191,7 @@ const PATTERNS: readonly Row[] = [
     ],
   },
   {
-    file: 'crypto/ca-bundle.ts',
+    file: 'crypto/certificates.ts',
     pattern: /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g,
     worst: [
       run('', '-'),
@@ -201,12 +201,12 @@ const PATTERNS: readonly Row[] = [
     ],
   },
   {
-    file: 'crypto/server-certificate.ts',
+    file: 'crypto/certificates.ts',
     pattern: /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g,
     worst: [run('', '-'), run('', '-----BEGIN CERTIFICATE-----\n')],
   },
   {
-    file: 'crypto/server-certificate.ts',
+    file: 'crypto/certificates.ts',
     pattern:
       /-----BEGIN (?:(?:RSA|EC|ENCRYPTED) )?PRIVATE KEY-----(?:[^-]|-(?!----))+-----END (?:(?:RSA|EC|ENCRYPTED) )?PRIVATE KEY-----/,
     worst: [
@@ -228,7 +228,7 @@ const PATTERNS: readonly Row[] = [
     worst: [run('', ':'), run(':', '1'), run('', ':1')],
   },
   {
-    file: 'base/log/filter.ts',
+    file: 'base/log/logger.ts',
     pattern: /^(?<target>[\w:-]+)?(?<span>\[[^\]]*\])?(?:=(?<level>\w*))?$/,
     worst: [run('', 'a'), run('a[', '['), run('a=', 'a'), run('', '[]'), runs('', 'a', 'a', '=a=')],
   },
@@ -283,7 +283,7 @@ const PATTERNS: readonly Row[] = [
     worst: [run('[', 'a'), run('[', '['), run('[]:', '1'), run('', '[]')],
   },
   {
-    file: 'io/net/addresses/host-name.ts',
+    file: 'io/net/addresses/addresses.ts',
     pattern: /(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)$/,
     worst: [run('', '.'), run('', '.1'), run('', '1'), run('.0x', 'a'), run('', '.0x0')],
   },

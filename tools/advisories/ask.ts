@@ -4,11 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ROOT } from '../../packaging/root.ts';
 import { runTool } from '../../packaging/tool.ts';
-import {
-  isNewer,
-  majorOf,
-  NODE_RELEASES,
-} from '../../packages/io/src/platform/process/node-releases.ts';
+import { isNewer, majorOf, NODE_RELEASES } from '../../packages/io/src/platform/process/build.ts';
 import { releasesOf } from './changelog.ts';
 import type { Answer, Answers, Locked, Release } from './verdict.ts';
 

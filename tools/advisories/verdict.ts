@@ -4,7 +4,7 @@ import {
   NODE_RELEASES,
   RELEASES_CHECKED,
   type NodeRelease,
-} from '../../packages/io/src/platform/process/node-releases.ts';
+} from '../../packages/io/src/platform/process/build.ts';
 import { ADVISORIES, ADVISORIES_CHECKED } from './kept.ts';
 
 /** A package and the version of it that the lock file has. */
@@ -144,7 +144,7 @@ function gaps(
   learned: readonly Release[],
   versions: ReadonlyMap<string, readonly string[]> | undefined,
 ): readonly string[] {
-  const file = 'packages/io/src/platform/process/node-releases.ts';
+  const file = 'packages/io/src/platform/process/build.ts';
   const [oldest] = known.toReversed();
   const lines = new Set(known.map((each) => majorOf(each.version)));
   return [

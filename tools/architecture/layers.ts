@@ -6,7 +6,7 @@ import { packageOf, roomOf } from './imports.ts';
  */
 export const FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   base: [
-    ['errors.ts', 'printable.ts', 'version.ts', 'collections', 'ip'],
+    ['errors.ts', 'printable.ts', 'random.ts', 'bytes.ts', 'collections.ts', 'timers.ts', 'ip'],
     ['log', 'text', 'on-demand.ts'],
   ],
   io: [['platform'], ['net']],

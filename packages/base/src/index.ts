@@ -11,4 +11,6 @@ export {
   type WeirErrorOptions,
 } from './errors.ts';
 export { OnDemand } from './on-demand.ts';
-export { VERSION } from './version.ts';
+
+/** The program's version, which `--version` and the API return; a test holds it to package.json. */
+export const VERSION = '2.1.1';

@@ -1,13 +1,27 @@
 /** IP addresses, networks and endpoints, and the contracts of datagram sockets and packet devices. */
-export { addressHint, socketAddressHint } from './ip/address-hints.ts';
 export {
+  addressHint,
   addressInNetwork,
   type Cidr,
   type CidrProblem,
   formatCidr,
+  formatIP,
+  formatIPv4,
+  formatIPv6,
+  ipVersion,
+  isLoopbackHost,
+  isMappedIPv4,
   parseCidr,
   parseInterfaceAddress,
-} from './ip/cidr.ts';
+  parseIP,
+  parseIPv6,
+  putIPv4,
+  putIPv6,
+  putMappedIPv4,
+  socketAddressHint,
+  splitZone,
+  unmapIPv4,
+} from './ip/addresses.ts';
 export type {
   BindDatagrams,
   DatagramFeatures,
@@ -35,21 +49,6 @@ export {
   type MutableIpEndpoint,
   toEndpoint,
 } from './ip/ip-endpoint.ts';
-export {
-  formatIP,
-  formatIPv4,
-  formatIPv6,
-  isLoopbackHost,
-  isMappedIPv4,
-  parseIP,
-  parseIPv6,
-  putIPv4,
-  putIPv6,
-  putMappedIPv4,
-  splitZone,
-  unmapIPv4,
-} from './ip/ip-text.ts';
-export { ipVersion } from './ip/ip-version.ts';
 export type {
   DeviceHandlers,
   DeviceTraits,

@@ -1,14 +1,27 @@
 /** Log lines: levels, filters, forms and sinks. */
-export { BoundedSink, type LineDevice, type LostNotice } from './log/bounded-sink.ts';
+export {
+  BoundedSink,
+  createLogger,
+  FilterSwitch,
+  type LineDevice,
+  type LostNotice,
+  RecentLines,
+  recordLines,
+  silentLogger,
+  type WrittenLine,
+} from './log/output.ts';
 export {
   chooseFilter,
   filterText,
+  type LogFields,
   type LogFilter,
+  type Logger,
+  type LogLevel,
   parseFilter,
   passes,
   readsAsTarget,
   unreadDirectives,
-} from './log/filter.ts';
+} from './log/logger.ts';
 export {
   chooseFormat,
   type FileNumbers,
@@ -16,6 +29,3 @@ export {
   jsonLine,
   textLine,
 } from './log/line-format.ts';
-export type { LogFields, Logger, LogLevel } from './log/logger.ts';
-export { createLogger, FilterSwitch, recordLines, silentLogger } from './log/output.ts';
-export { RecentLines, type WrittenLine } from './log/recent-lines.ts';

@@ -1,10 +1,10 @@
 import { messageOf, WeirError } from './errors.ts';
 
 /** Functions that import parts of the program, by the name of the part. */
-export type Imports = Readonly<Record<string, () => Promise<object>>>;
+type Imports = Readonly<Record<string, () => Promise<object>>>;
 
 /** The module that the import function of a name resolves with. */
-export type Part<T extends Imports, K extends keyof T> = Awaited<ReturnType<T[K]>>;
+type Part<T extends Imports, K extends keyof T> = Awaited<ReturnType<T[K]>>;
 
 /**
  * Parts of the program by name, each imported when something first needs it: parts that no configuration names cost

@@ -12,18 +12,17 @@ export interface Implementations<Backend> {
 
 /**
  * Returns the fastest implementation that passes its self-test on this machine, otherwise the baseline.
- *
- * @param wish value of the environment variable WEIR_CRYPTO: `baseline` never calls native code, `checked` (for tests)
+ * @param setting value of the environment variable WEIR_CRYPTO: `baseline` never calls native code, `checked` (for tests)
  * compares every message with the baseline and reports ciphers that were not disposed of.
  */
 export function chooseBackend<Backend>(
   implementations: Implementations<Backend>,
-  wish: string | undefined,
+  setting: string | undefined,
 ): Backend {
   const { baseline, checked } = implementations;
-  if (wish === 'baseline') return baseline;
+  if (setting === 'baseline') return baseline;
   const fast = fastest(implementations);
-  return wish === 'checked' && checked ? checked(fast, baseline) : fast;
+  return setting === 'checked' && checked ? checked(fast, baseline) : fast;
 }
 
 function fastest<Backend>({ baseline, open, agrees }: Implementations<Backend>): Backend {

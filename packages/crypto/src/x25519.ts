@@ -27,7 +27,6 @@ export class X25519PrivateKey {
   /**
    * Computes the secret shared with the owner of a public key; `undefined` if that key is a point of low order, for
    * which the secret would be zero (RFC 7748 §6.1).
-   *
    * @throws {RangeError} for a length other than 32 bytes.
    */
   sharedSecret(publicKey: Uint8Array): Uint8Array | undefined {

@@ -10,31 +10,28 @@ export {
 } from './net/addresses/address-field.ts';
 export {
   canonicalHost,
+  decodeName,
   type Destination,
   type Endpoint,
+  type FamilyPolicy,
   formatEndpoint,
   formatIP,
   ipVersion,
+  isLocalhost,
   mayRespondFor,
   type Network,
-  parseIP,
-  parseIPv6,
-  unmapIPv4,
-} from './net/addresses/address.ts';
-export {
-  decodeName,
-  isLocalhost,
   normalizeDomain,
   normalizeHost,
-  unicodeName,
-} from './net/addresses/host-name.ts';
-export { numericEndpoint } from './net/addresses/numeric-endpoint.ts';
-export type { FamilyPolicy, Resolver } from './net/addresses/resolver.ts';
-export {
+  numericEndpoint,
+  parseIP,
+  parseIPv6,
+  type Resolver,
   showAddresses,
   type ShownAddresses,
   shownEndpoint,
   shownForeign,
   shownHost,
   shownSource,
-} from './net/addresses/shown-address.ts';
+  unicodeName,
+  unmapIPv4,
+} from './net/addresses/addresses.ts';

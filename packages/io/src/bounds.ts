@@ -1,6 +1,9 @@
 /** Bounds that clients share. */
-export { AssociationOrder, type Ordered, Stage } from './net/bounds/association-order.ts';
-export { costOfDatagram, KeptDatagrams, UnsentDatagrams } from './net/bounds/datagram-cost.ts';
-export { MAX_UNSENT_BYTES } from './net/bounds/limits.ts';
-export { Shares } from './net/bounds/shares.ts';
-export { sourceGroup } from './net/bounds/source-group.ts';
+export { AssociationOrder, type Ordered, Shares, sourceGroup, Stage } from './net/bounds/shares.ts';
+export {
+  costOfDatagram,
+  KeptDatagrams,
+  MAX_UNSENT_BYTES,
+  UnsentDatagrams,
+} from './net/bounds/queue-bounds.ts';
+export { ReadInPieces, SMALL_PIECE, SmallUnits, UnitCost, UnitShare } from './net/bounds/units.ts';

@@ -6,6 +6,7 @@ export {
   type DialTimes,
   ServerReach,
   toDialTimes,
+  type TraceSink,
 } from './net/dial-steps.ts';
 export {
   abortedDial,
@@ -19,4 +20,3 @@ export {
   toDialError,
   TruncatedError,
 } from './net/errors.ts';
-export type { TraceSink } from './net/trace.ts';

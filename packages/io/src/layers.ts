@@ -1,5 +1,5 @@
 /** Links around links. */
-export { DecodedLink } from './net/links/decoded-link.ts';
-export { GreetingLink } from './net/links/greeting-link.ts';
+export { DecodedLink, GreetingLink } from './net/links/layered-links.ts';
 export { PulledLink } from './net/links/pulled-link.ts';
-export { FramedPackets, type PacketFraming } from './net/packets/framed-packets.ts';
+export { FramedPackets, type PacketFraming } from './net/packets/packets.ts';
+export { RepeatedDial } from './net/sockets/repeated-dial.ts';

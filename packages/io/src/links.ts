@@ -1,8 +1,7 @@
 /** Streams and packets: their contracts, and links around links. */
 export { BoundedReader } from './net/links/bounded-reader.ts';
-export { closeGracefully } from './net/links/close-gracefully.ts';
-export { endInTurns, turnToEnd } from './net/links/ended-flows.ts';
-export { LinkWatch, onClosed, type WatchResult } from './net/links/link-watch.ts';
+export { closeGracefully, LinkWatch, onClosed, type WatchResult } from './net/links/closing.ts';
+export { endInTurns, relay, type RelayEnd, turnToEnd } from './net/links/relay.ts';
 export {
   type ByteLink,
   type Carrier,
@@ -15,8 +14,5 @@ export {
   type WireCounter,
 } from './net/links/link.ts';
 export { linkPair } from './net/links/memory-link.ts';
-export { ReadQueue } from './net/links/read-queue.ts';
-export { relay, type RelayEnd } from './net/links/relay.ts';
-export { asSole, freeChunk, joined, ownChunk, strip } from './net/links/spent-chunk.ts';
-export { QueuedPackets } from './net/packets/packet-queue.ts';
-export { ReceivingPackets } from './net/packets/receiving-packets.ts';
+export { asSole, freeChunk, joined, ownChunk, ReadQueue, strip } from './net/links/read-queue.ts';
+export { QueuedPackets, ReceivingPackets } from './net/packets/packets.ts';

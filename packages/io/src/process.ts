@@ -1,3 +1,16 @@
-/** This process: its memory, build and descriptors. */
-export { boundYoungHeap, MemoryKeeper } from './platform/process/memory-keeper.ts';
-export { OwnMemory, type ProcessMemory, residentBytes } from './platform/process/process-memory.ts';
+/** This process: its memory, and the builds of Weir and Node that it runs. */
+export {
+  type Build,
+  buildText,
+  datedNode,
+  nodeWarning,
+  securityOf,
+} from './platform/process/build.ts';
+export {
+  boundYoungHeap,
+  MemoryKeeper,
+  OwnMemory,
+  type ProcessMemory,
+  residentBytes,
+} from './platform/process/memory.ts';
+export { ownBuild } from './platform/process/own-build.ts';

@@ -1,10 +1,13 @@
 /** Sockets of this system, dials that race addresses, and listeners that a dial must not reach. */
-export { type DescriptorHolder, descriptorHolders } from './net/sockets/descriptor-holders.ts';
+export { type DescriptorHolder, descriptorHolders } from './net/bounds/shares.ts';
 export { alternate, connectAny } from './net/sockets/happy-eyeballs.ts';
-export { endsOf, socketCarrier } from './net/sockets/node/socket-carrier.ts';
-export { SocketLink } from './net/sockets/node/socket-link.ts';
-export { type HasRoute, reachableAddress } from './net/sockets/reachable-address.ts';
-export { bindToServer } from './net/sockets/server-socket.ts';
+export { endsOf, socketCarrier, SocketLink } from './net/sockets/node/socket-link.ts';
+export {
+  bindToServer,
+  type HasRoute,
+  reachableAddress,
+  systemSockets,
+} from './net/sockets/system-sockets.ts';
 export type {
   AcceptedConnection,
   ConnectOptions,
@@ -18,4 +21,5 @@ export type {
   UdpSocket,
   UnixPath,
 } from './net/sockets/sockets.ts';
-export { systemSockets } from './net/sockets/system-sockets.ts';
+export { openDescriptors } from './platform/sockets/descriptor-room.ts';
+export type { TunPlan } from './platform/tun/tun-device.ts';

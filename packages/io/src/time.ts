@@ -1,16 +1,27 @@
-/** Clocks, deadlines and limits of time. */
-export { type Clock, systemClock, type Timer } from './net/time/clock.ts';
-export { Deadline } from './net/time/deadline.ts';
+/** Clocks, deadlines, limits of time, and turns of the event loop. */
 export {
+  abortReason,
+  type Clock,
   CONFIG_STREAM_MS,
+  Deadline,
   DIAL_MS,
   FIRST_PAYLOAD_MS,
   HALF_CLOSED_IDLE_MS,
   HANDSHAKE_MS,
+  systemClock,
+  type Timer,
   TLS_HANDSHAKE_MS,
   UDP_DNS_IDLE_MS,
   UDP_IDLE_MS,
   udpIdleMs,
-} from './net/time/time-limits.ts';
-export { atOnce, type Steps, Turns, TurnShare } from './net/time/turns.ts';
-export { abortReason, unlessAborted } from './net/time/unless-aborted.ts';
+  unlessAborted,
+} from './net/time/clock.ts';
+export {
+  atOnce,
+  type Defer,
+  inNextTurn,
+  type Steps,
+  TurnLoop,
+  Turns,
+  TurnShare,
+} from './net/time/turns.ts';

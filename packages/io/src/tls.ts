@@ -1,10 +1,12 @@
 /** TLS on the kernel's sockets, by the OpenSSL that Node contains. */
-export type { AlpnChoice } from './platform/tls/alpn.ts';
+export type { AlpnChoice } from './platform/quic-tls/quic-tls-library.ts';
 export {
   serverCiphers,
   SESSION_MARK_BYTES,
   TICKET_SECONDS,
-} from './platform/tls/server-profile.ts';
+  TlsCertificateError,
+  tlsReasonInWords,
+} from './platform/tls/tls-context.ts';
 export { StreamTlsContext } from './platform/tls/stream-tls-context.ts';
 export {
   CALL_BYTES,
@@ -14,4 +16,3 @@ export {
   WRITE_BYTES,
 } from './platform/tls/stream-tls-library.ts';
 export { StreamTls } from './platform/tls/stream-tls.ts';
-export { TlsCertificateError } from './platform/tls/tls-credentials.ts';

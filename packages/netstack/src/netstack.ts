@@ -1,7 +1,6 @@
 import { shownEndpoint, type Endpoint } from '@weir/io/addresses';
 import { addressText, type IpEndpoint, type PacketDevice } from '@weir/base/ip';
-import type { Clock } from '@weir/io/time';
-import { TurnLoop, type Defer } from '@weir/io/pace';
+import { type Clock, type Defer, TurnLoop } from '@weir/io/time';
 import { abortedDial, DialError, LinkClosedError } from '@weir/io';
 import { endInTurns, turnToEnd, type ByteLink, type PacketLink } from '@weir/io/links';
 import { dialFailed, TcpFailedError, TcpLink, type TcpHost } from './flows/tcp-link.ts';

@@ -1,4 +1,4 @@
-/** What a running instance says on its control socket, and how to ask for it. */
+/** Requests to a running instance on its control socket, and its responses. */
 export {
   followLog,
   LogRefusedError,
@@ -20,17 +20,17 @@ export {
   MAX_CAUSE,
   type ProcessProfile,
 } from './app/control/messages.ts';
-export type {
-  BalancerStatus,
-  EventLoopStatus,
-  InboundStatus,
-  LastReload,
-  MemberStatus,
-  RoutesStatus,
-  RunningStatus,
-  TagTraffic,
-  TakenRule,
-  TakenRules,
-  TrafficStatus,
+export {
+  type BalancerStatus,
+  type EventLoopStatus,
+  type InboundStatus,
+  type LastReload,
+  type MemberStatus,
+  type RoutesStatus,
+  type RunningStatus,
+  servesFile,
+  type TagTraffic,
+  type TakenRule,
+  type TakenRules,
+  type TrafficStatus,
 } from './app/control/running-status.ts';
-export { servesFile } from './app/control/serves-file.ts';

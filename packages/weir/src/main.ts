@@ -1,16 +1,24 @@
 #!/usr/bin/env node
 import { fileURLToPath } from 'node:url';
-import { keepCompiledCode, writeCompiledCode } from '@weir/io/startup';
-import { nameProcess, widenThreadPool } from '@weir/io/platform/process/process-settings';
+import {
+  keepCompiledCode,
+  nameProcess,
+  resolveEntriesOnce,
+  widenThreadPool,
+  writeCompiledCode,
+} from '@weir/io/startup';
+
+const IS_SOURCE = import.meta.url.endsWith('.ts');
 
 /** The folder with `node_modules`, from here and from where the bundle is. */
-const ROOT = import.meta.url.endsWith('.ts') ? '../../..' : '..';
+const ROOT = IS_SOURCE ? '../../..' : '..';
 
 nameProcess();
 // The first statements: the size of the thread pool is fixed at its first use, and only modules loaded afterwards are
 // added to the compile cache.
 widenThreadPool(process.env);
 keepCompiledCode(fileURLToPath(new URL(ROOT, import.meta.url)));
+if (IS_SOURCE) resolveEntriesOnce();
 const { main } = await import('./cli/main.ts');
 const { endProcess } = await import('@weir/io/platform/process/end-process');
 

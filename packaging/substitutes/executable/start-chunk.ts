@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { Worker } from 'node:worker_threads';
-import { threadLimits } from '@weir/server/app/loading/thread-limits';
+import { threadLimits } from '@weir/server/app/loading/typed-worker';
 import { readAsset } from './assets.ts';
 
 /** Starts a thread of the single executable, which holds its code. @param chunk such as `thread-main.js` */

@@ -1,4 +1,4 @@
-import type { Build } from '@weir/io/build';
+import type { Build } from '@weir/io/process';
 
 /** Set by packaging/bundle.ts. */
 declare const WEIR_BUILD: Build | null;

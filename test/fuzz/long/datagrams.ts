@@ -16,7 +16,7 @@ import {
   readAcknowledgement,
   readAttributes,
   readMessages,
-} from '../../../packages/io/src/platform/netlink/message.ts';
+} from '../../../packages/io/src/platform/netlink/netlink-socket.ts';
 import { MacReader } from '../../../packages/proxy/src/protocols/wireguard/handshake/cookies.ts';
 import {
   createStaticKeys,
@@ -409,7 +409,7 @@ const wireGuard: FuzzTarget = {
 
 const netlink: FuzzTarget = {
   name: 'netlink-messages',
-  files: ['io/platform/netlink/message.ts'],
+  files: ['io/platform/netlink/netlink-socket.ts'],
   samples: [
     hex(
       '2c000000 1800 0200 01000000 00000000 02 18 00 00 fe 03 00 01 00000000 0800 0100 c0000200 0400 0400',

@@ -228,7 +228,7 @@ const webSocketRequests: FuzzTarget = {
 
 const addressTexts: FuzzTarget = {
   name: 'address-texts',
-  files: ['base/ip/ip-text.ts', 'base/ip/cidr.ts', 'io/net/addresses/host-name.ts'],
+  files: ['base/ip/addresses.ts', 'io/net/addresses/addresses.ts'],
   samples: textSamples(
     '192.0.2.1',
     '2001:db8::1%eth0',

@@ -115,7 +115,7 @@ const ADDRESSES = [SITE, V6, V4].flatMap((endpoint) =>
 
 const addresses: FuzzTarget = {
   name: 'address-fields',
-  files: ['io/net/addresses/address-field.ts', 'io/net/addresses/host-name.ts'],
+  files: ['io/net/addresses/address-field.ts', 'io/net/addresses/addresses.ts'],
   samples: ADDRESSES,
   share: 1,
   run: (input, random) => {

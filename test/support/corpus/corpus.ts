@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { checkConfig } from '@weir/server/app/check-config';
+import { checkConfig } from '@weir/server/edits';
 import { renderWarning } from '@weir/config/load';
 
 /*

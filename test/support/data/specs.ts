@@ -3,7 +3,7 @@ import {
   toDesiredState,
   type DesiredState,
 } from '../../../packages/server/src/supervisor/desired-state.ts';
-import type { InboundFacts } from '../../../packages/server/src/supervisor/inbound-facts.ts';
+import type { InboundFacts } from '../../../packages/server/src/supervisor/inbound-listener.ts';
 import type {
   BalancerSpec,
   InboundSpec,

@@ -1,5 +1,4 @@
-import { configProblem } from '@weir/server/app/loading/config-problem';
-import { loadConfigFile } from '@weir/server/loading';
+import { configProblem, loadConfigFile } from '@weir/server/loading';
 import { Router } from '@weir/proxy/router';
 import { RegexCache } from '@weir/proxy/names';
 import { readForeign } from '@weir/nodes/import';

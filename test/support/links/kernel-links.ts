@@ -1,6 +1,8 @@
-import { connectKernel } from '../../../packages/io/src/net/sockets/kernel/kernel-dial.ts';
+import {
+  connectKernel,
+  listenKernel,
+} from '../../../packages/io/src/net/sockets/kernel/kernel-dial.ts';
 import { KernelLink } from '../../../packages/io/src/net/sockets/kernel/kernel-link.ts';
-import { listenKernel } from '../../../packages/io/src/net/sockets/kernel/kernel-listener.ts';
 import type { LinkWatchdog } from '../../../packages/io/src/net/sockets/kernel/watchdog.ts';
 import type { AcceptedConnection } from '@weir/io/sockets';
 import type { KernelIo } from '../../../packages/io/src/platform/sockets/kernel-io.ts';

@@ -1,5 +1,5 @@
 import type { Packet, PacketLink } from '@weir/io/links';
-import { PacketQueue } from '../../../packages/io/src/net/packets/packet-queue.ts';
+import { PacketQueue } from '../../../packages/io/src/net/packets/packets.ts';
 
 /** One end of datagrams in memory: what the other end sends, this one receives. */
 class MemoryPackets implements PacketLink {

@@ -1,6 +1,5 @@
 import { toEndpoint, type IpEndpoint, type DeviceTraits } from '@weir/base/ip';
-import { systemClock, type Clock } from '@weir/io/time';
-import type { Defer } from '@weir/io/pace';
+import { type Clock, type Defer, systemClock } from '@weir/io/time';
 import { FaultyDevice, type Faults } from '../../../packages/netstack/src/faulty-device.ts';
 import { Netstack, type AssociationRequest, type ConnectionRequest } from '@weir/netstack';
 import type { StackSettings } from '../../../packages/netstack/src/stack.ts';

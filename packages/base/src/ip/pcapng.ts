@@ -64,7 +64,6 @@ export function putInterface(out: Buffer, at: number, name: string): number {
 
 /**
  * Writes a packet.
- *
  * @param index of its interface in the section
  * @param time Unix time in milliseconds, with a fraction; kept in microseconds
  * @param lost packets that were not written since the one before, of any interface

@@ -34,11 +34,11 @@ export const textLine = (at: number, level: LogLevel, target: string, message: s
   `${timestamp(at)} ${levelName(level)} ${target}: ${message}\n`;
 
 /** The format for a terminal: as `textFormat`, with a coloured level and a dimmed time and target. */
-export const colourFormat: LineFormat = (level, target, message) =>
+const colourFormat: LineFormat = (level, target, message) =>
   `\x1b[2m${timestamp(now())}\x1b[0m \x1b[${COLOURS[level]}m${levelName(level)}\x1b[0m \x1b[2m${target}:\x1b[0m ${message}\n`;
 
 /** The format for a journal, which records the time itself. */
-export const plainFormat: LineFormat = (level, target, message) =>
+const plainFormat: LineFormat = (level, target, message) =>
   `${level.toUpperCase()} ${target}: ${message}\n`;
 
 /** A JSON object on one line: `time`, `level`, `target`, `message` and the fields of the line. */

@@ -1,8 +1,7 @@
 import { userInfo } from 'node:os';
 import { MAX_CAUSE } from '@weir/server/control';
 import type { EditedFile } from '@weir/server/edits';
-import type { ReloadOutcome } from '@weir/server/app/outcomes';
-import { outcomeLine } from '@weir/server/reports';
+import { outcomeLine, type ReloadOutcome } from '@weir/server/app/outcomes';
 import { messageOf, WeirError } from '@weir/base';
 import { printable, printableLines } from '@weir/base/printable';
 import { findServing, type Serving } from './find-serving.ts';

@@ -5,7 +5,7 @@ import { connect, type NetConnectOpts, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { asError, WeirError } from '@weir/base';
-import { mayReadByGroup, isAmbiguousUser, peerOwners } from '@weir/io/peers';
+import { mayReadByGroup, isAmbiguousUser, peerOwners } from '@weir/io/netlink';
 
 /** Conditions on the peer of a connection before it receives the secret of the API. */
 export interface ApiProof {

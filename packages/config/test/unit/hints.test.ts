@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import {
-  deserializeError,
-  serializeError,
-} from '../../../server/src/app/loading/serialized-error.ts';
+import { deserializeError, serializeError } from '../../../server/src/app/loading/typed-worker.ts';
 import { ConfigError, configHints } from '../../src/errors.ts';
 import { foreignFormat, foreignFormatHint } from '../../src/sources/foreign-format.ts';
 import { parseCertificateChain, parseServerKey } from '@weir/crypto/certificates';

@@ -1,39 +1,33 @@
 import { agrees } from './self-test.ts';
-import {
-  type AeadBackend,
-  type AeadName,
-  type Opener,
-  type Sealer,
-  checkKey,
-} from './aead-contract.ts';
-import { baselineAead } from './baseline-aead.ts';
+import { type AeadBackend, type AeadName, type Opener, type Sealer, checkKey } from './contract.ts';
+import { baselineAead, extendedOpener, extendedSealer } from './baseline-aead.ts';
 import { checkedAead } from './checked.ts';
 import { chooseBackend } from '../choose-backend.ts';
 import { Evp, EvpOpener, EvpSealer } from '@weir/io/openssl';
-import { extendedOpener, extendedSealer } from './extended-nonce.ts';
 
 export {
   AEAD_SHAPES,
   CryptoError,
+  NonceCounter,
   TAG_LENGTH,
   type AeadName,
   type AeadShape,
   type Opener,
   type Sealer,
-} from './aead-contract.ts';
+} from './contract.ts';
 
 /** Selects the AEAD implementation of this process; see `chooseBackend`. */
-export const chooseAead = (wish = process.env['WEIR_CRYPTO']): AeadBackend =>
+export const chooseAead = (setting = process.env['WEIR_CRYPTO']): AeadBackend =>
   chooseBackend(
     { baseline: baselineAead, open: openOpensslAead, agrees, checked: checkedAead },
-    wish,
+    setting,
   );
 
 /** Selected when the first cipher is created, so that commands without ciphers do not load it. */
 let chosen: AeadBackend | undefined;
 
 /** Returns the AEAD implementation that this process uses. */
-export const aead = (): AeadBackend => (chosen ??= chooseAead());
+const aead = (): AeadBackend => (chosen ??= chooseAead());
 
 /** Creates a cipher that seals under `key`. @throws {RangeError} for a key of the wrong length. */
 export const createSealer = (name: AeadName, key: Uint8Array): Sealer => aead().sealer(name, key);
@@ -43,7 +37,6 @@ export const createOpener = (name: AeadName, key: Uint8Array): Opener => aead().
 
 /**
  * Opens the AEADs of OpenSSL, which reuse one context for all messages of a cipher.
- *
  * @throws {NativeError} on machines where OpenSSL cannot be called.
  */
 export function openOpensslAead(): AeadBackend {

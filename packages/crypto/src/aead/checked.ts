@@ -1,28 +1,26 @@
 import {
-  CryptoError,
-  TAG_LENGTH,
   type AeadBackend,
   type AeadName,
-  type Opener,
-  type Sealer,
-} from './aead-contract.ts';
-import {
-  MASK_LENGTH,
+  CryptoError,
   type HeaderMasks,
+  MASK_LENGTH,
+  type Opener,
   type PacketCipherBackend,
   type PacketCipherName,
   type PacketOpening,
   type PacketSealing,
-} from './packet-cipher-contract.ts';
+  type Sealer,
+  TAG_LENGTH,
+} from './contract.ts';
 
 /** A cipher and the stack of its creation, for reports that it was not disposed of. */
-export interface Made {
+interface Made {
   readonly what: string;
   readonly stack: string;
 }
 
 /** The common part of checked ciphers: two ciphers whose results must be equal, and their disposal. */
-export class Checked<Cipher extends Disposable> implements Disposable {
+class Checked<Cipher extends Disposable> implements Disposable {
   protected readonly subject: Cipher;
   protected readonly witness: Cipher;
   readonly #forgotten: FinalizationRegistry<Made>;
@@ -56,7 +54,7 @@ export class Checked<Cipher extends Disposable> implements Disposable {
  * Creates a registry that reports ciphers which were garbage-collected without disposal, with the stack of their
  * creation.
  */
-export const forgottenCiphers = (report: (text: string) => void): FinalizationRegistry<Made> =>
+const forgottenCiphers = (report: (text: string) => void): FinalizationRegistry<Made> =>
   new FinalizationRegistry<Made>(({ what, stack }) => report(`${what} was never closed\n${stack}`));
 
 /** The common part of checked sealers and openers. */

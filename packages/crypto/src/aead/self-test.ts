@@ -1,10 +1,13 @@
-import { AEAD_SHAPES, TAG_LENGTH, type AeadBackend, type AeadName } from './aead-contract.ts';
 import {
+  AEAD_SHAPES,
+  type AeadBackend,
+  type AeadName,
   MASK_BATCH,
   MASK_LENGTH,
   type PacketCipherBackend,
   type PacketCipherName,
-} from './packet-cipher-contract.ts';
+  TAG_LENGTH,
+} from './contract.ts';
 
 const NAMES = Object.keys(AEAD_SHAPES) as AeadName[];
 
@@ -51,7 +54,7 @@ function cipherAgrees(name: AeadName, candidate: AeadBackend, truth: AeadBackend
 }
 
 /** Returns bytes that differ from their neighbours and between seeds. */
-export const pattern = (length: number, seed: number): Uint8Array =>
+const pattern = (length: number, seed: number): Uint8Array =>
   Uint8Array.from({ length }, (_, index) => (index * 31 + seed * 17 + (index >> 8)) & 0xff);
 
 const PACKET_NAMES: readonly PacketCipherName[] = [

@@ -1,18 +1,17 @@
 import { hkdfSync } from 'node:crypto';
 import { swapBytes } from '@weir/io/platform/native-memory';
-import { NativeSha1 } from '@weir/io/openssl-hashes';
+import { NativeSha1 } from '@weir/io/openssl';
 import { chooseBackend } from '../choose-backend.ts';
 
 /**
  * Derives a key by HKDF with SHA-1 (RFC 5869), for inputs of one block each.
- *
  * @param key at most 55 bytes.
  * @param salt at most 64 bytes.
  * @param info at most 34 bytes.
  * @param length of the result in bytes, 1 to 40.
  * @throws {RangeError} for longer arguments.
  */
-export type HkdfSha1 = (
+type HkdfSha1 = (
   key: Uint8Array,
   salt: Uint8Array,
   info: Uint8Array,
@@ -136,10 +135,10 @@ export class OpensslHkdfSha1 {
 }
 
 /** Selects the implementation of HKDF-SHA1 of this process; see `chooseBackend`. */
-export const chooseHkdfSha1 = (wish = process.env['WEIR_CRYPTO']): HkdfSha1 =>
+export const chooseHkdfSha1 = (setting = process.env['WEIR_CRYPTO']): HkdfSha1 =>
   chooseBackend<HkdfSha1>(
     { baseline: baselineHkdfSha1, open: () => new OpensslHkdfSha1().derive, agrees },
-    wish,
+    setting,
   );
 
 const agrees = (candidate: HkdfSha1): boolean =>

@@ -1,5 +1,5 @@
 import { shake128 } from '@noble/hashes/sha3.js';
-import { EvpShake128 } from '@weir/io/openssl-hashes';
+import { EvpShake128 } from '@weir/io/openssl';
 import { chooseBackend } from '../choose-backend.ts';
 
 /** The rate of SHAKE128 in bytes: the output of one permutation (FIPS 202 §6.2). */
@@ -8,7 +8,7 @@ export const SHAKE128_RATE = 168;
 export const SHAKE128_SEED = 64;
 
 /** Computes the first `SHAKE128_RATE` bytes of the output for a seed. */
-export type FirstBlock = (seed: Uint8Array) => Uint8Array;
+type FirstBlock = (seed: Uint8Array) => Uint8Array;
 
 /** SHAKE128 in JavaScript, 7 µs per block; OpenSSL takes 0.6 µs. */
 export const baselineFirstBlock: FirstBlock = (seed) => shake128(seed, { dkLen: SHAKE128_RATE });
@@ -20,10 +20,10 @@ export function openOpensslFirstBlock(): FirstBlock {
 }
 
 /** Selects the implementation of SHAKE128 of this process; see `chooseBackend`. */
-export const chooseFirstBlock = (wish = process.env['WEIR_CRYPTO']): FirstBlock =>
+export const chooseFirstBlock = (setting = process.env['WEIR_CRYPTO']): FirstBlock =>
   chooseBackend<FirstBlock>(
     { baseline: baselineFirstBlock, open: openOpensslFirstBlock, agrees },
-    wish,
+    setting,
   );
 
 const agrees = (candidate: FirstBlock): boolean =>

@@ -5,14 +5,14 @@ import {
   TAG_LENGTH,
   type AeadBackend,
   type AeadName,
-} from '../../src/aead/aead-contract.ts';
+} from '../../src/aead/contract.ts';
 import { WeirError } from '@weir/base';
 import { AEAD_VECTORS } from '../../../../test/support/data/aead-vectors.ts';
 
 const NAMES = Object.keys(AEAD_SHAPES) as AeadName[];
 const hex = (text: string): Buffer => Buffer.from(text, 'hex');
 
-/** Runs the promise of AeadBackend (packages/crypto/src/aead/aead-contract.ts) against an implementation. */
+/** Runs the promise of AeadBackend (packages/crypto/src/aead/contract.ts) against an implementation. */
 export function aeadConformance(title: string, backend: AeadBackend): void {
   describe(`${title} keeps the contract of an AEAD`, () => {
     for (const vector of AEAD_VECTORS) {

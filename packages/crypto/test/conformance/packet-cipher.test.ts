@@ -1,6 +1,5 @@
-import { baselinePacketCiphers } from '../../src/aead/baseline-packet-cipher.ts';
+import { baselinePacketCiphers, openOpensslPacketCiphers } from '../../src/aead/packet-ciphers.ts';
 import { checkedPacketCiphers } from '../../src/aead/checked.ts';
-import { openOpensslPacketCiphers } from '../../src/aead/packet-ciphers.ts';
 import { packetCipherConformance } from './packet-cipher.ts';
 
 packetCipherConformance('node:crypto', baselinePacketCiphers);

@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { AEAD_SHAPES, TAG_LENGTH } from '../../src/aead/aead-contract.ts';
-import { baselineAead } from '../../src/aead/baseline-aead.ts';
 import {
+  AEAD_SHAPES,
   MASK_BATCH,
   MASK_LENGTH,
   type PacketCipherBackend,
   type PacketCipherName,
-} from '../../src/aead/packet-cipher-contract.ts';
+  TAG_LENGTH,
+} from '../../src/aead/contract.ts';
+import { baselineAead } from '../../src/aead/baseline-aead.ts';
 import { WeirError } from '@weir/base';
 import { AEAD_VECTORS } from '../../../../test/support/data/aead-vectors.ts';
 
@@ -46,7 +47,7 @@ const MASK_VECTORS: readonly {
   },
 ];
 
-/** Runs the promise of PacketCipherBackend (packages/crypto/src/aead/packet-cipher-contract.ts). */
+/** Runs the promise of PacketCipherBackend (packages/crypto/src/aead/contract.ts). */
 export function packetCipherConformance(title: string, backend: PacketCipherBackend): void {
   describe(`${title} keeps the contract of a packet cipher`, () => {
     for (const vector of AEAD_VECTORS) {

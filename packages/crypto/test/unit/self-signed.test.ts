@@ -1,9 +1,17 @@
 import assert from 'node:assert/strict';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { bitString, der, integer, objectIdentifier, pem, TAG, time } from '../../src/der.ts';
-import { selfSigned } from '../../src/self-signed.ts';
-import { SystemRandomSource } from '../../../base/src/random-source.ts';
+import {
+  bitString,
+  der,
+  integer,
+  objectIdentifier,
+  pem,
+  selfSigned,
+  TAG,
+  time,
+} from '../../src/self-signed.ts';
+import { SystemRandomSource } from '../../../base/src/random.ts';
 
 describe('DER', () => {
   for (const [what, bytes, hex] of [

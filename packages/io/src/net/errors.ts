@@ -1,6 +1,5 @@
-import { shownEndpoint, shownForeign } from './addresses/shown-address.ts';
+import { type Endpoint, shownEndpoint, shownForeign } from './addresses/addresses.ts';
 import { CodedError, WeirError, codeOf, messageOf } from '@weir/base';
-import type { Endpoint } from './addresses/address.ts';
 
 /**
  * The reason why a destination could not be reached. Inbounds translate the code for their client (a SOCKS

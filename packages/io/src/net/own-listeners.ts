@@ -1,5 +1,10 @@
-import { shownEndpoint } from './addresses/shown-address.ts';
-import { canonicalHost, ipVersion, type Endpoint, formatEndpoint } from './addresses/address.ts';
+import {
+  canonicalHost,
+  type Endpoint,
+  formatEndpoint,
+  ipVersion,
+  shownEndpoint,
+} from './addresses/addresses.ts';
 import { DialError } from './errors.ts';
 import type { DialledSocket, SocketObserver, UdpSocket } from './sockets/sockets.ts';
 import { systemSockets } from './sockets/system-sockets.ts';
@@ -25,7 +30,7 @@ export interface DialOrigin {
 }
 
 /** The transport of a port: UDP and TCP ports are distinct. */
-export type PortNetwork = 'tcp' | 'udp';
+type PortNetwork = 'tcp' | 'udp';
 
 /** A bound address. */
 export interface OwnEndpoint {
@@ -115,7 +120,6 @@ export class OwnListeners {
 
   /**
    * Checks a connection to an IP address before it is made, or datagrams before they are sent.
-   *
    * @param direct whether the client chose the address; an outbound's server is the operator's choice
    * @returns an observer for the socket; `undefined` when the listener is not one of this process
    * @throws {DialError} `loop` when the connection would enter the inbound that its request came in
@@ -167,7 +171,6 @@ export class OwnListeners {
   /**
    * Returns the lineage of an accepted connection, or of a client's first datagram; `undefined` when it comes from
    * another process.
-   *
    * @param local the address that the client connected to. With UDP it may be unknown, or a wildcard.
    */
   lineageOf(

@@ -14,10 +14,7 @@ export interface BufferUtil {
   unmask(data: Uint8Array, key: Uint8Array): void;
 }
 
-/**
- * Loads koffi.
- * @throws if koffi has no binary for this machine.
- */
+/** Loads koffi. @throws if koffi has no binary for this machine. */
 export const loadKoffi = (): Koffi => createRequire(import.meta.url)('koffi') as Koffi;
 
 /** Loads bufferutil: a binary on common platforms, JavaScript elsewhere. */

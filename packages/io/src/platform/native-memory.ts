@@ -9,7 +9,6 @@ export interface NativeMemory {
 
 /**
  * Allocates zeroed memory for native calls.
- *
  * @param addressOf returns the address of a buffer's first byte.
  */
 export function nativeMemory(size: number, addressOf: (bytes: Uint8Array) => number): NativeMemory {

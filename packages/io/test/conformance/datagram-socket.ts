@@ -128,7 +128,7 @@ function numeric(host: string, port: number): IpEndpoint {
 }
 
 /** A whole buffer as one datagram, unless `more` says otherwise. */
-const transmit = (
+export const transmit = (
   destination: IpEndpoint,
   buffer: Uint8Array,
   more: Partial<Transmit> = {},

@@ -3,9 +3,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
-import { connectKernel, connectKernelPath } from '../../src/net/sockets/kernel/kernel-dial.ts';
+import {
+  connectKernel,
+  connectKernelPath,
+  listenKernel,
+} from '../../src/net/sockets/kernel/kernel-dial.ts';
 import type { AcceptedConnection } from '../../src/net/sockets/sockets.ts';
-import { listenKernel } from '../../src/net/sockets/kernel/kernel-listener.ts';
 import {
   checkedIo,
   noKernelSockets,

@@ -1,7 +1,7 @@
 import { networkInterfaces } from 'node:os';
 import { after } from 'node:test';
 import { KernelUdpLink } from '../../src/net/sockets/kernel/kernel-udp-link.ts';
-import { UdpLink } from '../../src/net/sockets/node/udp-link.ts';
+import { UdpLink } from '../../src/net/sockets/node/udp-socket.ts';
 import { checkedIo, noKernelSockets } from '../../../../test/support/links/kernel-io.ts';
 import { packetLinkConformance, type PacketLinkFixture } from './packet-link.ts';
 

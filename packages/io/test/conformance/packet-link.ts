@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Endpoint } from '../../src/net/addresses/address.ts';
+import type { Endpoint } from '../../src/net/addresses/addresses.ts';
 import type { PacketLink } from '../../src/net/links/link.ts';
 
 /** A link under test with a peer at its other side. */

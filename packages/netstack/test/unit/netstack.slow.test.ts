@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, mock, test } from 'node:test';
 import { OWNED, type ByteLink } from '@weir/io/links';
 import { DialError } from '@weir/io';
-import { FLOWS_ENDED_A_TURN } from '../../../io/src/net/links/ended-flows.ts';
+import { FLOWS_ENDED_A_TURN } from '../../../io/src/net/links/relay.ts';
 import type { ConnectionRequest } from '../../src/netstack.ts';
 import {
   LINGER,

@@ -1,6 +1,5 @@
 import { KeptObjects } from '@weir/base/collections';
-import { loadConfigFile } from '@weir/server/loading';
-import { readStreamConfig } from '@weir/server/app/stream-config';
+import { loadConfigFile, readStreamConfig } from '@weir/server/loading';
 import { builtinOutbounds } from '@weir/config/load';
 import { ConfigError, renderConfigError } from '@weir/config';
 import { createResolver, loadExchange, type OwnedResolver } from '@weir/proxy/dns';

@@ -1,6 +1,6 @@
 import { asError } from '@weir/base';
 import type { Endpoint } from '@weir/io/addresses';
-import { UnitCost, UnitShare } from '@weir/io/units';
+import { UnitCost, UnitShare } from '@weir/io/bounds';
 import { ByteQueue } from '@weir/base/bytes';
 import { type Clock, type Timer, UDP_IDLE_MS } from '@weir/io/time';
 import { DeadlineError, LinkClosedError } from '@weir/io';

@@ -5,7 +5,7 @@ import type { Clock } from '@weir/io/time';
 import type { ByteLink, Carrier, Packet, PacketLink, ReplyPath, WireCounter } from '@weir/io/links';
 import type { DialOrigin, OwnListeners } from '@weir/io/net/own-listeners';
 import type { DatagramUse } from '@weir/io/sockets';
-import type { PacketTaps } from '@weir/base/ip/tapped-device';
+import type { PacketTaps } from '@weir/base/ip/packet-device';
 import type { Logger } from '@weir/base/log';
 import type { ListenSpec } from '../spec.ts';
 import type { Session } from '../tracker/flow.ts';

@@ -1,6 +1,6 @@
 import { networkInterfaces } from 'node:os';
 import type { Endpoint } from '@weir/io/addresses';
-import { UdpLink } from '../../../io/src/net/sockets/node/udp-link.ts';
+import { UdpLink } from '../../../io/src/net/sockets/node/udp-socket.ts';
 import { linkPair, type ByteLink, type PacketLink } from '@weir/io/links';
 import {
   ClientDatagrams,

@@ -1,6 +1,5 @@
 import { asError } from '@weir/base';
-import type { Clock } from '@weir/io/time';
-import { TurnLoop, type Defer } from '@weir/io/pace';
+import { type Clock, type Defer, TurnLoop } from '@weir/io/time';
 import { DeadlineQueue, type Scheduled } from '@weir/base/timers';
 import {
   type BatchOwner,

@@ -1,11 +1,11 @@
 import type { RandomSource } from '@weir/base/random';
 import { type ReceivedDatagrams, copyEndpoint } from '@weir/base/ip';
-import { RateLimit, type Defer } from '@weir/io/pace';
+import { RateLimit } from '@weir/io/pace';
 import type { ConnectionDriver } from './connection-driver.ts';
 import type { PacketObfuscation, OutgoingBatches } from './driver.ts';
 import type { ResetTokens } from '../protection/tokens.ts';
 import { MAX_CONNECTION_ID } from '../wire/packet-header.ts';
-import type { Clock } from '@weir/io/time';
+import type { Clock, Defer } from '@weir/io/time';
 import { type Acceptance, type ClientAdmission, reset } from './client-admission.ts';
 import {
   LOCAL_ID_SIZE,

@@ -1,9 +1,18 @@
-import type { EditTask, PreparedConfig, RoutesRead } from './loading/tasks.ts';
-import { ConfigLoader, type LoaderOptions } from './loading/config-loader.ts';
-import { ConfigThread } from './loading/config-thread.ts';
+import { silentLogger } from '@weir/base/log';
+import { OwnListeners } from '@weir/io/net/own-listeners';
+import { systemClock } from '@weir/io/time';
+import { RegexCache } from '@weir/proxy/names';
+import {
+  ConfigLoader,
+  ConfigThread,
+  loadAtStart,
+  type LoaderOptions,
+} from './loading/config-loader.ts';
 import { FileDigests } from './loading/file-digests.ts';
+import type { EditTask, PreparedConfig, RoutesRead } from './loading/tasks.ts';
+import { Supervisor } from '../supervisor/supervisor.ts';
 
-export interface ConfigurationOptions extends LoaderOptions {
+interface ConfigurationOptions extends LoaderOptions {
   /** `undefined` for the built-in configuration. */
   readonly configPath: string | undefined;
   /** Builds a configuration without binding anything. @throws {ApplyError} when a part cannot be built */
@@ -52,7 +61,6 @@ export class Configuration {
 
   /**
    * Loads the configuration; reuses the last one that was checked, unless one of its files has changed since.
-   *
    * @param files records what is read
    * @throws {ConfigError}
    */
@@ -77,4 +85,29 @@ export class Configuration {
   #load(files: FileDigests, bytes?: Uint8Array): Promise<PreparedConfig> {
     return this.#loader.load(this.path, { files, bytes, signal: this.#options.stopping });
   }
+}
+
+/** Options of `loadAtStart` except those that a check fixes. */
+type CheckInput = Omit<Parameters<typeof loadAtStart>[1], 'regexes' | 'serveApi' | 'blocking'>;
+
+/**
+ * Checks a configuration as `--test` does: loads and builds it without binding anything.
+ * @param path path of the file, which errors name; `undefined` for the built-in configuration
+ * @throws {ConfigError} for an invalid configuration or a file that cannot be read
+ * @throws {ApplyError} when a part cannot be built
+ */
+export async function checkConfig(
+  path: string | undefined,
+  input: CheckInput = {},
+): Promise<PreparedConfig> {
+  const regexes = new RegexCache();
+  const config = await loadAtStart(path, { ...input, regexes, serveApi: true, blocking: true });
+  const supervisor = new Supervisor({
+    clock: systemClock,
+    log: silentLogger,
+    regexes,
+    ownListeners: new OwnListeners(),
+  });
+  await supervisor.check(config);
+  return config;
 }

@@ -1,12 +1,12 @@
 import { ConfigError, configHints, renderConfigError } from '@weir/config';
 import { CodedError, messageOf, WeirError } from '@weir/base';
-import { ApplyError } from '../supervisor/apply-error.ts';
-import { checkConfig } from './check-config.ts';
+import { ApplyError } from '../supervisor/reload-report.ts';
+import { checkConfig } from './configuration.ts';
 import { FileDigests } from './loading/file-digests.ts';
 import { lockEdited } from './lock-file.ts';
 import { replaceFile, systemFiles, type ReplaceFileSystem } from './replace-file.ts';
 
-export type EditErrorCode =
+type EditErrorCode =
   /** The file cannot be read. */
   | 'unreadable'
   /** The current file cannot be edited, or the result would not be a valid configuration. */
@@ -35,7 +35,7 @@ export interface EditedFile {
   readonly undo: () => Promise<void>;
 }
 
-export interface EditOptions {
+interface EditOptions {
   /** Checks the result before it is written; by default as `--test` does. @throws {WeirError} */
   readonly check?: (path: string, edited: Uint8Array) => Promise<unknown>;
   /** Whether to do everything but the write. */
@@ -47,7 +47,6 @@ export interface EditOptions {
  * Edits a configuration file: reads it, calls `edit` with its bytes, checks the result as `--test` does, and replaces
  * the file atomically. Until the write, no step changes anything. Edits of one file are serialised, also across
  * processes.
- *
  * @param path a regular file, or a link to one
  * @param edit returns the new contents; equal contents are neither checked nor written. Its errors are passed on,
  * except that a ConfigError becomes an EditError `invalid`

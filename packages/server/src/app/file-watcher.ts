@@ -20,7 +20,7 @@ export type WatchFolder = (
   onError: (error: Error) => void,
 ) => { close(): void };
 
-export interface FileWatcherOptions {
+interface FileWatcherOptions {
   readonly clock?: Clock;
   readonly watchFolder?: WatchFolder;
 }

@@ -6,15 +6,13 @@ import {
 } from '../api/contract.ts';
 import type { IfMatch } from '../api/requests/parameters.ts';
 import { ApiLifecycle } from '../api/lifecycle.ts';
-import type { PacketTaps } from '@weir/base/ip/tapped-device';
+import type { PacketTaps } from '@weir/base/ip/packet-device';
 import type { RegexCache } from '@weir/proxy/names';
 import { recordLines, type Logger } from '@weir/base/log';
 import { systemClock, type Clock } from '@weir/io/time';
 import { OwnListeners } from '@weir/io/net/own-listeners';
-import type { ReloadReport } from '../supervisor/reload-report.ts';
-import { ApplyError } from '../supervisor/apply-error.ts';
-import { ownBuild, nodeWarning } from '@weir/io/build';
-import { drainText } from '../supervisor/drain.ts';
+import { ApplyError, drainText, type ReloadReport } from '../supervisor/reload-report.ts';
+import { ownBuild, nodeWarning } from '@weir/io/process';
 import { Supervisor } from '../supervisor/supervisor.ts';
 import type { Tracker } from '@weir/proxy/tracker';
 import { VERSION } from '@weir/base';
@@ -27,7 +25,7 @@ import { failedOutcome, outcomeOf, toControlError, type ReloadOutcome } from './
 import { Reloader } from './reloader.ts';
 import type { TunnelDeps } from './control/control-tunnels.ts';
 
-export interface InstanceOptions {
+interface InstanceOptions {
   /** `undefined` for the built-in configuration. */
   readonly configPath: string | undefined;
   /** A logger with the target of the app. */
@@ -41,7 +39,7 @@ export interface InstanceOptions {
 }
 
 /** Callbacks around every reload. */
-export interface ReloadObserver {
+interface ReloadObserver {
   begins?(): void;
   /** @param error the error of a failed reload */
   ended?(outcome: ReloadOutcome, error?: unknown): void;

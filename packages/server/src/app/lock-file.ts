@@ -105,7 +105,6 @@ export class LockFile implements AsyncDisposable {
 /**
  * Locks a file that `replaceFile` replaces, from reading it to its replacement: of two concurrent edits, each would
  * otherwise find the contents that it has read, and the second would undo the first.
- *
  * @param path a file, or a link to one
  * @returns `undefined` where no lock can be created (no permission, no space, no links), or the file does not exist
  * @throws {LockError} when another process has held the lock for longer than `waitMs`
@@ -152,7 +151,6 @@ async function linked(own: string, path: string): Promise<boolean> {
  * Removes the lock of an ended process, under a lock of its own: of two processes that find a stale lock, the second
  * would otherwise remove the one that the first has created since. Nothing else removes a stale lock, and no lock is
  * created while it exists, so that the file checked is the file removed.
- *
  * @returns the id of the process that holds the lock or removes it; `undefined` if it may be free now
  */
 async function removeStale(path: string, what: string): Promise<number | undefined> {

@@ -1,9 +1,13 @@
-import { ControlError } from '../api/contract.ts';
-import { ConfigError, DocumentReadError, renderConfigError } from '@weir/config';
 import { messageOf } from '@weir/base';
 import { printable } from '@weir/base/printable';
-import { ApplyError, type ApplyErrorCode } from '../supervisor/apply-error.ts';
-import type { AppliedReport, ReloadReport } from '../supervisor/reload-report.ts';
+import { ConfigError, DocumentReadError, renderConfigError } from '@weir/config';
+import { ControlError } from '../api/contract.ts';
+import {
+  type AppliedReport,
+  ApplyError,
+  type ApplyErrorCode,
+  type ReloadReport,
+} from '../supervisor/reload-report.ts';
 
 /**
  * Converts an error for the caller of an operation: `invalid` when the files have to be corrected, `failed` for every
@@ -99,3 +103,23 @@ export const failedOutcome = (error: unknown): ReloadOutcome => ({
   kind: 'failed',
   line: reloadFailureLine(error instanceof Error ? error : new Error(messageOf(error))),
 });
+
+/** The state of a running process in one line: what it serves, and the outcome of its last reload. */
+export function statusOf(inbounds: number, last?: ReloadOutcome): string {
+  const serving = `serving ${inbounds} ${inbounds === 1 ? 'inbound' : 'inbounds'}`;
+  return last ? `${serving}; last reload: ${outcomeLine(last)}` : serving;
+}
+
+/** The outcome of a reload in one line. */
+export function outcomeLine(outcome: ReloadOutcome): string {
+  switch (outcome.kind) {
+    case 'applied':
+      return `applied, ${outcome.summary}`;
+    case 'unchanged':
+      return 'the files have not changed';
+    case 'failed':
+      return outcome.line;
+    default:
+      return outcome satisfies never;
+  }
+}

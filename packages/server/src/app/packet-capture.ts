@@ -1,6 +1,6 @@
 import { rename, type FileHandle } from 'node:fs/promises';
 import { messageOf, WeirError } from '@weir/base';
-import type { PacketTap } from '@weir/base/ip/tapped-device';
+import type { PacketTap } from '@weir/base/ip/packet-device';
 import {
   INTERFACE_ROOM,
   PACKET_ROOM,

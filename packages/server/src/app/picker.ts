@@ -55,7 +55,6 @@ export class Picker {
   /**
    * Sets the pick of a group and reloads. Picks are serialised, each until its reload has ended; other reloads do not
    * wait for them. Commands that edit the file and picks wait for each other until the file is written.
-   *
    * @param signal abandons an edit that has not been written yet, or the wait for the reload, so that the next edit can
    * begin; a write that has begun is finished
    * @throws {ControlError}

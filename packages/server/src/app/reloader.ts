@@ -7,8 +7,8 @@ import type { PreparedConfig } from './loading/tasks.ts';
 import { FileDigests } from './loading/file-digests.ts';
 import { Mutex } from './mutex.ts';
 
-/** What a reload does with a configuration. */
-export interface ReloadSteps {
+/** Actions of a reload on a configuration. */
+interface ReloadSteps {
   /** Throws while nothing can be applied, regardless of the files; this does not count as an attempt. */
   readonly refuse?: () => void;
   /** @throws {ApplyError} */

@@ -1,8 +1,36 @@
 import { randomInt } from 'node:crypto';
-import { open, realpath, rename, stat, unlink, type FileHandle } from 'node:fs/promises';
+import { type FileHandle, open, realpath, rename, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { WeirError, codeOf } from '@weir/base';
-import { readAccessList, writeAccessList, type AccessList } from '@weir/io/files';
+import { codeOf, WeirError } from '@weir/base';
+import { type AccessList, readAccessList, writeAccessList } from '@weir/io/files';
+
+/**
+ * Creates a file with these contents. If it cannot be written completely, as on a full disk, it is removed again.
+ * @param mode the permission bits, subject to the umask
+ * @param prepare called with the new file before its contents are written
+ * @throws `EEXIST` for an existing path, and the system's error of the failed step
+ */
+export async function createFile(
+  path: string,
+  contents: string | Uint8Array,
+  mode: number,
+  prepare?: (file: FileHandle) => Promise<void>,
+): Promise<void> {
+  const file = await open(path, 'wx', mode);
+  try {
+    try {
+      await prepare?.(file);
+      await file.writeFile(contents);
+      // Some file systems report a full disk only here.
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    await unlink(path).catch(() => undefined);
+    throw error;
+  }
+}
 
 /** The system calls of replacing a file, so that a test can make each step fail. */
 export interface ReplaceFileSystem {
@@ -18,7 +46,7 @@ export interface ReplaceFileSystem {
 }
 
 /** Ownership and permissions of a file. */
-export interface FileAttributes {
+interface FileAttributes {
   /** The permission bits. */
   readonly mode: number;
   /** The ids of the owner and of the group. */

@@ -18,7 +18,6 @@ const MAX_LENGTH = 64 * 1024 * 1024;
  * Reads a configuration that is not a regular file: standard input, a pipe (`--config <(…)`). No thread is blocked, and
  * both the time and the length are limited. A pipe without a writer is polled as well, since the writer may not have
  * opened it yet.
- *
  * @returns `undefined` for a regular file, a directory and a path that cannot be found: those are read, or reported, in
  * the usual way
  * @throws {ConfigError} of kind `io` when it cannot be read, is too long, or does not end in time

@@ -1,27 +1,79 @@
-import type { KeptObjects } from '@weir/base/collections';
 import { messageOf } from '@weir/base';
-import { OutboundVersion, BalancerGroup, type GroupMember } from '@weir/proxy/targets';
-import type { Exit, RoutingSnapshot } from '@weir/proxy/engine';
-import type { RegexCache } from '@weir/proxy/names';
-import { Router, type RouterTables } from '@weir/proxy/router';
-import type { PacketTaps } from '@weir/base/ip/tapped-device';
+import type { KeptObjects } from '@weir/base/collections';
+import type { PacketTaps } from '@weir/base/ip/packet-device';
 import type { Logger } from '@weir/base/log';
-import type { Endpoint, Resolver } from '@weir/io/addresses';
-import type { Clock, Steps, Turns } from '@weir/io/time';
+import type { Endpoint, FamilyPolicy, Resolver } from '@weir/io/addresses';
 import type { Carrier } from '@weir/io/links';
 import { lineageGroup, type OwnListeners } from '@weir/io/net/own-listeners';
+import type { Clock, Steps, Turns } from '@weir/io/time';
+import type {
+  AddressRecordType,
+  DnsAnswer,
+  DnsService,
+  OwnedResolver,
+  RawQuestion,
+} from '@weir/proxy/dns';
+import type { Exit, RoutingSnapshot } from '@weir/proxy/engine';
+import type { CreateInbound, CreateOutbound, InboundMemory } from '@weir/proxy/handlers';
+import type { RegexCache } from '@weir/proxy/names';
 import { type Dispatcher, type Outbound, outboundProtocol } from '@weir/proxy/protocols';
-import type { InboundMemory, CreateInbound, CreateOutbound } from '@weir/proxy/handlers';
+import { Router, type RouterTables } from '@weir/proxy/router';
 import type { BalancerSpec, InboundSpec, OutboundSpec } from '@weir/proxy/spec';
+import { BalancerGroup, type GroupMember, OutboundVersion } from '@weir/proxy/targets';
 import {
   Acceptor,
+  createDialer,
+  dialTcp,
+  loadClients,
   loadServers,
   type StreamDeps,
-  dialTcp,
-  createDialer,
-  loadClients,
 } from '@weir/proxy/transports';
-import { ApplyError } from './apply-error.ts';
+import { ApplyError } from './reload-report.ts';
+
+/**
+ * The resolver that outbounds are built with. It delegates to the current resolver, so that a change of `[dns]`
+ * does not rebuild outbounds.
+ */
+export class ResolverHandle implements Resolver, DnsService {
+  #current: OwnedResolver;
+
+  constructor(current: OwnedResolver) {
+    this.#current = current;
+  }
+
+  resolve(
+    host: string,
+    policy: FamilyPolicy,
+    signal?: AbortSignal,
+    client?: string,
+  ): Promise<readonly string[]> {
+    return this.#current.resolve(host, policy, signal, client);
+  }
+
+  lookup(
+    name: string,
+    type: AddressRecordType,
+    signal?: AbortSignal,
+    client?: string,
+  ): Promise<DnsAnswer> {
+    return this.#current.lookup(name, type, signal, client);
+  }
+
+  forward(question: RawQuestion, signal?: AbortSignal, client?: string): Promise<Buffer> {
+    return this.#current.forward(question, signal, client);
+  }
+
+  /** Replaces the resolver for new queries; pending ones are finished by the previous resolver. */
+  swap(next: OwnedResolver): void {
+    this.#current.close();
+    this.#current = next;
+  }
+
+  /** Ends all queries. */
+  destroy(): void {
+    this.#current.destroy();
+  }
+}
 
 /** A version of an outbound, and the spec that it was built from. */
 export interface BuiltOutbound {
@@ -29,7 +81,8 @@ export interface BuiltOutbound {
   readonly version: OutboundVersion;
 }
 
-interface OutboundDeps extends BuildDeps {
+export interface OutboundDeps extends BuildDeps {
+  /** The resolver of outbounds: see ResolverHandle. */
   readonly resolver: Resolver;
   readonly ownListeners: OwnListeners;
   /** Objects that outbounds share across reloads. */

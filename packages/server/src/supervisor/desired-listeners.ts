@@ -1,12 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { InboundSpec } from '@weir/proxy/spec';
-import type { InboundFacts } from './inbound-facts.ts';
-import type { InboundListener } from './inbound-listener.ts';
+import type { InboundFacts, InboundListener } from './inbound-listener.ts';
 import type { DesiredListener } from './listener-exchange.ts';
 import type { InboundStep, Plan } from './plan.ts';
-import { SessionInbound } from './session-inbound.ts';
+import { type ListenerTarget, SessionInbound, SwitchedListener } from './inbound-listeners.ts';
 import type { RunningInbound, Staged, StagedInbound, StagedSessions } from './stage.ts';
-import { SwitchedListener, type ListenerTarget } from './switched-listener.ts';
 
 /** Returns the listeners that a plan requires. */
 export const desiredListeners = (
@@ -78,7 +76,6 @@ const isAtPlace = (listener: Place, { spec, means }: Place): boolean =>
 
 /**
  * Returns a running inbound after the commit of a reload.
- *
  * @param staged `undefined` for an inbound that does not change
  * @param bound its listener, if the reload has bound one or taken one over
  */

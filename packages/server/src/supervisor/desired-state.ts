@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { GeoData } from '@weir/proxy/geo';
 import { buildRouterTables, type RouterTables } from '@weir/proxy/router';
 import type { RouteGroupSpec, RouteSpec, Spec } from '@weir/proxy/spec';
-import { inboundFacts, type InboundFacts } from './inbound-facts.ts';
+import { inboundFacts, type InboundFacts } from './inbound-listener.ts';
 
 /**
  * A configuration in the form that the supervisor compares and builds: plain data, which a worker thread can
@@ -20,7 +20,7 @@ export interface DesiredState {
  * Digests of those parts of a Spec that may be megabytes long. Two parts are equal if their digests
  * are, so that a reload compares any number of users and rules without delaying traffic.
  */
-export interface SpecDigests {
+interface SpecDigests {
   /** Digests by position in `spec.outbounds`. */
   readonly outbounds: readonly string[];
   /** Digests by position in `spec.inbounds`. */

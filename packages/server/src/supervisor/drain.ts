@@ -1,15 +1,75 @@
 import { messageOf } from '@weir/base';
 import type { Logger } from '@weir/base/log';
 import { type Clock, type Timer, Turns } from '@weir/io/time';
-import { accountsOf } from '@weir/proxy/handlers';
-import { age, counted } from '@weir/base/text/amounts';
-import type { Tracker } from '@weir/proxy/tracker';
 import type { UnauthenticatedClients } from '@weir/proxy/accept';
-import { ApplyError } from './apply-error.ts';
-import type { DrainingInbounds } from './draining-inbounds.ts';
+import type { InboundRuntime } from '@weir/proxy/engine';
+import { accountsOf } from '@weir/proxy/handlers';
+import type { Tracker } from '@weir/proxy/tracker';
+import type { InboundListener } from './inbound-listener.ts';
+import type { FreedListener } from './listener-exchange.ts';
+import { ApplyError, type DrainStatus, drainText } from './reload-report.ts';
+import { SessionInbound } from './inbound-listeners.ts';
 import type { RunningInbound } from './stage.ts';
 
-export interface DrainDeps {
+/** Live sessions, which `Supervisor.stop` ends. */
+export interface LiveSide {
+  /** Resolves when no session is left. */
+  whenIdle(): Promise<void>;
+  destroy(cause: Error): void;
+}
+
+/**
+ * The draining inbounds, which were removed, moved or changed to another kind: sessions with connections of their own,
+ * and listeners that stay open for the sessions that they own.
+ */
+export class DrainingInbounds {
+  readonly #runtimes = new Set<InboundRuntime>();
+  /** Tags of the former inbounds, by listener. */
+  readonly #listeners = new Map<SessionInbound, string>();
+
+  get sides(): LiveSide[] {
+    return [...this.#runtimes, ...this.#listeners.keys()];
+  }
+
+  /** Number of live sessions. */
+  get sessions(): number {
+    let sessions = 0;
+    for (const runtime of this.#runtimes) sessions += runtime.sessions;
+    for (const listener of this.#listeners.keys()) sessions += listener.tied;
+    return sessions;
+  }
+
+  /** Listeners that are open until their last session ends. */
+  get listeners(): SessionInbound[] {
+    return [...this.#listeners.keys()];
+  }
+
+  /** The open listeners, in the form of a `ListenerExchange`. */
+  get freed(): FreedListener[] {
+    return Array.from(this.#listeners, ([listener, tag]) => ({ tag, listener, draining: true }));
+  }
+
+  /** Keeps a runtime until its last session has ended. */
+  awaitSessions(runtime: InboundRuntime): void {
+    if (runtime.sessions === 0) return;
+    this.#runtimes.add(runtime);
+    void runtime.whenIdle().then(() => this.#runtimes.delete(runtime));
+  }
+
+  /** Keeps a retired listener that owns its sessions until it has closed. */
+  drain(tag: string, listener: InboundListener): void {
+    if (!(listener instanceof SessionInbound) || this.#listeners.has(listener)) return;
+    this.#listeners.set(listener, tag);
+    void listener.closed.then(() => this.#listeners.delete(listener));
+  }
+
+  /** Called when an inbound has taken over a listener. */
+  release(listener: InboundListener): void {
+    if (listener instanceof SessionInbound) this.#listeners.delete(listener);
+  }
+}
+
+interface DrainDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly tracker: Tracker;
@@ -207,28 +267,3 @@ async function reopen(inbound: RunningInbound): Promise<void> {
   }
   accountsOf(memoryOf(inbound)).draining = false;
 }
-
-/** The sessions and flows that a drain waits for. */
-export interface DrainStatus {
-  /** Flows of sockets; those of devices continue until the process stops. */
-  readonly flows: number;
-  readonly sessions: number;
-  /** Accepted clients that have not authenticated. */
-  readonly handshakes: number;
-  /** Flows of devices, which are not waited for. */
-  readonly deviceFlows: number;
-}
-
-/** Returns the remaining sessions and flows as text, for users. */
-export function drainText({ flows, sessions, handshakes, deviceFlows }: DrainStatus): string {
-  const parts = [counted(flows, 'flow'), `in ${counted(sessions, 'session')}`];
-  if (handshakes > 0) parts.push(`and ${counted(handshakes, 'client')} in a handshake`);
-  const isNone = flows + sessions + handshakes === 0;
-  const left = isNone ? 'nothing is left' : `${parts.join(' ')} left`;
-  const device = `${counted(deviceFlows, 'flow')} of devices, which go on until the stop`;
-  return deviceFlows === 0 ? left : `${left}; ${device}`;
-}
-
-/** Returns the log line of flows that a stop has ended. @param graceMs milliseconds for which they were waited for */
-export const cutLine = (flows: number, graceMs: number): string =>
-  `cut ${counted(flows, 'flow')} that ${flows === 1 ? 'was' : 'were'} still open${graceMs === 0 ? '' : ` after ${age(graceMs)}`}`;

@@ -1,5 +1,7 @@
 import type { OwnEndpoint } from '@weir/io/net/own-listeners';
-import type { ListenSpec, SocketListenSpec } from '@weir/proxy/spec';
+import type { InboundProtocol } from '@weir/proxy/handlers';
+import { inboundProtocol } from '@weir/proxy/protocols';
+import type { InboundSpec, ListenSpec, SocketListenSpec } from '@weir/proxy/spec';
 
 /** The kind of socket or device that an inbound listens on. A unix socket counts as TCP. */
 export type ListenMeans = 'tcp' | 'tcp+udp' | 'udp' | 'device';
@@ -48,3 +50,34 @@ function networksOf(means: ListenMeans): readonly ('tcp' | 'udp')[] {
       return means satisfies never;
   }
 }
+
+/** The server side of a protocol by its canonical name. */
+export type ProtocolOf = (name: string) => InboundProtocol<unknown>;
+
+/** Facts about inbounds that a plan depends on and that their protocols determine. Pure. */
+export interface InboundFacts {
+  /** Returns the accounts in an inbound's settings; `undefined` for an inbound without users. */
+  readonly usersOf: (inbound: InboundSpec) => readonly unknown[] | undefined;
+  readonly meansOf: (inbound: InboundSpec) => ListenMeans;
+  /**
+   * Returns the reason why an inbound that keeps its address cannot change while sessions are live; `undefined` when it
+   * can.
+   */
+  readonly restartReason: (before: InboundSpec, after: InboundSpec) => string | undefined;
+}
+
+/** Facts about inbounds. @param protocolOf by default the protocols of the registry */
+export const inboundFacts = (protocolOf: ProtocolOf = inboundProtocol): InboundFacts => ({
+  usersOf: ({ protocol, settings }) => protocolOf(protocol).users(settings),
+  meansOf({ protocol, listen }) {
+    const side = protocolOf(protocol);
+    if (side.kind === 'sessions') return side.listens;
+    return side.datagrams && listen.kind !== 'unix' ? 'tcp+udp' : 'tcp';
+  },
+  restartReason(before, after) {
+    const side = protocolOf(after.protocol);
+    if (side.kind === 'carriers') return undefined;
+    if (before.protocol !== after.protocol) return 'its protocol changes';
+    return side.restartReason(before.settings, after.settings);
+  },
+});

@@ -3,7 +3,7 @@ import type { Logger } from '@weir/base/log';
 import type { Turns } from '@weir/io/time';
 import type { ListenSpec } from '@weir/proxy/spec';
 import { isInUse } from '@weir/proxy/listeners';
-import { ApplyError } from './apply-error.ts';
+import { ApplyError } from './reload-report.ts';
 import {
   shareNetwork,
   type InboundListener,
@@ -44,7 +44,7 @@ export interface FreedListener {
 }
 
 /** The listeners after a reload. */
-export interface Exchanged {
+interface Exchanged {
   /** New and taken over listeners, by the tags of their inbounds. */
   readonly listeners: ReadonlyMap<string, InboundListener>;
   /** Freed listeners that were not taken over. */
@@ -132,7 +132,6 @@ export class ListenerExchange {
   /**
    * Rolls back after a failure: closes new listeners, and rebinds those that were closed to make room. An address that
    * cannot be rebound is logged.
-   *
    * @param restore false when the process is stopping, so that nothing is rebound
    */
   async rollBack(restore: boolean): Promise<void> {
@@ -252,10 +251,7 @@ export class ListenerExchange {
   }
 }
 
-/**
- * Refuses to close a listener with live sessions.
- * @throws {ApplyError} `disruptive`
- */
+/** Refuses to close a listener with live sessions. @throws {ApplyError} `disruptive` */
 function refuseToEndSessions(
   { tag, listener }: FreedListener,
   { tag: wanted, restartReason }: DesiredListener,

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Steps } from '@weir/io/time';
 import type { BalancerSpec, InboundSpec, OutboundSpec } from '@weir/proxy/spec';
-import type { InboundFacts } from './inbound-facts.ts';
+import type { InboundFacts } from './inbound-listener.ts';
 import type { AppliedReport } from './reload-report.ts';
 import type { InboundDigests, DesiredState } from './desired-state.ts';
 
 /** The running state, as far as a plan depends on it. */
-export interface Running {
+interface Running {
   /** The configuration in force; `undefined` before the first was applied. */
   readonly applied: DesiredState | undefined;
   /** The newest version that each outbound tag has ever had, removed tags included. */
@@ -15,18 +15,18 @@ export interface Running {
   readonly failed?: ReadonlySet<string>;
 }
 
-export interface OutboundStep {
+interface OutboundStep {
   readonly action: 'build' | 'reuse';
   readonly spec: OutboundSpec;
   readonly version: number;
 }
 
-export interface BalancerStep {
+interface BalancerStep {
   readonly action: 'build' | 'reuse';
   readonly spec: BalancerSpec;
 }
 
-export interface UserSetStep {
+interface UserSetStep {
   readonly action: 'build' | 'reuse';
   readonly tag: string;
 }

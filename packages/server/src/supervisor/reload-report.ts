@@ -1,3 +1,7 @@
+import { CodedError, type WeirErrorOptions } from '@weir/base';
+import { printable } from '@weir/base/printable';
+import { age, counted } from '@weir/base/text/amounts';
+
 /**
  * The effects of a reload. Items are texts in the order of the plan: dns, outbounds, balancers, route,
  * user sets, inbounds.
@@ -26,3 +30,50 @@ export interface AppliedReport {
   /** Resources that were reused, named as in `built`. */
   readonly reused: readonly string[];
 }
+
+/**
+ * The reason why a well-formed configuration was not applied. `bind` is caused by the system, `stopped` by a stop,
+ * `draining` by a drain, the others by the configuration.
+ */
+export type ApplyErrorCode =
+  | 'bind'
+  | 'stopped'
+  | 'draining'
+  | 'duplicate_tag'
+  | 'unknown_reference'
+  | 'bad_balancer'
+  | 'invalid_resource'
+  | 'build_failed'
+  | 'disruptive';
+
+export class ApplyError extends CodedError<ApplyErrorCode> {
+  /** @param message may quote tags and foreign texts: it is escaped into one line */
+  constructor(code: ApplyErrorCode, message: string, options?: WeirErrorOptions) {
+    super(code, printable(message), options);
+  }
+}
+
+/** The sessions and flows that a drain waits for. */
+export interface DrainStatus {
+  /** Flows of sockets; those of devices continue until the process stops. */
+  readonly flows: number;
+  readonly sessions: number;
+  /** Accepted clients that have not authenticated. */
+  readonly handshakes: number;
+  /** Flows of devices, which are not waited for. */
+  readonly deviceFlows: number;
+}
+
+/** Returns the remaining sessions and flows as text, for users. */
+export function drainText({ flows, sessions, handshakes, deviceFlows }: DrainStatus): string {
+  const parts = [counted(flows, 'flow'), `in ${counted(sessions, 'session')}`];
+  if (handshakes > 0) parts.push(`and ${counted(handshakes, 'client')} in a handshake`);
+  const isNone = flows + sessions + handshakes === 0;
+  const left = isNone ? 'nothing is left' : `${parts.join(' ')} left`;
+  const device = `${counted(deviceFlows, 'flow')} of devices, which go on until the stop`;
+  return deviceFlows === 0 ? left : `${left}; ${device}`;
+}
+
+/** Returns the log line of flows that a stop has ended. @param graceMs milliseconds for which they were waited for */
+export const cutLine = (flows: number, graceMs: number): string =>
+  `cut ${counted(flows, 'flow')} that ${flows === 1 ? 'was' : 'were'} still open${graceMs === 0 ? '' : ` after ${age(graceMs)}`}`;

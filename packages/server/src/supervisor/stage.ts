@@ -1,43 +1,51 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { KeptObjects } from '@weir/base/collections';
-import type { OwnedResolver } from '@weir/proxy/dns';
-import type { BalancerGroup } from '@weir/proxy/targets';
-import { InboundRuntime, LiveSessions, type RoutingSnapshot } from '@weir/proxy/engine';
-import type { RegexCache } from '@weir/proxy/names';
-import type { RouterTables } from '@weir/proxy/router';
-import type { PacketTaps } from '@weir/base/ip/tapped-device';
-import type { Logger } from '@weir/base/log';
-import type { Clock, Turns } from '@weir/io/time';
-import type { OwnListeners } from '@weir/io/net/own-listeners';
-import type { Resolver } from '@weir/io/addresses';
+import type { PacketTaps } from '@weir/base/ip/packet-device';
 import type { AcceptedConnection } from '@weir/io/sockets';
+import type { Steps, Turns } from '@weir/io/time';
+import type { UnauthenticatedClients } from '@weir/proxy/accept';
+import type { OwnedResolver } from '@weir/proxy/dns';
+import { InboundRuntime, LiveSessions, type RoutingSnapshot } from '@weir/proxy/engine';
+import {
+  type Accounts,
+  accountsOf,
+  type CarrierProtocol,
+  InboundMemory,
+  NO_ACCOUNTS,
+  type SessionProtocol,
+} from '@weir/proxy/handlers';
+import type { RegexCache } from '@weir/proxy/names';
 import type { Dispatcher, InboundHandler } from '@weir/proxy/protocols';
-import { InboundMemory, type CarrierProtocol, type SessionProtocol } from '@weir/proxy/handlers';
+import type { RouterTables } from '@weir/proxy/router';
 import type { InboundStreamSpec } from '@weir/proxy/spec';
+import type { BalancerGroup } from '@weir/proxy/targets';
 import type { Tracker } from '@weir/proxy/tracker';
+import type { Acceptor } from '@weir/proxy/transports';
 import {
   buildAcceptor,
   buildBalancer,
   buildInbound,
   buildOutbound,
   buildRoutingSnapshot,
+  type BuiltOutbound,
+  type OutboundDeps,
   exitsOf,
   loadForOutbounds,
   prepareStream,
-  type BuiltOutbound,
 } from './build.ts';
-import type { Acceptor } from '@weir/proxy/transports';
-import type { UnauthenticatedClients } from '@weir/proxy/accept';
-import type { InboundFacts, ProtocolOf } from './inbound-facts.ts';
+import type { InboundFacts, ProtocolOf } from './inbound-listener.ts';
 import type { InboundStep, Plan } from './plan.ts';
-import type { ReadySessions, SessionInbound } from './session-inbound.ts';
-import type { ListenerTarget, SwitchedListener } from './switched-listener.ts';
+import type {
+  ListenerTarget,
+  ReadySessions,
+  SessionInbound,
+  SwitchedListener,
+} from './inbound-listeners.ts';
 
 /** An inbound with its listener. */
 export type RunningInbound = RunningCarriers | RunningSessions;
 
 /** An inbound whose protocol receives carriers. */
-export interface RunningCarriers {
+interface RunningCarriers {
   readonly kind: 'carriers';
   readonly runtime: InboundRuntime;
   readonly listener: SwitchedListener;
@@ -46,7 +54,7 @@ export interface RunningCarriers {
 }
 
 /** An inbound whose listener owns its sessions. */
-export interface RunningSessions {
+interface RunningSessions {
   readonly kind: 'sessions';
   readonly listener: SessionInbound;
   /** State that the successive servers of the inbound share. */
@@ -76,7 +84,7 @@ export interface Staged {
 export type StagedInbound = StagedHandler | StagedListening | StagedSessions;
 
 /** A handler for an inbound that keeps its listener. */
-export interface StagedHandler {
+interface StagedHandler {
   readonly kind: 'handler';
   readonly handler: InboundHandler;
   /** Applies new stream settings; `undefined` if they have not changed. */
@@ -84,7 +92,7 @@ export interface StagedHandler {
 }
 
 /** A handler, and its acceptor for carriers of a new listener. */
-export interface StagedListening {
+interface StagedListening {
   readonly kind: 'listening';
   readonly handler: InboundHandler;
   /** The running inbound, if any. */
@@ -100,10 +108,7 @@ export interface StagedSessions {
   readonly memory: InboundMemory;
 }
 
-export interface StageDeps {
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly ownListeners: OwnListeners;
+interface StageDeps extends OutboundDeps {
   readonly regexes: RegexCache;
   readonly capture?: PacketTaps | undefined;
   readonly tracker: Tracker;
@@ -111,11 +116,6 @@ export interface StageDeps {
   readonly protocolOf: ProtocolOf;
   readonly facts: InboundFacts;
   readonly unauthenticated: UnauthenticatedClients;
-  readonly shared: KeptObjects;
-  /** Aborts when the proxy has stopped; see `OutboundContext`. */
-  readonly stopped: AbortSignal;
-  /** The resolver of outbounds: see ResolverHandle. */
-  readonly resolver: Resolver;
   /** Creates the resolver of the wanted configuration. */
   readonly createResolver: () => Promise<OwnedResolver>;
 }
@@ -125,7 +125,6 @@ export interface StageDeps {
  * outbounds and resolvers begin with their first use, balancers and servers after the commit. What is built
  * for a check, or for a reload that fails, needs no release: it is memory only, and OpenSSL's part is freed with its
  * garbage-collected owner.
- *
  * @throws {ApplyError} `build_failed` or `bad_balancer`
  */
 export async function stagePlan(
@@ -135,22 +134,20 @@ export async function stagePlan(
   turns: Turns,
   deps: StageDeps,
 ): Promise<Staged> {
-  const { clock, log, ownListeners, regexes, resolver, shared, stopped } = deps;
-  const outboundDeps = { clock, log, ownListeners, resolver, shared, stopped };
   const makers = await loadForOutbounds(
     plan.outbounds.filter(({ action }) => action === 'build').map(({ spec }) => spec),
   );
   const outbounds = new Map<string, BuiltOutbound>();
   for (const { action, spec, version } of plan.outbounds) {
     const reused = action === 'reuse' ? running.outbounds.get(spec.tag) : undefined;
-    outbounds.set(spec.tag, reused ?? buildOutbound(spec, version, makers, outboundDeps));
+    outbounds.set(spec.tag, reused ?? buildOutbound(spec, version, makers, deps));
     if (turns.due) await turns.next();
   }
   const balancers = new Map<string, BalancerGroup>();
   for (const { action, spec } of plan.balancers) {
     const before = running.balancers.get(spec.tag);
     const reused = action === 'reuse' ? before : undefined;
-    balancers.set(spec.tag, reused ?? buildBalancer(spec, outbounds, before, outboundDeps));
+    balancers.set(spec.tag, reused ?? buildBalancer(spec, outbounds, before, deps));
     if (turns.due) await turns.next();
   }
   const plane =
@@ -159,7 +156,7 @@ export async function stagePlan(
       tables,
       await turns.run(exitsOf(outbounds, balancers)),
       (running.plane?.epoch ?? 0) + 1,
-      regexes,
+      deps.regexes,
       turns,
     ));
   const inbounds = await stageInbounds(plan, running, turns, deps);
@@ -260,3 +257,83 @@ function heldBackLine(
     );
   };
 }
+
+/** Outbounds and balancers that begin or end with a reload. */
+interface ResourceChanges {
+  readonly retired: readonly BuiltOutbound[];
+  readonly stoppedGroups: readonly BalancerGroup[];
+  readonly startedGroups: readonly BalancerGroup[];
+}
+
+export function* changesBetween(
+  running: Pick<RunningResources, 'outbounds' | 'balancers'>,
+  staged: Pick<Staged, 'outbounds' | 'balancers'>,
+): Steps<ResourceChanges> {
+  return {
+    retired: yield* notIn(running.outbounds, staged.outbounds),
+    stoppedGroups: yield* notIn(running.balancers, staged.balancers),
+    startedGroups: yield* notIn(staged.balancers, running.balancers),
+  };
+}
+
+/** Members whose probes start in one turn: each opens a connection, and most of that work follows the start. */
+const PROBES_A_TURN = 16;
+
+export async function startGroups(groups: readonly BalancerGroup[], turns: Turns): Promise<void> {
+  let started = 0;
+  for (const group of groups) {
+    for (const _ of group.start()) {
+      started++;
+      if (started % PROBES_A_TURN === 0) await turns.next();
+    }
+  }
+}
+
+/** Stops the probes of replaced balancers; replaced outbounds close after their last flow. */
+export function* endReplaced({ retired, stoppedGroups }: ResourceChanges): Steps<void> {
+  for (const group of stoppedGroups) {
+    group.stop();
+    yield;
+  }
+  for (const { version } of retired) {
+    version.retire();
+    yield;
+  }
+}
+
+/** Returns the values of one map that another does not hold under the same key. */
+function* notIn<T>(items: ReadonlyMap<string, T>, others: ReadonlyMap<string, T>): Steps<T[]> {
+  const found: T[] = [];
+  for (const [tag, item] of items) {
+    if (others.get(tag) !== item) found.push(item);
+    yield;
+  }
+  return found;
+}
+
+/**
+ * Applies the accounts of new servers, and removes those of removed inbounds. An InboundRuntime itself replaces its
+ * accounts when it gets a new handler.
+ * @returns the accounts that may have changed, whose sessions without a flow are to end
+ */
+export function replaceAccounts(
+  before: ReadonlyMap<string, RunningInbound>,
+  after: ReadonlyMap<string, RunningInbound>,
+  staged: ReadonlyMap<string, StagedInbound>,
+): ReadonlySet<Accounts> {
+  const changed = new Set<Accounts>();
+  for (const [tag, inbound] of before) {
+    const accounts = accountsOf(memoryOf(inbound));
+    const isGone = after.get(tag)?.kind !== inbound.kind;
+    if (isGone) accounts.replace(NO_ACCOUNTS);
+    if (isGone || staged.has(tag)) changed.add(accounts);
+  }
+  for (const next of staged.values()) {
+    if (next.kind !== 'sessions') continue;
+    accountsOf(next.memory).replace(next.ready.server.accounts ?? NO_ACCOUNTS);
+  }
+  return changed;
+}
+
+const memoryOf = (inbound: RunningInbound): InboundMemory =>
+  inbound.kind === 'carriers' ? inbound.runtime.memory : inbound.memory;

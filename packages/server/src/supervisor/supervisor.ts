@@ -4,7 +4,7 @@ import type { BalancerGroup, OutboundVersion } from '@weir/proxy/targets';
 import type { RegexCache } from '@weir/proxy/names';
 import { createResolver, loadExchange, type OwnedResolver } from '@weir/proxy/dns';
 import { messageOf } from '@weir/base';
-import type { PacketTaps } from '@weir/base/ip/tapped-device';
+import type { PacketTaps } from '@weir/base/ip/packet-device';
 import type { Logger } from '@weir/base/log';
 import { type Clock, Turns } from '@weir/io/time';
 import { LinkClosedError } from '@weir/io';
@@ -14,23 +14,32 @@ import type { DnsSpec, RouteGroupSpec } from '@weir/proxy/spec';
 import type { Accounts } from '@weir/proxy/handlers';
 import { Tracker } from '@weir/proxy/tracker';
 import { UnauthenticatedClients } from '@weir/proxy/accept';
-import { ApplyError } from './apply-error.ts';
-import type { BuiltOutbound } from './build.ts';
-import { DrainingInbounds, type LiveSide } from './draining-inbounds.ts';
-import { cutLine, Drain } from './drain.ts';
-import { inboundFacts, type InboundFacts, type ProtocolOf } from './inbound-facts.ts';
+import { type AppliedReport, ApplyError, cutLine } from './reload-report.ts';
+import { type BuiltOutbound, ResolverHandle } from './build.ts';
+import { Drain, DrainingInbounds, type LiveSide } from './drain.ts';
+import {
+  type InboundFacts,
+  inboundFacts,
+  type ProtocolOf,
+  type ReopenableListener,
+} from './inbound-listener.ts';
 import { inboundProtocol, loadProtocols } from '@weir/proxy/protocols';
-import type { ReopenableListener } from './inbound-listener.ts';
 import { disruptive, ListenerExchange, type FreedListener } from './listener-exchange.ts';
 import { planReload, reportOf, type InboundStep, type Plan } from './plan.ts';
-import type { AppliedReport } from './reload-report.ts';
-import { changesBetween, endReplaced, replaceAccounts, startGroups } from './replaced-resources.ts';
-import { ResolverHandle } from './resolver-handle.ts';
+import {
+  changesBetween,
+  endReplaced,
+  replaceAccounts,
+  type RunningInbound,
+  type RunningResources,
+  type Staged,
+  stagePlan,
+  startGroups,
+} from './stage.ts';
 import { runningInbound, desiredListeners } from './desired-listeners.ts';
 import type { DesiredState } from './desired-state.ts';
-import { stagePlan, type RunningInbound, type RunningResources, type Staged } from './stage.ts';
 
-export interface SupervisorDeps {
+interface SupervisorDeps {
   readonly clock: Clock;
   readonly log: Logger;
   /** The listeners of the inbounds, kept up to date. */
@@ -44,7 +53,7 @@ export interface SupervisorDeps {
 }
 
 /** The current routing of flows, and the epoch since which rule indexes have their meaning. */
-export interface RuleIndexes {
+interface RuleIndexes {
   readonly epoch: number;
   /** Epoch of the first plane with these rules and groups: only their targets have changed since. */
   readonly rulesSince: number;
@@ -203,7 +212,6 @@ export class Supervisor {
 
   /**
    * Builds all resources, which need no release, without binding listeners or changing what runs.
-   *
    * @throws {ApplyError} as `apply`, but never because of a listener or of live connections
    */
   async check(wanted: DesiredState): Promise<void> {

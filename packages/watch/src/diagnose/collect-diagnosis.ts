@@ -29,7 +29,7 @@ import {
   type PartName,
   readmeText,
 } from './diagnosis.ts';
-import { datedNode, securityOf, buildText, type Build, ownBuild } from '@weir/io/build';
+import { datedNode, securityOf, buildText, type Build, ownBuild } from '@weir/io/process';
 import { bytes } from '@weir/base/text/amounts';
 import { createFile } from '@weir/server/files';
 import { tarArchive } from './tar.ts';

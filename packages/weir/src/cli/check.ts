@@ -1,6 +1,6 @@
-import { checkConfig } from '@weir/server/app/check-config';
+import { checkConfig } from '@weir/server/edits';
 import { APP_TARGET } from '@weir/server/app/log/process-log';
-import type { PreparedConfig } from '@weir/server/app/loading/tasks';
+import type { PreparedConfig } from '@weir/server/loading';
 import { DEFAULT_LEVEL, renderWarning, type Warning } from '@weir/config/load';
 import { chooseFilter, passes } from '@weir/base/log';
 import { printable } from '@weir/base/printable';

@@ -2,9 +2,9 @@ import { recordLines } from '@weir/base/log';
 import { logHints, type Importable } from '@weir/server/app/log/error-lines';
 import { FileDigests } from '@weir/server/app/loading/file-digests';
 import { processLog } from '@weir/server/app/log/process-log';
-import { readStreamConfig } from '@weir/server/app/stream-config';
+import { readStreamConfig } from '@weir/server/loading';
 import { ConfigError, renderConfigError } from '@weir/config';
-import { ApplyError } from '@weir/server/supervisor/apply-error';
+import { ApplyError } from '@weir/server/supervisor/reload-report';
 
 /** The input from which a configuration is loaded. */
 export interface LoadInput {

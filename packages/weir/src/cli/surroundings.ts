@@ -1,4 +1,4 @@
-import { datedNode, securityOf, buildText, ownBuild } from '@weir/io/build';
+import { datedNode, securityOf, buildText, ownBuild } from '@weir/io/process';
 import { systemSockets, type Sockets } from '@weir/io/sockets';
 
 /** The kind of sockets in use, with the reason if they are Node's. */

@@ -1,7 +1,7 @@
 import { ControlError, type PickResult, type RoutesResult } from '@weir/server/api/contract';
 import { ANY_FILE } from '@weir/server/api/requests/parameters';
 import { StartTimes } from '@weir/server/api/start-times';
-import { loadAtStart } from '@weir/server/app/loading/config-loader';
+import { loadAtStart } from '@weir/server/loading';
 import { toControlError } from '@weir/server/app/outcomes';
 import { FileDigests } from '@weir/server/app/loading/file-digests';
 import { Instance } from '@weir/server/app/instance';

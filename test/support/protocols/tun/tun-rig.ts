@@ -5,7 +5,7 @@ import { toEndpoint, type IpEndpoint } from '@weir/base/ip';
 import { type Logger, silentLogger } from '@weir/base/log';
 import { systemClock } from '@weir/io/time';
 import { OwnListeners } from '@weir/io/net/own-listeners';
-import type { TunPlan } from '@weir/io/platform/tun/tun-device';
+import type { TunPlan } from '@weir/io/sockets';
 import { Netstack } from '@weir/netstack';
 import type {
   Dispatcher,

@@ -13,7 +13,7 @@ import {
   isWildcard,
   toEndpoint,
 } from '../../../src/ip/ip-endpoint.ts';
-import { formatIP, parseIP, unmapIPv4 } from '../../../src/ip/ip-text.ts';
+import { formatIP, parseIP, unmapIPv4 } from '../../../src/ip/addresses.ts';
 
 const endpoint = (host: string, port = 1, scope = 0) =>
   toEndpoint(host, port, scope) ?? assert.fail(host);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BoundedSink, type LostNotice } from '../../../src/log/bounded-sink.ts';
+import { BoundedSink, type LostNotice } from '../../../src/log/output.ts';
 
 /** A sink of 10 bytes over a device whose writes end when the test says so. */
 function subject(notice: LostNotice = (lost) => `-${lost}\n`, limit = 10) {

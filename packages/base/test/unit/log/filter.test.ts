@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { chooseFilter, filterText, parseFilter, passes } from '../../../src/log/filter.ts';
-import type { LogLevel } from '../../../src/log/logger.ts';
+import {
+  chooseFilter,
+  filterText,
+  type LogLevel,
+  parseFilter,
+  passes,
+} from '../../../src/log/logger.ts';
 
 const LEVELS: readonly LogLevel[] = ['error', 'warn', 'info', 'debug', 'trace'];
 

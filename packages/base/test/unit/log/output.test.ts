@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { chooseFilter, parseFilter } from '../../../src/log/filter.ts';
+import { chooseFilter, parseFilter } from '../../../src/log/logger.ts';
 import { jsonFormat, withPriority, type LineFormat } from '../../../src/log/line-format.ts';
 import { createLogger, FilterSwitch, recordLines } from '../../../src/log/output.ts';
 

@@ -6,13 +6,12 @@ import {
   AEAD_SHAPES,
   type AeadBackend,
   type AeadName,
+  NonceCounter,
   type Sealer,
-} from '../../../src/aead/aead-contract.ts';
+} from '../../../src/aead/contract.ts';
 import { chooseAead, openOpensslAead } from '../../../src/aead/aead.ts';
-import { baselineAead } from '../../../src/aead/baseline-aead.ts';
+import { baselineAead, hchacha20 } from '../../../src/aead/baseline-aead.ts';
 import { checkedAead } from '../../../src/aead/checked.ts';
-import { hchacha20 } from '../../../src/aead/extended-nonce.ts';
-import { NonceCounter } from '../../../src/aead/nonce-counter.ts';
 
 const NAMES = Object.keys(AEAD_SHAPES) as AeadName[];
 

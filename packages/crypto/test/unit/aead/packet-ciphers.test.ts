@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { baselinePacketCiphers } from '../../../src/aead/baseline-packet-cipher.ts';
+import {
+  baselinePacketCiphers,
+  choosePacketCiphers,
+  openOpensslPacketCiphers,
+} from '../../../src/aead/packet-ciphers.ts';
 import { checkedPacketCiphers } from '../../../src/aead/checked.ts';
-import { openOpensslPacketCiphers, choosePacketCiphers } from '../../../src/aead/packet-ciphers.ts';
-import type {
-  PacketCipherBackend,
-  PacketSealing,
-} from '../../../src/aead/packet-cipher-contract.ts';
+import type { PacketCipherBackend, PacketSealing } from '../../../src/aead/contract.ts';
 import { packetCiphersAgree } from '../../../src/aead/self-test.ts';
 
 test('the environment chooses: the fast way by default, the baseline on request', () => {

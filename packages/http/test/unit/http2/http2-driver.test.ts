@@ -7,7 +7,7 @@ import { Http2ErrorCode } from '../../../src/http2/errors.ts';
 import type { HttpField } from '../../../src/fields/field.ts';
 import { FrameType } from '../../../src/http2/frames.ts';
 import { ProtocolError } from '@weir/io';
-import { FLOWS_ENDED_A_TURN } from '../../../../io/src/net/links/ended-flows.ts';
+import { FLOWS_ENDED_A_TURN } from '../../../../io/src/net/links/relay.ts';
 import { type ByteLink, linkPair } from '@weir/io/links';
 import { TurnShare } from '@weir/io/time';
 import { REQUEST, StreamLog } from '../../../../../test/support/http2/core.ts';

@@ -1,11 +1,10 @@
-import { formatIP, parseIP, unmapIPv4, type Endpoint } from './address.ts';
+import { decodeName, type Endpoint, formatIP, parseIP, unmapIPv4 } from './addresses.ts';
 import type { BoundedReader } from '../links/bounded-reader.ts';
 import { ProtocolError } from '../errors.ts';
 import type { Packet } from '../links/link.ts';
-import { decodeName } from './host-name.ts';
 
 /** The encoding of an address and a port in a protocol: the octets of the types, and the order. */
-export interface AddressFormat {
+interface AddressFormat {
   readonly ipv4: number;
   readonly name: number;
   readonly ipv6: number;
@@ -26,7 +25,7 @@ const PORT_BYTES = 2;
 const NOTHING: ArrayLike<number> = [];
 
 /** A decoded address field. */
-export interface AddressField {
+interface AddressField {
   /** The decoded endpoint; `undefined` when the host name is invalid. `end` is valid in both cases. */
   readonly endpoint: Endpoint | undefined;
   /** Offset of the first byte after the field. */
@@ -94,7 +93,6 @@ export async function readAddressField(
 
 /**
  * Encodes an address field; `undefined` for an invalid port or a name of 0 or more than 255 bytes.
- *
  * @param prefix what precedes the field in its message.
  */
 export function encodeAddressField(

@@ -1,3 +1,6 @@
+import { ipVersion, parseIPv6, unmapIPv4 } from '../addresses/addresses.ts';
+import { LinkClosedError } from '../errors.ts';
+
 /** An item in the list of its holder. */
 interface Entry<Item, Holder> {
   readonly item: Item;
@@ -28,7 +31,6 @@ const SPARE_RANKS = 16;
 /**
  * Counts the items of a shared resource by holder: when it is exhausted, the holder of the most loses
  * its oldest item. Every operation takes constant time, however many items and holders there are.
- *
  * @typeParam Holder a primitive value.
  */
 export class Shares<Item, Holder> {
@@ -100,10 +102,7 @@ export class Shares<Item, Holder> {
     append(entry.share, entry);
   }
 
-  /**
-   * Removes an item.
-   * @returns the holder that had the item, if any.
-   */
+  /** Removes an item. @returns the holder that had the item, if any. */
   delete(item: Item): Holder | undefined {
     const entry = this.#entries.get(item);
     if (entry === undefined) return undefined;
@@ -163,3 +162,179 @@ function unlink<Item, Holder>(entry: Entry<Item, Holder>): void {
   if (newer === undefined) share.newest = older;
   else newer.older = older;
 }
+
+/** Bytes of the network in an IPv6 address; a host may use all addresses of that network (RFC 4291 §2.5.4). */
+const PREFIX = 8;
+
+/**
+ * Returns the key of one source of clients: an IPv4 address, or an IPv6 network of 64 bits, since one
+ * client can use any address in it. All clients of a unix socket are one source.
+ * @param source an IP address; `undefined` for a unix socket.
+ */
+export function sourceGroup(source: string | undefined): string {
+  if (source === undefined) return '';
+  const address = unmapIPv4(source);
+  const bytes = ipVersion(address) === 6 ? parseIPv6(address) : undefined;
+  return bytes ? Buffer.from(bytes).toString('hex', 0, PREFIX) : address;
+}
+
+/** Stages of an association. A flood of single datagrams stays at the first one. */
+export const Stage = {
+  /** No response has arrived. */
+  unanswered: 0,
+  /** A response has arrived. */
+  answered: 1,
+  /** The client has sent more after a response: a conversation, not one query. */
+  lasting: 2,
+} as const;
+export type Stage = (typeof Stage)[keyof typeof Stage];
+
+/** Milliseconds without a datagram after which an `answered` association may be replaced. */
+const ANSWERED_IDLE_MS = 1_000;
+/**
+ * Milliseconds without a datagram after which a `lasting` association may be replaced; programs keep those open by a
+ * datagram every 15 to 25 seconds.
+ */
+const LASTING_IDLE_MS = 30_000;
+/** Associations that are examined in search of an idle one. */
+const LOOKS = 8;
+
+/** An association in an `AssociationOrder`, which alone sets `stage`. */
+export interface Ordered {
+  stage: Stage;
+  /** Time at which the association last carried a datagram, in milliseconds. */
+  readonly activeAt: number;
+}
+
+/**
+ * Associations that share a limited resource, flows of a device or descriptors, and the order in which they are
+ * replaced when it is exhausted. One program can send a datagram from each of its ports, and each creates an
+ * association; that must not end associations in use, even where all programs have one address. So unanswered ones are
+ * replaced first, then idle ones that were answered once, then idle lasting ones; in each stage the oldest one of the
+ * client that has the most.
+ * @typeParam Client a primitive value.
+ */
+export class AssociationOrder<Item extends Ordered, Client> {
+  readonly #stages: Readonly<Record<Stage, Shares<Item, Client>>> = {
+    [Stage.unanswered]: new Shares(),
+    [Stage.answered]: new Shares(),
+    [Stage.lasting]: new Shares(),
+  };
+
+  get size(): number {
+    const [unanswered, answered, lasting] = [this.#stages[0], this.#stages[1], this.#stages[2]];
+    return unanswered.size + answered.size + lasting.size;
+  }
+
+  /** Adds an association, which must not be in an order already. */
+  add(item: Item, client: Client): void {
+    this.#stages[item.stage].add(item, client);
+  }
+
+  /** Records a response to an association's client. Only at the stage `unanswered`. */
+  answered(item: Item): void {
+    this.#move(item, Stage.answered);
+  }
+
+  /** Records a datagram of the client after a response. Only at the stage `answered`. */
+  lasts(item: Item): void {
+    this.#move(item, Stage.lasting);
+  }
+
+  /** Removes an association. Idempotent. */
+  delete(item: Item): void {
+    this.#stages[item.stage].delete(item);
+  }
+
+  /**
+   * Returns the association to replace with a new one; the caller ends it. `undefined` when all others have precedence
+   * over the new one, which has a single datagram so far.
+   * @param client the client of the new association. A client that has far more than others replaces only its own.
+   */
+  victim(client: Client, now: number): Item | undefined {
+    const unanswered = this.#stages[Stage.unanswered].heaviest;
+    if (unanswered && this.#mayTake(unanswered.holder, client)) return unanswered.oldest;
+    return (
+      this.#idle(this.#stages[Stage.answered], client, ANSWERED_IDLE_MS, now) ??
+      this.#idle(this.#stages[Stage.lasting], client, LASTING_IDLE_MS, now)
+    );
+  }
+
+  #countOf(client: Client): number {
+    const [unanswered, answered, lasting] = [this.#stages[0], this.#stages[1], this.#stages[2]];
+    return unanswered.countOf(client) + answered.countOf(client) + lasting.countOf(client);
+  }
+
+  /** Whether a client may replace an association of another: not with more than twice as many. */
+  #mayTake(from: Client, client: Client): boolean {
+    return from === client || this.#countOf(client) <= 2 * this.#countOf(from);
+  }
+
+  #idle(shares: Shares<Item, Client>, client: Client, idle: number, now: number): Item | undefined {
+    for (let look = 0; look < LOOKS; look++) {
+      const { heaviest } = shares;
+      if (heaviest === undefined || !this.#mayTake(heaviest.holder, client)) return undefined;
+      const { holder, oldest } = heaviest;
+      const isFarHeavier = this.#countOf(holder) > 2 * (this.#countOf(client) + 1);
+      if (now - oldest.activeAt >= idle || isFarHeavier) return oldest;
+      shares.renew(oldest);
+    }
+    return undefined;
+  }
+
+  #move(item: Item, stage: Stage): void {
+    const client = this.#stages[item.stage].delete(item);
+    item.stage = stage;
+    if (client !== undefined) this.#stages[stage].add(item, client);
+  }
+}
+
+/** A holder of descriptors for a client: an accepted connection, or the destination of a flow. */
+export interface DescriptorHolder {
+  /** Closes the descriptors. */
+  evict(cause: Error): void;
+}
+
+/**
+ * Number of descriptors by which the source that holds the most must exceed another source before one of its holders is
+ * evicted: those of one flow, so that two sources of equal shares do not close each other's in turn.
+ */
+const MARGIN = 2;
+
+/**
+ * The descriptors that the clients of all inbounds hold, by source. Once no more can be opened, the newest holder of
+ * the source with the most descriptors is evicted for others, since older ones are more likely in use. A source never
+ * evicts its own, so nothing is closed where there is only one.
+ */
+export class DescriptorHolders {
+  readonly #shares = new Shares<DescriptorHolder, string>();
+
+  /** Number of holders of all sources. */
+  get size(): number {
+    return this.#shares.size;
+  }
+
+  /** Adds a holder. @param source the client's IP address; `undefined` on a unix socket. */
+  add(holder: DescriptorHolder, source: string | undefined): void {
+    this.#shares.add(holder, sourceGroup(source));
+  }
+
+  /** Removes a holder. Idempotent. */
+  delete(holder: DescriptorHolder): void {
+    this.#shares.delete(holder);
+  }
+
+  /** Evicts a holder of the source with the most; returns false when `source` itself has the most, or nearly. */
+  makeRoom(source: string | undefined): boolean {
+    const shares = this.#shares;
+    if (shares.most <= shares.countOf(sourceGroup(source)) + MARGIN) return false;
+    const newest = shares.heaviest?.newest;
+    if (!newest) return false;
+    shares.delete(newest);
+    newest.evict(new LinkClosedError('too many open files: it gave way to another client'));
+    return true;
+  }
+}
+
+/** The holders of this process. */
+export const descriptorHolders = new DescriptorHolders();

@@ -1,4 +1,4 @@
-import type { Endpoint } from '../addresses/address.ts';
+import type { Endpoint } from '../addresses/addresses.ts';
 
 /**
  * A full-duplex stream of bytes between two layers.
@@ -54,7 +54,6 @@ export interface ByteLink {
    * Moves everything from this link to `to` until the end of its stream, in the kernel where both are
    * its sockets. Chunks that were put back go first. Nothing else may read from this link or write to
    * the other meanwhile; the end of the stream is not passed on.
-   *
    * @returns a promise that rejects when either link fails: with a `WriteError` for the other one;
    *   `undefined` when that is not possible, and nothing has been moved.
    */

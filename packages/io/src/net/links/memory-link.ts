@@ -1,7 +1,7 @@
 import { LinkClosedError } from '../errors.ts';
-import { CHUNK_COST } from '../bounds/limits.ts';
+import { CHUNK_COST } from '../bounds/queue-bounds.ts';
 import { systemClock, type Clock } from '../time/clock.ts';
-import { DelayedReset } from './delayed-reset.ts';
+import { DelayedReset } from './closing.ts';
 import type { ByteLink } from './link.ts';
 import { ReadQueue } from './read-queue.ts';
 

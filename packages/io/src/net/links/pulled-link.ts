@@ -1,7 +1,6 @@
 import { LINK_CLOSED, LinkClosedError } from '../errors.ts';
-import { DelayedReset } from './delayed-reset.ts';
-import type { Clock, Timer } from '../time/clock.ts';
-import { abortReason } from '../time/unless-aborted.ts';
+import { DelayedReset } from './closing.ts';
+import { abortReason, type Clock, type Timer } from '../time/clock.ts';
 import { PendingRead } from './read-queue.ts';
 
 /**
@@ -44,7 +43,6 @@ export abstract class PulledLink {
 
   /**
    * Queues a chunk.
-   *
    * @param isOwned whether the memory of the chunk may be freed once sent.
    * @returns whether the writer may continue at once; `undefined` when the core accepts no more data.
    */

@@ -1,4 +1,4 @@
-import { ipVersion } from '../addresses/address.ts';
+import { ipVersion } from '../addresses/addresses.ts';
 import type { Clock, Timer } from '../time/clock.ts';
 import { abortedDial, DialError, type DialErrorCode } from '../errors.ts';
 import { messageOf } from '@weir/base';
@@ -6,7 +6,7 @@ import { messageOf } from '@weir/base';
 /** Milliseconds until the next address is tried in parallel (RFC 8305 §5). */
 export const ATTEMPT_DELAY_MS = 250;
 
-export interface ConnectAnyOptions<T> {
+interface ConnectAnyOptions<T> {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Releases a connection that was established too late. */
@@ -63,15 +63,13 @@ export function alternate(first: readonly string[], second: readonly string[]): 
 
 /** The attempts at one destination. */
 class Race<T> {
-  readonly promise: Promise<T>;
   readonly #addresses: readonly string[];
   readonly #connect: (address: string, signal: AbortSignal) => Promise<T>;
   readonly #options: ConnectAnyOptions<T>;
   /** Aborts every attempt but the winner. */
   readonly #attempts = new AbortController();
   readonly #errors: unknown[] = [];
-  readonly #resolve: (connection: T) => void;
-  readonly #reject: (error: Error) => void;
+  readonly #result = Promise.withResolvers<T>();
   #next = 0;
   #timer: Timer | undefined;
   #over = false;
@@ -84,12 +82,12 @@ class Race<T> {
     this.#addresses = addresses;
     this.#connect = connect;
     this.#options = options;
-    const { promise, resolve, reject } = Promise.withResolvers<T>();
-    this.promise = promise;
-    this.#resolve = resolve;
-    this.#reject = reject;
     options.signal.addEventListener('abort', this.#onAbort);
     this.#start();
+  }
+
+  get promise(): Promise<T> {
+    return this.#result.promise;
   }
 
   /** Starts the next attempt, and the timer of the one after it. */
@@ -116,7 +114,7 @@ class Race<T> {
       return;
     }
     this.#end();
-    this.#resolve(connection);
+    this.#result.resolve(connection);
     this.#attempts.abort();
   };
 
@@ -127,14 +125,14 @@ class Race<T> {
       this.#start();
     } else if (this.#errors.length === this.#addresses.length) {
       this.#end();
-      this.#reject(mostSpecific(this.#errors));
+      this.#result.reject(mostSpecific(this.#errors));
     }
   };
 
   readonly #onAbort = (): void => {
     const { signal } = this.#options;
     this.#end();
-    this.#reject(abortedDial(signal));
+    this.#result.reject(abortedDial(signal));
     this.#attempts.abort(signal.reason);
   };
 

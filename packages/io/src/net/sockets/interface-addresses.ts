@@ -1,5 +1,5 @@
 import { networkInterfaces } from 'node:os';
-import { canonicalHost, unmapIPv4 } from '../addresses/address.ts';
+import { canonicalHost, unmapIPv4 } from '../addresses/addresses.ts';
 import { systemClock } from '../time/clock.ts';
 
 /** Milliseconds for which the list of addresses is reused. */

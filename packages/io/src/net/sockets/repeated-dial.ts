@@ -1,10 +1,14 @@
 import { asError } from '@weir/base';
-import type { Clock, Timer } from '../time/clock.ts';
+import {
+  type Clock,
+  DIAL_MS,
+  SILENT_ATTEMPT_MS,
+  type Timer,
+  unlessAborted,
+} from '../time/clock.ts';
 import { DeadlineError } from '../errors.ts';
-import { IdleTimer } from '../time/idle-timer.ts';
+import { IdleTimer } from '../time/pace.ts';
 import type { WireCounter } from '../links/link.ts';
-import { DIAL_MS, SILENT_ATTEMPT_MS } from '../time/time-limits.ts';
-import { unlessAborted } from '../time/unless-aborted.ts';
 
 /** Concurrent attempts of one dial: enough for each to have DIAL_MS before a new one replaces it. */
 export const ATTEMPTS_AT_ONCE = DIAL_MS / SILENT_ATTEMPT_MS;
@@ -13,12 +17,12 @@ export const ATTEMPTS_AT_ONCE = DIAL_MS / SILENT_ATTEMPT_MS;
  * Establishes one connection.
  * @param onWire called with the byte counter of each connection that it tries.
  */
-export type MakeAttempt<Made> = (
+type MakeAttempt<Made> = (
   signal: AbortSignal,
   onWire: (wire: WireCounter) => void,
 ) => Promise<Made>;
 
-export interface RepeatedDialOptions<Made> {
+interface RepeatedDialOptions<Made> {
   readonly clock: Clock;
   readonly attempt: MakeAttempt<Made>;
   /** Releases a connection that was established too late. */

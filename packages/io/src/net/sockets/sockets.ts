@@ -6,7 +6,7 @@ import type {
   PacketDevice,
 } from '@weir/base/ip';
 import type { TunPlan } from '../../platform/tun/tun-device.ts';
-import type { Endpoint } from '../addresses/address.ts';
+import type { Endpoint } from '../addresses/addresses.ts';
 import type { ByteLink, Carrier, Packet, PacketLink, WireCounter } from '../links/link.ts';
 
 /**
@@ -27,7 +27,6 @@ export interface Sockets {
   /**
    * Whether a descriptor is available for the destination of a client's flow; if none is, one of a client that holds
    * more is evicted first (`DescriptorHolders`). Always true with Node's sockets.
-   *
    * @param source the client's IP address; `undefined` on a unix socket.
    */
   hasRoomForFlow(source: string | undefined): boolean;
@@ -86,10 +85,7 @@ export type ProgramRoute = 'subnet' | 'device' | 'host' | 'uplink' | 'none';
 
 /** Events of a TUN device. The functions must not throw. */
 export interface TunEvents {
-  /**
-   * Called when a change by another program was undone.
-   * @param what was restored.
-   */
+  /** Called when a change by another program was undone. @param what was restored. */
   readonly onRestored: (device: string, what: readonly string[]) => void;
   /**
    * Called when the system has more routes than are examined for a path that bypasses the device.

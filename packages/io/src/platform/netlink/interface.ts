@@ -1,35 +1,40 @@
 import { formatCidr, type Cidr, parseIP } from '@weir/base/ip';
 import { AF_INET, AF_INET6, AF_UNSPEC } from '../sockets/linux.ts';
 import {
+  type Attribute,
   nestedAttribute,
+  NetlinkError,
+  type NetlinkSocket,
   NLM_F_CREATE,
   NLM_F_EXCL,
   readAttributes,
   wordAttribute,
-  type Attribute,
-} from './message.ts';
-import { NetlinkError, type NetlinkSocket } from './netlink-socket.ts';
-import { RTM_NEWADDR, RTM_NEWLINK, RTM_NEWROUTE } from './route-messages.ts';
-import { RT_TABLE_MAIN } from './routing-rules.ts';
+} from './netlink-socket.ts';
+import {
+  RT_TABLE_MAIN,
+  RTA_DST,
+  RTA_OIF,
+  RTN_UNICAST,
+  RTM_NEWADDR,
+  RTM_NEWLINK,
+  RTM_NEWROUTE,
+} from './route-messages.ts';
 
 // Numbers of include/uapi/linux/{rtnetlink,if_link,if_addr}.h.
-const RTM_GETLINK = 18;
-const LINK_BODY = 16;
-const IFF_UP = 1;
-const IFLA_MTU = 4;
+export const RTM_GETLINK = 18;
+export const LINK_BODY = 16;
+export const IFF_UP = 1;
+export const IFLA_MTU = 4;
 const IFLA_AF_SPEC = 26;
 const IFLA_INET6_ADDR_GEN_MODE = 8;
 const IN6_ADDR_GEN_MODE_NONE = 1;
-const IFA_ADDRESS = 1;
-const IFA_LOCAL = 2;
+export const IFA_ADDRESS = 1;
+export const IFA_LOCAL = 2;
 /** No duplicate address detection: the address is usable immediately. */
 const IFA_F_NODAD = 0x02;
-const RTA_DST = 1;
-const RTA_OIF = 4;
 const RTPROT_STATIC = 4;
 const RT_SCOPE_UNIVERSE = 0;
 const RT_SCOPE_LINK = 253;
-const RTN_UNICAST = 1;
 
 /** The configuration of an interface. */
 export interface InterfacePlan {
@@ -43,7 +48,6 @@ export interface InterfacePlan {
 
 /**
  * Brings an interface up with its MTU, addresses and routes. They are removed with the interface.
- *
  * @throws {NetlinkError} for the first part that the kernel refuses.
  */
 export function configureInterface(
@@ -68,7 +72,6 @@ export interface Restored {
 /**
  * Restores what another program has removed from an interface. Adds each part; the kernel refuses
  * those that exist.
- *
  * @throws {SystemError} if the kernel does not reply.
  */
 export function restoreInterface(

@@ -9,14 +9,18 @@ import {
   type MutableIpEndpoint,
   type Cidr,
 } from '@weir/base/ip';
-import { ANY_DEVICE, NO_DEVICE, type DeviceChoice } from '../sockets/device-choice.ts';
+import { ANY_DEVICE, NO_DEVICE, type DeviceChoice } from '../sockets/bindings.ts';
 import type { KernelIo } from '../sockets/kernel-io.ts';
-import { FORGET_INTERVAL_MS, FORGOTTEN_AT_ONCE, MOST_REMEMBERED } from './limits.ts';
+import {
+  FORGET_INTERVAL_MS,
+  FORGOTTEN_AT_ONCE,
+  MOST_REMEMBERED,
+  networkKey,
+  type RouteLookup,
+} from './kernel-routes.ts';
 import { NetlinkSocket } from './netlink-socket.ts';
 import { RouteMirror } from './route-mirror.ts';
-import { usualRoute, type UsualRoute } from './route-query.ts';
-import { networkKey, type RouteLookup } from './kernel-routes.ts';
-import { RT_TABLE_MAIN } from './routing-rules.ts';
+import { RT_TABLE_MAIN, type UsualRoute, usualRoute } from './route-messages.ts';
 import {
   AF_INET,
   AF_INET6,
@@ -29,7 +33,7 @@ import { getEndpoint } from '../sockets/sockaddr.ts';
 import { getOption, setOption } from '../sockets/socket-options.ts';
 
 /** A device of this process that the guard must avoid. */
-export interface AvoidedDevice {
+interface AvoidedDevice {
   readonly index: number;
   readonly addresses: readonly Cidr[];
   /** Networks that are, or will be, routed to the device, in addition to those of `addresses`. */
@@ -307,7 +311,6 @@ type OpenSocketsIo = Pick<KernelIo, 'calls' | 'option' | 'scratch'>;
  * Binds the connected and connecting sockets of this process to devices, including those of Node
  * and of the C library, whose descriptors are not registered elsewhere. Sockets that are already bound are
  * not changed.
- *
  * @param deviceFor returns the index of an interface for a peer, or ANY_DEVICE; must not throw.
  */
 export function bindConnected(io: OpenSocketsIo, deviceFor: (peer: IpEndpoint) => number): void {

@@ -1,7 +1,12 @@
+import { IFA_ADDRESS, IFA_LOCAL, IFF_UP, IFLA_MTU, LINK_BODY, RTM_GETLINK } from './interface.ts';
 import { addressText, formatIP, type Cidr } from '@weir/base/ip';
 import { AF_INET, AF_INET6, AF_UNSPEC } from '../sockets/linux.ts';
-import { readAttributes, type NetlinkMessage } from './message.ts';
-import type { NetlinkSocket } from './netlink-socket.ts';
+import {
+  NetlinkError,
+  type NetlinkMessage,
+  type NetlinkSocket,
+  readAttributes,
+} from './netlink-socket.ts';
 import {
   addressOf,
   familyOf,
@@ -16,13 +21,12 @@ import {
   FRA_SUPPRESS_PREFIXLEN,
   FRA_TABLE,
   readRouteEntry,
+  RT_TABLE_LOCAL,
   RTM_GETROUTE,
   RTM_GETRULE,
   RTMSG_LENGTH,
   word,
 } from './route-messages.ts';
-import { RT_TABLE_LOCAL } from './routing-rules.ts';
-import { NetlinkError } from './netlink-socket.ts';
 
 /**
  * The interfaces, addresses, routes and rules of a machine, read once, for display; Weir itself uses `RouteMirror`
@@ -30,19 +34,13 @@ import { NetlinkError } from './netlink-socket.ts';
  */
 
 // Numbers of include/uapi/linux/{rtnetlink,if_link,if_addr,fib_rules}.h.
-const RTM_GETLINK = 18;
 const RTM_GETADDR = 22;
-const IFF_UP = 1;
 const IFLA_IFNAME = 3;
-const IFLA_MTU = 4;
 const IFLA_MASTER = 10;
 const IFLA_LINKINFO = 18;
 const IFLA_INFO_KIND = 1;
-const IFA_ADDRESS = 1;
-const IFA_LOCAL = 2;
 const FRA_OIFNAME = 17;
 const FRA_UID_RANGE = 20;
-const LINK_BODY = 16;
 const ADDRESS_BODY = 8;
 
 /** The most objects that are read of each kind; a host with all routes of the Internet has a million. */
@@ -108,7 +106,6 @@ export interface MachineNetwork {
 
 /**
  * Reads the network configuration of this machine; no privilege is needed.
- *
  * @param keep chooses routes, of which 4,096 are kept; those of the table `local` are left out.
  * @throws {SystemError} without netlink, or if a reply is lost.
  */

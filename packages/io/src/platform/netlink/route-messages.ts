@@ -1,8 +1,128 @@
-import { blankEndpoint, MAPPED, type IpEndpoint } from '@weir/base/ip';
+import {
+  addressBytes,
+  blankEndpoint,
+  type IpEndpoint,
+  isIPv4Endpoint,
+  MAPPED,
+} from '@weir/base/ip';
+import {
+  type KernelRoute,
+  type KernelRoutes,
+  MOST_RULES,
+  networkKey,
+  type RouteLookup,
+} from './kernel-routes.ts';
+import {
+  aligned,
+  NetlinkError,
+  type NetlinkMessage,
+  type NetlinkSocket,
+  readAttributes,
+  wordAttribute,
+} from './netlink-socket.ts';
 import { AF_INET, AF_INET6 } from '../sockets/linux.ts';
-import { aligned, readAttributes, type NetlinkMessage } from './message.ts';
-import type { KernelRoute } from './kernel-routes.ts';
-import type { RoutingRule } from './routing-rules.ts';
+
+export const RT_TABLE_DEFAULT = 253;
+export const RT_TABLE_MAIN = 254;
+export const RT_TABLE_LOCAL = 255;
+
+/** A rule of policy routing (ip-rule(8)), reduced to the conditions that concern packets of this process. */
+export interface RoutingRule {
+  readonly family: 4 | 6;
+  readonly priority: number;
+  readonly action:
+    | { readonly kind: 'table'; readonly table: number; readonly leastPrefix: number }
+    | { readonly kind: 'goto'; readonly priority: number }
+    | { readonly kind: 'refuse' }
+    | { readonly kind: 'nothing' };
+  /** The destinations that the rule matches; `undefined` for all. */
+  readonly to: { readonly network: IpEndpoint; readonly prefix: number } | undefined;
+  /** Whether the rule matches packets without a mark. */
+  readonly fitsUnmarked: boolean;
+  /** Whether the rule matches all packets except those that it describes. */
+  readonly isInverted: boolean;
+}
+
+/** The implicit rules of a kernel without policy routing. */
+const BUILT_IN: readonly RoutingRule[] = [RT_TABLE_LOCAL, RT_TABLE_MAIN, RT_TABLE_DEFAULT].flatMap(
+  (table, priority) =>
+    ([4, 6] as const).map((family): RoutingRule => ({
+      family,
+      priority,
+      action: { kind: 'table', table, leastPrefix: 0 },
+      to: undefined,
+      fitsUnmarked: true,
+      isInverted: false,
+    })),
+);
+
+/** Determines the tables, and their order, in which a route is looked up. */
+export class RoutingRules {
+  #rules: readonly RoutingRule[] = BUILT_IN;
+  #listed: RoutingRule[] | undefined;
+
+  /** Starts a dump of all rules, which replaces the previous rules in `endList`. */
+  beginList(): void {
+    this.#listed = [];
+  }
+
+  add(rule: RoutingRule): void {
+    if (this.#listed && this.#listed.length < 2 * MOST_RULES) this.#listed.push(rule);
+  }
+
+  endList(): void {
+    const listed = this.#listed ?? [];
+    this.#listed = undefined;
+    const families = new Set(listed.map(({ family }) => family));
+    this.#rules = [...listed, ...BUILT_IN.filter(({ family }) => !families.has(family))].sort(
+      (one, other) => one.priority - other.priority,
+    );
+  }
+
+  /**
+   * Returns the route to a destination through an interface that may be used, for packets of this process.
+   */
+  find(
+    table: KernelRoutes,
+    destination: IpEndpoint,
+    mayUse: (device: number) => boolean,
+  ): RouteLookup {
+    const family = isIPv4Endpoint(destination) ? 4 : 6;
+    let from = 0;
+    for (const rule of this.#rules) {
+      if (rule.family !== family || rule.priority < from || !isFor(rule, destination)) continue;
+      const { action } = rule;
+      switch (action.kind) {
+        case 'table': {
+          const found = table.find(action.table, destination, mayUse, action.leastPrefix);
+          if (found.kind !== 'none') return found;
+          break;
+        }
+        case 'goto':
+          from = action.priority;
+          break;
+        case 'refuse':
+          return { kind: 'refused' };
+        case 'nothing':
+          break;
+        default:
+          action satisfies never;
+      }
+    }
+    return { kind: 'none' };
+  }
+}
+
+function isFor(
+  { to, family, fitsUnmarked, isInverted }: RoutingRule,
+  address: IpEndpoint,
+): boolean {
+  const isDestination =
+    to === undefined ||
+    networkKey(address, to.prefix, family === 4) ===
+      networkKey(to.network, to.prefix, family === 4);
+  return (isDestination && fitsUnmarked) !== isInverted;
+}
 
 // Numbers of include/uapi/linux/{rtnetlink,if_link,if_addr,fib_rules}.h.
 export const RTM_NEWLINK = 16;
@@ -25,8 +145,8 @@ const RTM_F_CLONED = 0x200;
 /** `struct rtmsg`. */
 export const RTMSG_LENGTH = 12;
 const NEXT_HOP_LENGTH = 8;
-const RTN_UNICAST = 1;
-export const RTN_LOCAL = 2;
+export const RTN_UNICAST = 1;
+const RTN_LOCAL = 2;
 const RTN_BROADCAST = 3;
 const RTN_ANYCAST = 4;
 const RTN_BLACKHOLE = 6;
@@ -195,4 +315,38 @@ function devicesOf(hops: Buffer): number[] {
     at += aligned(length);
   }
   return devices;
+}
+
+/** The kernel's route to a destination. */
+export interface UsualRoute {
+  /** The index of the interface; 0 if the route has none. */
+  readonly device: number;
+  /** Whether the destination is an address of this host. */
+  readonly isLocal: boolean;
+}
+
+/**
+ * Returns the route that the kernel uses for a destination; `undefined` if there is none.
+ * @throws {SystemError} if the kernel does not reply.
+ */
+export function usualRoute(
+  netlink: NetlinkSocket,
+  destination: IpEndpoint,
+): UsualRoute | undefined {
+  const bytes = addressBytes(destination);
+  const body = Buffer.alloc(RTMSG_LENGTH);
+  body[0] = bytes.length === 4 ? AF_INET : AF_INET6;
+  body[1] = bytes.length * 8;
+  const attributes = [{ type: RTA_DST, value: bytes }];
+  if (destination.scope !== 0) attributes.push(wordAttribute(RTA_OIF, destination.scope));
+  try {
+    const reply = netlink.query('find a route', RTM_GETROUTE, body, attributes);
+    if (!reply || reply.body.length < RTMSG_LENGTH) return undefined;
+    const device = readAttributes(reply.body, RTMSG_LENGTH).get(RTA_OIF)?.readUInt32LE(0) ?? 0;
+    return { device, isLocal: reply.body[7] === RTN_LOCAL };
+  } catch (error) {
+    // No route, or a route that rejects packets.
+    if (error instanceof NetlinkError) return undefined;
+    throw error;
+  }
 }

@@ -1,6 +1,6 @@
+import { IFF_UP } from './interface.ts';
 import { isIPv4Endpoint, type IpEndpoint } from '@weir/base/ip';
-import { Descriptor } from '../sockets/descriptor.ts';
-import { SystemError } from '../sockets/errno.ts';
+import { Descriptor, SystemError } from '../sockets/errno.ts';
 import type { KernelIo } from '../sockets/kernel-io.ts';
 import {
   AF_INET,
@@ -16,9 +16,19 @@ import {
 import type { NativeMemory } from '../native-memory.ts';
 import type { Readiness } from '../sockets/poller.ts';
 import { setBufferSize } from '../sockets/socket-options.ts';
-import { LIST_INTERVAL_MS, NOTIFICATIONS_KEPT, READS_A_TURN } from './limits.ts';
 import {
+  type KernelRoute,
+  KernelRoutes,
+  LIST_INTERVAL_MS,
+  NOTIFICATIONS_KEPT,
+  READS_A_TURN,
+  type RouteLookup,
+} from './kernel-routes.ts';
+import {
+  AF_NETLINK,
   encodeRequest,
+  NETLINK_ROUTE,
+  type NetlinkMessage,
   NLM_F_DUMP,
   NLM_F_DUMP_INTR,
   NLM_F_MULTI,
@@ -26,12 +36,11 @@ import {
   NLMSG_DONE,
   NLMSG_ERROR,
   readMessages,
-  type NetlinkMessage,
-} from './message.ts';
-import { AF_NETLINK, NETLINK_ROUTE } from './netlink-socket.ts';
+} from './netlink-socket.ts';
 import {
   readRouteEntry,
   readRule,
+  RoutingRules,
   RTM_DELADDR,
   RTM_DELLINK,
   RTM_DELROUTE,
@@ -43,8 +52,6 @@ import {
   RTM_NEWROUTE,
   RTM_NEWRULE,
 } from './route-messages.ts';
-import { KernelRoutes, type RouteLookup, type KernelRoute } from './kernel-routes.ts';
-import { RoutingRules } from './routing-rules.ts';
 
 /**
  * Multicast groups (include/uapi/linux/rtnetlink.h): interfaces, then addresses, routes and rules of
@@ -52,7 +59,6 @@ import { RoutingRules } from './routing-rules.ts';
  */
 const GROUPS = 0x1 | 0x10 | 0x40 | 0x80 | 0x100 | 0x400 | (1 << 18);
 
-const IFF_UP = 1;
 const IFINFO_LENGTH = 16;
 const BODY_LENGTH = 12;
 /** Bytes of the header of a message, and of the body. */
@@ -69,7 +75,7 @@ const LISTS: readonly (readonly [type: number, family: number])[] = [
 ];
 
 /** Handlers of notifications. They must not throw. */
-export interface MirrorHandlers {
+interface MirrorHandlers {
   /** Called when routes or rules have changed. */
   readonly onRoutes: () => void;
   /** Called when the state of an interface, or an address or a route of it, may have changed. */

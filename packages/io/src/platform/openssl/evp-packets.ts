@@ -1,5 +1,5 @@
 import { addressOf, NativeError } from '../native.ts';
-import { nativeMemory, type NativeMemory } from '../native-memory.ts';
+import { type NativeMemory, nativeMemory } from '../native-memory.ts';
 import {
   checkKeyLength,
   EVP_NONCE_LENGTH,
@@ -12,7 +12,7 @@ import {
   type EvpCipherName,
   type EvpDirection,
   type EvpMaskName,
-} from './evp-functions.ts';
+} from './evp.ts';
 
 /** Bytes of a sample and of a mask; `EVP_MASK_BATCH` is the number that one call computes. */
 const EVP_MASK_LENGTH = 16;
@@ -40,10 +40,7 @@ export class PacketEvp {
   #lastMemory: ArrayBufferLike | undefined;
   #lastAddress = 0;
 
-  /**
-   * Binds the functions.
-   * @throws {NativeError} if the functions are not available.
-   */
+  /** Binds the functions. @throws {NativeError} if the functions are not available. */
   constructor() {
     this.samples = this.memory(EVP_MASK_BATCH * EVP_MASK_LENGTH);
     this.masks = this.memory(EVP_MASK_BATCH * EVP_MASK_LENGTH);

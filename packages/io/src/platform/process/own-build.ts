@@ -10,7 +10,6 @@ const OBJECT = /^([0-9a-f]{40}|[0-9a-f]{64})\b/;
 
 /**
  * Returns the commit of the checkout that contains the source. Packages replace this file by the result of their build.
- *
  * @returns `undefined` outside a checkout
  */
 export function ownBuild(root = ROOT): Build | undefined {

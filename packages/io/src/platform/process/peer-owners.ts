@@ -1,12 +1,69 @@
-import { readFileSync, realpathSync, statSync, type Stats } from 'node:fs';
+import { readFileSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { codeOf } from '@weir/base';
-import { unmapIPv4 } from '@weir/base/ip';
-import { boundSockets, TCP_STATES, type TableSocket } from './socket-table.ts';
+import { formatIP, unmapIPv4 } from '@weir/base/ip';
+
+/** A socket in a table of /proc/net. */
+interface TableSocket {
+  readonly address: string;
+  readonly port: number;
+  readonly remoteAddress: string;
+  readonly remotePort: number;
+  /** The state as a number of the kernel, such as in `TCP_STATES`. */
+  readonly state: number;
+  /** The user id of the socket's owner, as seen by this process; unknown while `inode` is 0. */
+  readonly uid: number;
+  /** The inode; `0` for a connection that no process has accepted yet, or holds any more. */
+  readonly inode: string;
+}
+
+/** States of include/net/tcp_states.h. */
+export const TCP_STATES = { established: 1, synReceived: 3, listen: 10 } as const;
+
+/**
+ * Reads lines of /proc/net/{tcp,udp}{,6} (proc_net_tcp.rst): addresses are words in the machine's byte order.
+ * Lines of another form are skipped.
+ * @param wanted the local port.
+ */
+export function* boundSockets(table: string, wanted: number): Generator<TableSocket> {
+  const suffix = `:${wanted.toString(16).toUpperCase().padStart(4, '0')}`;
+  for (const line of table.split('\n')) {
+    const words = line
+      .trim()
+      .split(' ')
+      .filter((word) => word !== '');
+    const [, local = '', remote = '', hexState = '', , , , uid = '', , inode = ''] = words;
+    if (!local.endsWith(suffix)) continue;
+    const address = addressOfHex(local.slice(0, -suffix.length));
+    const colon = remote.indexOf(':');
+    const remoteAddress = addressOfHex(remote.slice(0, colon));
+    const remotePort = Number.parseInt(remote.slice(colon + 1), 16);
+    const state = Number.parseInt(hexState, 16);
+    if (address === undefined || Number.isNaN(state)) continue;
+    yield {
+      address,
+      port: wanted,
+      remoteAddress: remoteAddress ?? '',
+      remotePort,
+      state,
+      uid: uid === '' ? Number.NaN : Number(uid),
+      inode,
+    };
+  }
+}
+
+const HEX = /^[0-9A-Fa-f]+$/;
+
+function addressOfHex(hex: string): string | undefined {
+  if ((hex.length !== 8 && hex.length !== 32) || !HEX.test(hex)) return undefined;
+  const bytes = Buffer.from(hex, 'hex');
+  // Both supported machines are little-endian.
+  return formatIP(bytes.swap32());
+}
 
 /** Both ends of a TCP connection, as seen by one of them; addresses may be mapped, or have a zone. */
-export interface ConnectionEnds {
+interface ConnectionEnds {
   readonly localAddress?: string | undefined;
   readonly localPort?: number | undefined;
   readonly remoteAddress?: string | undefined;
@@ -23,7 +80,6 @@ const NO_INODE = '0';
  * Returns the users that may own the other end of an established connection to this host, as user ids of this process.
  * The kernel reports the owner once a process has accepted the connection. Until then it is in the queue of a listener,
  * which it would not outlive, so the listener's owner counts.
- *
  * @returns empty when no socket of this network namespace is the other end; `undefined` without tables of sockets
  */
 export async function peerOwners(
@@ -117,7 +173,6 @@ const READABLE_BY_OTHERS = 0o004;
 /**
  * Whether a user may read a file because it belongs to one of the user's groups, as a service reads a configuration of
  * root. Access control lists, and users that only a directory service knows, are not considered.
- *
  * @param accounts the folder of `passwd` and `group`; for tests
  * @returns `false` for a file that all users may read, and if anything is unknown
  */

@@ -2,8 +2,14 @@ import { NativeError } from '../native.ts';
 import type { Address } from './quic-tls-functions.ts';
 import type { QuicTlsLibrary } from './quic-tls-library.ts';
 import type { TrustStore } from './quic-tls-trust.ts';
-import { newTlsContext, offerProtocols, tlsFailure, verifyBy } from '../tls/tls-context.ts';
-import { useCredentials, type TlsCredentials } from '../tls/tls-credentials.ts';
+import {
+  newTlsContext,
+  offerProtocols,
+  type TlsCredentials,
+  tlsFailure,
+  useCredentials,
+  verifyBy,
+} from '../tls/tls-context.ts';
 
 /** Restrictions for tests; by default those of the platform. */
 export interface QuicTlsChoices {
@@ -13,12 +19,12 @@ export interface QuicTlsChoices {
   readonly groups?: string | undefined;
 }
 
-export interface QuicTlsServerOptions extends QuicTlsChoices, TlsCredentials {
+interface QuicTlsServerOptions extends QuicTlsChoices, TlsCredentials {
   /** Application protocols (RFC 7301), the preferred one first. */
   readonly protocols: readonly string[];
 }
 
-export interface QuicTlsClientOptions extends QuicTlsChoices {
+interface QuicTlsClientOptions extends QuicTlsChoices {
   /** The trust anchors for the server's certificate; `undefined` accepts any. */
   readonly trust: TrustStore | undefined;
   /** Application protocols offered (RFC 7301), the preferred one first. */

@@ -1,8 +1,32 @@
 import { asError } from '@weir/base';
-import { decodeProtocols, type AlpnChoice } from '../tls/alpn.ts';
-import { NativeError, addressOf, registerCallback } from '../native.ts';
-import { openQuicTlsFunctions, type Address, type QuicTlsFunctions } from './quic-tls-functions.ts';
-import { nativeMemory, putWord64, type NativeMemory } from '../native-memory.ts';
+import { addressOf, NativeError, registerCallback } from '../native.ts';
+import { type NativeMemory, nativeMemory, putWord64 } from '../native-memory.ts';
+import { type Address, openQuicTlsFunctions, type QuicTlsFunctions } from './quic-tls-functions.ts';
+
+/** Application-Layer Protocol Negotiation (RFC 7301). */
+
+/**
+ * Chooses one of the protocols that a client offers; `undefined` rejects the client. Not called for
+ * a client that offers none.
+ */
+export type AlpnChoice = (offered: readonly string[]) => string | undefined;
+
+/** Encodes a list of protocols, each prefixed by its length (§3.1). */
+export const encodeProtocols = (protocols: readonly string[]): Buffer =>
+  Buffer.concat(
+    protocols.map((name) => Buffer.concat([Buffer.of(name.length), Buffer.from(name, 'latin1')])),
+  );
+
+/** Decodes a list of protocols; `positions` are the offsets of the names. */
+export function decodeProtocols(list: Buffer): { names: string[]; positions: number[] } {
+  const names: string[] = [];
+  const positions: number[] = [];
+  for (let at = 0; at < list.length; at += 1 + (list[at] ?? 0)) {
+    positions.push(at + 1);
+    names.push(list.toString('latin1', at + 1, at + 1 + (list[at] ?? 0)));
+  }
+  return { names, positions };
+}
 
 /** Levels of openssl/core_dispatch.h, `OSSL_RECORD_PROTECTION_LEVEL_`. */
 export const ProtectionLevel = { NONE: 0, EARLY: 1, HANDSHAKE: 2, APPLICATION: 3 } as const;
@@ -43,7 +67,7 @@ const POINTER = 'uintptr_t';
 const ENTRY_SIZE = 16;
 
 /** The arguments of OpenSSL's ALPN callback; `length` is that of `offered`, in bytes. */
-export interface AlpnCallback {
+interface AlpnCallback {
   readonly out: Address;
   readonly outLength: Address;
   readonly offered: Address;
@@ -80,10 +104,7 @@ export class QuicTlsLibrary {
   /** The last result of `nameText`. */
   #name: { readonly name: string; readonly memory: NativeMemory } | undefined;
 
-  /**
-   * Binds the functions.
-   * @throws {NativeError} if the functions are not available.
-   */
+  /** Binds the functions. @throws {NativeError} if the functions are not available. */
   constructor() {
     if (process.arch !== 'x64' && process.arch !== 'arm64') {
       throw new NativeError(`TLS for QUIC needs x64 or arm64, this is ${process.arch}`);
@@ -198,7 +219,6 @@ export class QuicTlsLibrary {
 
   /**
    * Runs OpenSSL on a connection, with up to `INPUT_PIECE` bytes of input.
-   *
    * @param step calls OpenSSL; returns false to stop. Repeated while OpenSSL consumes input.
    * @returns whether OpenSSL has consumed all input.
    * @throws the exception of a callback, if any.

@@ -5,7 +5,7 @@ import { QuicTlsContext } from './quic-tls-context.ts';
 import { QuicTlsLibrary } from './quic-tls-library.ts';
 
 /** Whether this Node supports TLS for QUIC, and if not, the reason. */
-export type QuicTlsProbe =
+type QuicTlsProbe =
   | { readonly kind: 'available'; readonly library: QuicTlsLibrary }
   | { readonly kind: 'unavailable'; readonly reason: string };
 
@@ -14,10 +14,7 @@ let known: QuicTlsProbe | undefined;
 /** Returns the result of the probe, made once per process; never throws. Loads koffi, about 20 ms. */
 export const quicTls = (): QuicTlsProbe => (known ??= probeQuicTls(() => new QuicTlsLibrary()));
 
-/**
- * Probes this Node.
- * @param open opens the library; replaced by tests.
- */
+/** Probes this Node. @param open opens the library; replaced by tests. */
 export function probeQuicTls(open: () => QuicTlsLibrary): QuicTlsProbe {
   try {
     const library = open();

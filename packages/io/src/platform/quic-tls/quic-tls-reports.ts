@@ -21,7 +21,7 @@ export type QuicTlsReport =
   | { readonly kind: 'complete' };
 
 /** An alert for a violation that OpenSSL does not detect. */
-export interface Refusal {
+interface Refusal {
   readonly alert: number;
   readonly reason: string;
 }

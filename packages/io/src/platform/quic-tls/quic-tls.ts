@@ -1,5 +1,6 @@
 import { asError, messageOf } from '@weir/base';
 import { NativeError } from '../native.ts';
+import type { NativeMemory } from '../native-memory.ts';
 import type { QuicTlsContext } from './quic-tls-context.ts';
 import type { Address } from './quic-tls-functions.ts';
 import { INPUT_PIECE, type QuicTlsLibrary } from './quic-tls-library.ts';
@@ -9,13 +10,11 @@ import {
   type QuicTlsLevel,
   type QuicTlsReport,
 } from './quic-tls-reports.ts';
-import { verifyFailure } from './quic-tls-verify.ts';
-import type { NativeMemory } from '../native-memory.ts';
-import { setServerName, verifiableName } from '../tls/tls-context.ts';
-import { tlsReasonInWords } from '../tls/tls-reasons.ts';
+import { verifyFailure } from './quic-tls-trust.ts';
+import { setServerName, tlsReasonInWords, verifiableName } from '../tls/tls-context.ts';
 
 /** Events of a connection, as in `TlsEvents` of quic/contract.ts, which is in a layer above. */
-export interface QuicTlsEvents {
+interface QuicTlsEvents {
   readonly onCryptoData: (level: QuicTlsLevel, bytes: Uint8Array) => void;
   readonly onSecret: (
     level: KeyedLevel,

@@ -1,6 +1,7 @@
-import { loadKoffi, type Koffi } from '../addons.ts';
+import type { IpEndpoint } from '@weir/base/ip';
+import { type Koffi, loadKoffi } from '../addons.ts';
 import { NativeError } from '../native.ts';
-import { nativeMemory, type NativeMemory } from '../native-memory.ts';
+import { type NativeMemory, nativeMemory } from '../native-memory.ts';
 
 /** A watch of libuv on a descriptor, for input. */
 export interface LoopWatch {
@@ -108,7 +109,6 @@ export interface DescriptorHistory {
 
 /**
  * Binds the calls; takes about 10 ms, including loading koffi.
- *
  * @throws {NativeError} if koffi has no binary for this machine, or a function is missing.
  */
 export function openSystemCalls(): SystemCalls {
@@ -169,4 +169,27 @@ function bindCalls(native: Koffi): SystemCalls {
     // The handle must stay referenced: its collection ends the watch.
     watch: (fd, onReadable) => native.node.poll(fd, onReadable),
   };
+}
+
+/** The index for which the kernel chooses the device. */
+export const ANY_DEVICE = 0;
+/** The result if no device may be used. */
+export const NO_DEVICE = -1;
+
+/**
+ * Chooses the devices through which sockets of this process send, to bypass routes of its own
+ * devices.
+ */
+export interface DeviceChoice {
+  /**
+   * Returns the device for a destination. Never throws.
+   * @param destination its port is ignored.
+   * @returns the index of an interface, ANY_DEVICE or NO_DEVICE.
+   */
+  deviceFor(destination: IpEndpoint): number;
+  /**
+   * Whether this process itself serves an address and port for other programs: its own sockets must
+   * not connect there, or it would wait for itself.
+   */
+  answersItself(destination: IpEndpoint): boolean;
 }

@@ -68,7 +68,6 @@ export class DescriptorRoom {
   /**
    * Returns the number of descriptors that can be opened for clients besides the reserved ones; a lower bound while
    * there are plenty.
-   *
    * @param fd any open descriptor; on older kernels, which report no count, it is duplicated to test whether two more
    * are free.
    */

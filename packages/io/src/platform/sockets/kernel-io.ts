@@ -1,7 +1,6 @@
-import type { SystemCalls } from './bindings.ts';
+import type { DeviceChoice, SystemCalls } from './bindings.ts';
 import { DatagramReceiver } from './datagrams/datagram-receiver.ts';
 import { DatagramSender } from './datagrams/datagram-sender.ts';
-import type { DeviceChoice } from './device-choice.ts';
 import { DescriptorRoom } from './descriptor-room.ts';
 import type { NativeMemory } from '../native-memory.ts';
 import { PipePool, type Timers } from './streams/pipe-pool.ts';
@@ -31,10 +30,7 @@ export class KernelIo implements Disposable {
   #receiver: DatagramReceiver | undefined;
   #sender: DatagramSender | undefined;
 
-  /**
-   * Opens the poller.
-   * @throws {SystemError} if epoll_create1 fails.
-   */
+  /** Opens the poller. @throws {SystemError} if epoll_create1 fails. */
   constructor(calls: SystemCalls, timers: Timers) {
     this.calls = calls;
     this.timers = timers;

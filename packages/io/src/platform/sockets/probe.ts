@@ -1,5 +1,6 @@
 import { isMainThread } from 'node:worker_threads';
 import { NativeError } from '../native.ts';
+import type { NativeMemory } from '../native-memory.ts';
 import { type DescriptorHistory, type SystemCalls, openSystemCalls } from './bindings.ts';
 import {
   F_DUPFD_CLOEXEC,
@@ -10,10 +11,8 @@ import {
   SOCK_CLOEXEC,
   SOCK_STREAM,
 } from './linux.ts';
-import type { NativeMemory } from '../native-memory.ts';
 import { messageOf } from '@weir/base';
-import { Descriptor } from './descriptor.ts';
-import { SystemError } from './errno.ts';
+import { Descriptor, SystemError } from './errno.ts';
 
 /** Calls that are remembered per descriptor. */
 const HISTORY = 24;

@@ -26,7 +26,7 @@ export interface IpAddress {
 /**
  * A unix socket; the path is empty for an unnamed one and begins with a NUL for an abstract one.
  */
-export interface UnixAddress {
+interface UnixAddress {
   readonly path: string;
 }
 
@@ -74,7 +74,6 @@ export class SocketAddresses {
 
   /**
    * Writes an address for the next call.
-   *
    * @param family the family of the socket: an IPv6 socket reaches IPv4 addresses in mapped form.
    * @returns the length of the address in bytes.
    * @throws {SystemError} EINVAL for an invalid address, a port out of range, a path that is too long or an unknown
@@ -160,7 +159,6 @@ export function familyOf(address: SocketAddress): number {
 
 /**
  * Writes a `sockaddr_in` or `sockaddr_in6` for a socket of `family`.
- *
  * @returns the length of the structure in bytes.
  * @throws {SystemError} as `SocketAddresses.encode` does.
  */
@@ -218,7 +216,6 @@ export function getIpAddress(
 
 /**
  * Writes a `sockaddr_in` or `sockaddr_in6` from numbers, for a socket of `family`.
- *
  * @param at the index of its first word.
  * @returns its length in bytes.
  */

@@ -1,5 +1,5 @@
 import type { IpEndpoint } from '@weir/base/ip';
-import { ANY_DEVICE, NO_DEVICE } from './device-choice.ts';
+import { ANY_DEVICE, NO_DEVICE } from './bindings.ts';
 import type { KernelIo } from './kernel-io.ts';
 import {
   FIONREAD,
@@ -122,7 +122,6 @@ export function setTcpOptions(io: OptionSpace, fd: number): void {
  * Makes the kernel end a connection soon after its path has failed, for instance with its local address. Datagrams
  * would otherwise be written to it for a quarter of an hour (tcp_retries2) and be lost, while those on a new connection
  * arrive. A peer that does not read for that time loses its connection as well.
- *
  * @param isSilent whether no data is sent on the connection that could be acknowledged.
  */
 export function setDatagramOptions(io: OptionSpace, fd: number, isSilent: boolean): void {
@@ -132,7 +131,6 @@ export function setDatagramOptions(io: OptionSpace, fd: number, isSilent: boolea
 
 /**
  * Binds a socket to the device through which it must send, unless the kernel may choose.
- *
  * @param destination `undefined` if only the kernel can interpret it, such as one with a zone.
  * @returns false if there is no such device, or this process itself serves that address.
  */

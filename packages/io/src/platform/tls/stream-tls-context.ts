@@ -1,11 +1,19 @@
 import { constants } from 'node:crypto';
 import { DEFAULT_CIPHERS } from 'node:tls';
-import type { AlpnChoice } from './alpn.ts';
+import type { AlpnChoice } from '../quic-tls/quic-tls-library.ts';
 import type { Address } from '../quic-tls/quic-tls-functions.ts';
 import type { TrustStore } from '../quic-tls/quic-tls-trust.ts';
-import { newTlsContext, offerProtocols, tlsFailure, verifyBy } from './tls-context.ts';
-import { useCredentials, type TlsCredentials } from './tls-credentials.ts';
-import { serverCiphers, SESSION_MARK_BYTES, TICKET_SECONDS } from './server-profile.ts';
+import {
+  newTlsContext,
+  offerProtocols,
+  serverCiphers,
+  SESSION_MARK_BYTES,
+  TICKET_SECONDS,
+  type TlsCredentials,
+  tlsFailure,
+  useCredentials,
+  verifyBy,
+} from './tls-context.ts';
 import type { StreamTlsLibrary } from './stream-tls-library.ts';
 
 /** Constants of openssl/ssl.h. */

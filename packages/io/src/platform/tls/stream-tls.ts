@@ -1,9 +1,8 @@
-import { word64 } from '../native-memory.ts';
 import { NativeError } from '../native.ts';
+import { word64 } from '../native-memory.ts';
 import type { Address } from '../quic-tls/quic-tls-functions.ts';
-import { verifyFailure } from '../quic-tls/quic-tls-verify.ts';
-import { setServerName, verifiableName } from './tls-context.ts';
-import { tlsReasonInWords } from './tls-reasons.ts';
+import { verifyFailure } from '../quic-tls/quic-tls-trust.ts';
+import { setServerName, tlsReasonInWords, verifiableName } from './tls-context.ts';
 import type { StreamTlsContext } from './stream-tls-context.ts';
 
 /** Payload of a full record in bytes (RFC 8446 §5.1). */
@@ -112,7 +111,6 @@ export class StreamTls implements Disposable {
 
   /**
    * Processes up to `CALL_BYTES` from the peer, in arbitrary pieces, and returns their payload.
-   *
    * @param bytes overwritten by the payload.
    * @param allocate provides memory for payload that does not fit there.
    */

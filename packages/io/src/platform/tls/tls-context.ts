@@ -1,9 +1,106 @@
+import { constants } from 'node:crypto';
+import { DEFAULT_CIPHERS } from 'node:tls';
+import { ipVersion } from '@weir/base/ip';
 import { NativeError } from '../native.ts';
 import type { Address } from '../quic-tls/quic-tls-functions.ts';
-import type { QuicTlsLibrary } from '../quic-tls/quic-tls-library.ts';
+import { encodeProtocols, type QuicTlsLibrary } from '../quic-tls/quic-tls-library.ts';
 import type { TrustStore } from '../quic-tls/quic-tls-trust.ts';
-import { encodeProtocols } from './alpn.ts';
-import { ipVersion } from '@weir/base/ip';
+
+/**
+ * Properties of a TLS server that a scanner sees besides its certificate: the defaults of nginx, the most common web
+ * server on OpenSSL. Node's own are rare, and a mixture of both would be unique: a server with common properties is not
+ * recognised by its handshake.
+ */
+
+/** The ciphers for TLS 1.2: the default of nginx's ssl_ciphers. */
+const NGINX_CIPHERS = 'HIGH:!aNULL:!MD5';
+
+/**
+ * Returns the ciphers for TLS 1.2, in OpenSSL's syntax. The order does not matter, since the client's preference counts
+ * (nginx's ssl_prefer_server_ciphers is off).
+ * @returns `undefined` if Node's command line or environment determines the ciphers.
+ */
+export const serverCiphers = (): string | undefined =>
+  DEFAULT_CIPHERS === constants.defaultCoreCipherList ? NGINX_CIPHERS : undefined;
+
+/** Lifetime of session tickets in seconds, as announced to clients: nginx's ssl_session_timeout. */
+export const TICKET_SECONDS = 300;
+
+/**
+ * Bytes of the session id context (`SSL_CTX_set_session_id_context`), which tickets contain: that of nginx is a SHA-1.
+ * Its content is encrypted, and only the server sees it.
+ */
+export const SESSION_MARK_BYTES = 20;
+
+/** A server's certificate or key that OpenSSL rejects. */
+export class TlsCertificateError extends NativeError {
+  readonly part: 'certificate' | 'key';
+
+  constructor(part: 'certificate' | 'key', message: string) {
+    super(message);
+    this.part = part;
+  }
+}
+
+export interface TlsCredentials {
+  /** Certificate chain in PEM, leaf first. */
+  readonly certificates: string;
+  /** Private key of the leaf, in PEM. */
+  readonly key: string;
+}
+
+/** A constant of openssl/ssl.h. */
+const CHAIN_CERTIFICATE = 89;
+
+/**
+ * Sets a server's certificate and key in an `SSL_CTX`.
+ * @throws {TlsCertificateError} when OpenSSL rejects one of them although it is valid PEM (a key
+ *   that is too short, for example).
+ */
+export function useCredentials(
+  library: QuicTlsLibrary,
+  context: Address,
+  { certificates, key }: TlsCredentials,
+): void {
+  useCertificates(library, context, certificates);
+  useKey(library, context, key);
+}
+
+function useCertificates(library: QuicTlsLibrary, context: Address, pem: string): void {
+  const { functions } = library;
+  let isLeaf = true;
+  const all = library.readCertificates(pem);
+  try {
+    for (const certificate of all) {
+      const result = isLeaf
+        ? functions.SSL_CTX_use_certificate(context, certificate)
+        : functions.SSL_CTX_ctrl(context, CHAIN_CERTIFICATE, 1, certificate);
+      if (result !== 1) throw refused(library, 'certificate');
+      isLeaf = false;
+    }
+  } finally {
+    for (const certificate of all) functions.X509_free(certificate);
+  }
+  if (isLeaf) throw refused(library, 'certificate');
+}
+
+function useKey(library: QuicTlsLibrary, context: Address, pem: string): void {
+  const { functions } = library;
+  const key = library.readKey(pem);
+  if (key === 0) throw refused(library, 'key');
+  try {
+    // Also checks that the key matches the certificate.
+    if (functions.SSL_CTX_use_PrivateKey(context, key) !== 1) throw refused(library, 'key');
+  } finally {
+    functions.EVP_PKEY_free(key);
+  }
+}
+
+function refused(library: QuicTlsLibrary, part: 'certificate' | 'key'): TlsCertificateError {
+  const reason = library.takeError() ?? 'OpenSSL refuses it';
+  const what = part === 'key' ? 'private key' : part;
+  return new TlsCertificateError(part, `invalid ${what}: ${reason}`);
+}
 
 /*
  * Settings of every `SSL_CTX`, for streams and for QUIC. Commands and values are of openssl/ssl.h.
@@ -79,7 +176,6 @@ export function verifiableName(
 
 /**
  * Sets the server name of a client, for SNI (RFC 6066 §3: DNS names only) and for verification.
- *
  * @returns whether OpenSSL accepted it.
  */
 export function setServerName(
@@ -97,3 +193,14 @@ export function setServerName(
   if (functions.SSL_ctrl(tls, SET_SERVER_NAME, HOST_NAME, text) !== 1) return false;
   return !verifies || functions.SSL_set1_host(tls, name) === 1;
 }
+
+/** Clearer texts for some of OpenSSL's reasons. */
+const REASONS: Readonly<Record<string, string>> = {
+  'wrong version number': 'the peer does not speak TLS',
+  'http request': 'the peer speaks HTTP without TLS',
+  'unsupported protocol': 'the peer supports no TLS version that is allowed here',
+  'no application protocol': 'the peer offers no supported application protocol',
+};
+
+/** Returns the reason of an OpenSSL error, or a clearer text for it. */
+export const tlsReasonInWords = (reason: string): string => REASONS[reason] ?? reason;

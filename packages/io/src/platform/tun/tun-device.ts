@@ -1,7 +1,6 @@
 import { WeirError } from '@weir/base';
 import type { SystemCalls } from '../sockets/bindings.ts';
-import { Descriptor } from '../sockets/descriptor.ts';
-import { errorText, SystemError } from '../sockets/errno.ts';
+import { Descriptor, errorText, SystemError } from '../sockets/errno.ts';
 import {
   EACCES,
   EBUSY,
@@ -58,7 +57,7 @@ const TUN_F_USO6 = 0x40;
 const NAME_SIZE = 16;
 
 /** The longest name of an interface, in bytes. */
-export const LONGEST_NAME = NAME_SIZE - 1;
+const LONGEST_NAME = NAME_SIZE - 1;
 
 /**
  * The error of a TUN device that could not be created. The code is `EEXIST` if another device has its name or one of
@@ -73,7 +72,7 @@ export class TunError extends WeirError {
 }
 
 /** A created device, which is removed when the descriptor is closed. */
-export interface OpenedTun {
+interface OpenedTun {
   readonly descriptor: Descriptor;
   /** The name that the kernel assigned. */
   readonly name: string;
@@ -87,7 +86,6 @@ export interface OpenedTun {
 
 /**
  * Creates a TUN device with a virtio header before each packet.
- *
  * @param name the name of the device; `undefined` lets the kernel choose.
  * @throws {TunError} with the reason as text.
  */
@@ -208,7 +206,6 @@ export class TunDevice implements PacketDevice, Readiness {
 
   /**
    * Creates the device; until `configure` it is down, without addresses and routes.
-   *
    * @throws {TunError} with the reason as text; the device is then removed.
    */
   static open(io: KernelIo, plan: TunPlan): TunDevice {

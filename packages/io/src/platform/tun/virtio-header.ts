@@ -40,7 +40,6 @@ export function segmentSizeOf(memory: Uint8Array, at: number): number {
 
 /**
  * Writes the header before a packet.
- *
  * @param segmentSize payload bytes of each segment; 0 for a packet that is not to be segmented.
  * @param checksumStart where the transport header begins, from the start of the packet; -1 if the checksum is complete.
  */

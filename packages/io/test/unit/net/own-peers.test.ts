@@ -6,7 +6,7 @@ import {
   type OwnInbound,
   OwnPeers,
 } from '../../../src/net/own-listeners.ts';
-import { UdpLink } from '../../../src/net/sockets/node/udp-link.ts';
+import { UdpLink } from '../../../src/net/sockets/node/udp-socket.ts';
 
 const PORT = 4433;
 const peer = (host: string, port = PORT) => ({ host, port });

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { SystemRandomSource } from '@weir/base/random';
-import { FramedPackets } from '../../../src/net/packets/framed-packets.ts';
-import { DATAGRAM_COST, MAX_KEPT_BYTES, MAX_UNSENT_BYTES } from '../../../src/net/bounds/limits.ts';
+import { FramedPackets } from '../../../src/net/packets/packets.ts';
+import {
+  DATAGRAM_COST,
+  MAX_KEPT_BYTES,
+  MAX_UNSENT_BYTES,
+} from '../../../src/net/bounds/queue-bounds.ts';
 import type { ByteLink, PacketLink } from '../../../src/net/links/link.ts';
 import { MuxPackets } from '../../../../proxy/src/mux/mux-packets.ts';
 import { Outlet } from '../../../../proxy/src/mux/outlet.ts';

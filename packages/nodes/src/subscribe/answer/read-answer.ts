@@ -1,4 +1,4 @@
-import { configProblem } from '@weir/server/app/loading/config-problem';
+import { configProblem } from '@weir/server/loading';
 import { parseToml } from '@weir/config/toml';
 import { messageOf } from '@weir/base';
 import { readForeign, type Imported } from '../../import/document.ts';

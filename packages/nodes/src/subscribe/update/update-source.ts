@@ -1,5 +1,5 @@
 import { FileDigests } from '@weir/server/app/loading/file-digests';
-import { toLoadResult, toPreparedConfig } from '@weir/server/app/loading/tasks';
+import { toLoadResult, toPreparedConfig } from '@weir/server/loading';
 import { ConfigError, renderConfigError, defaultPick, picksOf } from '@weir/config';
 import { loadConfig, routeReferences } from '@weir/config/load';
 import type { ConfigFile, FileReader } from '@weir/config/documents';
@@ -10,7 +10,7 @@ import { EVERY_SOURCE, IMPORTED } from '../../import/write/markers.ts';
 import { silentLogger } from '@weir/base/log';
 import { OwnListeners } from '@weir/io/net/own-listeners';
 import { systemClock } from '@weir/io/time';
-import { ApplyError } from '@weir/server/supervisor/apply-error';
+import { ApplyError } from '@weir/server/supervisor/reload-report';
 import { Supervisor } from '@weir/server/supervisor';
 import type { UnusedRouting, LeftOut } from '../answer/read-answer.ts';
 import { followingBlocks, followingText } from '../balancers/balancer-blocks.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { configProblem } from '@weir/server/app/loading/config-problem';
+import { configProblem } from '@weir/server/loading';
 import { certificate } from '../../../../../test/support/ways/certificate.ts';
 import { reportText, written } from '../../../../../test/support/import/written.ts';
 

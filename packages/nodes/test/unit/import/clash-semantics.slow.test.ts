@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { configProblem } from '@weir/server/app/loading/config-problem';
+import { configProblem } from '@weir/server/loading';
 import { Router, type RouteQuery } from '@weir/proxy/router';
 import { RegexCache } from '@weir/proxy/names';
 import { addressInNetwork, parseInterfaceAddress } from '@weir/base/ip';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { configProblem } from '@weir/server/app/loading/config-problem';
+import { configProblem } from '@weir/server/loading';
 import { readForeign } from '../../../src/import/document.ts';
 import { toPair } from '../../../src/import/write/subscribe.ts';
 import '../../../../../test/support/import/load-forms.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, test } from 'node:test';
-import { configProblem, pairProblem } from '@weir/server/app/loading/config-problem';
+import { configProblem, pairProblem } from '@weir/server/loading';
 import { readForeign } from '../../../src/import/document.ts';
 import { reportLines } from '../../../src/import/report.ts';
 import { toConfig } from '../../../src/import/write/config.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { configProblem } from '@weir/server/app/loading/config-problem';
+import { configProblem } from '@weir/server/loading';
 import { readDns, dnsServerOf } from '../../../src/import/clash/clash.ts';
 import { readRules } from '../../../src/import/clash/rules.ts';
 import { readForeign } from '../../../src/import/document.ts';

@@ -2,7 +2,7 @@ import { type Clock, type Timer, Deadline, unlessAborted } from '@weir/io/time';
 import { UnansweredError } from './exchange.ts';
 import { abortedDial, DeadlineError } from '@weir/io';
 import type { WireCounter } from '@weir/io/links';
-import { RepeatedDial } from '@weir/io/net/sockets/repeated-dial';
+import { RepeatedDial } from '@weir/io/layers';
 
 /** Milliseconds that a question waits for the connection and the TLS handshake together. */
 const CONNECT_MS = 5000;

@@ -5,7 +5,7 @@ import { type DialObserver, abortedDial, DeadlineError, DialError, toDialError }
 import { connectAny } from '@weir/io/sockets';
 import type { ByteLink, PacketLink, WireCounter } from '@weir/io/links';
 import { lineageGroup, type DialOrigin } from '@weir/io/net/own-listeners';
-import { RepeatedDial } from '@weir/io/net/sockets/repeated-dial';
+import { RepeatedDial } from '@weir/io/layers';
 import { unlessAborted } from '@weir/io/time';
 import type { ClientTls } from '@weir/quic';
 import type { CaSpec, TlsClientSpec } from '../../spec.ts';

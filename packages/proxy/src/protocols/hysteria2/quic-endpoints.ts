@@ -2,8 +2,7 @@ import type { RandomSource } from '@weir/base/random';
 import type { BindDatagrams } from '@weir/base/ip';
 import { WeirError } from '@weir/base';
 import { ipVersion, type Endpoint, numericEndpoint } from '@weir/io/addresses';
-import type { Clock } from '@weir/io/time';
-import type { Defer } from '@weir/io/pace';
+import type { Clock, Defer } from '@weir/io/time';
 import { dialledUdp } from '@weir/io/net/own-listeners';
 import { type DialledSocket, systemSockets } from '@weir/io/sockets';
 import {

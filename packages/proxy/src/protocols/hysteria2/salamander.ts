@@ -1,4 +1,4 @@
-import { suffixedBlake2b, type SuffixedHash } from '@weir/crypto/hash/blake2b';
+import { suffixedBlake2b, type SuffixedHash } from '@weir/crypto/hash/blake2';
 import type { RandomSource } from '@weir/base/random';
 
 /** Random bytes before each datagram. */

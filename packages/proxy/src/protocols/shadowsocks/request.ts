@@ -1,7 +1,7 @@
 import type { Endpoint } from '@weir/io/addresses';
 import { ProtocolError } from '@weir/io';
 import { GrowingBytes } from '@weir/base/bytes';
-import { SMALL_PIECE } from '@weir/io/units';
+import { SMALL_PIECE } from '@weir/io/bounds';
 import type { ByteLink } from '@weir/io/links';
 import type { ChunkOpener } from './chunks.ts';
 import type { KeyedUser, ShadowsocksUsers } from './shadowsocks-users.ts';

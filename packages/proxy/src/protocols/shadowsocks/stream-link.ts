@@ -1,5 +1,5 @@
 import { asError } from '@weir/base';
-import { SmallUnits, UnitCost } from '@weir/io/units';
+import { SmallUnits, UnitCost } from '@weir/io/bounds';
 import { type Clock, type Timer, FIRST_PAYLOAD_MS } from '@weir/io/time';
 import { LinkClosedError, ProtocolError } from '@weir/io';
 import { OWNED, type ByteLink, freeChunk } from '@weir/io/links';

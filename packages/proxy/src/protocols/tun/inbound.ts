@@ -1,12 +1,11 @@
 import { asError } from '@weir/base';
 import type { PacketDevice } from '@weir/base/ip';
-import { TappedDevice } from '@weir/base/ip/tapped-device';
+import { TappedDevice } from '@weir/base/ip/packet-device';
 import { SystemRandomSource, type RandomSource } from '@weir/base/random';
 import { systemResolvers, type SystemResolver } from '../../dns/system/system-resolvers.ts';
 import type { Endpoint } from '@weir/io/addresses';
 import { DialError, type DialErrorCode } from '@weir/io';
-import { type Sockets, type TunEvents, systemSockets } from '@weir/io/sockets';
-import type { TunPlan } from '@weir/io/platform/tun/tun-device';
+import { type Sockets, systemSockets, type TunEvents, type TunPlan } from '@weir/io/sockets';
 import { UDP_IDLE_MS } from '@weir/io/time';
 import {
   Netstack,

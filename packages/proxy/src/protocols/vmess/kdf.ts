@@ -2,9 +2,10 @@ import {
   newSha256State,
   SHA256_DIGEST,
   Sha256Chain,
+  type Sha256Compression,
+  sha256Compression,
   type Sha256State,
-} from '@weir/crypto/hash/sha256-chain';
-import { sha256Compression, type Sha256Compression } from '@weir/crypto/hash/sha256-compression';
+} from '@weir/crypto/hash/sha256';
 
 /**
  * The key derivation of VMess AEAD (Xray-core proxy/vmess/aead/kdf.go): HMAC-SHA256 under a fixed

@@ -14,8 +14,7 @@ import {
   type PacketDevice,
   type PacketOutput,
 } from '@weir/base/ip';
-import type { Clock } from '@weir/io/time';
-import { TurnLoop } from '@weir/io/pace';
+import { type Clock, TurnLoop } from '@weir/io/time';
 import { LARGEST_PACKET, SMALLEST_MTU, SOCKET_BUFFER } from './limits.ts';
 import type { StaticKeys } from './handshake/noise.ts';
 import type { Trace, TunnelEvent, TunnelSettings, TunnelState, TunnelOutput } from './contract.ts';

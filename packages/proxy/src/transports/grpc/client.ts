@@ -4,7 +4,7 @@ import { type DialObserver, abortedDial, DeadlineError, DialError, ProtocolError
 import { type Clock, type Timer, unlessAborted } from '@weir/io/time';
 import type { DatagramUse } from '@weir/io/sockets';
 import type { ByteLink, Carrier, WireCounter } from '@weir/io/links';
-import { RepeatedDial } from '@weir/io/net/sockets/repeated-dial';
+import { RepeatedDial } from '@weir/io/layers';
 import { messageOf } from '@weir/base';
 import { Http2Driver, type Http2Stream } from '@weir/http/http2';
 import type { HttpField } from '@weir/http/fields';

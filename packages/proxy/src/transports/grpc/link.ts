@@ -1,7 +1,7 @@
 import type { Clock } from '@weir/io/time';
 import { LINK_CLOSED, ProtocolError } from '@weir/io';
 import { type ByteLink, joined } from '@weir/io/links';
-import { UnitCost, UnitShare } from '@weir/io/units';
+import { UnitCost, UnitShare } from '@weir/io/bounds';
 import { PulledLink } from '@weir/io/layers';
 import {
   Http2Error,

@@ -1,5 +1,5 @@
 import { CALL_BYTES, CALL_PIECES, WRITE_BYTES, type StreamTls } from '@weir/io/tls';
-import { SmallUnits, UnitCost } from '@weir/io/units';
+import { SmallUnits, UnitCost } from '@weir/io/bounds';
 import { LINK_CLOSED, ProtocolError } from '@weir/io';
 import { DecodedLink } from '@weir/io/layers';
 import { MORE, type ByteLink, freeChunk, ownChunk, strip } from '@weir/io/links';

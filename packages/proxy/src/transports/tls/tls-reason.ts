@@ -1,4 +1,4 @@
-import { tlsReasonInWords } from '@weir/io/platform/tls/tls-reasons';
+import { tlsReasonInWords } from '@weir/io/tls';
 import { shownForeign } from '@weir/io/addresses';
 
 /** Beginning of Node's message of a name mismatch, before the expected name and the names of the certificate. */

@@ -1,5 +1,5 @@
 import { ownChunk } from '@weir/io/links';
-import { xorInPlace, xorInto } from '@weir/io/platform/xor';
+import { xorInPlace, xorInto } from '@weir/io/platform/native';
 import { closeCode, WsFrameError } from './close-codes.ts';
 
 /** Frames of RFC 6455 §5 as a byte stream: the boundaries of messages and frames have no meaning. */

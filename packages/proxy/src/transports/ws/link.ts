@@ -1,5 +1,5 @@
 import type { RandomSource } from '@weir/base/random';
-import { ReadInPieces, UnitCost } from '@weir/io/units';
+import { ReadInPieces, UnitCost } from '@weir/io/bounds';
 import { DeadlineError, LINK_CLOSED, ProtocolError } from '@weir/io';
 import { DecodedLink } from '@weir/io/layers';
 import { OWNED, type ByteLink, strip } from '@weir/io/links';

@@ -5,7 +5,7 @@ import { IDLE_CARRIER_MS, MAX_FLOWS, MuxCarrier } from '../../../src/mux/mux-car
 import { FAILED_END_PAUSE_MS, MuxStream, SHORT_BYTES } from '../../../src/mux/mux-stream.ts';
 import type { MuxPackets } from '../../../src/mux/mux-packets.ts';
 import type { Endpoint } from '@weir/io/addresses';
-import { GRANT_UNITS, GRANTS_A_TURN, UnitCost } from '../../../../io/src/net/bounds/unit-share.ts';
+import { GRANT_UNITS, GRANTS_A_TURN, UnitCost } from '../../../../io/src/net/bounds/units.ts';
 import { DialError, ProtocolError } from '@weir/io';
 import { type ByteLink, linkPair } from '@weir/io/links';
 import { until } from '../../../../io/test/conformance/packet-link.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { FLOWS_ENDED_A_TURN } from '../../../../io/src/net/links/ended-flows.ts';
+import { FLOWS_ENDED_A_TURN } from '../../../../io/src/net/links/relay.ts';
 import { KEPT_EVENTS } from '../../../src/tracker/flow-events.ts';
 import type { FlowInfo } from '../../../src/tracker/flow.ts';
 import { Tracker, type LiveSession } from '../../../src/tracker/tracker.ts';

@@ -8,7 +8,7 @@ import { paceParser, type PacedSocket } from '@weir/http/http1/paced-socket';
 import { recordLines, type Logger } from '@weir/base/log';
 import { formatEndpoint, type Endpoint } from '@weir/io/addresses';
 import { systemSockets } from '@weir/io/sockets';
-import { claimPassed, type Claim } from '@weir/io/platform/passed-sockets';
+import { claimPassed, type Claim } from '@weir/io/service';
 import type { SocketListenSpec } from '@weir/proxy/spec';
 import { bindReason, bindUnixSocket } from '@weir/proxy/listeners';
 import { UnauthenticatedClients, type ClientPlace } from '@weir/proxy/accept';

@@ -28,7 +28,7 @@ import {
 import { toRunningStatus, type RunningStatus } from './running-status.ts';
 
 /** The running Weir could not be reached, or sent no valid response. The outcome of the request is unknown. */
-export class ControlRequestError extends WeirError {
+class ControlRequestError extends WeirError {
   constructor(what: string, path: string, reason: string, options?: ErrorOptions) {
     const hint = HINTS[codeOf(options?.cause) ?? ''];
     super('control_request', `no ${what} through ${path}: ${reason}`, {
@@ -79,16 +79,27 @@ const NO_OUTCOME = 'the process gave no outcome';
 const GAVE_NONE =
   'the process gave none: it has ended, or is an older Weir, which has no such request';
 
-/** @param parsed what the process has sent instead: a failure with its reason, or anything else */
-function noResponse(what: string, path: string, parsed: unknown): ControlRequestError {
+/**
+ * Sends a request and reads its response.
+ * @param read returns `undefined` for anything else, such as a failure with its reason
+ */
+async function ask<T>(
+  path: string,
+  call: ControlCall,
+  what: string,
+  read: (parsed: unknown) => T | undefined,
+  signal?: AbortSignal,
+): Promise<T> {
+  const parsed = await request(path, call, what, signal);
+  const response = read(parsed);
+  if (response !== undefined) return response;
   const outcome = toOutcome(parsed);
   const reason = outcome?.kind === 'failed' ? printable(outcome.line) : GAVE_NONE;
-  return new ControlRequestError(what, path, reason);
+  throw new ControlRequestError(what, path, reason);
 }
 
 /**
  * Requests a reload of the process that serves `path`, and waits for its outcome without a time limit.
- *
  * @param cause written to the process's log before the reload: printable, at most 512 bytes
  * @throws {ControlRequestError}
  * @throws {WeirError} for an invalid cause
@@ -114,63 +125,48 @@ export const requestLogFilter = (path: string, filter: string): Promise<ReloadOu
 
 /**
  * Requests the status of the process that serves `path`.
- *
  * @param timeoutMs milliseconds until it counts as not responding
  * @throws {ControlRequestError}
  */
-export async function requestStatus(path: string, timeoutMs = STATUS_MS): Promise<RunningStatus> {
+export function requestStatus(path: string, timeoutMs = STATUS_MS): Promise<RunningStatus> {
   const call = { method: 'GET', path: '/control/status', line: 'status' } as const;
-  const parsed = await request(path, call, 'status', AbortSignal.timeout(timeoutMs));
-  const status = toRunningStatus(parsed);
-  if (status) return status;
-  throw noResponse('status', path, parsed);
+  return ask(path, call, 'status', toRunningStatus, AbortSignal.timeout(timeoutMs));
 }
 
 const DRAIN_METHODS = { begin: 'POST', undo: 'DELETE', show: 'GET' } as const;
 
 /**
  * Begins, undoes or shows a drain of the process that serves `path`. Waits without a time limit for a running reload.
- *
  * @throws {ControlRequestError} also with the reason why listeners could not be reopened
  */
-export async function requestDrain(path: string, action: DrainAction): Promise<DrainReport> {
+export function requestDrain(path: string, action: DrainAction): Promise<DrainReport> {
   const call = { path: '/control/drain', method: DRAIN_METHODS[action], line: `drain ${action}` };
-  const parsed = await request(path, call, 'drain');
-  const status = toDrainReport(parsed);
-  if (status) return status;
-  throw noResponse('drain', path, parsed);
+  return ask(path, call, 'drain', toDrainReport);
 }
 
 /**
  * Counts or closes flows of users in the process that serves `path`.
- *
  * @returns how many flows matched
  * @throws {ControlRequestError}
  */
-export async function requestUserFlows(path: string, asked: UserFlowsRequest): Promise<number> {
+export function requestUserFlows(path: string, asked: UserFlowsRequest): Promise<number> {
   const what = asked.close ? 'closing of flows' : 'count of flows';
   const call = posting('user-flows', asked);
-  const parsed = await request(path, call, what, AbortSignal.timeout(STATUS_MS));
-  const count = toUserFlows(parsed);
-  if (count !== undefined) return count;
-  throw noResponse(what, path, parsed);
+  return ask(path, call, what, toUserFlows, AbortSignal.timeout(STATUS_MS));
 }
 
 /**
  * Requests a comparison of the configuration files on disk with those that the process that serves `path` has loaded.
  * @throws {ControlRequestError}
  */
-export async function requestLoadedFiles(path: string): Promise<LoadedFiles> {
-  const what = 'comparison of files';
+export function requestLoadedFiles(path: string): Promise<LoadedFiles> {
   const call = { method: 'GET', path: '/control/loaded-files', line: 'loaded-files' } as const;
-  const parsed = await request(path, call, what, AbortSignal.timeout(COMPARE_MS));
-  const files = toLoadedFiles(parsed);
-  if (files) return files;
-  throw noResponse(what, path, parsed);
+  const signal = AbortSignal.timeout(COMPARE_MS);
+  return ask(path, call, 'comparison of files', toLoadedFiles, signal);
 }
 
 /** A flow opened through an outbound of a running Weir. */
-export interface FlowThrough {
+interface FlowThrough {
   /** Both directions of the flow, half-closed separately. */
   readonly stream: Socket;
   readonly opened: TunnelOpened;
@@ -178,7 +174,6 @@ export interface FlowThrough {
 
 /**
  * Opens a flow through an outbound of the process that serves `path`; the time limit of its dials applies.
- *
  * @param signal ends the wait; the stream does not depend on it
  * @throws {TunnelError} when the process could not open the flow
  * @throws {ControlRequestError}
@@ -220,7 +215,6 @@ async function requestOutcome(
 
 /**
  * Profiles the processor of the process that serves `path`, and describes its memory.
- *
  * @param seconds duration of the profile; 0 for none
  * @throws {WeirError} with the reason of the process
  * @throws {ControlRequestError}
@@ -236,14 +230,14 @@ export async function requestProfile(
   const limit = AbortSignal.timeout(seconds * 1000 + PROFILE_MS);
   const either = signal ? AbortSignal.any([signal, limit]) : limit;
   const call = posting('profile', { seconds, busy });
-  const parsed = await request(path, call, what, either).catch((error: unknown) => {
-    signal?.throwIfAborted();
-    throw error;
-  });
-  const response = toProfileResponse(parsed);
-  if (response?.kind === 'failed') throw new WeirError('profile', response.line);
-  if (response) return response;
-  throw noResponse(what, path, parsed);
+  const response = await ask(path, call, what, toProfileResponse, either).catch(
+    (error: unknown) => {
+      signal?.throwIfAborted();
+      throw error;
+    },
+  );
+  if (response.kind === 'failed') throw new WeirError('profile', response.line);
+  return response;
 }
 
 /** The running Weir has rejected a request for its log; the message is its reason. */
@@ -253,7 +247,7 @@ export class LogRefusedError extends WeirError {
   }
 }
 
-export interface LogSelection extends LogRequest {
+interface LogSelection extends LogRequest {
   /** Ends the iteration by throwing its reason. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -261,7 +255,6 @@ export interface LogSelection extends LogRequest {
 /**
  * The log of the process that serves `path`: the latest lines if `tail` is set, then `live`, then lines as they are
  * logged, until that process ends. Lines that are not read in time are lost for this follower, and reported as `lost`.
- *
  * @throws {LogRefusedError} for an invalid filter, and when there are too many followers
  * @throws {ControlRequestError}
  * @throws the reason of `signal`

@@ -22,7 +22,6 @@ const MAX_SOCKET_PATH = 107;
 /**
  * The default path of the API's unix socket for a configuration: beside its file, or in the directory of services for a
  * file below /etc, where a service cannot write.
- *
  * @param config absolute path
  * @returns `undefined` where the path would be too long for a socket
  */
@@ -36,7 +35,6 @@ export function apiSocketFor(config: string): string | undefined {
  * Why sockets in a directory may not be trusted; `undefined` if they may: it belongs to this user or to root, and no
  * other user can write to it. A symbolic link that belongs to this user or to root may be trusted as well: with
  * DynamicUser= systemd creates one to /run/private.
- *
  * @param isTrusted whether the owner of a file may be trusted
  * @throws the error of the system, such as `ENOENT`
  */

@@ -88,9 +88,9 @@ export function createHandlers(process: ControlledProcess): ControlHandlers {
         reloads: { ...counts, last_applied_at: lastApplied },
         followedLost: followers?.lost ?? 0,
       }),
-    drain: async (action) => (await import('./answers.ts')).answerDrain(action, instance),
+    drain: async (action) => (await import('./status-reporter.ts')).answerDrain(action, instance),
     userFlows: async (request) => {
-      const { answerUserFlows } = await import('./answers.ts');
+      const { answerUserFlows } = await import('./status-reporter.ts');
       return answerUserFlows(request, { instance, log });
     },
     log: async (request, client) => {
@@ -102,7 +102,7 @@ export function createHandlers(process: ControlledProcess): ControlHandlers {
       recorder ??= new module.ProfileRecorder(() => instance.tracker.flowCount);
       return recorder.record(request, gone);
     },
-    loadedFiles: async () => (await import('./answers.ts')).answerLoadedFiles(instance),
+    loadedFiles: async () => (await import('./status-reporter.ts')).answerLoadedFiles(instance),
     connect: async (request, client) => {
       try {
         await (await (tunnels ??= loadTunnels())).serve(request, client);

@@ -42,19 +42,19 @@ interface ControlRequest {
 
 interface ControlRoute extends RouteKey {
   /** Returns the value of the response; `undefined` when it has been written. */
-  readonly answer: (handlers: ControlHandlers, request: ControlRequest) => unknown;
+  readonly handle: (handlers: ControlHandlers, request: ControlRequest) => unknown;
 }
 
 const ROUTES: readonly ControlRoute[] = [
-  { method: 'GET', path: '/control/status', answer: ({ status }) => status() },
-  { method: 'GET', path: '/control/loaded-files', answer: ({ loadedFiles }) => loadedFiles() },
-  { method: 'GET', path: '/control/drain', answer: ({ drain }) => drain('show') },
-  { method: 'POST', path: '/control/drain', answer: ({ drain }) => drain('begin') },
-  { method: 'DELETE', path: '/control/drain', answer: ({ drain }) => drain('undo') },
+  { method: 'GET', path: '/control/status', handle: ({ status }) => status() },
+  { method: 'GET', path: '/control/loaded-files', handle: ({ loadedFiles }) => loadedFiles() },
+  { method: 'GET', path: '/control/drain', handle: ({ drain }) => drain('show') },
+  { method: 'POST', path: '/control/drain', handle: ({ drain }) => drain('begin') },
+  { method: 'DELETE', path: '/control/drain', handle: ({ drain }) => drain('undo') },
   {
     method: 'POST',
     path: '/control/reload',
-    answer({ reload }, { body }) {
+    handle({ reload }, { body }) {
       if (body === undefined) return reload(undefined);
       const cause = textIn(body, 'cause');
       const problem = cause === undefined ? 'expected {"cause":TEXT}' : problemOfCause(cause);
@@ -64,7 +64,7 @@ const ROUTES: readonly ControlRoute[] = [
   {
     method: 'PUT',
     path: '/control/log-level',
-    answer({ setLogFilter }, { body }) {
+    handle({ setLogFilter }, { body }) {
       const filter = textIn(body, 'filter');
       return filter === undefined ? failed('expected {"filter":FILTER}') : setLogFilter(filter);
     },
@@ -72,17 +72,17 @@ const ROUTES: readonly ControlRoute[] = [
   {
     method: 'POST',
     path: '/control/user-flows',
-    answer: ({ userFlows }, { body }) => userFlows(body),
+    handle: ({ userFlows }, { body }) => userFlows(body),
   },
   {
     method: 'POST',
     path: '/control/profile',
-    answer: ({ profile }, { body, gone }) => profile(body, gone()),
+    handle: ({ profile }, { body, gone }) => profile(body, gone()),
   },
   {
     method: 'POST',
     path: '/control/log',
-    async answer({ log }, { body, client, gone }) {
+    async handle({ log }, { body, client, gone }) {
       gone();
       client.write(headOf(200, { 'Content-Type': 'application/x-ndjson' }));
       await log(body ?? {}, client);
@@ -186,7 +186,7 @@ async function respond(
   const body = text === '' ? undefined : (jsonIn(text) ?? null);
   const gone = (): AbortSignal => leaving(client);
   try {
-    const value = await routed.route.answer(handlers, { body, client, gone });
+    const value = await routed.route.handle(handlers, { body, client, gone });
     if (value !== undefined) reply(client, 200, value);
   } catch (error) {
     reply(client, 500, failed(`internal error: ${messageOf(error)}`));

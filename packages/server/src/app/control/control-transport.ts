@@ -21,7 +21,6 @@ export interface ControlCall {
 
 /**
  * The lines of a response, until the end of the connection; none when the process ends, or has no such request.
- *
  * @param most characters of a line
  * @throws the error of the socket, or the reason of `signal`
  */
@@ -60,7 +59,6 @@ export async function* linesOf(
 
 /**
  * Asks for a flow.
- *
  * @returns the connection, on which a line of JSON comes first; it has ended when the process has
  * @throws the error of the socket, or the reason of `signal`
  */
@@ -132,7 +130,6 @@ const LINE_FEED = 0x0a;
 
 /**
  * Reads a line; data behind it stays in the socket.
- *
  * @returns `undefined` when the peer ends before the end of a line, or the line is longer than `most` bytes
  * @throws the error of the socket, or the reason of `signal`
  */

@@ -14,7 +14,7 @@ import {
 import type { ReloadOutcome } from '../outcomes.ts';
 
 /*
- * The requests and responses of the control socket, each as JSON, with the checks of whoever reads them. `status` is in
+ * The requests and responses of the control socket, each as JSON, with the checks of their readers. `status` is in
  * running-status.ts. Functions named `to…` return `undefined` for a value that is no such message.
  */
 
@@ -52,7 +52,7 @@ export function toOutcome(parsed: unknown): ReloadOutcome | undefined {
 
 /* `drain` */
 
-/** What is asked about a drain. */
+/** The operations on a drain. */
 export type DrainAction = 'begin' | 'undo' | 'show';
 
 const ACTIONS: readonly DrainAction[] = ['begin', 'undo', 'show'];
@@ -234,7 +234,7 @@ const toFields = (value: unknown): LogFields =>
 
 /* `profile` */
 
-export interface ProfileRequest {
+interface ProfileRequest {
   /** Duration of the profile: 0 for none, at most `MAX_PROFILE_SECONDS`. */
   readonly seconds: number;
   /** Whether to profile even with more flows than `MOST_FLOWS_OF_PROFILE`. */

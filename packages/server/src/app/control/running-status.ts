@@ -1,6 +1,9 @@
-import type { Build } from '@weir/io/build';
-import type { ReloadOutcome } from '../outcomes.ts';
+import { isNumber, isText, orNull, shape } from '@weir/proxy/schema';
+import { realpath } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { Build } from '@weir/io/process';
 import type { RunningDrain } from './messages.ts';
+import type { ReloadOutcome } from '../outcomes.ts';
 
 /**
  * The state of a running Weir: the response to `status` on its control socket, and the output of `weir status --json`.
@@ -160,7 +163,7 @@ export interface EventLoopStatus {
 }
 
 /** Losses since the start. */
-export interface MissedStatus {
+interface MissedStatus {
   /** Number of flow events that slow clients of the API have missed. */
   readonly events: number;
   /** Number of log lines lost because standard error was too slow. */
@@ -195,21 +198,23 @@ export interface ReloadPlace {
 }
 
 /** Validates the parts of a response that every reader depends on; `undefined` where one is missing. */
-export function toRunningStatus(parsed: unknown): RunningStatus | undefined {
-  return isStatus(parsed) ? parsed : undefined;
+export const toRunningStatus = (parsed: unknown): RunningStatus | undefined =>
+  isStatus(parsed) ? (parsed as RunningStatus) : undefined;
+
+const isStatus = shape<Pick<RunningStatus, 'version' | 'pid' | 'config' | 'started_at'>>({
+  version: isText,
+  pid: isNumber,
+  config: orNull(isText),
+  started_at: isNumber,
+});
+
+/** Whether a running Weir serves a configuration file, possibly under another name through symbolic links. */
+export async function servesFile(
+  { config: served }: Pick<RunningStatus, 'config'>,
+  config: string,
+): Promise<boolean> {
+  return served !== null && (await realPath(served)) === (await realPath(config));
 }
 
-function isStatus(parsed: unknown): parsed is RunningStatus {
-  return (
-    typeof parsed === 'object' &&
-    parsed !== null &&
-    'version' in parsed &&
-    typeof parsed.version === 'string' &&
-    'pid' in parsed &&
-    typeof parsed.pid === 'number' &&
-    'config' in parsed &&
-    (parsed.config === null || typeof parsed.config === 'string') &&
-    'started_at' in parsed &&
-    typeof parsed.started_at === 'number'
-  );
-}
+/** The path with links resolved, for comparison; unresolved where that is not possible. */
+const realPath = (path: string): Promise<string> => realpath(path).catch(() => resolve(path));

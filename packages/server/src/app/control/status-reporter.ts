@@ -2,18 +2,26 @@ import { readdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
-import { ControlError } from '../../api/contract.ts';
-import { ConfigError } from '@weir/config';
+import { messageOf, VERSION } from '@weir/base';
 import type { Logger, RecentLines } from '@weir/base/log';
-import { systemSockets } from '@weir/io/sockets';
-import { openDescriptors } from '@weir/io/platform/sockets/descriptor-room';
+import { quoted } from '@weir/base/printable';
+import { counted } from '@weir/base/text/amounts';
+import { ConfigError } from '@weir/config';
 import { residentBytes } from '@weir/io/process';
-import type { TrafficSnapshot } from '@weir/proxy/tracker';
-import { VERSION } from '@weir/base';
-import type { Instance } from '../instance.ts';
-import { drainStatus } from './answers.ts';
-import type { RunningDrain } from './messages.ts';
-import type { ReloadOutcome } from '../outcomes.ts';
+import { openDescriptors, systemSockets } from '@weir/io/sockets';
+import { killFlows, type TrafficSnapshot } from '@weir/proxy/tracker';
+import { ControlError } from '../../api/contract.ts';
+import {
+  type ControlFailed,
+  type DrainReport,
+  failed,
+  isUserFlowsRequest,
+  type LoadedFile,
+  type LoadedFiles,
+  type RunningDrain,
+  toDrainAction,
+  type UserFlowsResponse,
+} from './messages.ts';
 import type {
   BalancerStatus,
   EventLoopStatus,
@@ -32,6 +40,78 @@ import type {
   TakenRules,
   TrafficStatus,
 } from './running-status.ts';
+import type { Instance } from '../instance.ts';
+import type { ReloadOutcome } from '../outcomes.ts';
+
+/** Handles `drain`. */
+export async function answerDrain(
+  text: string,
+  instance: Pick<Instance, 'drain' | 'takeBackDrain' | 'supervisor'>,
+): Promise<DrainReport | ControlFailed> {
+  const action = toDrainAction(text);
+  if (action === undefined) return failed('expected begin, undo or show');
+  try {
+    if (action === 'begin') await instance.drain();
+    if (action === 'undo') await instance.takeBackDrain();
+  } catch (error) {
+    return failed(`the drain goes on: ${messageOf(error)}`);
+  }
+  return drainStatus(instance);
+}
+
+/** The drain of a process, as reported to clients. */
+export function drainStatus({ supervisor }: Pick<Instance, 'supervisor'>): DrainReport {
+  const { since = null, remains } = supervisor.drain;
+  const { flows, sessions, handshakes, deviceFlows } = remains;
+  return { kind: 'drain', since, flows, sessions, handshakes, device_flows: deviceFlows };
+}
+
+/** Maximum number of files compared for one request; a configuration also names the files of its certificates. */
+const MAX_FILES = 64;
+
+/** Handles `loaded-files`: reads the files again, one after the other. */
+export async function answerLoadedFiles({
+  loadedFiles,
+}: Pick<Instance, 'loadedFiles'>): Promise<LoadedFiles> {
+  const files: LoadedFile[] = [];
+  const { length: count } = loadedFiles.paths;
+  for await (const { path, isSame } of loadedFiles.compared()) {
+    files.push({ path: resolve(path), state: isSame ? 'same' : 'changed' });
+    if (files.length === MAX_FILES) break;
+  }
+  return { files, more: count - files.length };
+}
+
+/** Handles `user-flows`; an invalid request matches no flows. */
+export async function answerUserFlows(
+  request: unknown,
+  {
+    instance: { tracker },
+    log,
+  }: { readonly instance: Pick<Instance, 'tracker'>; readonly log: Logger },
+): Promise<UserFlowsResponse> {
+  if (!isUserFlowsRequest(request)) return { kind: 'flows', count: 0 };
+  const { inbound, user, removed, close } = request;
+  const flows = tracker
+    .flows()
+    .filter(
+      ({ info, killed }) =>
+        !killed &&
+        info.inbound === inbound &&
+        (user === undefined || info.user === user) &&
+        (!removed || info.standing?.stands === false),
+    );
+  if (!close) return { kind: 'flows', count: flows.length };
+  const { count, ended } = killFlows(flows);
+  await ended;
+  const whose = user === undefined ? 'users' : `the user ${quoted(user)}`;
+  log
+    .target('svc_app::instance')
+    .info(
+      `closed ${counted(count, 'flow')} of ${removed ? 'removed accounts of ' : ''}${whose} of inbound ${quoted(inbound)}`,
+    );
+  return { kind: 'flows', count };
+}
 
 /** The process that a control socket serves: its instance, and its log. */
 export interface ControlledProcess {

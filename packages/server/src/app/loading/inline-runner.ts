@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto';
+import { dirname, join, resolve } from 'node:path';
+import { ConfigError } from '@weir/config';
+import { type FileReader, readDocuments, withShownKeys } from '@weir/config/documents';
 import { loadConfig, type LoadedConfig, type LoadHooks } from '@weir/config/load';
-import { readDocuments, withShownKeys } from '@weir/config/documents';
 import { RegexCache } from '@weir/proxy/names';
 import { FileDigests, ReadBudgetError } from './file-digests.ts';
 import {
@@ -14,7 +16,7 @@ import {
   toLoadResult,
 } from './tasks.ts';
 
-export interface InlineRunnerOptions {
+interface InlineRunnerOptions {
   /** Maximum bytes that a task may read or be given. */
   readonly limit: number;
   readonly regexes: RegexCache;
@@ -56,7 +58,7 @@ export class InlineRunner implements TaskRunner {
   }
 }
 
-export interface LoadFileOptions extends LoadHooks, Partial<Pick<LoadTask, 'bytes' | 'serveApi'>> {
+interface LoadFileOptions extends LoadHooks, Partial<Pick<LoadTask, 'bytes' | 'serveApi'>> {
   /** Records the files that are read, also when loading fails; use a new instance for every load. */
   readonly files?: FileDigests | undefined;
   /** Compiles patterns; pass the cache that is kept across reloads, where there is one. */
@@ -65,7 +67,6 @@ export interface LoadFileOptions extends LoadHooks, Partial<Pick<LoadTask, 'byte
 
 /**
  * Reads a configuration file and the files that it names, or the built-in configuration when none is named.
- *
  * @throws {ConfigError} of kind `io` when a file cannot be read, `invalid` for an error in one
  */
 export const loadConfigFile = (
@@ -93,3 +94,43 @@ async function readRoutes(path: string | undefined, files: FileDigests): Promise
 
 /** The strong entity tag of a configuration file (RFC 9110 §8.8.3): its SHA-256 in quotes. */
 export const etagOf = (bytes: Uint8Array): string => `"${hash('sha256', bytes)}"`;
+
+/** The error message of a configuration's checks, without its API; `undefined` if it is valid. */
+export const configProblem = (text: string): Promise<string | undefined> =>
+  problemOf(() => loadConfigFile('imported', { bytes: Buffer.from(text), serveApi: false }));
+
+/**
+ * The error message of a configuration's checks together with its subscribe file, neither of which need exist;
+ * `undefined` if both are valid.
+ * @param nodes name of the subscribe file, in the directory of the configuration
+ */
+export function pairProblem(
+  config: { readonly path: string; readonly text: string },
+  nodes: { readonly name: string; readonly text: string },
+): Promise<string | undefined> {
+  const nodesPath = join(dirname(config.path), nodes.name);
+  const bytes = Buffer.from(nodes.text);
+  const disk = new FileDigests();
+  const isNodes = (path: string): boolean => resolve(path) === resolve(nodesPath);
+  const files: FileReader = {
+    read: async (path) => (isNodes(path) ? bytes : disk.read(path)),
+    sha256: (path) => disk.sha256(path),
+    isPublic: async (path) => !isNodes(path) && disk.isPublic(path),
+  };
+  return problemOf(() =>
+    loadConfig({ path: config.path, bytes: Buffer.from(config.text) }, files, {
+      regexes: new RegexCache(),
+      serveApi: true,
+    }),
+  );
+}
+
+async function problemOf(load: () => Promise<unknown>): Promise<string | undefined> {
+  try {
+    await load();
+    return undefined;
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message.split('\n').at(-1)?.trim();
+    throw error;
+  }
+}

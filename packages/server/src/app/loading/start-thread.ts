@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { threadLimits } from './thread-limits.ts';
+import { threadLimits } from './typed-worker.ts';
 
 /*
  * Starts the thread from a file. A single executable has none, so its build replaces this module by one of

@@ -17,7 +17,7 @@ export interface LoadTask {
 }
 
 /** Reads the routes from the files. */
-export interface RoutesTask {
+interface RoutesTask {
   readonly kind: 'routes';
   readonly path: string | undefined;
 }
@@ -74,7 +74,7 @@ export interface PreparedConfig extends DesiredState {
 }
 
 /** A PreparedConfig as plain data: `ApiOptions` hides its secret from everything that copies it. */
-export interface LoadResult extends Omit<PreparedConfig, 'api'> {
+interface LoadResult extends Omit<PreparedConfig, 'api'> {
   readonly api: { readonly listen: ApiListen; readonly secret: string | undefined } | undefined;
 }
 

@@ -2,12 +2,11 @@ import { setPriority } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
 import { RegexCache } from '@weir/proxy/names';
 import { FileDigests } from './file-digests.ts';
-import type { ConfigRequests, TaskDone } from './config-thread.ts';
+import type { ConfigRequests, TaskDone } from './config-loader.ts';
 import { InlineRunner } from './inline-runner.ts';
-import { serializeError } from './serialized-error.ts';
-import { serveThread } from './serve-thread.ts';
+import { serializeError, serveThread } from './typed-worker.ts';
 
-// Runs in a separate thread: see config-thread.ts.
+// Runs in a separate thread: see config-loader.ts.
 
 /** Niceness that leaves the thread a tenth of the main thread's share of processor time under contention. */
 const NICE = 10;

@@ -48,14 +48,11 @@ export function chooseAddresses(wanted = ''): {
 }
 
 /** The log of a process, on standard error. */
-export interface ProcessLog {
+interface ProcessLog {
   readonly log: Logger;
   /** Waits until all lines have been written, for a second at most. */
   readonly flush: () => Promise<void>;
-  /**
-   * Replaces the filter until the process ends.
-   * @throws {RangeError} for an invalid filter
-   */
+  /** Replaces the filter until the process ends. @throws {RangeError} for an invalid filter */
   readonly setFilter: (text: string) => void;
   /** The current filter. */
   readonly filter: () => string;
@@ -125,7 +122,7 @@ const RETRY_MS = 10;
  * - Files and other devices are written by the thread pool. Node's stream for them blocks, and is destroyed by the
  *   first error, such as a full disk.
  */
-export function standardError(clock: Clock): LineDevice {
+function standardError(clock: Clock): LineDevice {
   const terminal = isatty(STDERR);
   if (terminal) {
     const fd = openTerminal();
@@ -139,7 +136,7 @@ export function standardError(clock: Clock): LineDevice {
 }
 
 /** Device and inode numbers, by which the journal is recognised. */
-export const standardErrorNumbers = (): FileNumbers => fstatSync(STDERR, { bigint: true });
+const standardErrorNumbers = (): FileNumbers => fstatSync(STDERR, { bigint: true });
 
 /** Opens the terminal again. @returns `undefined` where it cannot be opened by path, for instance without /proc */
 function openTerminal(): number | undefined {

@@ -8,8 +8,11 @@ import {
   summaryOf,
 } from '../../../src/app/outcomes.ts';
 import { ConfigError, DocumentReadError } from '@weir/config';
-import { ApplyError, type ApplyErrorCode } from '../../../src/supervisor/apply-error.ts';
-import type { AppliedReport } from '../../../src/supervisor/reload-report.ts';
+import {
+  type AppliedReport,
+  ApplyError,
+  type ApplyErrorCode,
+} from '../../../src/supervisor/reload-report.ts';
 
 const codeAndText = ({ code, message }: ControlError): [string, string] => [code, message];
 

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { PacketCapture } from '../../../src/app/packet-capture.ts';
 import { silentLogger } from '@weir/base/log';
 import { SNAP_LENGTH } from '@weir/base/ip/pcapng';
-import { TappedDevice } from '@weir/base/ip/tapped-device';
+import { TappedDevice } from '@weir/base/ip/packet-device';
 import { logLines } from '../../../../../test/support/engine/log-lines.ts';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';
 import { devicePair } from '../../../../../test/support/netstack/device-pair.ts';

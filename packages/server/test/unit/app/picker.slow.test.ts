@@ -12,8 +12,7 @@ import { systemFiles, type ReplaceFileSystem } from '../../../src/app/replace-fi
 import { Configuration } from '../../../src/app/configuration.ts';
 import { RegexCache } from '@weir/proxy/names';
 import { ConfigError } from '@weir/config';
-import { ApplyError } from '../../../src/supervisor/apply-error.ts';
-import type { ReloadReport } from '../../../src/supervisor/reload-report.ts';
+import { ApplyError, type ReloadReport } from '../../../src/supervisor/reload-report.ts';
 import { watchedFiles, type Step } from '../../../../../test/support/files/watched-files.ts';
 import { scratch } from '../../../../../test/support/process/weir.ts';
 

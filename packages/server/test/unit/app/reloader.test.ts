@@ -7,8 +7,7 @@ import { FileDigests } from '../../../src/app/loading/file-digests.ts';
 import { Reloader } from '../../../src/app/reloader.ts';
 import { Configuration } from '../../../src/app/configuration.ts';
 import { RegexCache } from '@weir/proxy/names';
-import { ApplyError } from '../../../src/supervisor/apply-error.ts';
-import type { AppliedReport } from '../../../src/supervisor/reload-report.ts';
+import { type AppliedReport, ApplyError } from '../../../src/supervisor/reload-report.ts';
 import { scratch } from '../../../../../test/support/process/weir.ts';
 
 const outbound = (tag: string): string => `[[outbound]]\ntag = "${tag}"\nprotocol = "freedom"\n`;

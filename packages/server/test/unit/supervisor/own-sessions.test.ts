@@ -8,7 +8,7 @@ import { systemClock, type Clock } from '@weir/io/time';
 import { OwnListeners } from '@weir/io/net/own-listeners';
 import { inboundProtocol } from '@weir/proxy/protocols';
 import type { InboundSpec, ListenSpec } from '@weir/proxy/spec';
-import { inboundFacts, type ProtocolOf } from '../../../src/supervisor/inbound-facts.ts';
+import { inboundFacts, type ProtocolOf } from '../../../src/supervisor/inbound-listener.ts';
 import { Supervisor, type ApplyOptions } from '../../../src/supervisor/supervisor.ts';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';
 import {

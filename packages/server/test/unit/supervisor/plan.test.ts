@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { atOnce, type Steps } from '@weir/io/time';
 import { planReload, reportOf } from '../../../src/supervisor/plan.ts';
-import { inboundFacts } from '../../../src/supervisor/inbound-facts.ts';
+import { inboundFacts } from '../../../src/supervisor/inbound-listener.ts';
 import type { AppliedReport } from '../../../src/supervisor/reload-report.ts';
 import type { InboundSpec, Spec } from '@weir/proxy/spec';
 import {

@@ -6,7 +6,7 @@ import { type Logger, silentLogger } from '@weir/base/log';
 import { systemClock } from '@weir/io/time';
 import type { Endpoint } from '@weir/io/addresses';
 import { MAX_HOPS, OwnListeners } from '@weir/io/net/own-listeners';
-import { UdpLink } from '../../../../io/src/net/sockets/node/udp-link.ts';
+import { UdpLink } from '../../../../io/src/net/sockets/node/udp-socket.ts';
 import { LegacyDatagramCodec } from '../../../../proxy/src/protocols/shadowsocks/legacy/datagrams.ts';
 import { METHODS } from '@weir/proxy/protocols/shadowsocks/methods';
 import type { OutboundSpec } from '@weir/proxy/spec';

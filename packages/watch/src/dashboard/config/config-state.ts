@@ -1,6 +1,6 @@
 import { Listeners } from '@weir/base/collections';
 import { ApiClientError, type RoutePick } from '@weir/client/api';
-import { outcomeLine } from '@weir/server/reports';
+import { outcomeLine } from '@weir/server/app/outcomes';
 import type { ReloadReport } from '@weir/server/supervisor/reload-report';
 import type { DashboardContext } from '../contract.ts';
 import type { FileWorker, OfFile } from '../reader/file-requests.ts';

@@ -1,6 +1,5 @@
 import type { LastReload } from '@weir/server/control';
-import { outcomeLine } from '@weir/server/reports';
-import { summaryOf } from '@weir/server/app/outcomes';
+import { outcomeLine, summaryOf } from '@weir/server/app/outcomes';
 import type { ReloadReport } from '@weir/server/supervisor/reload-report';
 import type { SeenReload } from './view.ts';
 

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import type { CreatePageSource, DashboardContext, PageTopic } from '../contract.ts';
 import { HealthWatch } from '@weir/client/monitor';
-import { type Build, ownBuild } from '@weir/io/build';
+import { type Build, ownBuild } from '@weir/io/process';
 import { VERSION } from '@weir/base';
 import { apiState, differingVersions, emptyState, reloadState, socketState } from './states.ts';
 import type { FrameState, FrameView } from './view.ts';

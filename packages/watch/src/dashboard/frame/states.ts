@@ -1,4 +1,4 @@
-import { buildText, type Build } from '@weir/io/build';
+import { buildText, type Build } from '@weir/io/process';
 import { VERSION, hintsOf } from '@weir/base';
 import { apiSocketFor } from '@weir/server/app/control/control-folder';
 import type { InboundStatus, LastReload, RunningStatus } from '@weir/server/control';

@@ -1,4 +1,4 @@
-import { serveThread } from '@weir/server/app/loading/serve-thread';
+import { serveThread } from '@weir/server/app/loading/typed-worker';
 import type { FileRequests } from './file-requests.ts';
 import { FileWork } from './file-work.ts';
 

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { threadLimits } from '@weir/server/app/loading/thread-limits';
+import { threadLimits } from '@weir/server/app/loading/typed-worker';
 
 /*
  * Starts the thread from a file. A single executable has none, so its build replaces this module by one of

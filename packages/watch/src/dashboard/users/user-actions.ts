@@ -6,7 +6,7 @@ import {
 } from '@weir/nodes/accounts';
 import { userSecret } from '@weir/nodes/accounts/new-secrets';
 import { etagOf } from '@weir/server/loading';
-import { outcomeLine } from '@weir/server/reports';
+import { outcomeLine } from '@weir/server/app/outcomes';
 import { findServing } from '@weir/client';
 import { addUser, removeUser } from '@weir/config/edit';
 import { SystemRandomSource } from '@weir/base/random';

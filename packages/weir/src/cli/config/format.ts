@@ -1,6 +1,6 @@
 import { editConfigFile, EditError } from '@weir/server/edits';
 import { FileDigests } from '@weir/server/app/loading/file-digests';
-import { readStreamConfig } from '@weir/server/app/stream-config';
+import { readStreamConfig } from '@weir/server/loading';
 import { editText, inDocument } from '@weir/config/edit';
 import { ConfigError, renderConfigError } from '@weir/config';
 import { formatToml } from '@weir/config/format/format-toml';

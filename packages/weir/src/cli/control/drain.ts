@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { requestDrain, type DrainReport } from '@weir/server/control';
 import { WeirError, UsageError } from '@weir/base';
-import { drainText } from '@weir/server/supervisor/drain';
+import { drainText } from '@weir/server/supervisor/reload-report';
 import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
 import { needServing } from '@weir/client';
 import { DRAIN } from './specs.ts';

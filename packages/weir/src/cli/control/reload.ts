@@ -1,5 +1,5 @@
 import { requestReload } from '@weir/server/control';
-import { outcomeLine } from '@weir/server/reports';
+import { outcomeLine } from '@weir/server/app/outcomes';
 import { printableLines } from '@weir/base/printable';
 import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
 import { needServing } from '@weir/client';

@@ -5,9 +5,9 @@ import { needServing } from '@weir/client';
 import { STATUS } from './specs.ts';
 import { optionLines } from '../help.ts';
 import { whichOf } from '../running-options.ts';
-import { outcomeLine } from '@weir/server/reports';
-import { buildText } from '@weir/io/build';
-import { drainText } from '@weir/server/supervisor/drain';
+import { outcomeLine } from '@weir/server/app/outcomes';
+import { buildText } from '@weir/io/process';
+import { drainText } from '@weir/server/supervisor/reload-report';
 import { age, bytes, isNearlyFull, milliseconds } from '@weir/base/text/amounts';
 import { textTable } from '@weir/base/tables';
 

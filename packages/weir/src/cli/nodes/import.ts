@@ -2,7 +2,7 @@ import { loadForms } from '@weir/proxy/protocols';
 import { join } from 'node:path';
 import { createReadStream } from 'node:fs';
 import type { Readable } from 'node:stream';
-import { configProblem, pairProblem } from '@weir/server/app/loading/config-problem';
+import { configProblem, pairProblem } from '@weir/server/loading';
 import { WeirError, UsageError, VERSION } from '@weir/base';
 import {
   readForeign,

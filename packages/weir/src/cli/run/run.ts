@@ -1,5 +1,5 @@
 import { FileDigests } from '@weir/server/app/loading/file-digests';
-import { loadAtStart } from '@weir/server/app/loading/config-loader';
+import { loadAtStart } from '@weir/server/loading';
 import { FileWatcher } from '@weir/server/app/file-watcher';
 import { Instance } from '@weir/server/app/instance';
 import { processLog } from '@weir/server/app/log/process-log';
@@ -12,7 +12,7 @@ import {
 import { ControlSocket } from '@weir/server/app/control/control-socket';
 import { createHandlers, type ControlHandlers } from '@weir/server/app/control/control-handlers';
 import type { PacketCapture } from '@weir/server/app/packet-capture';
-import { statusOf } from '@weir/server/reports';
+import { statusOf } from '@weir/server/app/outcomes';
 import { RegexCache } from '@weir/proxy/names';
 import { messageOf, WeirError } from '@weir/base';
 import { recordLines, type Logger } from '@weir/base/log';
@@ -23,7 +23,7 @@ import { writeCompiledCode } from '@weir/io/startup';
 import { logHints, type Importable } from '@weir/server/app/log/error-lines';
 import { renderWarning } from '@weir/config/load';
 import { loadOrReport } from '../load.ts';
-import { cutLine } from '@weir/server/supervisor/drain';
+import { cutLine } from '@weir/server/supervisor/reload-report';
 import { age, counted } from '@weir/base/text/amounts';
 import type { RunOptions } from './arguments.ts';
 import { socketsInUse } from '../surroundings.ts';
@@ -177,7 +177,7 @@ async function openControl(
   log: Logger,
 ): Promise<ControlSocket | undefined> {
   try {
-    const { openDefaultSocket } = await import('@weir/server/app/control/default-socket');
+    const { openDefaultSocket } = await import('@weir/server/app/control/control-socket');
     return await openDefaultSocket(handlers, { env: process.env, pid: process.pid });
   } catch (error) {
     log.debug(`no control socket: ${messageOf(error)}`);

@@ -1,26 +1,144 @@
-import type { Socket } from 'node:net';
+import { Socket } from 'node:net';
+import type { Endpoint } from '../../addresses/addresses.ts';
+import { abortedDial, toDialError } from '../../errors.ts';
+import type { ByteLink, Carrier, WireCounter } from '../../links/link.ts';
+import {
+  type DescriptorHolder,
+  type DescriptorHolders,
+  descriptorHolders,
+} from '../../bounds/shares.ts';
+import { KernelLink } from './kernel-link.ts';
+import type { LinkWatchdog } from './watchdog.ts';
+import { connectSocket } from '../node/node-sockets.ts';
+import type {
+  AcceptedConnection,
+  BoundListener,
+  ConnectOptions,
+  DialledSocket,
+  ListenOptions,
+  UnixPath,
+} from '../sockets.ts';
 import type { SystemError } from '../../../platform/sockets/errno.ts';
 import type { KernelIo } from '../../../platform/sockets/kernel-io.ts';
 import type { SocketAddress } from '../../../platform/sockets/sockaddr.ts';
 import { setDatagramOptions } from '../../../platform/sockets/socket-options.ts';
+import { StreamListener } from '../../../platform/sockets/streams/stream-listener.ts';
 import { StreamSocket } from '../../../platform/sockets/streams/stream-socket.ts';
-import type { Endpoint } from '../../addresses/address.ts';
-import { abortedDial, toDialError } from '../../errors.ts';
-import type { Carrier } from '../../links/link.ts';
-import { KernelLink } from './kernel-link.ts';
-import { connectSocket } from '../node/tcp-dial.ts';
-import type { ConnectOptions, DialledSocket } from '../sockets.ts';
-import { nodeSocket } from './node-socket.ts';
-import type { LinkWatchdog } from './watchdog.ts';
 
-export interface KernelDialOptions extends ConnectOptions {
+const CLOSED = { allowHalfOpen: true } as const;
+const OPEN = { allowHalfOpen: true, readable: true, writable: true, pauseOnCreate: true } as const;
+
+/**
+ * Hands a kernel socket over to Node, for layers that need a socket of Node. Reading is paused.
+ * @throws the error of Node for a descriptor that it cannot use, which is closed then.
+ */
+function nodeSocket(kernel: StreamSocket): Socket {
+  const { calls } = kernel.io;
+  const fd = kernel.release();
+  let socket: Socket;
+  try {
+    socket = new Socket(fd < 0 ? CLOSED : { fd, ...OPEN });
+  } catch (error) {
+    if (fd >= 0) {
+      calls.debug?.adopt(fd);
+      calls.close(fd);
+    }
+    throw error;
+  }
+  // An error before a layer has taken over the socket must not end the process.
+  socket.on('error', () => undefined);
+  if (fd < 0) socket.destroy();
+  return socket;
+}
+
+/**
+ * Binds to an IP address or a path, and accepts until closed.
+ * @throws {SystemError} with the code and the text of node:net.
+ */
+export function listenKernel(
+  io: KernelIo,
+  where: Endpoint | UnixPath,
+  { onConnection, onHeldBack }: ListenOptions,
+  watchdog?: LinkWatchdog,
+  holders = descriptorHolders,
+): BoundListener {
+  const listener = new StreamListener(io, where, {
+    onHeldBack,
+    makeRoom: (remote) => holders.makeRoom(endpointOf(remote)?.host),
+    onSocket: (socket, remote) => {
+      // A listener on one address: every connection has it.
+      const local = isWildcard ? endpointOf(io.addresses.localOf(socket.fd)) : endpoint;
+      onConnection(new KernelConnection(socket, endpointOf(remote), local, holders, watchdog));
+    },
+  });
+  const endpoint = endpointOf(listener.local);
+  const isWildcard = endpoint !== undefined && WILDCARDS.has(endpoint.host);
+  return { endpoint, close: () => listener.close() };
+}
+
+const WILDCARDS: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
+
+const endpointOf = (address: SocketAddress | undefined): Endpoint | undefined =>
+  address && 'host' in address ? address : undefined;
+
+class KernelConnection implements AcceptedConnection, DescriptorHolder {
+  readonly remote: Endpoint | undefined;
+  readonly local: Endpoint | undefined;
+  readonly #socket: StreamSocket;
+  readonly #holders: DescriptorHolders;
+  readonly #watchdog: LinkWatchdog | undefined;
+  #taken: KernelLink | Socket | undefined;
+
+  constructor(
+    socket: StreamSocket,
+    remote: Endpoint | undefined,
+    local: Endpoint | undefined,
+    holders: DescriptorHolders,
+    watchdog: LinkWatchdog | undefined,
+  ) {
+    this.#socket = socket;
+    this.remote = remote;
+    this.local = local;
+    this.#holders = holders;
+    this.#watchdog = watchdog;
+    holders.add(this, remote?.host);
+    socket.onClose(() => holders.delete(this));
+  }
+
+  link(): ByteLink & WireCounter {
+    const link = new KernelLink(this.#socket, this.#watchdog);
+    this.#taken = link;
+    return link;
+  }
+
+  /** The descriptor has inherited the options of the listener, which are those that Node would set. */
+  socket(): Socket {
+    const socket = nodeSocket(this.#socket);
+    this.#taken = socket;
+    if (socket.destroyed) return socket;
+    this.#holders.add(this, this.remote?.host);
+    return socket.once('close', () => this.#holders.delete(this));
+  }
+
+  evict(cause: Error): void {
+    const taken = this.#taken;
+    if (taken instanceof KernelLink) taken.destroy(cause);
+    else if (taken) taken.resetAndDestroy();
+    else this.#socket.reset();
+  }
+
+  destroy(): void {
+    this.#socket.close();
+  }
+}
+
+interface KernelDialOptions extends ConnectOptions {
   readonly watchdog?: LinkWatchdog | undefined;
 }
 
 /**
  * Opens a TCP connection to one IP address in text (no name is resolved here), as a link; the
  * `connect` of `Sockets`.
- *
  * @throws {DialError} with the kernel's reason, or that of `signal`, which also closes the socket.
  */
 export function connectKernel(
@@ -43,7 +161,6 @@ export const connectKernelPath = (
 /**
  * Opens a TCP connection to one IP address in text as a socket of Node. Node itself connects unless the
  * interface has to be chosen, which needs a socket of this layer.
- *
  * @throws {DialError} as `connectKernel` does.
  */
 export async function connectNodeSocket(

@@ -5,7 +5,7 @@ import {
   AGAIN,
 } from '../../../platform/sockets/streams/stream-socket.ts';
 import { LINK_CLOSED } from '../../errors.ts';
-import { DelayedReset } from '../../links/delayed-reset.ts';
+import { DelayedReset } from '../../links/closing.ts';
 import type { ByteLink, SpliceProgress, WireCounter } from '../../links/link.ts';
 import { systemClock, type Timer } from '../../time/clock.ts';
 import type { HalfOwner } from './link-half.ts';
@@ -13,7 +13,7 @@ import { LinkReader } from './link-reader.ts';
 import { LinkWriter } from './link-writer.ts';
 import { LinkTransfer } from './link-transfer.ts';
 import type { LinkWatchdog, WatchedLink } from './watchdog.ts';
-import { SOCKET_LINGER_BYTES, SOCKET_LINGER_MS } from '../socket-limits.ts';
+import { SOCKET_LINGER_BYTES, SOCKET_LINGER_MS } from '../../bounds/queue-bounds.ts';
 
 /**
  * A kernel socket (TCP or unix) without a handle of Node, as a ByteLink: the lifetime of the
@@ -134,10 +134,7 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     return LinkTransfer.run(reader, to.#writer, progress);
   }
 
-  /**
-   * Called by the poller when the socket is readable or writable.
-   * @internal
-   */
+  /** Called by the poller when the socket is readable or writable. @internal */
   onReady(failed: boolean): void {
     const socket = this.#socket;
     if (socket.readable) {
@@ -148,34 +145,22 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     if (failed && socket.isOpen) this.#onError();
   }
 
-  /**
-   * Called by a half when it begins to wait for an event.
-   * @internal
-   */
+  /** Called by a half when it begins to wait for an event. @internal */
   waits(): void {
     this.#watchdog?.watch(this);
   }
 
-  /**
-   * Whether the peer's end of stream has been read.
-   * @internal for the halves.
-   */
+  /** Whether the peer's end of stream has been read. @internal for the halves. */
   get inputEnded(): boolean {
     return this.#reader.ended;
   }
 
-  /**
-   * Called by a half at its end: the end of both directions closes the link.
-   * @internal
-   */
+  /** Called by a half at its end: the end of both directions closes the link. @internal */
   halfEnded(): void {
     if (this.#reader.ended && this.#writer.isShut) this.#close(undefined);
   }
 
-  /**
-   * Ends both directions after the connection failed.
-   * @internal for the halves.
-   */
+  /** Ends both directions after the connection failed. @internal for the halves. */
   fail(error: Error): void {
     if (!this.#socket.isOpen) return;
     if (this.#linger) {
@@ -219,10 +204,7 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     if (number !== 0) this.peerFailed(new SystemError('read', number));
   }
 
-  /**
-   * Closes the socket.
-   * @param cause `undefined` for a clean end, or an end without a reason.
-   */
+  /** Closes the socket. @param cause `undefined` for a clean end, or an end without a reason. */
   #close(cause: Error | undefined): void {
     if (!this.#socket.isOpen) return;
     if (cause) this.#socket.reset();

@@ -1,33 +1,117 @@
 import {
-  type ReceivedDatagrams,
-  type Transmit,
   addressText,
   blankEndpoint,
   copyEndpoint,
+  type IpEndpoint,
   isSameAddress,
   isSameEndpoint,
   isWildcard,
-  toEndpoint,
-  type IpEndpoint,
+  type ReceivedDatagrams,
   splitZone,
+  toEndpoint,
+  type Transmit,
 } from '@weir/base/ip';
-import { KernelDatagramSocket } from '../../../platform/sockets/datagrams/kernel-datagram-socket.ts';
-import { SystemError } from '../../../platform/sockets/errno.ts';
-import type { KernelIo } from '../../../platform/sockets/kernel-io.ts';
-import { EINVAL } from '../../../platform/sockets/linux.ts';
-import type { Endpoint } from '../../addresses/address.ts';
-import { Stage, type Ordered } from '../../bounds/association-order.ts';
-import { costOfDatagram, keptData, UNSENT_ROOM } from '../../bounds/datagram-cost.ts';
-import type { Packet, PacketLink } from '../../links/link.ts';
+import type { Endpoint } from '../../addresses/addresses.ts';
 import {
+  costOfDatagram,
+  keptData,
   MAX_UDP_PAYLOAD,
   MAX_UNSENT,
   MAX_UNSENT_OF_SOCKET,
   UDP_RECEIVE_BUFFER,
-} from '../socket-limits.ts';
-import { ReceivedUdp, reachable, type UdpReach } from '../received-udp.ts';
+  UNSENT_ROOM,
+} from '../../bounds/queue-bounds.ts';
+import {
+  AssociationOrder,
+  type DescriptorHolders,
+  descriptorHolders,
+  type Ordered,
+  Stage,
+} from '../../bounds/shares.ts';
+import { LinkClosedError } from '../../errors.ts';
+import type { Packet, PacketLink } from '../../links/link.ts';
+import { reachable, ReceivedUdp, type UdpReach } from '../../packets/packets.ts';
 import type { UdpBindOptions, UdpSocket } from '../sockets.ts';
-import type { AssociationSockets } from './association-sockets.ts';
+import type { Clock } from '../../time/clock.ts';
+import { KernelDatagramSocket } from '../../../platform/sockets/datagrams/kernel-datagram-socket.ts';
+import { SystemError } from '../../../platform/sockets/errno.ts';
+import type { KernelIo } from '../../../platform/sockets/kernel-io.ts';
+import { EINVAL, EMFILE } from '../../../platform/sockets/linux.ts';
+
+type Room = Pick<KernelIo['room'], 'takeForAssociation' | 'has'>;
+
+/** Sockets that associations may always have: one client's TCP flows must not end other clients' UDP, such as DNS. */
+const LEAST_SOCKETS = 32;
+
+/** The socket of an association. */
+interface AssociationSocket extends Ordered {
+  close(cause: Error): void;
+}
+
+/**
+ * The sockets of all UDP associations of a thread, of every inbound and outbound. Clients may open any
+ * number of them; they share the descriptors that are not reserved (`DescriptorRoom`).
+ */
+export class AssociationSockets {
+  readonly #room: Room;
+  readonly #clock: Pick<Clock, 'now'>;
+  readonly #holders: Pick<DescriptorHolders, 'makeRoom'>;
+  readonly #order = new AssociationOrder<AssociationSocket, string>();
+
+  constructor(
+    room: Room,
+    clock: Pick<Clock, 'now'>,
+    holders: Pick<DescriptorHolders, 'makeRoom'> = descriptorHolders,
+  ) {
+    this.#room = room;
+    this.#clock = clock;
+    this.#holders = holders;
+  }
+
+  get size(): number {
+    return this.#order.size;
+  }
+
+  /** Returns the time of the monotonic clock, in milliseconds. */
+  now(): number {
+    return this.#clock.now();
+  }
+
+  /**
+   * Makes sure that a descriptor is free for another socket of a client, by closing the socket of another association
+   * if necessary (`AssociationOrder`), or, while there are few associations, those of a client with more flows.
+   * @throws {SystemError} `EMFILE` when none may be closed.
+   */
+  makeRoom(client: string): void {
+    if (this.#room.takeForAssociation()) return;
+    // Before one of the few associations is closed.
+    while (this.size < LEAST_SOCKETS) {
+      if (this.#room.has(1)) return;
+      if (!this.#holders.makeRoom(client)) break;
+    }
+    const victim = this.#order.victim(client, this.#clock.now());
+    if (victim === undefined) throw new SystemError('bind', EMFILE);
+    victim.close(new LinkClosedError('too many open files: it gave way to another association'));
+  }
+
+  add(socket: AssociationSocket, client: string): void {
+    this.#order.add(socket, client);
+  }
+
+  /** Records a response; see `AssociationOrder`. */
+  answered(socket: AssociationSocket): void {
+    this.#order.answered(socket);
+  }
+
+  /** Records a datagram after a response; see `AssociationOrder`. */
+  lasts(socket: AssociationSocket): void {
+    this.#order.lasts(socket);
+  }
+
+  delete(socket: AssociationSocket): void {
+    this.#order.delete(socket);
+  }
+}
 
 /** Datagrams of one turn that are sent with one call. */
 const GATHERED = 64;

@@ -2,9 +2,8 @@ import { SystemError } from '../../../platform/sockets/errno.ts';
 import type { Resumable } from '../../../platform/sockets/poller.ts';
 import { AGAIN, type StreamSocket } from '../../../platform/sockets/streams/stream-socket.ts';
 import { LinkClosedError } from '../../errors.ts';
-import { abortReason } from '../../time/unless-aborted.ts';
-import { PendingRead } from '../../links/read-queue.ts';
-import { ownChunk } from '../../links/spent-chunk.ts';
+import { abortReason } from '../../time/clock.ts';
+import { ownChunk, PendingRead } from '../../links/read-queue.ts';
 import type { HalfOwner, HalfPump } from './link-half.ts';
 
 /** Reads of one link in one turn of the event loop; further ones are deferred to the next turn. */

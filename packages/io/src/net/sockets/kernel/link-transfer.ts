@@ -24,7 +24,6 @@ export class LinkTransfer implements HalfPump, PumpEvents {
   /**
    * Moves everything until the end of the stream; chunks that were put back or are queued go first. The
    * end is not passed on.
-   *
    * @param progress its `moved` is called at most once a turn.
    * @returns a promise that rejects when either link fails; with a `WriteError` for `to`.
    */
@@ -56,20 +55,14 @@ export class LinkTransfer implements HalfPump, PumpEvents {
     this.#done.reject(side === 'to' ? new WriteError(error) : error);
   }
 
-  /**
-   * Called by the pump after bytes were moved.
-   * @internal
-   */
+  /** Called by the pump after bytes were moved. @internal */
   moved(bytes: number): void {
     this.#from.bytesRead += bytes;
     this.#to.bytesWritten += bytes;
     this.#progress.moved(bytes);
   }
 
-  /**
-   * Called by the pump at the end of the stream.
-   * @internal
-   */
+  /** Called by the pump at the end of the stream. @internal */
   ended(): void {
     const { failure } = this.#from;
     if (failure) {
@@ -81,10 +74,7 @@ export class LinkTransfer implements HalfPump, PumpEvents {
     this.#from.end();
   }
 
-  /**
-   * Called by the pump when one side has failed.
-   * @internal
-   */
+  /** Called by the pump when one side has failed. @internal */
   failed(side: 'from' | 'to', error: Error): void {
     this.#detach();
     this.#done.reject(side === 'to' ? new WriteError(error) : error);

@@ -1,7 +1,7 @@
 import { SystemError } from '../../../platform/sockets/errno.ts';
 import { AGAIN, type StreamSocket } from '../../../platform/sockets/streams/stream-socket.ts';
 import { LinkClosedError } from '../../errors.ts';
-import { copyOf, freeChunk } from '../../links/spent-chunk.ts';
+import { copyOf, freeChunk } from '../../links/read-queue.ts';
 import type { HalfOwner, HalfPump } from './link-half.ts';
 
 /** A frame up to this size is gathered by copying; a longer one is sent piece by piece. */
@@ -61,10 +61,7 @@ export class LinkWriter {
     return this.#error ?? new LinkClosedError();
   }
 
-  /**
-   * Writes a chunk.
-   * @param isOwned whether the link takes over the memory of the chunk.
-   */
+  /** Writes a chunk. @param isOwned whether the link takes over the memory of the chunk. */
   write(chunk: Uint8Array, isOwned: boolean): Promise<void> | undefined {
     if (!this.mayWrite) return Promise.reject(this.closedError);
     const owned = isOwned ? chunk : undefined;
@@ -78,7 +75,6 @@ export class LinkWriter {
 
   /**
    * Writes a chunk, and copies the part that the kernel does not accept at once.
-   *
    * @param more whether the kernel may delay a short segment for the next write, 200 ms at most.
    */
   lend(chunk: Uint8Array, more: boolean): Promise<void> | undefined {
@@ -90,10 +86,7 @@ export class LinkWriter {
     return this.#queue(rest, rest);
   }
 
-  /**
-   * Writes several chunks.
-   * @param isOwned whether the link takes over the memory of the chunks.
-   */
+  /** Writes several chunks. @param isOwned whether the link takes over the memory of the chunks. */
   writeOutput(chunks: readonly Uint8Array[], isOwned: boolean): Promise<void> | undefined {
     if (!this.mayWrite) return Promise.reject(this.closedError);
     let length = 0;

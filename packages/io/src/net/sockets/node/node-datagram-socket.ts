@@ -16,8 +16,8 @@ import {
   isWildcard,
   type IpEndpoint,
 } from '@weir/base/ip';
-import { isLinkLocal, numericEndpoint } from '../../addresses/numeric-endpoint.ts';
-import { MAX_UDP_PAYLOAD, MAX_UNSENT } from '../socket-limits.ts';
+import { isLinkLocal, numericEndpoint } from '../../addresses/addresses.ts';
+import { MAX_UDP_PAYLOAD, MAX_UNSENT } from '../../bounds/queue-bounds.ts';
 import { bindUdpSocket, closeUdpSocket, isTransient } from './udp-socket.ts';
 
 const FEATURES: DatagramFeatures = {
@@ -63,10 +63,7 @@ export class NodeDatagramSocket implements DatagramSocket {
   #destinationText = '';
   #sourceText = '';
 
-  /**
-   * Opens and binds a socket.
-   * @throws the system's error, as `bindUdpSocket` does.
-   */
+  /** Opens and binds a socket. @throws the system's error, as `bindUdpSocket` does. */
   static async bind(
     options: DatagramSocketOptions,
     handlers: DatagramHandlers,

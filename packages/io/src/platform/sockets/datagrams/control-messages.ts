@@ -1,28 +1,31 @@
 import {
   type Ecn,
-  type Transmit,
+  type IpEndpoint,
   isIPv4Endpoint,
   MAPPED,
   type MutableIpEndpoint,
+  type Transmit,
+  type UnreachablePart,
 } from '@weir/base/ip';
+import { type NativeMemory, putWord64, swapBytes } from '../../native-memory.ts';
+import type { SystemCalls } from '../bindings.ts';
 import {
+  IP_PKTINFO,
+  IP_RECVERR,
+  IP_TOS,
   IPPROTO_IP,
   IPPROTO_IPV6,
   IPV6_PKTINFO,
   IPV6_RECVERR,
   IPV6_TCLASS,
-  IP_PKTINFO,
-  IP_RECVERR,
-  IP_TOS,
-  SOL_SOCKET,
-  SOL_UDP,
-  SO_RXQ_OVFL,
   SO_EE_ORIGIN_ICMP,
   SO_EE_ORIGIN_ICMP6,
+  SO_RXQ_OVFL,
+  SOL_SOCKET,
+  SOL_UDP,
   UDP_GRO,
   UDP_SEGMENT,
 } from '../linux.ts';
-import { swapBytes } from '../../native-memory.ts';
 
 /** Bytes for the control messages of one datagram, in either direction. */
 export const CONTROL_LENGTH = 128;
@@ -40,7 +43,6 @@ const spaceOf = (length: number): number => (HEADER + length + 7) & ~7;
 
 /**
  * Writes the control messages of a transmit.
- *
  * @param start the index of their first word, aligned to eight bytes.
  * @param segmentSize bytes of each datagram in the message; 0 for a single one.
  * @param fromIPv6 whether the socket is an IPv6 one.
@@ -118,7 +120,6 @@ export interface ReceiveControl {
 
 /**
  * Reads control messages into `into`. Messages that are truncated or unknown are skipped.
- *
  * @param start the index of their first word.
  * @param length their length in bytes.
  */
@@ -191,7 +192,6 @@ const EXTENDED_ERROR_LENGTH = 16;
 
 /**
  * Returns the error number that ICMP has reported, from a message of the error queue; 0 for any other message.
- *
  * @param start the index of the first word of its control messages.
  * @param length their length in bytes.
  */
@@ -214,4 +214,81 @@ export function getReportedError(words: Uint32Array, start: number, length: numb
     left -= space;
   }
   return 0;
+}
+
+/** The most messages of one call. */
+export const BATCH = 64;
+
+/** `struct mmsghdr` in words: name 0, namelen 2, iov 4, iovlen 6, control 8, controllen 10, flags 12, len 14. */
+export const MESSAGE_WORDS = 16;
+/** `struct iovec` in words. */
+const VECTOR_WORDS = 4;
+/** Words for a `sockaddr_in6`, aligned. */
+export const NAME_WORDS = 8;
+export const CONTROL_WORDS = CONTROL_LENGTH / 4;
+
+/** A socket, as seen by batches. */
+export interface BatchSocket {
+  readonly fd: number;
+  readonly family: number;
+  /** Whether an IPv6 socket reaches IPv4 peers. */
+  readonly dualStack: boolean;
+  /** The local port, for records of received datagrams. */
+  readonly port: number;
+  /** Whether UDP_SEGMENT is used; cleared permanently by the first error that it causes. */
+  segmentation: boolean;
+  /** Number of datagrams that the kernel or the batch refused. */
+  dropped: number;
+  /** The queue overflow counter of the kernel (SO_RXQ_OVFL). */
+  overflowed: number;
+  /** Called for an unreachable destination; see `DatagramHandlers`. */
+  readonly onUnreachable?: ((destination: IpEndpoint, what: UnreachablePart) => void) | undefined;
+  /** Whether a call may return the error of an earlier datagram. */
+  readonly reportsErrors: boolean;
+}
+
+/** Memory for the headers of BATCH messages: names, control messages and vectors. */
+export class MessageHeaders {
+  readonly names: NativeMemory;
+  readonly controls: NativeMemory;
+  readonly messages: NativeMemory;
+  readonly #vectors: NativeMemory;
+
+  constructor(calls: SystemCalls, vectors: number) {
+    this.names = calls.memory(BATCH * NAME_WORDS * 4);
+    this.controls = calls.memory(BATCH * CONTROL_LENGTH);
+    this.#vectors = calls.memory(vectors * VECTOR_WORDS * 4);
+    this.messages = calls.memory(BATCH * MESSAGE_WORDS * 4);
+    for (let i = 0; i < BATCH; i++) {
+      const message = i * MESSAGE_WORDS;
+      const { words } = this.messages;
+      putWord64(words, message, this.names.at + i * NAME_WORDS * 4);
+      putWord64(words, message + 8, this.controls.at + i * CONTROL_LENGTH);
+    }
+  }
+
+  /** Sets an `iovec` of payload. */
+  setVector(index: number, at: number, length: number): void {
+    const { words } = this.#vectors;
+    putWord64(words, index * VECTOR_WORDS, at);
+    words[index * VECTOR_WORDS + 2] = length;
+  }
+
+  /** Sets the vectors that hold the payload of a message. */
+  setVectors(index: number, first: number, count: number): void {
+    const { words } = this.messages;
+    putWord64(words, index * MESSAGE_WORDS + 4, this.#vectors.at + first * VECTOR_WORDS * 4);
+    words[index * MESSAGE_WORDS + 6] = count;
+  }
+
+  /** Resets the lengths of names and control messages, which received messages have overwritten. */
+  clear(): void {
+    const { words } = this.messages;
+    for (let i = 0; i < BATCH; i++) {
+      const message = i * MESSAGE_WORDS;
+      words[message + 2] = NAME_WORDS * 4;
+      words[message + 10] = CONTROL_LENGTH;
+      words[message + 12] = 0;
+    }
+  }
 }

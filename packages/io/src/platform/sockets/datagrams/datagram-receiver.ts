@@ -1,16 +1,18 @@
 import { type ReceivedDatagrams, blankEndpoint, type IpEndpoint } from '@weir/base/ip';
 import type { SystemCalls } from '../bindings.ts';
-import { getControl, getReportedError, type ReceiveControl } from './control-messages.ts';
-import { MSG_DONTWAIT, MSG_ERRQUEUE, MSG_TRUNC } from '../linux.ts';
-import type { NativeMemory } from '../../native-memory.ts';
 import {
   BATCH,
-  CONTROL_WORDS,
-  MessageHeaders,
-  MESSAGE_WORDS,
-  NAME_WORDS,
   type BatchSocket,
-} from './message-headers.ts';
+  CONTROL_WORDS,
+  getControl,
+  getReportedError,
+  MESSAGE_WORDS,
+  MessageHeaders,
+  NAME_WORDS,
+  type ReceiveControl,
+} from './control-messages.ts';
+import { MSG_DONTWAIT, MSG_ERRQUEUE, MSG_TRUNC } from '../linux.ts';
+import type { NativeMemory } from '../../native-memory.ts';
 import { getEndpoint } from '../sockaddr.ts';
 
 /** The largest UDP payload is 65,527 bytes; coalesced datagrams (GRO) come in at most 64 KB. */
@@ -58,7 +60,6 @@ export class DatagramReceiver {
   /**
    * Receives up to BATCH buffers of datagrams and passes them to `visit` in order, while the socket
    * is open. `visit` must not call `receive`.
-   *
    * @returns the number of buffers, or the negative error number; `-EAGAIN` if there are none.
    */
   receive(socket: BatchSocket, visit: (received: ReceivedDatagrams) => void): number {

@@ -5,9 +5,16 @@ import {
   isSameAddress,
   isSameEndpoint,
 } from '@weir/base/ip';
-import type { SystemCalls } from '../bindings.ts';
-import { putControl } from './control-messages.ts';
-import { ANY_DEVICE, NO_DEVICE, type DeviceChoice } from '../device-choice.ts';
+import { ANY_DEVICE, type DeviceChoice, NO_DEVICE, type SystemCalls } from '../bindings.ts';
+import {
+  BATCH,
+  type BatchSocket,
+  CONTROL_WORDS,
+  MESSAGE_WORDS,
+  MessageHeaders,
+  NAME_WORDS,
+  putControl,
+} from './control-messages.ts';
 import {
   AF_INET6,
   EAGAIN,
@@ -19,14 +26,6 @@ import {
   ENETUNREACH,
   MSG_DONTWAIT,
 } from '../linux.ts';
-import {
-  BATCH,
-  CONTROL_WORDS,
-  MessageHeaders,
-  MESSAGE_WORDS,
-  NAME_WORDS,
-  type BatchSocket,
-} from './message-headers.ts';
 import { putEndpoint } from '../sockaddr.ts';
 
 /**
@@ -46,7 +45,7 @@ const MAX_IPV4_PAYLOAD = 65_507;
 const MAX_IPV6_PAYLOAD = 65_527;
 
 /** The part of `KernelIo` that the sender uses. */
-export interface SenderDeps {
+interface SenderDeps {
   readonly calls: SystemCalls;
   readonly devices: DeviceChoice | undefined;
 }

@@ -12,8 +12,7 @@ import {
   type IpEndpoint,
 } from '@weir/base/ip';
 import { claimPassed, type Claim } from '../../passed-sockets.ts';
-import { Descriptor } from '../descriptor.ts';
-import { SystemError } from '../errno.ts';
+import { Descriptor, SystemError } from '../errno.ts';
 import type { KernelIo } from '../kernel-io.ts';
 import {
   AF_INET,
@@ -49,7 +48,7 @@ import {
   UDP_GRO,
   UDP_SEGMENT,
 } from '../linux.ts';
-import { BATCH, type BatchSocket } from './message-headers.ts';
+import { BATCH, type BatchSocket } from './control-messages.ts';
 import type { Readiness } from '../poller.ts';
 import { putEndpoint } from '../sockaddr.ts';
 import { bindToDevice, getOption, setBufferSize, setOption } from '../socket-options.ts';

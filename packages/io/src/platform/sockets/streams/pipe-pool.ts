@@ -1,7 +1,7 @@
 import type { SystemCalls } from '../bindings.ts';
 import { F_GETPIPE_SZ, F_SETPIPE_SZ, NONBLOCK_CLOEXEC } from '../linux.ts';
 import type { NativeMemory } from '../../native-memory.ts';
-import { Descriptor } from '../descriptor.ts';
+import { Descriptor } from '../errno.ts';
 
 /** Timers that do not keep the process alive. */
 export interface Timers {

@@ -1,7 +1,6 @@
 import { unlinkSync } from 'node:fs';
 import { claimPassed, type Claim } from '../../passed-sockets.ts';
-import { Descriptor } from '../descriptor.ts';
-import { errorText, SystemError } from '../errno.ts';
+import { Descriptor, errorText, SystemError } from '../errno.ts';
 import type { KernelIo } from '../kernel-io.ts';
 import {
   AF_INET6,
@@ -42,7 +41,7 @@ const ENOUGH = 16;
 /** Errors of accept4(2) that are temporary, until other descriptors are closed. */
 const EXHAUSTED: ReadonlySet<number> = new Set([EMFILE, ENFILE, ENOBUFS, ENOMEM]);
 
-export interface StreamListenerOptions {
+interface StreamListenerOptions {
   readonly onSocket: (socket: StreamSocket, remote: SocketAddress | undefined) => void;
   /**
    * Called while descriptors are short, with the client of a waiting connection: evicts a holder of another client that
@@ -78,7 +77,6 @@ export class StreamListener implements Readiness {
   /**
    * Binds and listens, unless a listening socket was passed for the address. The IPv6 wildcard accepts IPv4 connections
    * as well.
-   *
    * @throws {SystemError} of the system call `listen`, with Node's text.
    */
   constructor(io: KernelIo, where: SocketAddress, options: StreamListenerOptions) {

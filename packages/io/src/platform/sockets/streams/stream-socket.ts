@@ -1,7 +1,6 @@
 import { toEndpoint } from '@weir/base/ip';
-import { Descriptor } from '../descriptor.ts';
+import { Descriptor, SystemError } from '../errno.ts';
 import type { SocketOrigin } from '../descriptor-room.ts';
-import { SystemError } from '../errno.ts';
 import { RECEIVE_SIZE, type KernelIo } from '../kernel-io.ts';
 import {
   AF_UNIX,
@@ -43,10 +42,7 @@ const INTERRUPTED = -EINTR;
 
 /** Handles the readiness of a socket. */
 export interface SocketOwner {
-  /**
-   * Called when the socket is ready.
-   * @param failed whether the kernel reports an error.
-   */
+  /** Called when the socket is ready. @param failed whether the kernel reports an error. */
   onReady(failed: boolean): void;
 }
 
@@ -115,7 +111,6 @@ export class StreamSocket implements Readiness {
 
   /**
    * Takes ownership of a descriptor, which is closed if it cannot be watched.
-   *
    * @param origin for the count of needed descriptors: see `DescriptorRoom`.
    * @throws {SystemError} if the kernel cannot watch it.
    */
@@ -137,7 +132,6 @@ export class StreamSocket implements Readiness {
 
   /**
    * Starts connecting.
-   *
    * @param onConnected called once, unless the socket is closed before; never synchronously.
    * @returns the socket, and whether it is already connected, in which case `onConnected` is not
    *   called.
@@ -212,7 +206,6 @@ export class StreamSocket implements Readiness {
 
   /**
    * Receives into the shared memory.
-   *
    * @returns the number of bytes, 0 at the end of the stream, AGAIN, or a negative error number.
    */
   receive(): number {
@@ -247,7 +240,6 @@ export class StreamSocket implements Readiness {
 
   /**
    * Sends a chunk.
-   *
    * @param more whether more follows immediately: the kernel then delays a short segment.
    * @returns the bytes sent, AGAIN, or a negative error number.
    */

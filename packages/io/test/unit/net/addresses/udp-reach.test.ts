@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { reachable } from '../../../../src/net/sockets/received-udp.ts';
+import { reachable } from '../../../../src/net/packets/packets.ts';
 
 const V4 = { family: 4, dualStack: false } as const;
 const V6 = { family: 6, dualStack: false } as const;

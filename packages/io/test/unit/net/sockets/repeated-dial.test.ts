@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DeadlineError } from '../../../../src/net/errors.ts';
 import { ATTEMPTS_AT_ONCE, RepeatedDial } from '../../../../src/net/sockets/repeated-dial.ts';
-import { DIAL_MS, SILENT_ATTEMPT_MS } from '../../../../src/net/time/time-limits.ts';
+import { DIAL_MS, SILENT_ATTEMPT_MS } from '../../../../src/net/time/clock.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 
 interface Attempt extends PromiseWithResolvers<string> {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type DatagramSocket, type SendResult, type Transmit, blankEndpoint } from '@weir/base/ip';
-import type { BatchOwner } from '../../../../src/net/sockets/transmit-batch.ts';
 import {
   BATCHED_BYTES,
+  type BatchOwner,
   MAX_BATCHES,
   TransmitQueue,
 } from '../../../../src/net/sockets/transmit-queue.ts';

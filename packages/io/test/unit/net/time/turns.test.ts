@@ -1,7 +1,259 @@
 import assert from 'node:assert/strict';
-import { test, describe } from 'node:test';
-import { atOnce, Turns, type Steps, TurnShare } from '../../../../src/net/time/turns.ts';
+import { describe, test } from 'node:test';
+import {
+  atOnce,
+  type Defer,
+  type Steps,
+  type TurnHandlers,
+  TurnLoop,
+  Turns,
+  TurnShare,
+} from '../../../../src/net/time/turns.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
+
+/** A loop whose scheduled turns run when the test says so, and handlers that record what is called. */
+class Fixture implements TurnHandlers {
+  readonly clock = new ManualClock();
+  readonly calls: string[] = [];
+  readonly soon: (() => void)[] = [];
+  readonly later: (() => void)[] = [];
+  readonly loop = new TurnLoop({
+    clock: this.clock,
+    handlers: this,
+    soon: (task) => this.soon.push(task),
+    later: (task) => this.later.push(task),
+  });
+  deadline = Infinity;
+  /** Turns that are still needed. */
+  left = 0;
+  onTurn: () => void = () => undefined;
+  onDeadline: () => void = () => {
+    this.deadline = Infinity;
+  };
+
+  turn(): void {
+    this.calls.push('turn');
+    if (this.left > 0) this.left--;
+    this.onTurn();
+  }
+
+  hasMore(): boolean {
+    return this.left > 0;
+  }
+
+  nextTimeout(): number {
+    return this.deadline;
+  }
+
+  onTimeout(now: number): void {
+    this.calls.push(`timeout at ${now}`);
+    this.onDeadline();
+  }
+
+  /** Runs what is deferred at this moment. */
+  runDeferred(tasks: (() => void)[]): void {
+    for (const task of tasks.splice(0)) task();
+  }
+}
+
+const fail = (): never => {
+  throw new Error('the fault');
+};
+
+describe('scheduled turns', () => {
+  test('run once for any number of calls', () => {
+    const fixture = new Fixture();
+    for (let call = 0; call < 3; call++) fixture.loop.schedule();
+    assert.deepEqual([fixture.soon.length, fixture.calls], [1, []]);
+    fixture.runDeferred(fixture.soon);
+    fixture.loop.schedule();
+    fixture.runDeferred(fixture.soon);
+    assert.deepEqual(fixture.calls, ['turn', 'turn']);
+  });
+
+  test('are not nested in another one, nor scheduled by it', () => {
+    const fixture = new Fixture();
+    fixture.onTurn = () => {
+      fixture.loop.run();
+      fixture.loop.schedule();
+    };
+    fixture.loop.run();
+    assert.deepEqual([fixture.calls, fixture.soon.length], [['turn'], 0]);
+  });
+
+  test('run again, later, until nothing is left', () => {
+    const fixture = new Fixture();
+    fixture.left = 3;
+    fixture.loop.run();
+    assert.deepEqual([fixture.soon.length, fixture.later.length], [0, 1]);
+    // Others take turns between these.
+    for (const more of [1, 0]) {
+      fixture.runDeferred(fixture.later);
+      assert.equal(fixture.later.length, more);
+    }
+    assert.deepEqual(fixture.calls, ['turn', 'turn', 'turn']);
+  });
+
+  test('use the event loop when nothing else is given', async () => {
+    const order: string[] = [];
+    const work = new Fixture();
+    work.left = 2;
+    work.onTurn = () => order.push('turn');
+    const loop = new TurnLoop({ clock: work.clock, handlers: work });
+    loop.schedule();
+    order.push('callback');
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    assert.deepEqual(order, ['callback', 'turn']);
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    assert.deepEqual(order, ['callback', 'turn', 'turn']);
+  });
+});
+
+describe('the timer', () => {
+  test('is one, for the earliest deadline', () => {
+    const fixture = new Fixture();
+    for (const deadline of [90, 50, 70, 20.5]) {
+      fixture.deadline = deadline;
+      fixture.loop.run();
+      assert.equal(fixture.clock.timers, 1);
+    }
+    fixture.calls.length = 0;
+    fixture.clock.advance(100);
+    assert.deepEqual(fixture.calls, ['timeout at 21', 'turn']);
+    assert.equal(fixture.clock.timers, 0);
+  });
+
+  test('stays for a deadline that was moved to a later time, and is set again when it fires', () => {
+    const fixture = new Fixture();
+    fixture.deadline = 50;
+    fixture.loop.run();
+    fixture.deadline = 80;
+    fixture.onDeadline = () => {
+      if (fixture.clock.now() >= fixture.deadline) fixture.deadline = Infinity;
+    };
+    fixture.loop.arm();
+    fixture.clock.advance(100);
+    assert.deepEqual(fixture.calls, ['turn', 'timeout at 50', 'turn', 'timeout at 80', 'turn']);
+  });
+
+  test('is cancelled when there is no deadline', () => {
+    const fixture = new Fixture();
+    fixture.deadline = 50;
+    fixture.loop.arm();
+    fixture.deadline = Infinity;
+    fixture.loop.arm();
+    assert.equal(fixture.clock.timers, 0);
+    fixture.deadline = 60;
+    fixture.loop.arm();
+    fixture.clock.advance(60);
+    assert.deepEqual(fixture.calls, ['timeout at 60', 'turn']);
+  });
+
+  test('fires once a millisecond for a deadline that is always due', () => {
+    const fixture = new Fixture();
+    fixture.deadline = 0;
+    fixture.onDeadline = () => undefined;
+    fixture.loop.run();
+    fixture.clock.advance(10);
+    assert.equal(fixture.calls.filter((call) => call !== 'turn').length, 10);
+  });
+});
+
+describe('a turn that throws', () => {
+  test('passes its error on, and the next one runs', () => {
+    const fixture = new Fixture();
+    fixture.onTurn = fail;
+    assert.throws(() => fixture.loop.run(), /the fault/);
+    fixture.onTurn = () => undefined;
+    fixture.loop.run();
+    fixture.loop.schedule();
+    fixture.runDeferred(fixture.soon);
+    assert.deepEqual(fixture.calls, ['turn', 'turn', 'turn']);
+  });
+
+  test('was scheduled: another one can be', () => {
+    const fixture = new Fixture();
+    fixture.onTurn = fail;
+    fixture.loop.schedule();
+    assert.throws(() => fixture.runDeferred(fixture.soon), /the fault/);
+    fixture.loop.schedule();
+    assert.equal(fixture.soon.length, 1);
+  });
+
+  test('is followed by one for what it left, and by its deadlines', () => {
+    const fixture = new Fixture();
+    fixture.onTurn = fail;
+    fixture.left = 2;
+    fixture.deadline = 10;
+    assert.throws(() => fixture.loop.run(), /the fault/);
+    assert.deepEqual([fixture.later.length, fixture.clock.timers], [1, 1]);
+  });
+
+  test('may have been that of a timer, which is set again', () => {
+    const fixture = new Fixture();
+    fixture.deadline = 10;
+    fixture.loop.run();
+    fixture.onDeadline = () => {
+      fixture.deadline = 30;
+      fail();
+    };
+    assert.throws(() => fixture.clock.advance(10), /the fault/);
+    assert.deepEqual(fixture.calls, ['turn', 'timeout at 10', 'turn']);
+    fixture.onDeadline = () => {
+      fixture.deadline = Infinity;
+    };
+    fixture.clock.advance(20);
+    assert.deepEqual(fixture.calls.slice(3), ['timeout at 30', 'turn']);
+  });
+});
+
+describe('after a stop', () => {
+  test('no turn runs, and no timer is left', () => {
+    const fixture = new Fixture();
+    fixture.deadline = 10;
+    fixture.left = 5;
+    fixture.loop.run();
+    fixture.loop.schedule();
+    fixture.calls.length = 0;
+    fixture.loop.stop();
+    fixture.loop.stop();
+    fixture.runDeferred(fixture.soon);
+    fixture.runDeferred(fixture.later);
+    fixture.loop.run();
+    fixture.loop.schedule();
+    fixture.loop.arm();
+    fixture.clock.advance(100);
+    assert.deepEqual([fixture.calls, fixture.clock.timers], [[], 0]);
+    assert.deepEqual([fixture.soon.length, fixture.later.length], [0, 0]);
+  });
+
+  test('during a turn nothing follows that turn', () => {
+    const fixture = new Fixture();
+    fixture.onTurn = () => fixture.loop.stop();
+    fixture.left = 5;
+    fixture.deadline = 10;
+    fixture.loop.run();
+    assert.deepEqual([fixture.later.length, fixture.clock.timers], [0, 0]);
+  });
+});
+
+test('a loop that always has more leaves turns of the event loop to others', async () => {
+  const order: string[] = [];
+  const fixture = new Fixture();
+  const immediate: Defer = (task) => setImmediate(task);
+  const loop = new TurnLoop({ clock: fixture.clock, handlers: fixture, later: immediate });
+  fixture.left = 4;
+  fixture.onTurn = () => order.push('turn');
+  loop.run();
+  await new Promise<void>((resolve) => {
+    setImmediate(() => {
+      order.push('other');
+      setImmediate(resolve);
+    });
+  });
+  loop.stop();
+  assert.deepEqual(order.slice(0, 3), ['turn', 'turn', 'other']);
+});
 
 /** Steps of a millisecond each. */
 function* work(clock: ManualClock, steps: number, taken: { count: number }): Steps<string> {

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { toEndpoint, type IpEndpoint, addressInNetwork } from '@weir/base/ip';
-import { MOST_ROUTES } from '../../../../src/platform/netlink/limits.ts';
 import {
-  KernelRoutes,
-  type RouteLookup,
   type KernelRoute,
+  KernelRoutes,
+  MOST_ROUTES,
+  type RouteLookup,
 } from '../../../../src/platform/netlink/kernel-routes.ts';
-import { RoutingRules, type RoutingRule } from '../../../../src/platform/netlink/routing-rules.ts';
+import { RoutingRules, type RoutingRule } from '../../../../src/platform/netlink/route-messages.ts';
 
 const MAIN = 254;
 

@@ -6,10 +6,12 @@ import { readdirSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { toEndpoint, type IpEndpoint, type PacketDevice } from '@weir/base/ip';
-import { openKernelTun } from '../../../../src/net/sockets/kernel/kernel-tun.ts';
+import {
+  openKernelTun,
+  ownAddressQuery,
+} from '../../../../src/net/sockets/kernel/kernel-sockets.ts';
 import { connectKernel } from '../../../../src/net/sockets/kernel/kernel-dial.ts';
-import { ownAddressQuery } from '../../../../src/net/sockets/kernel/kernel-sockets.ts';
-import { ANY_DEVICE, NO_DEVICE } from '../../../../src/platform/sockets/device-choice.ts';
+import { ANY_DEVICE, NO_DEVICE } from '../../../../src/platform/sockets/bindings.ts';
 import {
   ENOBUFS,
   ENOMEM,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { blankEndpoint, toEndpoint } from '@weir/base/ip';
-import { canonicalHost } from '../../../../src/net/addresses/address.ts';
+import { canonicalHost } from '../../../../src/net/addresses/addresses.ts';
 import { SystemError } from '../../../../src/platform/sockets/errno.ts';
 import { AF_INET, AF_INET6 } from '../../../../src/platform/sockets/linux.ts';
 import {

@@ -1,6 +1,6 @@
 import { type Clock, HALF_CLOSED_IDLE_MS } from '@weir/io/time';
 import { DeadlineError, LinkClosedError } from '@weir/io';
-import { UnitCost, UnitShare } from '@weir/io/units';
+import { UnitCost, UnitShare } from '@weir/io/bounds';
 import { IdleTimer, RateLimit } from '@weir/io/pace';
 import { LinkWatch, type ByteLink, relay } from '@weir/io/links';
 import {

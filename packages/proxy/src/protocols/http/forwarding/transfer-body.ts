@@ -1,7 +1,7 @@
 import { type Clock, Deadline } from '@weir/io/time';
 import { messageOf } from '@weir/base';
 import { DeadlineError, ProtocolError } from '@weir/io';
-import { UnitCost, UnitShare } from '@weir/io/units';
+import { UnitCost, UnitShare } from '@weir/io/bounds';
 import type { ByteLink } from '@weir/io/links';
 import {
   createDecoder,

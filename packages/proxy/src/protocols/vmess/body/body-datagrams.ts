@@ -1,6 +1,5 @@
 import { asError } from '@weir/base';
-import { UnsentDatagrams } from '@weir/io/bounds';
-import { UnitCost, UnitShare } from '@weir/io/units';
+import { UnitCost, UnitShare, UnsentDatagrams } from '@weir/io/bounds';
 import { type Endpoint, mayRespondFor } from '@weir/io/addresses';
 import { type Packet, type PacketLink, QueuedPackets } from '@weir/io/links';
 import { Body, type BodyParts } from './body.ts';

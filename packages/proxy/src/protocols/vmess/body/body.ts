@@ -1,4 +1,4 @@
-import { SmallUnits, UnitCost } from '@weir/io/units';
+import { SmallUnits, UnitCost } from '@weir/io/bounds';
 import { LinkClosedError, TruncatedError } from '@weir/io';
 import { OWNED, type ByteLink, freeChunk } from '@weir/io/links';
 import type { PayloadDecoder, BodySealer } from './body-chunks.ts';

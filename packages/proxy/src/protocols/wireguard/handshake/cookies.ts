@@ -1,5 +1,5 @@
 import { createOpener, createSealer } from '@weir/crypto/aead';
-import { blake2s256, blake2sMac } from '@weir/crypto/hash/blake2s';
+import { blake2s256, blake2sMac } from '@weir/crypto/hash/blake2';
 import { equalInConstantTime } from '@weir/crypto/hash';
 import type { RandomSource } from '@weir/base/random';
 import { addressBytes, type IpEndpoint } from '@weir/base/ip';

@@ -1,5 +1,5 @@
 import { createOpener, createSealer } from '@weir/crypto/aead';
-import { blake2s256, hmacBlake2s } from '@weir/crypto/hash/blake2s';
+import { blake2s256, hmacBlake2s } from '@weir/crypto/hash/blake2';
 import { equalInConstantTime } from '@weir/crypto/hash';
 import { copyOf } from '@weir/base/bytes';
 import { X25519PrivateKey } from '@weir/crypto/x25519';

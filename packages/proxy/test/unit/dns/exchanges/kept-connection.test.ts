@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { KeptConnection } from '../../../../src/dns/exchanges/kept-connection.ts';
-import { SILENT_ATTEMPT_MS } from '../../../../../io/src/net/time/time-limits.ts';
+import { SILENT_ATTEMPT_MS } from '../../../../../io/src/net/time/clock.ts';
 import { UnansweredError } from '../../../../src/dns/exchanges/exchange.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { DialError } from '@weir/io';
 import type { FamilyPolicy, Resolver } from '@weir/io/addresses';
-import { UdpLink } from '../../../../../io/src/net/sockets/node/udp-link.ts';
+import { UdpLink } from '../../../../../io/src/net/sockets/node/udp-socket.ts';
 import { openFreedomPackets } from '../../../../src/protocols/freedom/outbound.ts';
 
 /** Resolves names from a table; other names fail. */

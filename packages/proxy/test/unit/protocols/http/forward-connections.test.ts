@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { DialError, LinkClosedError } from '@weir/io';
-import { HANDSHAKE_MS, RESET_DELAY_MS } from '../../../../../io/src/net/time/time-limits.ts';
+import { HANDSHAKE_MS, RESET_DELAY_MS } from '../../../../../io/src/net/time/clock.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 import {
   EMPTY,

@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { DialError } from '@weir/io';
 import type { Endpoint } from '@weir/io/addresses';
 import { type ByteLink, type PacketLink, linkPair } from '@weir/io/links';
-import { UdpLink } from '../../../../../io/src/net/sockets/node/udp-link.ts';
+import { UdpLink } from '../../../../../io/src/net/sockets/node/udp-socket.ts';
 import type { Outbound, OutboundContext } from '../../../../src/protocols/contract.ts';
 import { encodeReply } from '../../../../src/protocols/socks/wire.ts';
 import type { SocksOutboundSettings } from '../../../../src/protocols/socks/settings.ts';

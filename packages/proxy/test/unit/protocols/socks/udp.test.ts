@@ -3,7 +3,7 @@ import { networkInterfaces } from 'node:os';
 import { describe, test } from 'node:test';
 import { type Endpoint, decodeAddressField, SOCKS_ADDRESS } from '@weir/io/addresses';
 import { type ByteLink, type Carrier, linkPair } from '@weir/io/links';
-import { UdpLink } from '../../../../../io/src/net/sockets/node/udp-link.ts';
+import { UdpLink } from '../../../../../io/src/net/sockets/node/udp-socket.ts';
 import { encodeAddressed } from '../../../../src/protocols/socks/wire.ts';
 import type { SocksInboundSettings } from '../../../../src/protocols/socks/settings.ts';
 import { until } from '../../../../../io/test/conformance/packet-link.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Http2ErrorCode, Http2Driver } from '@weir/http/http2';
-import { GRANT_UNITS, GRANTS_A_TURN } from '../../../../../io/src/net/bounds/unit-share.ts';
+import { GRANT_UNITS, GRANTS_A_TURN } from '../../../../../io/src/net/bounds/units.ts';
 import { linkPair } from '@weir/io/links';
 import { encodeHunks } from '../../../../src/transports/grpc/hunks.ts';
 import { GrpcLink } from '../../../../src/transports/grpc/link.ts';

@@ -7,7 +7,7 @@ import {
   decodeProtocols,
   encodeProtocols,
   type AlpnChoice,
-} from '../../../../../io/src/platform/tls/alpn.ts';
+} from '../../../../../io/src/platform/quic-tls/quic-tls-library.ts';
 import { streamTls } from '@weir/io/tls';
 import { OpensslClient } from '../../../../src/transports/tls/openssl-client.ts';
 import { TLS_CLIENT, TLS_SERVER } from '../../../../../../test/support/links/carriers.ts';

@@ -1,11 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import {
-  GRANT_UNITS,
-  GRANTS_A_TURN,
-  UnitCost,
-} from '../../../../../io/src/net/bounds/unit-share.ts';
+import { GRANT_UNITS, GRANTS_A_TURN, UnitCost } from '../../../../../io/src/net/bounds/units.ts';
 import { ProtocolError } from '@weir/io';
 import { MORE, type ByteLink, freeChunk, linkPair } from '@weir/io/links';
 import { TurnShare, systemClock } from '@weir/io/time';

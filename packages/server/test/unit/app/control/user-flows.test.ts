@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { answerUserFlows } from '../../../../src/app/control/answers.ts';
+import { answerUserFlows } from '../../../../src/app/control/status-reporter.ts';
 import { silentLogger } from '@weir/base/log';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 import { Tracker } from '@weir/proxy/tracker';

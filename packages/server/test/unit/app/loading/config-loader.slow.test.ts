@@ -3,10 +3,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test, type TestContext } from 'node:test';
-import { ConfigLoader, loadAtStart } from '../../../../src/app/loading/config-loader.ts';
+import {
+  ConfigLoader,
+  ConfigThread,
+  loadAtStart,
+} from '../../../../src/app/loading/config-loader.ts';
 import { loadConfigFile } from '../../../../src/app/loading/inline-runner.ts';
 import { FileDigests } from '../../../../src/app/loading/file-digests.ts';
-import { ConfigThread } from '../../../../src/app/loading/config-thread.ts';
 import { type TaskRunner, toLoadResult } from '../../../../src/app/loading/tasks.ts';
 import { ConfigError, renderConfigError } from '@weir/config';
 import { RegexCache } from '@weir/proxy/names';
@@ -14,7 +17,7 @@ import { Router } from '@weir/proxy/router';
 import { atOnce } from '@weir/io/time';
 import { planReload, reportOf } from '../../../../src/supervisor/plan.ts';
 import type { DesiredState } from '../../../../src/supervisor/desired-state.ts';
-import { inboundFacts } from '../../../../src/supervisor/inbound-facts.ts';
+import { inboundFacts } from '../../../../src/supervisor/inbound-listener.ts';
 import { encodeGeosite } from '../../../../../../test/support/data/geo-fixture.ts';
 
 const API = '[api]\nlisten = "127.0.0.1:9999"\nsecret = "hidden"\n';

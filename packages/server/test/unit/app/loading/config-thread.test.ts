@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { ConfigThread, type TaskDone } from '../../../../src/app/loading/config-thread.ts';
+import { ConfigThread, type TaskDone } from '../../../../src/app/loading/config-loader.ts';
 import { FileDigests } from '../../../../src/app/loading/file-digests.ts';
-import type {
-  FromThread,
-  ThreadHandle,
-  ToThread,
+import {
+  type FromThread,
+  type ThreadHandle,
+  type ToThread,
+  ValueSplitter,
 } from '../../../../src/app/loading/typed-worker.ts';
-import { ValueSplitter } from '../../../../src/app/loading/value-pieces.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 
 /** A worker that does nothing by itself. */

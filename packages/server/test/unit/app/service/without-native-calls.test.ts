@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { adoptSockets } from '../../../../src/app/service/environment.ts';
-import { openNotifier } from '../../../../src/app/service/notifier.ts';
+import { adoptSockets, openNotifier } from '../../../../src/app/service.ts';
 import { createLogger, FilterSwitch, chooseFilter } from '@weir/base/log';
 import { NativeError } from '@weir/io/platform/native';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';

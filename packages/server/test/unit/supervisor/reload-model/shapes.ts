@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import type { InboundSpec, InboundStreamSpec, OutboundSpec, Spec } from '@weir/proxy/spec';
-import { inboundFacts, type ProtocolOf } from '../../../../src/supervisor/inbound-facts.ts';
+import { inboundFacts, type ProtocolOf } from '../../../../src/supervisor/inbound-listener.ts';
 import { inboundProtocol } from '@weir/proxy/protocols';
 import {
   balancerSpec,

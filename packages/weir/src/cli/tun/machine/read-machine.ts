@@ -3,11 +3,13 @@ import { join } from 'node:path';
 import { execFile } from 'node:child_process';
 import { addressInNetwork, ipVersion } from '@weir/base/ip';
 import {
-  readMachineNetwork,
+  boundSockets,
   type MachineNetwork,
   type MachineRoute,
   NetlinkSocket,
+  readMachineNetwork,
   RT_TABLE_MAIN,
+  TCP_STATES,
 } from '@weir/io/netlink';
 import { openSystemCalls } from '@weir/io/service';
 import { systemResolvers } from '@weir/proxy/dns/system/system-resolvers';
@@ -16,7 +18,6 @@ import type { CheckedInbound, MachineFacts, Unread, NameListener } from '../chec
 import { overlap } from '../check/machine.ts';
 import { readText, readResolver } from './resolver.ts';
 import { readRuleset, type FirewallFacts } from '../check/firewall.ts';
-import { boundSockets, TCP_STATES } from '@weir/io/peers';
 
 /**
  * Reads the state of this machine, as far as the user may.

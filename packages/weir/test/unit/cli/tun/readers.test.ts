@@ -23,7 +23,7 @@ import {
   readMachineRoute,
   readMachineRule,
 } from '../../../../../io/src/platform/netlink/machine-network.ts';
-import { readMessages } from '../../../../../io/src/platform/netlink/message.ts';
+import { readMessages } from '../../../../../io/src/platform/netlink/netlink-socket.ts';
 import { scratch } from '../../../../../../test/support/process/weir.ts';
 
 /** Files of machines as their distributions have them, and what is read. */

@@ -14,6 +14,7 @@ import * as linux from '../../../../../src/platform/sockets/linux.ts';
 import { setOption } from '../../../../../src/platform/sockets/socket-options.ts';
 import {
   checkedIo,
+  nextTurn,
   noKernelSockets,
   recordingWatchdog,
   socketPair,
@@ -69,8 +70,6 @@ const ending: fc.Arbitrary<readonly Step[]> = fc.oneof(
       .map((one) => [one]),
   },
 );
-
-const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** One direction, as the model knows it. */
 class Direction {

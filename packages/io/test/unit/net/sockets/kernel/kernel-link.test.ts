@@ -7,27 +7,22 @@ import { codeOf } from '@weir/base';
 import { systemClock } from '../../../../../src/net/time/clock.ts';
 import { DialError, WriteError } from '../../../../../src/net/errors.ts';
 import { connectAny } from '../../../../../src/net/sockets/happy-eyeballs.ts';
-import { connectKernel } from '../../../../../src/net/sockets/kernel/kernel-dial.ts';
+import { connectKernel, listenKernel } from '../../../../../src/net/sockets/kernel/kernel-dial.ts';
 import { KernelLink } from '../../../../../src/net/sockets/kernel/kernel-link.ts';
-import { listenKernel } from '../../../../../src/net/sockets/kernel/kernel-listener.ts';
 import { LinkWatchdog, type LostEvent } from '../../../../../src/net/sockets/kernel/watchdog.ts';
 import type { AcceptedConnection } from '../../../../../src/net/sockets/sockets.ts';
 import {
   checkedIo,
+  nextTurn,
   noKernelSockets,
   socketPair,
+  until,
 } from '../../../../../../../test/support/links/kernel-io.ts';
 import { kernelPair } from '../../../../../../../test/support/links/kernel-links.ts';
 import { linkPair } from '../../../../../src/net/links/memory-link.ts';
 import { ManualClock } from '../../../../../../../test/support/manual-clock.ts';
 
 const IGNORED: SpliceProgress = { moved: () => undefined, sourceFailed: () => undefined };
-
-const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await nextTurn();
-}
 
 describe('a kernel link', { skip: noKernelSockets }, () => {
   if (noKernelSockets !== false) return;

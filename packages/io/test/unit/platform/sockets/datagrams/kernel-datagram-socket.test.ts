@@ -1,12 +1,7 @@
+import { transmit } from '../../../../conformance/datagram-socket.ts';
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import {
-  type DatagramHandlers,
-  type DatagramSocketOptions,
-  type Transmit,
-  toEndpoint,
-  type IpEndpoint,
-} from '@weir/base/ip';
+import { type DatagramHandlers, type DatagramSocketOptions, toEndpoint } from '@weir/base/ip';
 import { systemClock } from '../../../../../src/net/time/clock.ts';
 import type { SystemCalls } from '../../../../../src/platform/sockets/bindings.ts';
 import { KernelDatagramSocket } from '../../../../../src/platform/sockets/datagrams/kernel-datagram-socket.ts';
@@ -16,32 +11,13 @@ import type { NativeMemory } from '../../../../../src/platform/native-memory.ts'
 import {
   checkedIo,
   interrupted,
+  nextTurn,
   noKernelSockets,
+  until,
 } from '../../../../../../../test/support/links/kernel-io.ts';
 import { ManualClock } from '../../../../../../../test/support/manual-clock.ts';
 
-const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await nextTurn();
-}
-
 const LOOPBACK = toEndpoint('127.0.0.1', 0) ?? assert.fail();
-
-const transmit = (
-  destination: IpEndpoint,
-  buffer: Uint8Array,
-  more: Partial<Transmit> = {},
-): Transmit => ({
-  destination,
-  buffer,
-  offset: 0,
-  length: buffer.length,
-  segmentSize: 0,
-  source: undefined,
-  ecn: 0,
-  ...more,
-});
 
 const RESULT = { sentBytes: 0, full: false, tooLarge: 0, firstTooLarge: -1 };
 

@@ -13,12 +13,11 @@ import {
 import {
   checkedIo,
   interrupted,
+  nextTurn,
   noKernelSockets,
   socketPair,
 } from '../../../../../../../test/support/links/kernel-io.ts';
 import { ManualClock } from '../../../../../../../test/support/manual-clock.ts';
-
-const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** Bytes that differ at every position of a few kilobytes. */
 const pattern = (length: number): Buffer => {

@@ -18,16 +18,12 @@ import { StreamListener } from '../../../../../src/platform/sockets/streams/stre
 import { AGAIN, StreamSocket } from '../../../../../src/platform/sockets/streams/stream-socket.ts';
 import {
   checkedIo,
+  nextTurn,
   noKernelSockets,
   socketPair,
+  until,
 } from '../../../../../../../test/support/links/kernel-io.ts';
 import { ManualClock } from '../../../../../../../test/support/manual-clock.ts';
-
-const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await nextTurn();
-}
 
 interface Accepted {
   readonly socket: StreamSocket;
@@ -74,6 +70,21 @@ async function tcpPair(io: KernelIo) {
     far.close();
   };
   return { near, far, close };
+}
+
+/** A listener with the sockets that it has accepted, and the reasons for which it held others back. */
+function observedListener(io: KernelIo) {
+  const reasons: string[] = [];
+  const accepted: StreamSocket[] = [];
+  const listener = new StreamListener(
+    io,
+    { host: '127.0.0.1', port: 0 },
+    {
+      onSocket: (socket) => accepted.push(socket),
+      onHeldBack: (reason) => reasons.push(reason),
+    },
+  );
+  return { listener, reasons, accepted };
 }
 
 describe('a stream socket of the kernel', { skip: noKernelSockets }, () => {
@@ -366,16 +377,7 @@ describe('a stream socket of the kernel', { skip: noKernelSockets }, () => {
     const room = new DescriptorRoom(calls, () => 0);
     using io = new KernelIo(calls, new ManualClock());
     io.room.free = (fd) => room.free(fd);
-    const reasons: string[] = [];
-    const accepted: StreamSocket[] = [];
-    const listener = new StreamListener(
-      io,
-      { host: '127.0.0.1', port: 0 },
-      {
-        onSocket: (socket) => accepted.push(socket),
-        onHeldBack: (reason) => reasons.push(reason),
-      },
-    );
+    const { listener, reasons, accepted } = observedListener(io);
     const clients = await Promise.all(
       Array.from({ length: 10 }, () => connected(io, listener.local)),
     );
@@ -472,16 +474,7 @@ describe('a stream socket of the kernel', { skip: noKernelSockets }, () => {
       },
       clock,
     );
-    const reasons: string[] = [];
-    const accepted: StreamSocket[] = [];
-    const listener = new StreamListener(
-      io,
-      { host: '127.0.0.1', port: 0 },
-      {
-        onSocket: (socket) => accepted.push(socket),
-        onHeldBack: (reason) => reasons.push(reason),
-      },
-    );
+    const { listener, reasons, accepted } = observedListener(io);
     const client = new Socket().connect((listener.local as IpAddress).port, '127.0.0.1');
     await until(() => reasons.length === 1);
     exhausted = false;
@@ -510,16 +503,7 @@ describe('a stream socket of the kernel', { skip: noKernelSockets }, () => {
       },
       clock,
     );
-    const reasons: string[] = [];
-    const accepted: StreamSocket[] = [];
-    const listener = new StreamListener(
-      io,
-      { host: '127.0.0.1', port: 0 },
-      {
-        onSocket: (socket) => accepted.push(socket),
-        onHeldBack: (reason) => reasons.push(reason),
-      },
-    );
+    const { listener, reasons, accepted } = observedListener(io);
     const { port } = listener.local as IpAddress;
     // One that is lost, and the listener itself three times.
     failures = 4;
@@ -551,16 +535,7 @@ describe('a stream socket of the kernel', { skip: noKernelSockets }, () => {
       },
       clock,
     );
-    const reasons: string[] = [];
-    const accepted: StreamSocket[] = [];
-    const listener = new StreamListener(
-      io,
-      { host: '127.0.0.1', port: 0 },
-      {
-        onSocket: (socket) => accepted.push(socket),
-        onHeldBack: (reason) => reasons.push(reason),
-      },
-    );
+    const { listener, reasons, accepted } = observedListener(io);
     keeps = true;
     const client = new Socket().connect((listener.local as IpAddress).port, '127.0.0.1');
     await until(() => reasons.length === 1);

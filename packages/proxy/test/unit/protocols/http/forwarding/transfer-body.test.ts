@@ -2,11 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { chunkedEncoder, createDecoder, plainEncoder, type Framing } from '@weir/http/http1';
-import {
-  GRANT_UNITS,
-  GRANTS_A_TURN,
-  UnitCost,
-} from '../../../../../../io/src/net/bounds/unit-share.ts';
+import { GRANT_UNITS, GRANTS_A_TURN, UnitCost } from '../../../../../../io/src/net/bounds/units.ts';
 import { LinkClosedError, ProtocolError } from '@weir/io';
 import { type ByteLink, linkPair } from '@weir/io/links';
 import { mayTrail } from '../../../../../src/protocols/http/forwarding/forwarded-heads.ts';

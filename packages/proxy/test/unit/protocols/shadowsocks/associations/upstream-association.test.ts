@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { UdpLink } from '../../../../../../io/src/net/sockets/node/udp-link.ts';
+import { UdpLink } from '../../../../../../io/src/net/sockets/node/udp-socket.ts';
 import {
   client,
   dialOptions,

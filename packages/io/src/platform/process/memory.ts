@@ -1,0 +1,341 @@
+import { readFileSync } from 'node:fs';
+import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
+import { openSelf, structure } from '../native.ts';
+
+/** The operations on the process that a `MemoryKeeper` uses. */
+export interface ProcessMemory {
+  /** Returns the processor time of all threads so far, in milliseconds. */
+  processorMs(): number;
+  /** Returns the resident memory in bytes; the last known value while the process has no descriptor left to read it. */
+  residentBytes(): number;
+  /**
+   * Returns the free memory of `malloc` in bytes, whether returned to the system or not; 0 if unknown. Walks the lists
+   * of free pieces: some milliseconds for a hundred thousand.
+   */
+  freeBytes(): number;
+  /** Returns free memory of `malloc` to the system; 0.14 ms per MB. */
+  trim(): void;
+  /** Starts a collection of the whole heap, which V8 does in steps between other work. */
+  startCollection(): void;
+  /** Ends the collection; called once it has had time to end. */
+  endCollection(): void;
+  /**
+   * Removes pages of Node's program file from the resident memory, of its text alone or also of its constants; the
+   * latter takes 5 ms longer the first time. Pages in use return from the page cache, at a microsecond for 64 KB.
+   */
+  forgetProgram(part: 'text' | 'all'): void;
+}
+
+/** Bytes of external memory that make V8 start a collection: above its limit of 64 MB. */
+const COLLECTION_TRIGGER = 96 << 20;
+
+/** `MADV_DONTNEED` of <sys/mman.h>. */
+const DONTNEED = 4;
+
+/** A range of addresses. */
+interface Range {
+  readonly at: number;
+  readonly length: number;
+}
+
+/** Functions of the C library; those that it lacks are `undefined`. */
+interface Functions {
+  readonly trim: ((pad: number) => number) | undefined;
+  readonly free: (() => number) | undefined;
+  readonly advise: ((at: number, length: number, advice: number) => number) | undefined;
+}
+
+/** The fields of `struct mallinfo2` of <malloc.h>; `fordblks` is the size of all free pieces. */
+const MALLINFO = 'arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost';
+
+let lastResident = 0;
+
+/**
+ * Returns the resident memory in bytes. libuv reads a file for this, which a process without free descriptors cannot
+ * open.
+ */
+export function residentBytes(): number {
+  try {
+    lastResident = process.memoryUsage.rss();
+  } catch {
+    // Keeps the last value: the next call may succeed.
+  }
+  return lastResident;
+}
+
+/** The memory of this process. */
+export class OwnMemory implements ProcessMemory {
+  #functions: Functions | undefined;
+  #program: readonly Range[] | undefined;
+
+  processorMs(): number {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1000;
+  }
+
+  residentBytes(): number {
+    return residentBytes();
+  }
+
+  freeBytes(): number {
+    return this.#bound().free?.() ?? 0;
+  }
+
+  trim(): void {
+    this.#bound().trim?.(0);
+  }
+
+  startCollection(): void {
+    // Makes V8 release empty pages instead of keeping them for later.
+    setFlagsFromString('--memory-saver-mode');
+    try {
+      // The memory is never touched. V8 accounts for it, and starts a collection, because the heap might keep so much
+      // alive. There is no other way that does not stop the process for the whole collection.
+      new ArrayBuffer(COLLECTION_TRIGGER).transfer(0);
+    } catch {
+      // The address space is limited: V8 collects when it needs to.
+    }
+  }
+
+  endCollection(): void {
+    setFlagsFromString('--no-memory-saver-mode');
+  }
+
+  forgetProgram(part: 'text' | 'all'): void {
+    const { advise } = this.#bound();
+    if (!advise) return;
+    const ranges = part === 'text' ? programText() : (this.#program ??= constantProgram());
+    for (const { at, length } of ranges) advise(at, length, DONTNEED);
+  }
+
+  #bound(): Functions {
+    return (this.#functions ??= bindFunctions());
+  }
+}
+
+function bindFunctions(): Functions {
+  if (process.platform !== 'linux') {
+    return { trim: undefined, free: undefined, advise: undefined };
+  }
+  const optional = <F>(bind: () => F): F | undefined => {
+    try {
+      return bind();
+    } catch {
+      return undefined; // Not glibc, or no native functions on this machine.
+    }
+  };
+  return {
+    trim: optional(() => openSelf().func('int malloc_trim(size_t pad)')),
+    free: optional(bindFree),
+    advise: optional(() => openSelf().func('int madvise(uintptr_t at, size_t length, int advice)')),
+  };
+}
+
+function bindFree(): () => number {
+  const fields = Object.fromEntries(MALLINFO.split(' ').map((name) => [name, 'size_t']));
+  const mallinfo = openSelf().func('mallinfo2', structure(fields), []);
+  return () => Number((mallinfo() as Readonly<Record<string, number | bigint>>)['fordblks'] ?? 0);
+}
+
+/** Returns the text mappings of the program file, which are never written to: /proc/self/maps (proc(5)). */
+const programText = (): Range[] =>
+  readSelf('maps')
+    .split('\n')
+    .flatMap((line) => programRange(line, 'r-xp') ?? []);
+
+/**
+ * Returns the mappings of the program file that are not writable and have no page of their own, by
+ * /proc/self/smaps: their contents are in the file. Some have been written to before they were protected.
+ */
+const constantProgram = (): Range[] =>
+  readSelf('smaps')
+    .split(/^(?=[0-9a-f]+-[0-9a-f]+ )/m)
+    .filter((entry) => /^Anonymous: +0 kB$/m.test(entry))
+    .flatMap((entry) => programRange(entry, 'r--p') ?? programRange(entry, 'r-xp') ?? []);
+
+/** Returns the range of the mapping whose description starts with this line. */
+function programRange(text: string, access: string): Range | undefined {
+  const [, from = '', to = '', found, file] =
+    /^([0-9a-f]+)-([0-9a-f]+) (\S+) \S+ \S+ \d+ +(.*)/.exec(text) ?? [];
+  if (found !== access || file !== process.execPath) return undefined;
+  const at = Number.parseInt(from, 16);
+  return { at, length: Number.parseInt(to, 16) - at };
+}
+
+function readSelf(name: string): string {
+  try {
+    return readFileSync(`/proc/self/${name}`, 'latin1');
+  } catch {
+    return '';
+  }
+}
+
+/** Milliseconds between two checks; the shorter time while connections have used much memory. */
+const LOOK_MS = 1_000;
+const GROWN_LOOK_MS = 200;
+
+/** Share of elapsed time up to which processor time counts as rest. */
+const AT_REST = 0.1;
+/** Milliseconds of rest before memory is released: connections often return after a moment. */
+const RESTED_MS = 3_000;
+/** Milliseconds of processor time since the last release that make the next one worthwhile. */
+const WORTH_MS = 250;
+/**
+ * Milliseconds of processor time that make a release worthwhile once the time since the last one is a large multiple of
+ * its duration: connections may close with little work, and the last release, while they were open, may have taken
+ * long.
+ */
+const RARELY_WORTH_MS = 50;
+const RARE = 500;
+const RARE_WHEN_GROWN = 100;
+const MUCH_GROWN = 1.2;
+/**
+ * Share of the resident memory whose return makes a release worth repeating after another rest; `REPETITIONS` limits
+ * the repetitions.
+ */
+const REPEATED = 0.1;
+const REPETITIONS = 2;
+/** Milliseconds of processor time since the last trim that make the next one worthwhile. */
+const TRIM_WORTH_MS = 100;
+/** Divisor of the processor time since the last releases and trims, of which they may use one part. */
+const SHARE = 5;
+
+/** Bytes freed by `malloc` that are returned to the system even while the process works. */
+const MUCH_FREED = 32 << 20;
+/** Growth of the resident memory in bytes that makes it worthwhile to query `malloc`. */
+const GROWTH = 64 << 20;
+
+/**
+ * Returns memory to the system after a burst of connections. V8 and `malloc` keep the memory that these have used: V8
+ * does not collect while nothing is allocated, and `malloc` returns only memory above the last piece in use.
+ *
+ * When the process has worked and then rested for some seconds, its heap is collected, in steps, and unused memory of
+ * `malloc` is returned. If much is freed while the process works, it is returned earlier, in portions that do not stop
+ * the process for long. Both are limited by the processor time used before, or to a hundredth of the time.
+ */
+export class MemoryKeeper {
+  readonly #memory: ProcessMemory;
+  /** Processor time at the last check, in milliseconds. */
+  #processorMs: number;
+  /** Milliseconds since the last check. */
+  #interval = LOOK_MS;
+  #hasLooked = false;
+  #restedMs = 0;
+  /** Processor time at the end of the last release; at first the memory used by the start is released. */
+  #released = Number.NEGATIVE_INFINITY;
+  /** Milliseconds since the last release. */
+  #sinceRelease = 0;
+  /** Resident memory before the collection in progress. */
+  #collecting: number | undefined;
+  /** Number of times that the last release may still be repeated, because it returned much. */
+  #repetitions = 0;
+  /** Processor time of the last release with its repetitions; `#trimMs` is that of the last trim. */
+  #releaseMs = 0;
+  #trimMs = 0;
+  /** Processor time at the end of the last trim. */
+  #trimmed: number;
+  /** The smallest resident memory so far. */
+  #resident: number;
+  /** The smallest number of free bytes since the last trim: that much of the free memory was returned. */
+  #leastFree = Number.POSITIVE_INFINITY;
+
+  constructor(memory: ProcessMemory) {
+    this.#memory = memory;
+    this.#processorMs = this.#trimmed = memory.processorMs();
+    this.#resident = memory.residentBytes();
+  }
+
+  /**
+   * Checks the memory, first when the start is complete.
+   * @returns milliseconds until the next call.
+   */
+  look(): number {
+    const memory = this.#memory;
+    if (!this.#hasLooked) {
+      this.#hasLooked = true;
+      // A third of the resident memory in 2 ms; the rest waits, because the first clients may connect now.
+      memory.forgetProgram('text');
+    }
+    const now = memory.processorMs();
+    const used = now - this.#processorMs;
+    this.#processorMs = now;
+    this.#sinceRelease += this.#interval;
+    if (this.#collecting !== undefined) {
+      this.#endRelease(this.#collecting, used);
+      return (this.#interval = LOOK_MS);
+    }
+    this.#restedMs = used <= AT_REST * this.#interval ? this.#restedMs + this.#interval : 0;
+    const resident = memory.residentBytes();
+    this.#resident = Math.min(this.#resident, resident);
+    const isGrown = resident - this.#resident >= GROWTH;
+    if (this.#restedMs < RESTED_MS) {
+      if (isGrown) this.#trimMuch(now);
+      // An idle process needs no frequent checks.
+      return (this.#interval = isGrown && this.#restedMs === 0 ? GROWN_LOOK_MS : LOOK_MS);
+    }
+    const rare = resident > MUCH_GROWN * this.#resident ? RARE_WHEN_GROWN : RARE;
+    const isRare = this.#sinceRelease >= rare * this.#releaseMs;
+    const worth = isRare ? RARELY_WORTH_MS : Math.max(WORTH_MS, SHARE * this.#releaseMs);
+    const isWorth = now - this.#released >= worth;
+    if (isWorth || this.#repetitions > 0) {
+      if (isWorth) this.#releaseMs = 0;
+      this.#repetitions = isWorth ? REPETITIONS : this.#repetitions - 1;
+      this.#collecting = resident;
+      memory.startCollection();
+    }
+    return (this.#interval = LOOK_MS);
+  }
+
+  /** Ends a release. @param used processor time since its start, in milliseconds. */
+  #endRelease(before: number, used: number): void {
+    const memory = this.#memory;
+    const now = this.#processorMs;
+    this.#collecting = undefined;
+    this.#restedMs = this.#sinceRelease = 0;
+    memory.endCollection();
+    this.#trim();
+    memory.forgetProgram('all');
+    const resident = memory.residentBytes();
+    this.#resident = Math.min(this.#resident, resident);
+    this.#leastFree = Number.POSITIVE_INFINITY;
+    this.#released = this.#processorMs = memory.processorMs();
+    // Includes the steps of the collection, some of which ran in other threads.
+    this.#releaseMs += used + this.#released - now;
+    if (before - resident <= REPEATED * before) this.#repetitions = 0;
+  }
+
+  #trimMuch(now: number): void {
+    const free = this.#memory.freeBytes();
+    this.#leastFree = Math.min(this.#leastFree, free);
+    if (free - this.#leastFree < MUCH_FREED) return;
+    if (now - this.#trimmed < Math.max(TRIM_WORTH_MS, SHARE * this.#trimMs)) return;
+    this.#trim();
+    this.#leastFree = free;
+  }
+
+  #trim(): void {
+    const memory = this.#memory;
+    const before = memory.processorMs();
+    memory.trim();
+    this.#trimmed = memory.processorMs();
+    this.#trimMs = this.#trimmed - before;
+  }
+}
+
+/** Size of the young generation, in bytes, beyond which it does not grow. */
+const ENOUGH = 8 << 20;
+
+/**
+ * Limits the young generation of this process's heap. V8 doubles it up to 50 MB of resident memory when many objects
+ * survive, such as those of a thousand new flows, and keeps that size while the process is busy: most of the memory of
+ * these flows. No difference in processor time per connection was measured between 6 MB and 24.
+ * @returns whether the generation has reached the limit. Must be called every second: V8 also shrinks it in an idle
+ * process.
+ */
+export function boundYoungHeap(): boolean {
+  const young = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space');
+  const hasEnough = young !== undefined && young.physical_space_size >= ENOUGH;
+  // The only V8 flag for this that takes effect in a running process; the default is 2.
+  setFlagsFromString(`--semi-space-growth-factor=${hasEnough ? 1 : 2}`);
+  return hasEnough;
+}

@@ -1,0 +1,328 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { suite, test } from 'node:test';
+import {
+  MemoryKeeper,
+  OwnMemory,
+  type ProcessMemory,
+  residentBytes,
+} from '../../../../src/platform/process/memory.ts';
+
+const MODULE = new URL('../../../../src/platform/process/memory.ts', import.meta.url).href;
+
+/**
+ * Runs in a process of its own, whose heap and `malloc` nothing else uses; prints resident memory in MB.
+ * Every hundredth of the chunks stays, as do connections that are open: without a trim, `malloc`
+ * returns only what is above the last of them.
+ */
+const PROGRAM = `
+  import { setTimeout as sleep } from 'node:timers/promises';
+  import { OwnMemory } from ${JSON.stringify(MODULE)};
+  const memory = new OwnMemory();
+  const resident = () => memory.residentBytes() / (1 << 20);
+  const before = resident();
+  const unfreed = memory.freeBytes();
+  let all = Array.from({ length: 20_000 }, (_, i) => ({ bytes: new Uint8Array(8000).fill(1), i }));
+  let kept = all.filter(({ i }) => i % 100 === 0);
+  const most = resident();
+  all = undefined;
+  for (let i = 0; i < 100 && resident() > before + 40; i++) {
+    memory.startCollection();
+    await sleep(100);
+    memory.endCollection();
+    memory.trim();
+  }
+  const released = resident();
+  const freed = (memory.freeBytes() - unfreed) / (1 << 20);
+  for (const part of ['text', 'all', 'all']) memory.forgetProgram(part);
+  const forgotten = resident();
+  let sum = 0;
+  for (const { bytes } of kept) sum += bytes[bytes.length - 1];
+  console.log(JSON.stringify({ before, most, released, freed, forgotten, sum }));
+`;
+
+interface Printed {
+  readonly before: number;
+  readonly most: number;
+  readonly released: number;
+  readonly freed: number;
+  readonly forgotten: number;
+  readonly sum: number;
+}
+
+test(
+  'a collection and a trim return what connections have used, while others stay',
+  { skip: process.platform !== 'linux' && 'Linux only' },
+  () => {
+    const args = ['--input-type=module', '--eval', PROGRAM];
+    const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+    assert.match(stdout, /^\{/, stderr);
+    const { before, most, released, freed, forgotten, sum } = JSON.parse(stdout) as Printed;
+    assert.ok(most > before + 120, `grown to ${most} MB`);
+    assert.ok(released <= before + 40, `${before} MB, ${released} MB afterwards`);
+    assert.ok(freed > 120, `${freed} MB freed`);
+    assert.ok(forgotten <= released, `${forgotten} of ${released} MB`);
+    assert.equal(sum, 200);
+  },
+);
+
+test('resident memory that cannot be read is what it was last', (t) => {
+  const before = residentBytes();
+  assert.ok(before > 0);
+  // As libuv does for a process that may open no more files.
+  t.mock.method(process.memoryUsage, 'rss', () => {
+    throw Object.assign(new Error('uv_resident_set_memory'), { code: 'EMFILE' });
+  });
+  assert.equal(residentBytes(), before);
+  assert.equal(new OwnMemory().residentBytes(), before);
+});
+
+const MB = 1 << 20;
+
+/** A process whose figures the test sets; it notes what is done to it. */
+class FakeProcess implements ProcessMemory {
+  processor = 1000;
+  resident = 80 * MB;
+  /** Garbage of the heap, which is resident. */
+  garbage = 0;
+  /** Free within the memory of malloc: resident, and returned. */
+  unused = 0;
+  returned = 0;
+  /** What a collection and a trim take, in milliseconds. */
+  collectionMs = 20;
+  trimMs = 2;
+  did: string[] = [];
+
+  processorMs(): number {
+    return this.processor;
+  }
+
+  residentBytes(): number {
+    return this.resident;
+  }
+
+  freeBytes(): number {
+    return this.unused + this.returned;
+  }
+
+  trim(): void {
+    this.did.push('trim');
+    this.processor += this.trimMs;
+    this.resident -= this.unused;
+    this.returned += this.unused;
+    this.unused = 0;
+  }
+
+  startCollection(): void {
+    this.did.push('start');
+    this.processor += this.collectionMs;
+  }
+
+  endCollection(): void {
+    this.did.push('end');
+    this.resident -= this.garbage;
+    this.garbage = 0;
+  }
+
+  forgetProgram(part: 'text' | 'all'): void {
+    this.did.push(`forget ${part}`);
+  }
+
+  /** Connections take memory from the system and from what was returned. */
+  open(bytes: number): void {
+    this.resident += bytes;
+    this.returned = Math.max(0, this.returned - bytes);
+  }
+
+  /** Connections that close give memory to malloc. */
+  close(bytes: number): void {
+    this.unused += bytes;
+  }
+}
+
+/** A process with its keeper, in virtual time; it has released what its start has used. */
+class Kept {
+  readonly own = new FakeProcess();
+  readonly #keeper = new MemoryKeeper(this.own);
+  /** Until the next look. */
+  #left = 0;
+
+  constructor() {
+    assert.deepEqual(this.pass(0.1), ['forget text']);
+    assert.deepEqual(this.pass(20), RELEASE);
+  }
+
+  /** Lets time pass, of which the process works a part; returns what was done. */
+  pass(seconds: number, part = 0): string[] {
+    this.own.did = [];
+    const STEP_MS = 100;
+    for (let time = 0; time < seconds * 1000; time += STEP_MS) {
+      this.own.processor += part * STEP_MS;
+      this.#left -= STEP_MS;
+      if (this.#left <= 0) this.#left = this.#keeper.look();
+    }
+    return this.own.did;
+  }
+}
+
+const RELEASE = ['start', 'end', 'trim', 'forget all'];
+const WORKS = 0.9;
+
+suite('memory is released', () => {
+  test('once after the start, and not while nothing happens', () => {
+    assert.deepEqual(new Kept().pass(1000), []);
+  });
+
+  test('once after a burst, when the process has rested', () => {
+    const kept = new Kept();
+    assert.deepEqual(kept.pass(5, WORKS), []);
+    assert.deepEqual(kept.pass(2), []);
+    assert.deepEqual(kept.pass(4), RELEASE);
+    assert.deepEqual(kept.pass(1000), []);
+  });
+
+  test('again when that has returned much, until it returns no more', () => {
+    const kept = new Kept();
+    kept.own.open(100 * MB);
+    kept.own.garbage = 100 * MB;
+    kept.pass(5, WORKS);
+    assert.deepEqual(kept.pass(1000), [...RELEASE, ...RELEASE]);
+  });
+
+  test('the collection is ended also when the process works again', () => {
+    const kept = new Kept();
+    kept.pass(1, WORKS);
+    while (!kept.pass(0.1).includes('start'));
+    assert.deepEqual(kept.pass(5, WORKS), ['end', 'trim', 'forget all']);
+  });
+
+  test('after little work only when some time has passed', () => {
+    const kept = new Kept();
+    kept.pass(5, WORKS);
+    assert.deepEqual(kept.pass(5), RELEASE);
+    // Connections that were held close.
+    assert.deepEqual(kept.pass(0.1, WORKS), []);
+    assert.deepEqual(kept.pass(4), []);
+    assert.deepEqual(kept.pass(10), RELEASE);
+    assert.deepEqual(kept.pass(1000), []);
+  });
+
+  test('when connections close that were held, although that release took long', () => {
+    const kept = new Kept();
+    const { own } = kept;
+    own.collectionMs = 200;
+    own.open(400 * MB);
+    kept.pass(10, WORKS);
+    assert.deepEqual(kept.pass(10), RELEASE);
+    own.close(100 * MB);
+    assert.deepEqual(kept.pass(0.5, WORKS), ['trim']);
+    own.close(200 * MB);
+    own.garbage = 100 * MB;
+    assert.deepEqual(kept.pass(0.5, WORKS), ['trim']);
+    own.collectionMs = 20;
+    assert.ok(kept.pass(30).includes('start'));
+    assert.equal(own.resident, 80 * MB);
+  });
+
+  test('at no more than a five-hundredth of the time for a process with little work', () => {
+    const kept = new Kept();
+    const SECONDS = 10_000;
+    const releases = kept.pass(SECONDS, 0.01).filter((what) => what === 'start').length;
+    assert.ok(releases > 0);
+    const { collectionMs, trimMs } = kept.own;
+    const share = (releases * (collectionMs + trimMs)) / (SECONDS * 1000);
+    assert.ok(share <= 1 / 500, String(share));
+  });
+
+  test('at no more than a fifth of the processor time and a hundredth of the time', () => {
+    for (const collectionMs of [20, 200, 2000]) {
+      const kept = new Kept();
+      const { own } = kept;
+      own.collectionMs = collectionMs;
+      // The first release that takes so long.
+      kept.pass(10, WORKS);
+      kept.pass(10);
+      const before = own.processor;
+      let spent = 0;
+      const BURSTS = 1000;
+      for (let burst = 0; burst < BURSTS; burst++) {
+        own.open(50 * MB);
+        const did = kept.pass(0.3, WORKS);
+        own.garbage += 50 * MB;
+        const times = [...did, ...kept.pass(5)].filter((what) => what === 'start').length;
+        spent += times * (own.collectionMs + own.trimMs);
+      }
+      const most = (own.processor - before) / 5 + (BURSTS * 5300) / 100;
+      assert.ok(spent > 0 && spent <= most, `${collectionMs} ms: ${spent} of ${most}`);
+    }
+  });
+});
+
+suite('what malloc got back is returned while the process works', () => {
+  test('in portions, at every burst', () => {
+    const kept = new Kept();
+    const { own } = kept;
+    for (let burst = 0; burst < 3; burst++) {
+      for (let i = 0; i < 4; i++) {
+        own.open(50 * MB);
+        assert.deepEqual(kept.pass(1, WORKS), []);
+      }
+      own.close(20 * MB);
+      assert.deepEqual(kept.pass(1, WORKS), []);
+      for (const bytes of [20, 40, 40]) {
+        own.close(bytes * MB);
+        assert.deepEqual(kept.pass(0.6, WORKS), ['trim']);
+      }
+      own.close(80 * MB);
+      assert.ok(kept.pass(60).includes('forget all'));
+      assert.equal(own.resident, 80 * MB);
+    }
+  });
+
+  test('and not asked for while the resident memory has not grown', () => {
+    const kept = new Kept();
+    kept.own.open(10 * MB);
+    kept.own.freeBytes = () => assert.fail('asked');
+    assert.deepEqual(kept.pass(100, WORKS), []);
+  });
+
+  test('at no more than a fifth of the processor time', () => {
+    const kept = new Kept();
+    const { own } = kept;
+    own.trimMs = 40;
+    const before = own.processor;
+    let trims = 0;
+    for (let i = 0; i < 1000; i++) {
+      own.open(60 * MB);
+      trims += kept.pass(0.2, WORKS).length;
+      own.close(60 * MB);
+      trims += kept.pass(0.2, WORKS).length;
+    }
+    assert.ok(trims > 0);
+    const share = (trims * own.trimMs) / (own.processor - before);
+    assert.ok(share < 0.21, String(share));
+  });
+});
+
+/** Runs in a process of its own, since the flag cannot be taken back; prints sizes in bytes. */
+const YOUNG_HEAP_PROGRAM = `
+  import { getHeapSpaceStatistics } from 'node:v8';
+  import { boundYoungHeap } from ${JSON.stringify(MODULE)};
+  const size = () => getHeapSpaceStatistics()
+    .find(({ space_name }) => space_name === 'new_space').physical_space_size;
+  const kept = [];
+  const survive = () => kept.push({ index: kept.length, list: [kept.length] });
+  while (!boundYoungHeap()) for (let i = 0; i < 1000; i++) survive();
+  const bounded = size();
+  for (let i = 0; i < 1_000_000; i++) survive();
+  console.log(JSON.stringify({ bounded, after: size() }));
+`;
+
+test('the young heap grows to what is enough and no further, however much survives', () => {
+  const args = ['--input-type=module', '--eval', YOUNG_HEAP_PROGRAM];
+  const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  assert.match(stdout, /^\{/, stderr);
+  const { bounded, after } = JSON.parse(stdout) as { bounded: number; after: number };
+  // The spaces that it has are only committed as they fill; V8's own bound is six times as much.
+  assert.ok(after <= 2 * bounded, `${after} of ${bounded} bytes`);
+});

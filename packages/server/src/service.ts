@@ -1,3 +1,0 @@
-/** A process under a service manager. */
-export { adoptSockets, takeServiceEnvironment } from './app/service/environment.ts';
-export { openNotifier, ServiceNotifier } from './app/service/notifier.ts';
