@@ -97,14 +97,14 @@ export const streamTable = struct(
 export type StreamTable = Decoded<typeof streamTable>;
 
 /** The properties of a stream's owner that its checks depend on. */
-export interface StreamSettingsOwner {
+interface StreamSettingsOwner {
   /** The protocol as the file writes it. */
   readonly protocol: string;
   readonly takesStream: boolean;
 }
 
 /** Context for lowering a stream. */
-export interface StreamContext {
+interface StreamContext {
   readonly files: InputFiles;
   readonly part: PartFindings;
 }

@@ -15,7 +15,7 @@ import type { StreamTable } from '../tables/stream.ts';
 import { leafFacts } from '@weir/crypto/certificates';
 import { textAt, valueAt } from '@weir/proxy/schema/table-values';
 import { DEFAULT_GROUP, picksOf, defaultTarget, groupTargets } from '../route-targets.ts';
-import { inheritOf } from '../sources/subscribe-file.ts';
+import { inheritOf } from '../sources/config-file.ts';
 
 /**
  * Finds likely mistakes in a valid configuration, in document order and limited in number. Takes time linear in the

@@ -60,7 +60,7 @@ export function httpServer(
 }
 
 /** A user of VLESS or VMess. */
-export interface UuidUser {
+interface UuidUser {
   readonly id: string;
   readonly flow?: string | undefined;
   readonly alterId?: string | undefined;
@@ -163,7 +163,7 @@ export function serverStream(
   return { ...stream, tls: { cert_file: tls.certFile, key_file: tls.keyFile } };
 }
 
-export interface Hysteria2Listing {
+interface Hysteria2Listing {
   readonly tls: CertificateFiles;
   readonly users: readonly PasswordUser[];
   readonly obfs?: string | undefined;
@@ -208,7 +208,7 @@ function pairOf({ password, label }: PasswordUser): Settings {
 }
 
 /** A TUN device. */
-export interface TunDraft {
+interface TunDraft {
   readonly name?: string | undefined;
   readonly mtu?: number | undefined;
   readonly address: readonly string[];

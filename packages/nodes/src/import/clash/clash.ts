@@ -8,18 +8,21 @@ import { ForeignObject } from '@weir/proxy/protocols/forms/foreign-object';
 import { allForms } from '@weir/proxy/protocols';
 import { nameOf, readEntry, type EntryReader } from '../entry.ts';
 import { CLASH_DOCUMENT_KEYS, CLASH_KEYS, CLASH_GROUP_KEYS } from '../keys/clash.ts';
-import type {
-  DefaultRoute,
-  DocumentKey,
-  Routing,
-  RuleEntry,
-  Target,
-  ForeignGroup,
-  TakenServers,
-  DnsDraft,
-  ImportedEntry,
+import {
+  type DefaultRoute,
+  type DocumentKey,
+  type Routing,
+  type RuleEntry,
+  type Target,
+  type ForeignGroup,
+  type TakenServers,
+  type DnsDraft,
+  type ImportedEntry,
+  bounded,
+  TargetNames,
+  groupOrReason,
+  MemberBudget,
 } from '../routing.ts';
-import { bounded, TargetNames, groupOrReason, MemberBudget } from '../targets.ts';
 import { fromDotNet } from '../values/expressions.ts';
 import { keysOf, notesOn } from '../verdicts.ts';
 import { readInbounds } from './inbounds.ts';

@@ -1,8 +1,7 @@
 import { ImportError, toPort } from '@weir/proxy/protocols/forms/draft';
 import { ForeignObject } from '@weir/proxy/protocols/forms/foreign-object';
 import { CLASH_LISTENER_KEYS } from '../keys/clash.ts';
-import type { InboundDraft, InboundEntry, InboundValue } from '../routing.ts';
-import { bounded } from '../targets.ts';
+import { type InboundDraft, type InboundEntry, type InboundValue, bounded } from '../routing.ts';
 import { notesOn } from '../verdicts.ts';
 import { networkOf } from '../values/networks.ts';
 import { nameOf } from '../entry.ts';

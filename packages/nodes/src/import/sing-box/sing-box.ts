@@ -18,8 +18,11 @@ import {
   type DnsDraft,
   type DocumentKey,
   type ImportedEntry,
+  bounded,
+  groupOrReason,
+  TargetNames,
+  NOT_RESOLVED,
 } from '../routing.ts';
-import { bounded, groupOrReason, TargetNames, NOT_RESOLVED } from '../targets.ts';
 import { dnsDraft, dnsUrlOf } from '../values/dns-server.ts';
 import { keysOf, notesOn } from '../verdicts.ts';
 import { readInboundOf, secondsOf } from './inbounds.ts';

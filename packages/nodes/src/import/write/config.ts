@@ -3,12 +3,18 @@ import type { Imported } from '../document.ts';
 import type { ImportReport, ReportItem } from '../report.ts';
 import type { Routing, Target } from '../routing.ts';
 import { writeBalancers, type WrittenBalancers } from './balancers.ts';
-import type { ConfigCheck } from './check.ts';
+import { type ConfigCheck, writeServers } from './servers.ts';
 import { writeParts } from './parts.ts';
-import { defaultItem, reportRules, tagOf, wayText } from './route.ts';
+import {
+  defaultItem,
+  reportRules,
+  tagOf,
+  wayText,
+  presetOf,
+  settleDefault,
+  Targets,
+} from './settle.ts';
 import { ruleRuns, writableRules } from './rules.ts';
-import { writeServers } from './servers.ts';
-import { presetOf, settleDefault, Targets } from './settle.ts';
 import { comment, ruleText, tableText } from './tables.ts';
 
 /** The dependencies and parameters of writers. */

@@ -3,11 +3,11 @@ import { parseCidr } from '@weir/base/ip';
 import { quoted } from '@weir/base/printable';
 import type { Matchers, RuleEntry, Target } from '../routing.ts';
 import { GEOIP_PRIVATE } from '../values/networks.ts';
-import { problemsIn, type ConfigCheck } from './check.ts';
+import { problemsIn, type ConfigCheck } from './servers.ts';
 import { ruleText, tableText } from './tables.ts';
 
 /** The context of rules to write. */
-export interface RuleSurroundings {
+interface RuleSurroundings {
   readonly check: ConfigCheck;
   /** Paths of geo files; rules that need a missing one are left out. */
   readonly geoip?: string | undefined;

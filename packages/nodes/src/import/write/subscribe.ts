@@ -5,12 +5,25 @@ import type { RuleEntry, Routing, Target } from '../routing.ts';
 import { writeBalancers, type WrittenBalancers } from './balancers.ts';
 import { DROPPED, geoPaths, NothingImported, type WriteOptions } from './config.ts';
 import { keyItem, writeParts } from './parts.ts';
-import { defaultItem, reportRules, tagOf } from './route.ts';
+import {
+  defaultItem,
+  reportRules,
+  tagOf,
+  presetOf,
+  settleDefault,
+  Targets,
+  type ChosenDefault,
+} from './settle.ts';
 import { ruleRuns, targetKey, writableRules, type RuleRun } from './rules.ts';
 import { writeServers, type WrittenServers } from './servers.ts';
-import { presetOf, settleDefault, Targets, type ChosenDefault } from './settle.ts';
-import { comment, tableText, groupText, ruleText, type InheritText } from './tables.ts';
-import { UniqueNames } from './tags.ts';
+import {
+  comment,
+  tableText,
+  groupText,
+  ruleText,
+  type InheritText,
+  UniqueNames,
+} from './tables.ts';
 
 /** A document converted to a subscribe file. */
 interface WrittenSubscribe {

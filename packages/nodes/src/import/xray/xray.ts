@@ -20,15 +20,13 @@ import {
   type DnsDraft,
   type DocumentKey,
   type ImportedEntry,
-} from '../routing.ts';
-import {
   bounded,
   groupOrReason,
   MemberBudget,
   TargetNames,
   NOT_RESOLVED,
   NOT_ANSWERED,
-} from '../targets.ts';
+} from '../routing.ts';
 import { dnsDraft, dnsUrlOf } from '../values/dns-server.ts';
 import { portRangeOf } from '../values/networks.ts';
 import { keysOf, notesOn, notesOnRule } from '../verdicts.ts';

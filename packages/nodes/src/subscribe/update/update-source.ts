@@ -13,10 +13,9 @@ import { systemClock } from '@weir/io/time';
 import { ApplyError } from '@weir/server/supervisor/apply-error';
 import { Supervisor } from '@weir/server/supervisor';
 import type { UnusedRouting, LeftOut } from '../answer/read-answer.ts';
-import { followingBlocks, followingText } from '../balancers/balancer-blocks.ts';
-import { followBalancers } from '../balancers/follow-balancers.ts';
+import { followingBlocks, followingText, followBalancers } from '../balancers/follow-balancers.ts';
 import { balancersLostBy } from '../balancers/lost-balancers.ts';
-import { RefusedAnswerError } from '../errors.ts';
+import { RefusedAnswerError, type Source } from '../source.ts';
 import type { SourceState } from '../files/state-file.ts';
 import { NO_DIFFERENCE, type BalancerChange, type Difference } from '../nodes/difference.ts';
 import { mergeSource, type MergedSource } from '../nodes/merge-source.ts';
@@ -28,7 +27,6 @@ import {
   type NodeFile,
 } from '../nodes/node-file.ts';
 import type { SourceNode } from '../nodes/node-values.ts';
-import type { Source } from '../source.ts';
 import { fetchSource, type AnswerHeaders, type FetchedSource } from './fetch-source.ts';
 import { lostNotes, nodeNotes, unwritableNote } from './notes.ts';
 import {

@@ -15,11 +15,16 @@ import {
   type BatchLine,
 } from '@weir/nodes/explain';
 import { printable, printableJson } from '@weir/base/printable';
-import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import {
+  reportErrors,
+  type CommandIo,
+  expectOperands,
+  parseOptions,
+  optionLines,
+} from '../command.ts';
 import { loadOrReport } from '../load.ts';
 import { UsageError, messageOf } from '@weir/base';
 import { parseFlow, type ExplainedFlow } from '@weir/nodes/explain/flow';
-import { optionLines } from '../help.ts';
 import { EXPLAIN } from './specs.ts';
 import { readReason } from '@weir/server/app/loading/file-digests';
 import { replaceFile } from '@weir/server/files';
@@ -43,7 +48,7 @@ interface ExplainArguments extends ExplainedFlow {
 }
 
 /** Arguments of `--batch`. */
-export interface BatchArguments {
+interface BatchArguments {
   readonly kind: 'batch';
   readonly config: string | undefined;
   readonly file: string;

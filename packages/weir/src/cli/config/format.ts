@@ -7,9 +7,8 @@ import { formatToml } from '@weir/config/format/format-toml';
 import { withShownKeys } from '@weir/config/documents';
 import { parseToml } from '@weir/config/toml';
 import { printable } from '@weir/base/printable';
-import { reportErrors, type CommandIo, parseOptions } from '../command.ts';
+import { reportErrors, type CommandIo, parseOptions, optionLines } from '../command.ts';
 import { UsageError } from '@weir/base';
-import { optionLines } from '../help.ts';
 import { FORMAT } from './specs.ts';
 
 const FORMAT_HELP = `weir format, the layout of a file

@@ -19,10 +19,11 @@ import {
   expectOperands,
   HELP_OPTION,
   parseOptions,
+  commandLines,
+  optionLines,
 } from '../command.ts';
 import { textTable, type Cell } from '@weir/base/tables';
 import { loadOrReport } from '../load.ts';
-import { commandLines, optionLines } from '../help.ts';
 import { GEO, GEO_OPTIONS } from './specs.ts';
 
 const GEO_HELP = `weir geo, the lists of geosite and geoip files

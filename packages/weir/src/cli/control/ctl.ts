@@ -5,7 +5,15 @@ import { UsageError, WeirError, hintsOf } from '@weir/base';
 import { systemClock, type Clock, Deadline } from '@weir/io/time';
 import { printable, printableLines, quoted, printableJson } from '@weir/base/printable';
 import type { ReloadReport } from '@weir/server/supervisor/reload-report';
-import { type CommandIo, chooseSubcommand, expectOperands, parseOptions } from '../command.ts';
+import {
+  type CommandIo,
+  chooseSubcommand,
+  expectOperands,
+  parseOptions,
+  commandLines,
+  optionLines,
+  subcommandOptionLines,
+} from '../command.ts';
 import {
   ApiClient,
   parsePlace,
@@ -29,7 +37,6 @@ import {
   trafficLine,
 } from './ctl-views.ts';
 import { searchOf } from '../running-options.ts';
-import { commandLines, optionLines, subcommandOptionLines } from '../help.ts';
 import {
   CTL,
   ROUTE_NAMES,
@@ -50,7 +57,7 @@ interface CtlArguments {
   readonly json: boolean;
 }
 
-export type CtlCommand =
+type CtlCommand =
   | {
       readonly kind: 'routes';
       /** Lists only the names that `ctl pick` accepts, for the scripts of `weir completion`. */

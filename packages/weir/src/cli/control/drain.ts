@@ -2,10 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { requestDrain, type DrainReport } from '@weir/server/control';
 import { WeirError, UsageError } from '@weir/base';
 import { drainText } from '@weir/server/supervisor/drain';
-import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import {
+  reportErrors,
+  type CommandIo,
+  expectOperands,
+  parseOptions,
+  optionLines,
+} from '../command.ts';
 import { needServing } from '@weir/client';
 import { DRAIN } from './specs.ts';
-import { optionLines } from '../help.ts';
 import { parseDuration } from '../option-values.ts';
 import { whichOf } from '../running-options.ts';
 

@@ -1,10 +1,15 @@
 import { requestLogFilter } from '@weir/server/control';
 import { WeirError } from '@weir/base';
 import { parseFilter } from '@weir/base/log';
-import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import {
+  reportErrors,
+  type CommandIo,
+  expectOperands,
+  parseOptions,
+  optionLines,
+} from '../command.ts';
 import { needServing } from '@weir/client';
 import { LOG_LEVEL } from './specs.ts';
-import { optionLines } from '../help.ts';
 import { whichOf } from '../running-options.ts';
 
 const LOG_LEVEL_HELP = `weir log-level, which changes the log of a running Weir

@@ -2,9 +2,14 @@ import { followLog, type LogEvent } from '@weir/server/control';
 import { jsonLine, textLine } from '@weir/base/log';
 import { printableLines } from '@weir/base/printable';
 import { needServing } from '@weir/client';
-import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import {
+  reportErrors,
+  type CommandIo,
+  expectOperands,
+  parseOptions,
+  optionLines,
+} from '../command.ts';
 import { LOG } from './specs.ts';
-import { optionLines } from '../help.ts';
 import { whichOf } from '../running-options.ts';
 
 const LOG_HELP = `weir log, which prints the latest lines of the log of a running Weir and follows it

@@ -1,11 +1,16 @@
 import { requestReload } from '@weir/server/control';
 import { outcomeLine } from '@weir/server/reports';
 import { printableLines } from '@weir/base/printable';
-import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import {
+  reportErrors,
+  type CommandIo,
+  expectOperands,
+  parseOptions,
+  optionLines,
+} from '../command.ts';
 import { needServing } from '@weir/client';
 import { RELOAD } from './specs.ts';
 import { UsageError } from '@weir/base';
-import { optionLines } from '../help.ts';
 import { whichOf, type Which } from '../running-options.ts';
 
 const RELOAD_HELP = `weir reload, which waits for the outcome of a reload

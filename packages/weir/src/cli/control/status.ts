@@ -1,9 +1,14 @@
 import { requestStatus, type LastReload, type RunningStatus } from '@weir/server/control';
 import { printableJson, printable } from '@weir/base/printable';
-import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import {
+  reportErrors,
+  type CommandIo,
+  expectOperands,
+  parseOptions,
+  optionLines,
+} from '../command.ts';
 import { needServing } from '@weir/client';
 import { STATUS } from './specs.ts';
-import { optionLines } from '../help.ts';
 import { whichOf } from '../running-options.ts';
 import { outcomeLine } from '@weir/server/reports';
 import { buildText } from '@weir/io/build';

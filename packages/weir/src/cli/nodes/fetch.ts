@@ -3,11 +3,16 @@ import { WeirError, UsageError } from '@weir/base';
 import type { FetchedDocument } from '@weir/nodes/fetch';
 import { openFetch } from '@weir/nodes/fetch/open-fetch';
 import { printable, replaceUnprintable } from '@weir/base/printable';
-import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import {
+  reportErrors,
+  type CommandIo,
+  expectOperands,
+  parseOptions,
+  optionLines,
+} from '../command.ts';
 import { writeFiles } from '../write-files.ts';
 import { chooseSocket } from '@weir/client';
 import { FETCH, DEFAULT_SIZE, DEFAULT_SECONDS } from './specs.ts';
-import { optionLines } from '../help.ts';
 import { parseBytes, parseSeconds } from '../option-values.ts';
 
 const FETCH_HELP = `weir fetch, which fetches a document through an outbound

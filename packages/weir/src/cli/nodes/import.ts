@@ -18,9 +18,8 @@ import {
 } from '@weir/nodes/import';
 import { ImportError } from '@weir/proxy/protocols/forms/draft';
 import { printable, printableJson } from '@weir/base/printable';
-import { type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import { type CommandIo, expectOperands, parseOptions, optionLines } from '../command.ts';
 import { makeFolder, writeFiles } from '../write-files.ts';
-import { optionLines } from '../help.ts';
 import { IMPORT, REPORTS } from './specs.ts';
 import { readReason } from '@weir/server/app/loading/file-digests';
 

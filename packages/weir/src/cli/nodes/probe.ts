@@ -13,10 +13,9 @@ import {
   PHASE_NAMES,
 } from '@weir/nodes/probe';
 import type { OutboundSpec, Spec } from '@weir/proxy/spec';
-import { reportErrors, type CommandIo, parseOptions } from '../command.ts';
+import { reportErrors, type CommandIo, parseOptions, optionLines } from '../command.ts';
 import { chooseSocket } from '@weir/client';
 import { PROBE } from './specs.ts';
-import { optionLines } from '../help.ts';
 import { parseBytes, parseCount, parseSeconds } from '../option-values.ts';
 import { bytes, milliseconds } from '@weir/base/text/amounts';
 import { textTable, type Cell } from '@weir/base/tables';

@@ -11,18 +11,21 @@ import {
   chooseSubcommand,
   expectOperands,
   parseOptions,
+  commandLines,
+  optionLines,
 } from '../command.ts';
 import { UsageError } from '@weir/base';
 import { makeFolder, writeFiles, type OutputFile } from '../write-files.ts';
 import { password, presharedKey, uuid, wireguardKeys } from '@weir/nodes/accounts/new-secrets';
-import { clientText, fileNames, serverText } from './server-files.ts';
 import {
+  clientText,
+  fileNames,
+  serverText,
   plannedHost,
   planServer,
   type FileArguments,
   type ServerArguments,
-} from './server-plan.ts';
-import { commandLines, optionLines } from '../help.ts';
+} from './server-files.ts';
 import { hostOf, portOf } from '../option-values.ts';
 import {
   GENERATE,

@@ -1,6 +1,6 @@
 import { HELP_OPTION, type CommandSpec, type OptionTable } from '../command.ts';
 import { SOCKET_OPTION } from '../running-options.ts';
-import { CONFIG_OPTION } from '../run/arguments.ts';
+import { CONFIG_OPTION } from '../run/command.ts';
 
 /*
  * Names, operands and options of the commands for users.

@@ -20,9 +20,10 @@ import {
   chooseSubcommand,
   expectOperands,
   parseOptions,
+  commandLines,
+  optionLines,
 } from '../command.ts';
 import { counted } from '@weir/base/text/amounts';
-import { commandLines, optionLines } from '../help.ts';
 import { hostOf } from '../option-values.ts';
 import {
   USER,
@@ -35,9 +36,8 @@ import {
 import { loadConfigFile } from '@weir/server/loading';
 import { decodeSource } from '@weir/config/documents';
 import { trustedCertificates } from '@weir/crypto/certificates';
-import { inboundServers, shareLink } from '@weir/nodes/share';
+import { adviceOn, inboundServers, shareLink } from '@weir/nodes/share';
 import { ShareError } from '@weir/proxy/protocols/forms/shared-server';
-import { adviceOn } from './certificate-advice.ts';
 import { userSecret } from '@weir/nodes/accounts/new-secrets';
 import { FileDigests } from '@weir/server/app/loading/file-digests';
 import type { UserForm } from '@weir/proxy/protocols/forms/contract';
@@ -59,7 +59,7 @@ and vmess have no key for a name: it is kept in a comment beside the id, as # na
 `;
 
 /** The source of a given secret. */
-export type GivenSecret =
+type GivenSecret =
   | { readonly kind: 'id' | 'password'; readonly text: string }
   | { readonly kind: 'file'; readonly path: string };
 

@@ -6,11 +6,16 @@ import { parseLocalListen, defectText, newToken } from '@weir/client/local-http'
 import { RunningMonitor } from '@weir/client/monitor/running-monitor';
 import { printableLines } from '@weir/base/printable';
 import { updateTools, updateSources } from '@weir/nodes/subscribe';
-import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import {
+  reportErrors,
+  type CommandIo,
+  expectOperands,
+  parseOptions,
+  untilStopped,
+  optionLines,
+} from '../command.ts';
 import { listenOf, searchOf } from '../running-options.ts';
-import { untilStopped } from './until-stopped.ts';
 import { CLASH_API, CLASH_LISTEN } from './specs.ts';
-import { optionLines } from '../help.ts';
 
 const CLASH_API_HELP = `weir clash-api, which serves a running Weir in the shape of mihomo's external controller
 

@@ -9,11 +9,16 @@ import { hintsOf, type WeirError, VERSION } from '@weir/base';
 import { parseLocalListen, defectText } from '@weir/client/local-http';
 import { RunningMonitor } from '@weir/client/monitor/running-monitor';
 import { printable, printableLines } from '@weir/base/printable';
-import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import {
+  reportErrors,
+  type CommandIo,
+  expectOperands,
+  parseOptions,
+  untilStopped,
+  optionLines,
+} from '../command.ts';
 import { listenOf, searchOf } from '../running-options.ts';
-import { untilStopped } from './until-stopped.ts';
 import { DASHBOARD } from './specs.ts';
-import { optionLines } from '../help.ts';
 
 const DASHBOARD_HELP = `weir dashboard, which shows and steers a running Weir in a browser
 

@@ -13,10 +13,15 @@ import { loadConfigFile } from '@weir/server/loading';
 import { FileDigests } from '@weir/server/app/loading/file-digests';
 import { printable } from '@weir/base/printable';
 import { bytes } from '@weir/base/text/amounts';
-import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
-import { checkTun, tunCheckText, unreadText } from '../tun/check-report.ts';
+import {
+  reportErrors,
+  type CommandIo,
+  expectOperands,
+  parseOptions,
+  optionLines,
+} from '../command.ts';
+import { checkTun, tunCheckText, unreadText } from '../tun/command.ts';
 import { DIAGNOSE, STANDARD_SECONDS, MAX_SECONDS } from './specs.ts';
-import { optionLines } from '../help.ts';
 import { choiceOf, parseCount } from '../option-values.ts';
 
 const DIAGNOSE_HELP = `weir diagnose, which writes an archive to attach to a report

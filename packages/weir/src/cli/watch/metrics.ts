@@ -11,11 +11,16 @@ import {
 } from '@weir/watch/metrics/snapshot';
 import { hintsOf, WeirError } from '@weir/base';
 import { printableLines } from '@weir/base/printable';
-import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import {
+  reportErrors,
+  type CommandIo,
+  expectOperands,
+  parseOptions,
+  untilStopped,
+  optionLines,
+} from '../command.ts';
 import { listenOf, searchOf } from '../running-options.ts';
-import { untilStopped } from './until-stopped.ts';
 import { METRICS } from './specs.ts';
-import { optionLines } from '../help.ts';
 
 const METRICS_HELP = `weir metrics, which serves metrics of a running Weir to Prometheus
 

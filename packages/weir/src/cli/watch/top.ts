@@ -8,10 +8,15 @@ import { systemClock } from '@weir/io/time';
 import { printableLines } from '@weir/base/printable';
 import { printOnce, runInTerminal } from '@weir/watch/top/run-top';
 import type { TopParts } from '@weir/watch/top/terminal-program';
-import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import {
+  reportErrors,
+  type CommandIo,
+  expectOperands,
+  parseOptions,
+  optionLines,
+} from '../command.ts';
 import { searchOf } from '../running-options.ts';
 import { TOP } from './specs.ts';
-import { optionLines } from '../help.ts';
 
 const TOP_HELP = `weir top, which shows and steers a running Weir in a terminal
 
