@@ -10,7 +10,7 @@ import {
   withShownKeys,
 } from './sources/documents.ts';
 import { ConfigError, DocumentReadError } from './errors.ts';
-import { type FileReader, InputFiles } from './sources/input-files.ts';
+import { type FileReader, InputFiles, type NamedFiles } from './sources/input-files.ts';
 import { readApiTable } from './sources/read-tables.ts';
 import type { ConfigFile, SubscribeFile } from './sources/config-file.ts';
 import { type MergedConfig, mergeSubscribe, type MergedGroup } from './merge.ts';
@@ -18,7 +18,7 @@ import type { Places } from './sources/source-text.ts';
 import type { Examined, Warning } from './warnings/warning.ts';
 import { printable } from '@weir/base/printable';
 import { warningsOf } from './warnings/warnings.ts';
-import type { Located } from '@weir/proxy/schema';
+import type { Located, TableNode } from '@weir/proxy/schema';
 import { builtinOutbounds } from './route-targets.ts';
 import { Finding, Findings, namesakeAt } from './findings.ts';
 import { lowerBalancers } from './tables/balancer.ts';
@@ -27,6 +27,7 @@ import { lowerInbound } from './tables/inbound.ts';
 import { lowerLog } from './tables/log.ts';
 import { lowerOutbound } from './tables/outbound.ts';
 import { outboundHint } from './word-hints.ts';
+import { filesOfStream } from './tables/stream.ts';
 import { lowerGeoFile, lowerRules, routeReferences, type Reference } from './tables/route.ts';
 import { codeOf } from '@weir/base';
 import { listEntries, ruleSubject } from './tables/rule.ts';
@@ -80,12 +81,8 @@ export async function loadConfig(
   const api =
     serveApi && written ? await withShownKeys(() => readApiTable(written, source)) : undefined;
   await loadProtocols(protocolsIn(file, subscribe));
-  const input = new InputFiles();
-  const lower = (): Lowered => lowerConfig({ file, subscribe, api, places, files: input, regexes });
-  let lowered = outcomeOf(lower);
-  // Each pass may request more files, which are read before the next pass.
-  while (await input.readWanted(files)) lowered = outcomeOf(lower);
-  if (lowered instanceof ConfigError) throw lowered;
+  const input = await InputFiles.read(filesNamedIn(file, subscribe), files);
+  const lowered = lowerConfig({ file, subscribe, api, places, files: input, regexes });
   const { spec, file: merged } = lowered;
   const geo = await loadGeo({ route: spec.route, file: merged, places, regexes });
   const examined: Examined = {
@@ -113,6 +110,40 @@ export async function loadConfig(
   };
 }
 
+/** Returns the paths of the PEM files that tables name, and of the geo files that rules use. */
+function filesNamedIn(file: ConfigFile, subscribe: SubscribeFile | undefined): NamedFiles {
+  const { dns, inbound, outbound, route } = file;
+  const rules = [
+    ...(route?.rule ?? []),
+    ...(subscribe?.routeGroup ?? []).flatMap((group) => group.rule),
+  ];
+  const geo = (['geoip', 'geosite'] as const).map((kind) =>
+    rules.some((rule) => listEntries(rule[kind]).length > 0) ? route?.[kind] : undefined,
+  );
+  const pem = [
+    dns?.value.caFile,
+    ...inbound.flatMap(({ value: { stream, settings } }) => [
+      ...filesOfStream(stream, ['certFile', 'keyFile']),
+      ...filesOfSettings(settings),
+    ]),
+    ...[...outbound, ...(subscribe?.proxyServer ?? [])].flatMap(
+      ({ value: { stream, settings } }) => [
+        ...filesOfStream(stream, ['caFile']),
+        ...filesOfSettings(settings),
+      ],
+    ),
+  ];
+  const paths = (keys: readonly (Located<string> | undefined)[]): ReadonlySet<string> =>
+    new Set(keys.flatMap((key) => (key === undefined ? [] : [key.value])));
+  return { contents: paths(pem), digests: paths(geo) };
+}
+
+/** Returns the files that settings name: keys of all protocols that do end in `_file`. */
+const filesOfSettings = (settings: TableNode | undefined): readonly Located<string>[] =>
+  [...(settings?.entries ?? [])].flatMap(([key, { value }]) =>
+    key.endsWith('_file') && value.kind === 'string' ? [value] : [],
+  );
+
 /** Returns the names of protocols as written. */
 const protocolsIn = (
   { inbound, outbound }: ConfigFile,
@@ -139,15 +170,6 @@ async function documentsOf(
   }
 }
 
-function outcomeOf<T>(work: () => T): T | ConfigError {
-  try {
-    return work();
-  } catch (error) {
-    if (error instanceof ConfigError) return error;
-    throw error;
-  }
-}
-
 /** The input of `lowerConfig`. */
 export interface Lowering {
   readonly file: ConfigFile;
@@ -156,7 +178,7 @@ export interface Lowering {
   /** The table `[api]`, if this program serves the API. */
   readonly api: ApiTable | undefined;
   readonly places: Places;
-  /** The contents of the files that the configuration names, as far as they were read. */
+  /** The files that the configuration names. */
   readonly files: InputFiles;
   readonly regexes: RegexCache;
 }

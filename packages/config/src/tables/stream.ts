@@ -96,6 +96,16 @@ export const streamTable = struct(
 );
 export type StreamTable = Decoded<typeof streamTable>;
 
+/** Returns the files that a stream names, if it is one with TLS. */
+export function filesOfStream(
+  stream: StreamTable | undefined,
+  keys: readonly ('caFile' | 'certFile' | 'keyFile')[],
+): readonly Located<string>[] {
+  const { network, security, tls } = stream ?? {};
+  const hasTls = network?.value === 'tls' || security?.value.trim() === 'tls';
+  return hasTls ? keys.flatMap((key) => tls?.value[key] ?? []) : [];
+}
+
 /** The properties of a stream's owner that its checks depend on. */
 interface StreamSettingsOwner {
   /** The protocol as the file writes it. */
