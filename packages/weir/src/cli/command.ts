@@ -70,6 +70,34 @@ export async function reportErrors(
   }
 }
 
+/** Parsed arguments that ask for the help of a command. */
+type HelpAsked = { readonly kind: 'help' } | { readonly help: true };
+
+const asksForHelp = (parsed: object): parsed is HelpAsked =>
+  ('help' in parsed && parsed.help === true) || ('kind' in parsed && parsed.kind === 'help');
+
+/**
+ * Makes the function of a command, which parses its arguments, prints the help where they ask for it, and otherwise
+ * runs `work`: see `reportErrors`.
+ * @param name begins the lines of errors
+ */
+export const commandOf =
+  <T extends object>(
+    name: string | ((parsed: Exclude<T, HelpAsked>) => string),
+    help: string,
+    parse: (argv: readonly string[]) => T,
+    work: (parsed: Exclude<T, HelpAsked>, io: CommandIo) => Promise<number>,
+  ): Command['run'] =>
+  async (argv, io) => {
+    const parsed = parse(argv);
+    if (asksForHelp(parsed)) {
+      io.stdout.write(help);
+      return 0;
+    }
+    const asked = parsed as Exclude<T, HelpAsked>;
+    return reportErrors(typeof name === 'string' ? name : name(asked), io, () => work(asked, io));
+  };
+
 /** The option that every command has. */
 export const HELP_OPTION = {
   help: { type: 'boolean', short: 'h', summary: 'print this text and exit' },

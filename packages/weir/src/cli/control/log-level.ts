@@ -2,7 +2,7 @@ import { requestLogFilter } from '@weir/server/control';
 import { WeirError } from '@weir/base';
 import { parseFilter } from '@weir/base/log';
 import {
-  reportErrors,
+  commandOf,
   type CommandIo,
   expectOperands,
   parseOptions,
@@ -36,13 +36,11 @@ export function parseLogLevel(argv: readonly string[]) {
  * unchanged.
  * @throws {UsageError}
  */
-export async function logLevelCommand(argv: readonly string[], io: CommandIo): Promise<number> {
-  const { help, socket, config, level } = parseLogLevel(argv);
-  if (help) {
-    io.stdout.write(LOG_LEVEL_HELP);
-    return 0;
-  }
-  return reportErrors(LOG_LEVEL.name, io, async () => {
+export const logLevelCommand = commandOf(
+  LOG_LEVEL.name,
+  LOG_LEVEL_HELP,
+  parseLogLevel,
+  async ({ socket, config, level }, io) => {
     // Reports a syntax error even if no process is running.
     checkFilter(level);
     const outcome = await requestLogFilter(
@@ -51,8 +49,8 @@ export async function logLevelCommand(argv: readonly string[], io: CommandIo): P
     );
     if (outcome.kind !== 'failed') return 0;
     throw new WeirError('log_level', outcome.line);
-  });
-}
+  },
+);
 
 /** Checks the syntax of a filter. @throws {WeirError} if it is invalid */
 function checkFilter(text: string): void {

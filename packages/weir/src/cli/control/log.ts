@@ -3,7 +3,7 @@ import { jsonLine, textLine } from '@weir/base/log';
 import { printableLines } from '@weir/base/printable';
 import { needServing } from '@weir/client';
 import {
-  reportErrors,
+  commandOf,
   type CommandIo,
   expectOperands,
   parseOptions,
@@ -34,13 +34,11 @@ export function parseLog(argv: readonly string[]) {
  * `weir log`: the log of a running Weir, until that ends. Resolves with the exit status.
  * @throws {UsageError}
  */
-export async function logCommand(argv: readonly string[], io: CommandIo): Promise<number> {
-  const { help, socket, config, filter, follow, json } = parseLog(argv);
-  if (help) {
-    io.stdout.write(LOG_HELP);
-    return 0;
-  }
-  return reportErrors(LOG.name, io, async () => {
+export const logCommand = commandOf(
+  LOG.name,
+  LOG_HELP,
+  parseLog,
+  async ({ socket, config, filter, follow, json }, io) => {
     const path = await needServing({ socket, config, env: io.env });
     const closed = new AbortController();
     io.stdout.once('error', () => closed.abort());
@@ -53,8 +51,8 @@ export async function logCommand(argv: readonly string[], io: CommandIo): Promis
       if (!closed.signal.aborted) throw error;
     }
     return 0;
-  });
-}
+  },
+);
 
 /**
  * Writes a text, and waits while the output is not read, so that lines are lost at the other end of the socket, which

@@ -4,7 +4,7 @@ import type { FetchedDocument } from '@weir/nodes/fetch';
 import { openFetch } from '@weir/nodes/fetch/open-fetch';
 import { printable, replaceUnprintable } from '@weir/base/printable';
 import {
-  reportErrors,
+  commandOf,
   type CommandIo,
   expectOperands,
   parseOptions,
@@ -68,20 +68,13 @@ function headerOf(line: string): [name: string, value: string] {
  * `weir fetch`. Resolves with the exit status: 1 for an error, and for a status of 400 or more.
  * @throws {UsageError}
  */
-export async function fetchCommand(argv: readonly string[], io: CommandIo): Promise<number> {
-  const asked = parseFetch(argv);
-  if (asked.help) {
-    io.stdout.write(FETCH_HELP);
-    return 0;
-  }
-  return reportErrors(FETCH.name, io, async () => {
-    const fetched = await fetchAsked(asked, io);
-    await print(fetched, asked, io);
-    if (fetched.status < 400) return 0;
-    note(io, `${new URL(fetched.url).host}: the response has the status ${statusText(fetched)}`);
-    return 1;
-  });
-}
+export const fetchCommand = commandOf(FETCH.name, FETCH_HELP, parseFetch, async (asked, io) => {
+  const fetched = await fetchAsked(asked, io);
+  await print(fetched, asked, io);
+  if (fetched.status < 400) return 0;
+  note(io, `${new URL(fetched.url).host}: the response has the status ${statusText(fetched)}`);
+  return 1;
+});
 
 async function fetchAsked(asked: FetchArguments, io: CommandIo): Promise<FetchedDocument> {
   const { url, outbound, config, headers, maxBytes, timeoutMs, isHead } = asked;

@@ -12,7 +12,7 @@ import {
   type ListedSource,
 } from '@weir/nodes/subscribe';
 import {
-  reportErrors,
+  commandOf,
   type CommandIo,
   chooseSubcommand,
   expectOperands,
@@ -46,59 +46,23 @@ nothing: the exit status is 1. A node keeps the name that it got first; one that
 while something refers to it.
 `;
 
-/** Parsed options that all commands share. */
-interface CommonArguments {
-  readonly config: string;
-  readonly json: boolean;
-  readonly verbose: boolean;
-  readonly dryRun: boolean;
-  readonly force: boolean;
-  readonly socket: string | undefined;
-}
-
-type SubscribeArguments =
-  | (CommonArguments & {
-      readonly kind: 'add';
-      readonly name: string;
-      /** The URL of the source; `-` to read it from standard input. */
-      readonly url: string;
-      readonly outbound: string | undefined;
-      readonly userAgent: string | undefined;
-      /** Update interval in seconds. */
-      readonly interval: number | undefined;
-      /** Maximum bytes of a response. */
-      readonly maxSize: number | undefined;
-      /** Time limit of a fetch, in seconds. */
-      readonly timeout: number | undefined;
-    })
-  | (CommonArguments & {
-      readonly kind: 'update';
-      readonly names: readonly string[];
-      readonly ifDue: boolean;
-    })
-  | (CommonArguments & { readonly kind: 'list' })
-  | (CommonArguments & { readonly kind: 'remove'; readonly name: string });
-
 /** Parses the arguments of `weir subscribe`. @throws {UsageError} for invalid arguments */
-export function parseSubscribe(
-  argv: readonly string[],
-): SubscribeArguments | { readonly kind: 'help' } {
+export function parseSubscribe(argv: readonly string[]) {
   const parsed = parse(argv);
   const { values } = parsed;
-  if (values.help === true) return { kind: 'help' };
+  if (values.help === true) return { kind: 'help' as const };
   const { chosen, operands } = chooseSubcommand(SUBSCRIBE, parsed);
-  const { config = '', json = false, verbose = false, force = false, socket } = values;
-  if (config === '') throw new UsageError(`subscribe ${chosen.name} needs --config FILE`);
-  const common = { config, json, verbose, force, socket, dryRun: values['dry-run'] ?? false };
-  return toArguments(chosen.name, operands, values, common);
+  return toArguments(chosen.name, operands, values);
 }
 
 function toArguments(
   kind: (typeof SUBSCRIBE.commands)[number]['name'],
   operands: readonly string[],
   values: Values,
-  common: CommonArguments,
-): SubscribeArguments {
+) {
+  const { config = '', json = false, verbose = false, force = false, socket } = values;
+  if (config === '') throw new UsageError(`subscribe ${kind} needs --config FILE`);
+  const common = { config, json, verbose, force, socket, dryRun: values['dry-run'] ?? false };
   const [name = '', url = ''] = operands;
   switch (kind) {
     case 'add': {
@@ -108,14 +72,18 @@ function toArguments(
         ...common,
         kind,
         name,
+        /** The URL of the source; `-` to read it from standard input. */
         url,
         outbound,
         userAgent: values['user-agent'],
+        /** Update interval in seconds. */
         interval: interval === undefined ? undefined : parseDuration('--interval', interval),
+        /** Maximum bytes of a response. */
         maxSize:
           values['max-size'] === undefined
             ? undefined
             : parseBytes('--max-size', values['max-size']),
+        /** Time limit of a fetch, in seconds. */
         timeout: timeout === undefined ? undefined : parseDuration('--timeout', timeout),
       };
     }
@@ -135,6 +103,8 @@ function toArguments(
   }
 }
 
+type SubscribeArguments = ReturnType<typeof toArguments>;
+
 type Values = ReturnType<typeof parse>['values'];
 
 const parse = (argv: readonly string[]) =>
@@ -150,14 +120,12 @@ const parse = (argv: readonly string[]) =>
  * known whether the running Weir has loaded the written files.
  * @throws {UsageError}
  */
-export async function subscribeCommand(argv: readonly string[], io: CommandIo): Promise<number> {
-  const given = parseSubscribe(argv);
-  if (given.kind === 'help') {
-    io.stdout.write(SUBSCRIBE_HELP);
-    return 0;
-  }
-  return reportErrors(`${SUBSCRIBE.name} ${given.kind}`, io, () => carryOut(given, io));
-}
+export const subscribeCommand = commandOf(
+  ({ kind }) => `${SUBSCRIBE.name} ${kind}`,
+  SUBSCRIBE_HELP,
+  parseSubscribe,
+  (given, io) => carryOut(given, io),
+);
 
 async function carryOut(given: SubscribeArguments, io: CommandIo): Promise<number> {
   const { config, dryRun, force, json } = given;

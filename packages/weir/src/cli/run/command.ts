@@ -1,4 +1,3 @@
-import type { RunOptions } from './run.ts';
 import {
   expectOperands,
   HELP_OPTION,
@@ -17,13 +16,6 @@ import type { Importable } from '@weir/server/app/log/error-lines';
 const STOP_GRACE_MS = 5_000;
 /** Maximum of `--grace` in seconds; Node's timers are limited to 2 ** 31 ms. */
 const LONGEST_GRACE_S = 20 * 86_400;
-
-/** The default command of `weir` and its variants. */
-type RunArguments =
-  | ({ readonly kind: 'run' } & RunOptions)
-  | { readonly kind: 'check'; readonly config: string | undefined }
-  | { readonly kind: 'version'; readonly verbose: boolean }
-  | { readonly kind: 'help' };
 
 export const CONFIG_OPTION = {
   config: {
@@ -96,25 +88,25 @@ Environment:
 `;
 
 /** Parses the arguments of `weir run`. @throws {UsageError} for invalid arguments */
-export function parseRun(argv: readonly string[]): RunArguments {
+export function parseRun(argv: readonly string[]) {
   const { values, positionals } = parseOptions(argv, RUN_OPTIONS);
   const { config, watch = false, verbose = false, 'reload-socket': reloadSocket, pcap } = values;
   const graceMs = values.grace === undefined ? STOP_GRACE_MS : graceOf(values.grace);
   const controlSocket = values['no-control-socket'] !== true;
-  if (values.help === true) return { kind: 'help' };
-  if (values.version === true) return { kind: 'version', verbose };
+  if (values.help === true) return { kind: 'help' as const };
+  if (values.version === true) return { kind: 'version' as const, verbose };
   if (verbose) throw new UsageError('--verbose goes with --version');
   // The name of the command may follow its options.
   expectOperands('run', positionals[0] === 'run' ? positionals.slice(1) : positionals);
   if (config === '') throw new UsageError('--config needs the name of a file');
-  if (values.test === true) return { kind: 'check', config };
+  if (values.test === true) return { kind: 'check' as const, config };
   if (watch && config === undefined) throw new UsageError('--watch needs a --config to watch');
   if (reloadSocket === '') throw new UsageError('--reload-socket needs the path of a socket');
   if (pcap === '') throw new UsageError('--pcap needs the name of a file');
   if (reloadSocket !== undefined && !controlSocket) {
     throw new UsageError('--no-control-socket and --reload-socket exclude each other');
   }
-  return { kind: 'run', config, watch, reloadSocket, controlSocket, graceMs, pcap };
+  return { kind: 'run' as const, config, watch, reloadSocket, controlSocket, graceMs, pcap };
 }
 
 /** Parses `--grace` to milliseconds. @throws {UsageError} for an invalid time, or one that exceeds a timer's limit */

@@ -43,7 +43,7 @@ const MEMORY_LOOK_MS = 1_000;
 const INVALID_CONFIGURATION = 78;
 
 /** The options of `weir run`. */
-export interface RunOptions {
+interface RunOptions {
   readonly config: string | undefined;
   /** Whether to reload when a file changes. */
   readonly watch: boolean;

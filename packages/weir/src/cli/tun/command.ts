@@ -4,7 +4,7 @@ import type { TunSettings } from '@weir/proxy/protocols';
 import type { Spec } from '@weir/proxy/spec';
 import {
   type CommandIo,
-  reportErrors,
+  commandOf,
   chooseSubcommand,
   expectOperands,
   HELP_OPTION,
@@ -138,18 +138,11 @@ something breaks.
 Options:
 ${optionLines({ ...CHECK_OPTIONS, ...HELP_OPTION })}`;
 
-interface TunCheckArguments {
-  readonly kind: 'check';
-  readonly config: string | undefined;
-  readonly isGateway: boolean;
-  readonly json: boolean;
-}
-
 /** Parses the arguments of `weir tun`. @throws {UsageError} for invalid arguments */
-export function parseTun(argv: readonly string[]): TunCheckArguments | { readonly kind: 'help' } {
+export function parseTun(argv: readonly string[]) {
   const parsed = parseOptions(argv, { ...CHECK_OPTIONS, ...HELP_OPTION });
   const { values } = parsed;
-  if (values.help === true) return { kind: 'help' };
+  if (values.help === true) return { kind: 'help' as const };
   const { chosen, operands } = chooseSubcommand(TUN, parsed);
   expectOperands(`tun ${chosen.name}`, operands);
   const { config, gateway = false, json = false } = values;
@@ -157,26 +150,21 @@ export function parseTun(argv: readonly string[]): TunCheckArguments | { readonl
   return { kind: chosen.name, config, isGateway: gateway, json };
 }
 
+type TunCheckArguments = Exclude<ReturnType<typeof parseTun>, { readonly kind: 'help' }>;
+
 /**
  * `weir tun`. Resolves with the exit status: 1 if something breaks, or the machine could not be checked.
  * @throws {UsageError}
  */
-export async function tunCommand(argv: readonly string[], io: CommandIo): Promise<number> {
-  const asked = parseTun(argv);
-  if (asked.kind === 'help') {
-    io.stdout.write(TUN_HELP);
-    return 0;
-  }
-  return reportErrors('tun check', io, async () => {
-    const status = await loadOrReport(
-      asked.config,
-      {},
-      (path, input) => loadConfigFile(path, { ...input, serveApi: false }),
-      ({ spec }) => check(spec, asked, io),
-    );
-    return status ?? 1;
-  });
-}
+export const tunCommand = commandOf('tun check', TUN_HELP, parseTun, async (asked, io) => {
+  const status = await loadOrReport(
+    asked.config,
+    {},
+    (path, input) => loadConfigFile(path, { ...input, serveApi: false }),
+    ({ spec }) => check(spec, asked, io),
+  );
+  return status ?? 1;
+});
 
 async function check(spec: Spec, asked: TunCheckArguments, io: CommandIo): Promise<number> {
   const report = await checkTun(spec, asked.isGateway, io.env);
