@@ -3,7 +3,7 @@ import { looselyFromBase64 } from '@weir/proxy/protocols/forms/encodings';
 import { ForeignObject, isEmpty } from '@weir/proxy/protocols/forms/foreign-object';
 import { shadowsocksDraft } from '@weir/proxy/protocols/shadowsocks/forms';
 import { readClash } from './clash/clash.ts';
-import { trimmedLines, nameOf, readEntry, type EntryReader } from './entry.ts';
+import { trimmedLines, nameOf, readEntries, type EntryReader } from './entry.ts';
 import { hasShareLink, isLinkList, readShareLinks } from './links/share-links.ts';
 import { looksLikeJson, parseJson } from './parse/json.ts';
 import { parseYaml } from './parse/yaml.ts';
@@ -278,9 +278,8 @@ function readSip008(value: unknown): Routing {
   const document = new ForeignObject(
     Array.isArray(value) || isSip008Server(value) ? { servers: value } : value,
   );
-  const servers = bounded('servers', document.list('servers'));
   return {
-    ...serversAlone(servers.map((each) => readEntry(each, READER))),
+    ...serversAlone(readEntries(document.list('servers'), READER)),
     keys: keysOf(document, DOCUMENT_KEYS),
   };
 }

@@ -13,13 +13,17 @@ import type { InboundDraft } from './routing.ts';
  */
 
 /** The address of an inbound, and its name in the document. */
-export type NamedListener = Pick<InboundDraft, 'name' | 'listen' | 'port' | 'sniffing'>;
+export type NamedListener = Pick<InboundDraft, 'name' | 'tag' | 'listen' | 'port' | 'sniffing'>;
 
 /** A client of a local proxy. */
 export interface ProxyAccount {
   readonly user: string;
   readonly pass: string;
 }
+
+/** The accounts of a SOCKS or an HTTP server, if there are any. */
+export const accountSettings = (accounts: readonly ProxyAccount[]): InboundDraft['settings'] =>
+  accounts.length === 0 ? {} : { accounts: accounts.map((each) => ({ ...each })) };
 
 /** A SOCKS server; without accounts it is open to every client that reaches it. */
 export const socksServer = (
@@ -30,10 +34,8 @@ export const socksServer = (
   ...place,
   protocol: 'socks',
   settings: {
-    ...(accounts.length > 0 && {
-      auth: 'password',
-      accounts: accounts.map((each) => ({ ...each })),
-    }),
+    ...(accounts.length > 0 && { auth: 'password' }),
+    ...accountSettings(accounts),
     ...more,
   },
 });
@@ -52,10 +54,7 @@ export function httpServer(
     ...place,
     protocol: 'http',
     stream,
-    settings: {
-      ...(accounts.length > 0 && { accounts: accounts.map((each) => ({ ...each })) }),
-      ...more,
-    },
+    settings: { ...accountSettings(accounts), ...more },
   };
 }
 
@@ -220,11 +219,10 @@ interface TunDraft {
 export const ALL_ROUTES: readonly string[] = ['0.0.0.0/1', '128.0.0.0/1', '::/1', '8000::/1'];
 
 export const tunDevice = (
-  { name, sniffing }: Pick<NamedListener, 'name' | 'sniffing'>,
+  place: Pick<NamedListener, 'name' | 'tag' | 'sniffing'>,
   device: TunDraft,
 ): InboundDraft => ({
-  name,
-  sniffing,
+  ...place,
   protocol: 'tun',
   settings: {
     name: device.name === '' ? undefined : device.name,

@@ -6,7 +6,7 @@ import { serverIn } from '@weir/proxy/protocols/forms/clash';
 import { ImportError, type Draft } from '@weir/proxy/protocols/forms/draft';
 import { ForeignObject } from '@weir/proxy/protocols/forms/foreign-object';
 import { allForms } from '@weir/proxy/protocols';
-import { nameOf, readEntry, type EntryReader } from '../entry.ts';
+import { nameOf, readEntries, type EntryReader } from '../entry.ts';
 import { CLASH_DOCUMENT_KEYS, CLASH_KEYS, CLASH_GROUP_KEYS } from '../keys/clash.ts';
 import {
   type DefaultRoute,
@@ -17,7 +17,6 @@ import {
   type ForeignGroup,
   type TakenServers,
   type DnsDraft,
-  type ImportedEntry,
   bounded,
   TargetNames,
   groupOrReason,
@@ -34,10 +33,6 @@ const READER: EntryReader = {
   read: readProxy,
   family: familyOf,
 };
-
-/** Reads the `proxies` of a configuration of Clash or mihomo. */
-const readProxies = (proxies: readonly unknown[]): readonly ImportedEntry[] =>
-  bounded('servers', proxies).map((each) => readEntry(each, READER));
 
 const FAMILIES: ReadonlyMap<string, string | undefined> = new Map([
   ['', undefined],
@@ -103,7 +98,7 @@ export function readClash(document: ForeignObject): Routing {
   const level = document.text('log-level');
   const inbounds = readInbounds(document);
   return {
-    entries: readProxies(proxies),
+    entries: readEntries(proxies, READER),
     groups: readGroups(groups, proxies, names, document.states('proxy-providers')),
     rules: mode === 'rule' ? readRules(written, names) : unusedRules(written, mode),
     standard: defaultOf(mode, written, names),

@@ -2,7 +2,7 @@ import { ImportError, type Draft } from '@weir/proxy/protocols/forms/draft';
 import { ForeignObject, isEmpty } from '@weir/proxy/protocols/forms/foreign-object';
 import { serverIn } from '@weir/proxy/protocols/forms/sing-box';
 import { allForms } from '@weir/proxy/protocols';
-import { nameOf, readEntry, portsOf, type EntryReader } from '../entry.ts';
+import { nameOf, readEntries, portsOf, type EntryReader } from '../entry.ts';
 import {
   SING_BOX_DOCUMENT_KEYS,
   SING_BOX_GROUP_KEYS,
@@ -35,10 +35,6 @@ const READER: EntryReader = {
   read: readOutbound,
   family: familyOf,
 };
-
-/** Reads the servers of a configuration. */
-const readOutbounds = (servers: readonly unknown[]): readonly ImportedEntry[] =>
-  bounded('servers', servers).map((each) => readEntry(each, READER));
 
 /** The `domain_strategy` of an outbound, or that of its resolver; Weir accepts the same values. */
 function familyOf(fields: ForeignObject): string | undefined {
@@ -109,7 +105,7 @@ export function readSingBox(document: ForeignObject): Routing {
     entries: servers.map((each) => nameOf(each, 'tag')),
     groups: groups.map((each) => nameOf(each, 'tag')),
   });
-  const entries = readOutbounds(servers);
+  const entries = readEntries(servers, READER);
   const isDirect = (name: string): boolean => isDirectTarget(names.of(name), entries);
   const route = document.fields('route');
   const dns = readDns(document.fields('dns'), resolverOf(route), isDirect);

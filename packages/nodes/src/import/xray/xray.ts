@@ -1,7 +1,7 @@
 import { ImportError, type Draft } from '@weir/proxy/protocols/forms/draft';
 import { ForeignObject } from '@weir/proxy/protocols/forms/foreign-object';
 import { allForms } from '@weir/proxy/protocols';
-import { nameOf, readEntry, portsOf, type EntryReader } from '../entry.ts';
+import { nameOf, readEntries, portsOf, type EntryReader } from '../entry.ts';
 import {
   XRAY_DOCUMENT_KEYS,
   XRAY_BALANCER_KEYS,
@@ -39,10 +39,6 @@ const READER: EntryReader = {
   read: readOutbound,
   family: familyOf,
 };
-
-/** Reads the servers of a configuration. */
-const readOutbounds = (servers: readonly unknown[]): readonly ImportedEntry[] =>
-  bounded('servers', servers).map((each) => readEntry(each, READER));
 
 /** Address families of Xray's strategies for resolving names, which require or prefer one. */
 const FAMILIES: ReadonlyMap<string, string | undefined> = new Map([
@@ -180,7 +176,7 @@ export function readXray(document: ForeignObject): Routing {
   const isInternal = (each: unknown): boolean => INTERNAL.has(nameOf(each, 'protocol'));
   const servers = all.filter((each) => !isInternal(each));
   const names = new TargetNames({ entries: servers.map(tagOf), groups: [] });
-  const entries = readOutbounds(servers);
+  const entries = readEntries(servers, READER);
   const routing = document.fields('routing');
   const balancers = bounded('groups', routing.entries('balancers'));
   const rules = bounded('rules', routing.entries('rules'));
