@@ -7,7 +7,14 @@ import { trimmedLines, nameOf, readEntries, type EntryReader } from './entry.ts'
 import { hasShareLink, isLinkList, readShareLinks } from './links/share-links.ts';
 import { looksLikeJson, parseJson } from './parse/json.ts';
 import { parseYaml } from './parse/yaml.ts';
-import { serversAlone, type Routing, type Target, type ImportedEntry, bounded } from './routing.ts';
+import {
+  serversAlone,
+  type Routing,
+  type Target,
+  type ImportedEntry,
+  bounded,
+  isServer,
+} from './routing.ts';
 import { readSingBox } from './sing-box/sing-box.ts';
 import { isInformation } from './values/information.ts';
 import { keysOf, keyTable } from './verdicts.ts';
@@ -194,9 +201,6 @@ function readConfigInList(value: unknown, index: number): Pick<Routing, 'entries
 }
 
 const ROUTING_OF_ONE = 'rules, groups and inbounds of one configuration among several';
-
-const isServer = ({ draft }: ImportedEntry): boolean =>
-  draft?.protocol !== 'freedom' && draft?.protocol !== 'blackhole';
 
 function readObject(value: unknown): Imported {
   if (isMapping(value) && !('outbounds' in value) && Array.isArray(value['proxies'])) {

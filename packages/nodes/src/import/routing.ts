@@ -21,6 +21,15 @@ export type ImportedEntry =
   | { readonly draft: Draft; readonly notes: readonly string[]; readonly skipped?: undefined }
   | { readonly draft?: undefined; readonly name: string; readonly skipped: string };
 
+/** Whether an entry is a server, and not one of the outbounds that every configuration has. */
+export const isServer = ({ draft }: ImportedEntry): boolean =>
+  draft?.protocol !== 'freedom' && draft?.protocol !== 'blackhole';
+
+/** Whether a target is a direct connection. */
+export const isDirect = (target: Target, entries: readonly ImportedEntry[]): boolean =>
+  target.kind === 'direct' ||
+  (target.kind === 'entry' && entries[target.index]?.draft?.protocol === 'freedom');
+
 /** The target of a rule, a group or the default of a document. */
 export type Target =
   | { readonly kind: 'direct' }

@@ -97,7 +97,7 @@ export function notesOn(fields: ForeignObject, verdicts: KeyTable): readonly str
 }
 
 /** The note that a key is not carried over. */
-const noteOn = (path: string, reason: string): string =>
+export const noteOn = (path: string, reason: string): string =>
   `${quoted(path)} is not carried over: ${reason}`;
 
 /** Maximum number of a document's keys that are listed individually. */
@@ -119,7 +119,7 @@ export function keysOf(document: ForeignObject, verdicts: KeyTable): readonly Do
   return [...keys, { path: `${more} more keys`, status: 'skipped', reason: UNKNOWN_KEY }];
 }
 
-const UNKNOWN_KEY = 'this key is unknown here';
+export const UNKNOWN_KEY = 'this key is unknown here';
 
 function keyOf(path: string, value: unknown, verdict: KeyVerdict | undefined): DocumentKey {
   if (saysNothing(value)) return { path, status: 'same' };

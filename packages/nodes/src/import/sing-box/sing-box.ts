@@ -17,11 +17,11 @@ import {
   type ForeignGroup,
   type DnsDraft,
   type DocumentKey,
-  type ImportedEntry,
   bounded,
   groupOrReason,
   TargetNames,
   NOT_RESOLVED,
+  isDirect,
 } from '../routing.ts';
 import { dnsDraft, dnsUrlOf } from '../values/dns-server.ts';
 import { keysOf, notesOn } from '../verdicts.ts';
@@ -106,9 +106,9 @@ export function readSingBox(document: ForeignObject): Routing {
     groups: groups.map((each) => nameOf(each, 'tag')),
   });
   const entries = readEntries(servers, READER);
-  const isDirect = (name: string): boolean => isDirectTarget(names.of(name), entries);
+  const goesDirectly = (name: string): boolean => isDirect(names.of(name), entries);
   const route = document.fields('route');
-  const dns = readDns(document.fields('dns'), resolverOf(route), isDirect);
+  const dns = readDns(document.fields('dns'), resolverOf(route), goesDirectly);
   const final = route.text('final') ?? '';
   const first = servers.indexOf(all[0]);
   const standard: Target =
@@ -123,7 +123,7 @@ export function readSingBox(document: ForeignObject): Routing {
     dnsOutbounds: new Set(dnsOutbounds.map((each) => nameOf(each, 'tag'))),
     mode: modeOf(document),
     queries: dns.isDetoured ? undefined : DIRECT,
-    resolved: rules.some((each) => sendsAddresses(each, isDirect)) ? undefined : DIRECT,
+    resolved: rules.some((each) => sendsAddresses(each, goesDirectly)) ? undefined : DIRECT,
   };
   const read = rules.map((rule, index) => readRule(rule, `route.rules[${index}]`, scope));
   const inboundScope = { isSniffed: sniffingOf(rules), taken: portsOf(inbounds, 'listen_port') };
@@ -143,10 +143,6 @@ export function readSingBox(document: ForeignObject): Routing {
 
 const DIRECT: Target = { kind: 'direct' };
 
-const isDirectTarget = (target: Target, entries: readonly ImportedEntry[]): boolean =>
-  target.kind === 'direct' ||
-  (target.kind === 'entry' && entries[target.index]?.draft?.protocol === 'freedom');
-
 /** The name of the DNS server that resolves the addresses of outbounds. */
 function resolverOf(route: ForeignObject): string {
   const [value] = route.entries('default_domain_resolver');
@@ -164,10 +160,10 @@ const modeOf = (document: ForeignObject): string =>
 const BY_ADDRESS = ['ip_cidr', 'ip_is_private', 'geoip', 'rule_set', 'rules'] as const;
 
 /** Whether a rule routes flows by their addresses to an outbound that is not direct. */
-function sendsAddresses(value: unknown, isDirect: (outbound: string) => boolean): boolean {
+function sendsAddresses(value: unknown, goesDirectly: (outbound: string) => boolean): boolean {
   const fields = new ForeignObject(isObject(value) ? value : undefined);
   if (!BY_ADDRESS.some((key) => fields.has(key))) return false;
-  return nameOf(value, 'action') !== 'direct' && !isDirect(nameOf(value, 'outbound'));
+  return nameOf(value, 'action') !== 'direct' && !goesDirectly(nameOf(value, 'outbound'));
 }
 
 /**
@@ -210,12 +206,12 @@ interface DnsReading {
 /**
  * The server by which sing-box's own connections are resolved: `route.default_domain_resolver`, `dns.final`, or the
  * first. Weir has no equivalent for the others.
- * @param isDirect whether an outbound name is a direct one
+ * @param goesDirectly whether an outbound name is a direct one
  */
 function readDns(
   dns: ForeignObject,
   resolver: string,
-  isDirect: (outbound: string) => boolean,
+  goesDirectly: (outbound: string) => boolean,
 ): DnsReading {
   const servers = dns.entries('servers');
   const final = dns.text('final') ?? '';
@@ -232,7 +228,7 @@ function readDns(
       continue;
     }
     try {
-      const { dns: found, notes } = serverOf(each, path, isDirect);
+      const { dns: found, notes } = serverOf(each, path, goesDirectly);
       draft = found;
       if (found) keys.push(...notes.map((reason) => skipped(path, reason)));
       else keys.push({ path, status: 'same', reason: "the system's resolver" });
@@ -241,7 +237,7 @@ function readDns(
       keys.push(skipped(path, `${error.message}; the system's resolver is used`));
     }
   }
-  return { dns: draft, keys, isDetoured: servers.some((each) => isDetoured(each, isDirect)) };
+  return { dns: draft, keys, isDetoured: servers.some((each) => isDetoured(each, goesDirectly)) };
 }
 
 const skipped = (path: string, reason: string): DocumentKey => ({
@@ -250,9 +246,9 @@ const skipped = (path: string, reason: string): DocumentKey => ({
   reason,
 });
 
-function isDetoured(server: unknown, isDirect: (outbound: string) => boolean): boolean {
+function isDetoured(server: unknown, goesDirectly: (outbound: string) => boolean): boolean {
   const detour = nameOf(server, 'detour');
-  return detour !== '' && !isDirect(detour);
+  return detour !== '' && !goesDirectly(detour);
 }
 
 interface ServerReading {
@@ -265,11 +261,11 @@ interface ServerReading {
 function serverOf(
   value: unknown,
   source: string,
-  isDirect: (outbound: string) => boolean,
+  goesDirectly: (outbound: string) => boolean,
 ): ServerReading {
   const fields = new ForeignObject(value);
   const detour = fields.text('detour') ?? '';
-  if (detour !== '' && !isDirect(detour)) {
+  if (detour !== '' && !goesDirectly(detour)) {
     throw new ImportError(
       `queries go through the outbound ${JSON.stringify(detour)}, which Weir's cannot`,
     );

@@ -1,5 +1,11 @@
 import { quoted } from '@weir/base/printable';
-import type { DefaultRoute, Routing, Target, RuleEntry } from '../routing.ts';
+import {
+  type DefaultRoute,
+  type Routing,
+  type Target,
+  type RuleEntry,
+  isServer,
+} from '../routing.ts';
 import type { ReportItem } from '../report.ts';
 
 /** The final target of flows, as far as it can be written. */
@@ -206,9 +212,6 @@ const namedDefault = (standard: DefaultRoute, targets: Targets): string => {
   const name = standard.kind === 'unstated' ? '' : targets.nameOf(standard);
   return name === '' ? '' : `, ${quoted(name)}`;
 };
-
-const isServer = ({ draft }: Routing['entries'][number]): boolean =>
-  draft?.protocol !== 'freedom' && draft?.protocol !== 'blackhole';
 
 /** The default of a document, if it is a target that can be written. */
 export const presetOf = (

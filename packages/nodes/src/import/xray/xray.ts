@@ -26,6 +26,7 @@ import {
   TargetNames,
   NOT_RESOLVED,
   NOT_ANSWERED,
+  isDirect,
 } from '../routing.ts';
 import { dnsDraft, dnsUrlOf } from '../values/dns-server.ts';
 import { portRangeOf } from '../values/networks.ts';
@@ -246,10 +247,6 @@ function resolving(
     },
   ];
 }
-
-const isDirect = (target: Target, entries: readonly ImportedEntry[]): boolean =>
-  target.kind === 'direct' ||
-  (target.kind === 'entry' && entries[target.index]?.draft?.protocol === 'freedom');
 
 /** The context of a document's rules. */
 interface XrayRuleScope {

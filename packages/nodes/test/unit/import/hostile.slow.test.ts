@@ -354,6 +354,6 @@ describe('a short document that says one thing many times', () => {
       notes: [],
     }));
     const check = (): Promise<undefined> => Promise.resolve(undefined);
-    assert.equal(skippedIn(await writableRules(rules, { check, inbounds })).length, 10);
+    assert.equal(skippedIn(await writableRules(rules, { check }, inbounds)).length, 10);
   });
 });
