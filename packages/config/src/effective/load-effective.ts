@@ -36,13 +36,9 @@ const DEFAULT = 'default';
 const ALWAYS = ['log', 'dns', 'route'] as const;
 
 /**
- * Returns the effective configuration: nodes and rules of the subscribe file are merged, picks are targets, and keys
- * that the file omits have their defaults. Secrets are replaced by stars. All tables have been checked before.
+ * The effective configuration: nodes and rules of the subscribe file are merged, picks are targets, and keys that the
+ * file omits have their defaults. Secrets are replaced by stars. All tables have been checked before.
  */
-function effectiveConfig(input: EffectiveInput): ShownTable {
-  return new EffectiveConfig(input).table();
-}
-
 class EffectiveConfig {
   readonly #input: EffectiveInput;
 
@@ -276,7 +272,7 @@ export async function loadEffective(
   reader: FileReader,
   { onLogLevel }: Pick<LoadHooks, 'onLogLevel'> = {},
 ): Promise<LoadedEffective> {
-  const files = new KeptFiles(reader);
+  const files = keeping(reader);
   const { spec, warnings, merged, places } = await loadConfig({ path, bytes: given }, files, {
     regexes: new RegexCache(),
     serveApi: true,
@@ -290,36 +286,26 @@ export async function loadEffective(
     nodes === undefined
       ? undefined
       : shiftNode(parseToml(decodeSource(await files.read(nodes), nodes).text), baseAfter(source));
-  const table = effectiveConfig({
+  const table = new EffectiveConfig({
     config: parseToml(source.text),
     subscribe: subscribe?.kind === 'table' ? subscribe : undefined,
     merged,
     places,
     spec,
-  });
+  }).table();
   return { spec, warnings, table, subscribe: nodes };
 }
 
 /** Keeps the documents of a load, so that the described files are those that were loaded. */
-class KeptFiles implements FileReader {
-  readonly #files: FileReader;
-  readonly #kept = new Map<string, Uint8Array>();
-
-  constructor(files: FileReader) {
-    this.#files = files;
-  }
-
-  async read(path: string): Promise<Uint8Array> {
-    const bytes = this.#kept.get(path) ?? (await this.#files.read(path));
-    this.#kept.set(path, bytes);
-    return bytes;
-  }
-
-  sha256(path: string): Promise<string> {
-    return this.#files.sha256(path);
-  }
-
-  isPublic(path: string): Promise<boolean> {
-    return this.#files.isPublic(path);
-  }
+function keeping(files: FileReader): FileReader {
+  const kept = new Map<string, Uint8Array>();
+  return {
+    async read(path) {
+      const bytes = kept.get(path) ?? (await files.read(path));
+      kept.set(path, bytes);
+      return bytes;
+    },
+    sha256: (path) => files.sha256(path),
+    isPublic: (path) => files.isPublic(path),
+  };
 }

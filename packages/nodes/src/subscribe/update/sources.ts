@@ -12,7 +12,6 @@ import {
   chosenSources,
   parseNodes,
   takenNames,
-  digestOf,
 } from './workspace.ts';
 import { problemOfSource, readSources, withSource, withoutSource } from '../files/sources-file.ts';
 import { replaceStored } from '../files/stored-file.ts';
@@ -22,6 +21,7 @@ import {
   type UpdatedSource,
   namesInUse,
   checkNodes,
+  stateOf,
 } from './update-source.ts';
 import {
   editLine,
@@ -229,8 +229,7 @@ export async function listSources(config: string): Promise<readonly ListedSource
   const workspace = await openWorkspace(config);
   const file = await nodeFileOf(workspace);
   return chosenSources(workspace, []).map((source) => {
-    const stored = workspace.state.sources.get(source.name);
-    const state = stored?.url === digestOf(source.url) ? stored : undefined;
+    const state = stateOf(workspace, source);
     const nodes = currentNodes(file, source.name).length;
     return {
       name: source.name,
@@ -238,11 +237,11 @@ export async function listSources(config: string): Promise<readonly ListedSource
       outbound: source.outbound,
       nodes,
       kept: nodesOf(file, source.name).length - nodes,
-      updated: state?.updated,
+      updated: state.updated,
       due: dueAt(source, state),
       interval: intervalOf(source, state),
-      userinfo: state?.userinfo,
-      failure: state?.failure,
+      userinfo: state.userinfo,
+      failure: state.failure,
     };
   });
 }

@@ -41,30 +41,6 @@ import {
   type Workspace,
 } from './workspace.ts';
 
-/** Reads files from disk, except one whose contents after an edit are in memory. */
-class FilesWith implements FileReader {
-  readonly #files = new FileDigests();
-  readonly #path: string;
-  readonly #bytes: Uint8Array;
-
-  constructor(path: string, bytes: Uint8Array) {
-    this.#path = path;
-    this.#bytes = bytes;
-  }
-
-  async read(path: string): Promise<Uint8Array> {
-    return path === this.#path ? this.#bytes : this.#files.read(path);
-  }
-
-  sha256(path: string): Promise<string> {
-    return this.#files.sha256(path);
-  }
-
-  isPublic(path: string): Promise<boolean> {
-    return this.#files.isPublic(path);
-  }
-}
-
 interface MergedFiles {
   /** The configuration. */
   readonly config: string;
@@ -81,7 +57,12 @@ interface MergedFiles {
 export async function checkMerged(merged: MergedFiles): Promise<void> {
   const { config, configBytes, nodes, nodesBytes } = merged;
   const regexes = new RegexCache();
-  const files = new FilesWith(nodes, nodesBytes);
+  const disk = new FileDigests();
+  const files: FileReader = {
+    read: async (path) => (path === nodes ? nodesBytes : disk.read(path)),
+    sha256: (path) => disk.sha256(path),
+    isPublic: (path) => disk.isPublic(path),
+  };
   const source = { path: config, bytes: configBytes };
   const loaded = await loadConfig(source, files, { regexes, serveApi: true });
   const supervisor = new Supervisor({
@@ -149,10 +130,7 @@ export async function updateSource(
   options: UpdateSourceOptions,
 ): Promise<UpdatedSource> {
   const { now } = options;
-  const url = digestOf(source.url);
-  const stored = workspace.state.sources.get(source.name);
-  // Another URL may belong to another account.
-  const before: SourceState = stored?.url === url ? stored : { url };
+  const before = stateOf(workspace, source);
   let headers: AnswerHeaders | undefined;
   try {
     const isKnown =
@@ -200,6 +178,13 @@ export async function updateSource(
       state: { ...withHeaders(before, headers), failure: failureOf(error, now) },
     };
   }
+}
+
+/** The state of a source; without that of another URL, which may belong to another account. */
+export function stateOf({ state }: Workspace, { name, url: written }: Source): SourceState {
+  const url = digestOf(written);
+  const stored = state.sources.get(name);
+  return stored?.url === url ? stored : { url };
 }
 
 /** The outcome of a source whose nodes are left unchanged. */

@@ -26,6 +26,7 @@ import {
   refusedOutcome,
   updateSource,
   type SourceOutcome,
+  stateOf,
 } from './update-source.ts';
 import { chooseSocket, findServing } from '@weir/client';
 
@@ -116,9 +117,7 @@ async function updateOne(
     return await updateSource(workspace, source, nodes, { fetch: way.fetch, force, now: now() });
   } catch (error) {
     if (!(error instanceof WeirError)) throw error;
-    const url = digestOf(source.url);
-    const stored = workspace.state.sources.get(source.name);
-    const state = { ...(stored?.url === url ? stored : { url }), failure: failureOf(error, now()) };
+    const state = { ...stateOf(workspace, source), failure: failureOf(error, now()) };
     return { outcome: refusedOutcome(source.name, error), nodes, state, workspace, writes: [] };
   }
 }
