@@ -28,6 +28,33 @@ export interface OptionSpec {
 
 export type OptionTable = Readonly<Record<string, OptionSpec>>;
 
+/** An option without a value. */
+export const flag = (summary: string, more: Pick<OptionSpec, 'short'> = {}) => ({
+  type: 'boolean' as const,
+  ...more,
+  summary,
+});
+
+/** The properties of an option with a value that most options lack. */
+type OptionDetails = Pick<OptionSpec, 'short' | 'multiple' | 'choices'>;
+
+interface ValueOption {
+  readonly type: 'string';
+  readonly value: string;
+  readonly summary: string;
+}
+
+/** An option with a value, for which the help has a placeholder, such as `FILE`. */
+export function option(value: string, summary: string): ValueOption;
+export function option<const Details extends OptionDetails>(
+  value: string,
+  summary: string,
+  details: Details,
+): ValueOption & Details;
+export function option(value: string, summary: string, details: OptionDetails = {}): ValueOption {
+  return { type: 'string', value, ...details, summary };
+}
+
 /** The description of a command, for help, completion and parsing. */
 export interface CommandSpec {
   readonly name: string;

@@ -1,13 +1,7 @@
 import { requestLogFilter } from '@weir/server/control';
 import { WeirError } from '@weir/base';
 import { parseFilter } from '@weir/base/log';
-import {
-  commandOf,
-  type CommandIo,
-  expectOperands,
-  parseOptions,
-  optionLines,
-} from '../command.ts';
+import { commandOf, expectOperands, parseOptions, optionLines } from '../command.ts';
 import { needServing } from '@weir/client';
 import { LOG_LEVEL } from './specs.ts';
 import { whichOf } from '../running-options.ts';

@@ -2,13 +2,7 @@ import { followLog, type LogEvent } from '@weir/server/control';
 import { jsonLine, textLine } from '@weir/base/log';
 import { printableLines } from '@weir/base/printable';
 import { needServing } from '@weir/client';
-import {
-  commandOf,
-  type CommandIo,
-  expectOperands,
-  parseOptions,
-  optionLines,
-} from '../command.ts';
+import { commandOf, expectOperands, parseOptions, optionLines } from '../command.ts';
 import { LOG } from './specs.ts';
 import { whichOf } from '../running-options.ts';
 

@@ -1,13 +1,7 @@
 import { requestReload } from '@weir/server/control';
 import { outcomeLine } from '@weir/server/reports';
 import { printableLines } from '@weir/base/printable';
-import {
-  commandOf,
-  type CommandIo,
-  expectOperands,
-  parseOptions,
-  optionLines,
-} from '../command.ts';
+import { commandOf, expectOperands, parseOptions, optionLines } from '../command.ts';
 import { needServing } from '@weir/client';
 import { RELOAD } from './specs.ts';
 import { UsageError } from '@weir/base';

@@ -1,12 +1,6 @@
 import { requestStatus, type LastReload, type RunningStatus } from '@weir/server/control';
 import { printableJson, printable } from '@weir/base/printable';
-import {
-  commandOf,
-  type CommandIo,
-  expectOperands,
-  parseOptions,
-  optionLines,
-} from '../command.ts';
+import { commandOf, expectOperands, parseOptions, optionLines } from '../command.ts';
 import { needServing } from '@weir/client';
 import { STATUS } from './specs.ts';
 import { whichOf } from '../running-options.ts';

@@ -1,4 +1,6 @@
 import {
+  flag,
+  option,
   expectOperands,
   HELP_OPTION,
   parseOptions,
@@ -18,51 +20,36 @@ const STOP_GRACE_MS = 5_000;
 const LONGEST_GRACE_S = 20 * 86_400;
 
 export const CONFIG_OPTION = {
-  config: {
-    type: 'string',
-    short: 'c',
-    value: 'FILE',
-    summary:
-      'read the configuration from FILE; the built-in one serves\n' +
+  config: option(
+    'FILE',
+    'read the configuration from FILE; the built-in one serves\n' +
       'SOCKS on 127.0.0.1:1080, HTTP on 127.0.0.1:8080 and the\n' +
       'control API on 127.0.0.1:9090',
-  },
+    { short: 'c' },
+  ),
 } as const satisfies OptionTable;
 
 export const RUN_OPTIONS = {
   ...CONFIG_OPTION,
-  watch: {
-    type: 'boolean',
-    short: 'w',
-    summary: 'reload when a file of the configuration changes',
-  },
-  'reload-socket': {
-    type: 'string',
-    value: 'PATH',
-    summary:
-      'the control socket, for weir reload and weir status; by default\n' +
+  watch: flag('reload when a file of the configuration changes', { short: 'w' }),
+  'reload-socket': option(
+    'PATH',
+    'the control socket, for weir reload and weir status; by default\n' +
       'one in $XDG_RUNTIME_DIR/weir, or as root in /run/weir',
-  },
-  grace: {
-    type: 'string',
-    value: 'TIME',
-    summary: 'how long flows may continue after a stop signal, such as 10m;\n5s by default',
-  },
-  pcap: {
-    type: 'string',
-    value: 'FILE',
-    summary:
-      'write the packets of tun inbounds to FILE, for Wireshark and tcpdump;\n' +
+  ),
+  grace: option(
+    'TIME',
+    'how long flows may continue after a stop signal, such as 10m;\n5s by default',
+  ),
+  pcap: option(
+    'FILE',
+    'write the packets of tun inbounds to FILE, for Wireshark and tcpdump;\n' +
       'the last 32 to 64 MiB are kept, in FILE and FILE.1',
-  },
-  'no-control-socket': { type: 'boolean', summary: 'open no control socket' },
-  test: {
-    type: 'boolean',
-    short: 't',
-    summary: 'check the configuration, report the first error, and exit',
-  },
-  version: { type: 'boolean', short: 'V', summary: 'print the version and exit' },
-  verbose: { type: 'boolean', summary: 'with --version: print how it runs here as well' },
+  ),
+  'no-control-socket': flag('open no control socket'),
+  test: flag('check the configuration, report the first error, and exit', { short: 't' }),
+  version: flag('print the version and exit', { short: 'V' }),
+  verbose: flag('with --version: print how it runs here as well'),
   ...HELP_OPTION,
 } as const satisfies OptionTable;
 
