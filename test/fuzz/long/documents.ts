@@ -222,7 +222,7 @@ const followMarkers: FuzzTarget = {
 
 const subscriptions: FuzzTarget = {
   name: 'subscription-answers',
-  files: ['nodes/subscribe/answer/read-answer.ts', 'nodes/subscribe/answer/userinfo.ts'],
+  files: ['nodes/subscribe/answer/read-answer.ts', 'nodes/subscribe/files/state-file.ts'],
   samples: [
     ...SHARE_LINKS,
     LINKS,

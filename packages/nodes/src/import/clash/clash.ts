@@ -183,7 +183,8 @@ function readGroups(
   });
 }
 
-interface Surroundings {
+/** What the groups of a document have in common. */
+interface GroupContext {
   readonly sorted: readonly Named[];
   readonly types: ReadonlyMap<string, string>;
   readonly names: TargetNames;
@@ -191,7 +192,7 @@ interface Surroundings {
   readonly hasProviders: boolean;
 }
 
-function groupOf(name: string, fields: ForeignObject, all: Surroundings): ForeignGroup {
+function groupOf(name: string, fields: ForeignObject, all: GroupContext): ForeignGroup {
   const type = fields.text('type') ?? '';
   if (type === 'relay') throw new ImportError('a chain of servers is not supported');
   const strategy = STRATEGIES.get(type);
@@ -255,7 +256,7 @@ function filtersOf(fields: ForeignObject, key: 'filter' | 'exclude-filter'): Fil
 /** The proxies of `include-all-proxies`, in the order of their names. */
 function included(
   fields: ForeignObject,
-  all: Surroundings,
+  all: GroupContext,
   filters: Filters | undefined,
   notes: string[],
 ): readonly string[] {
@@ -321,7 +322,7 @@ const excludedTypes = (fields: ForeignObject): readonly string[] =>
 function kept(
   members: readonly string[],
   fields: ForeignObject,
-  all: Surroundings,
+  all: GroupContext,
   excluded: Filters | undefined,
   notes: string[],
 ): readonly string[] {

@@ -5,7 +5,7 @@ import type { Routing, Target } from '../routing.ts';
 import { type WrittenBalancers } from './balancers.ts';
 import { geoPaths, NothingImported, resolve } from './config.ts';
 import { keyItem, writeParts } from './parts.ts';
-import { Targets, type ChosenDefault } from './settle.ts';
+import type { Targets, ChosenDefault } from './settle.ts';
 import { targetKey, type RuleRun, type InboundTags, type WriteOptions } from './rules.ts';
 import { writeServers } from './servers.ts';
 import {
@@ -27,13 +27,6 @@ interface WrittenSubscribe {
    * built-in outbound. A group without a pick inherits.
    */
   readonly picks: ReadonlyMap<string, string>;
-  readonly report: ImportReport;
-}
-
-/** A configuration, and the subscribe file that it names. */
-interface WrittenPair {
-  readonly config: string;
-  readonly nodes: string;
   readonly report: ImportReport;
 }
 
@@ -105,11 +98,7 @@ export async function toNodes(
  * @param path path of the subscribe file, as the configuration names it
  * @throws {ImportError} when no node could be written
  */
-export async function toPair(
-  imported: Imported,
-  options: WriteOptions,
-  path: string,
-): Promise<WrittenPair> {
+export async function toPair(imported: Imported, options: WriteOptions, path: string) {
   const parts = await writeParts(imported, options.check);
   const found = await write(imported, options, parts.inbounds);
   const { servers, groups, picks, balancers, rules } = found;
@@ -137,7 +126,7 @@ export async function toPair(
       kind: imported.kind,
       items: [...found.items, ...parts.items],
       problems: found.problems,
-    },
+    } satisfies ImportReport,
   };
 }
 

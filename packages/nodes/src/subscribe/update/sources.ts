@@ -78,9 +78,9 @@ async function fetchNew(
   if (sources.length >= MOST_SOURCES) {
     throw new SubscribeError(`there are ${MOST_SOURCES} sources already, which is the limit`);
   }
-  await using way = await openFetch(source);
+  await using client = await openFetch(source);
   const updated = await updateSource(workspace, source, await nodeFileOf(workspace), {
-    fetch: way.fetch,
+    fetch: client.fetch,
     force,
     now: now(),
   });

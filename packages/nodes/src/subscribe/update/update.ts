@@ -113,8 +113,8 @@ async function updateOne(
   { openFetch, now }: UpdateTools,
 ): Promise<Awaited<ReturnType<typeof updateSource>>> {
   try {
-    await using way = await openFetch(source);
-    return await updateSource(workspace, source, nodes, { fetch: way.fetch, force, now: now() });
+    await using client = await openFetch(source);
+    return await updateSource(workspace, source, nodes, { fetch: client.fetch, force, now: now() });
   } catch (error) {
     if (!(error instanceof WeirError)) throw error;
     const state = { ...stateOf(workspace, source), failure: failureOf(error, now()) };

@@ -93,16 +93,8 @@ async function answer(asked: ExplainArguments, routes: LoadedRoutes, io: Command
     option === undefined ? text : `${text}; see --${option}`,
   );
   if (asked.json) {
-    io.stdout.write(`${printableJson(explained.answer)}
-`);
-    io.stderr.write(
-      notes
-        .map(
-          (note) => `weir explain: ${printable(note)}
-`,
-        )
-        .join(''),
-    );
+    io.stdout.write(`${printableJson(explained.answer)}\n`);
+    io.stderr.write(notes.map((note) => `weir explain: ${printable(note)}\n`).join(''));
   } else {
     io.stdout.write(explainText(routes, { ...explained, notes }));
   }
