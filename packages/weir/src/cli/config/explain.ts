@@ -80,8 +80,8 @@ export async function explainCommand(argv: readonly string[], io: CommandIo): Pr
   if (asked.kind === 'batch') {
     return reportErrors('explain', io, async () => batchCommand(asked, io));
   }
-  const status = await loadOrReport(asked.config, {}, loadRoutes, async (routes) => {
-    await answer(asked, routes, io);
+  const status = await loadOrReport(asked.config, async (path, input) => {
+    await answer(asked, await loadRoutes(path, input), io);
     return 0;
   });
   return status ?? 1;
@@ -121,7 +121,8 @@ interface BatchMismatch {
 async function batchCommand(asked: BatchArguments, io: CommandIo): Promise<number> {
   const text = await readBatchFile(asked.file);
   const lines = readBatch(text, asked.file);
-  const status = await loadOrReport(asked.config, {}, loadRoutes, async (routes) => {
+  const status = await loadOrReport(asked.config, async (path, input) => {
+    const routes = await loadRoutes(path, input);
     const mismatches = mismatchesOf(lines, routes, asked.file);
     if (asked.write && mismatches.length > 0) {
       const found = new Map(mismatches.map(({ line, outbound }) => [line, outbound]));

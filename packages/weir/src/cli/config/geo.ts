@@ -88,22 +88,17 @@ export const geoCommand = commandOf('geo', GEO_HELP, parseGeo, async (asked, io)
 /** Paths of the files to read; `undefined` for an invalid configuration, which is reported. */
 async function pathsOf({ config, geosite, geoip }: GeoArguments): Promise<GeoPaths | undefined> {
   if ((geosite ?? geoip) !== undefined) return { geosite, geoip };
-  return loadOrReport(
-    config,
-    {},
+  return loadOrReport(config, async (path, { files, bytes }) => {
     // Rules are not checked: an unknown code in one may be the reason for this command.
-    (path, { files, bytes }) => readDocuments({ path, bytes }, files),
-    ({ file }) => {
-      const { route } = file;
-      const named = { geosite: route?.geosite?.value, geoip: route?.geoip?.value };
-      if ((named.geosite ?? named.geoip) === undefined) {
-        throw new WeirError('no_geo_file', 'the configuration names no geo file', {
-          hint: 'name one with --geosite or --geoip',
-        });
-      }
-      return named;
-    },
-  );
+    const { route } = (await readDocuments({ path, bytes }, files)).file;
+    const named = { geosite: route?.geosite?.value, geoip: route?.geoip?.value };
+    if ((named.geosite ?? named.geoip) === undefined) {
+      throw new WeirError('no_geo_file', 'the configuration names no geo file', {
+        hint: 'name one with --geosite or --geoip',
+      });
+    }
+    return named;
+  });
 }
 
 async function list(paths: GeoPaths, { json }: GeoArguments, io: CommandIo): Promise<number> {

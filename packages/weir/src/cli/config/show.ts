@@ -34,12 +34,7 @@ export async function showCommand(argv: readonly string[], io: CommandIo): Promi
     io.stdout.write(SHOW_HELP);
     return 0;
   }
-  const text = await loadOrReport(
-    config,
-    {},
-    (path, input) => shownText(path, input, json),
-    (shown) => shown,
-  );
+  const text = await loadOrReport(config, (path, input) => shownText(path, input, json));
   if (text === undefined) return 1;
   io.stdout.write(text);
   return 0;

@@ -79,9 +79,8 @@ export async function run({
   const files = new FileDigests();
   const loaded = await loadOrReport(
     configPath,
-    { files, importable },
     (path, input) => loadAtStart(path, { ...input, regexes, serveApi: true, blocking: true }),
-    (config) => config,
+    { files, importable },
   );
   if (!loaded) return service.notifySocket === undefined ? 1 : INVALID_CONFIGURATION;
   using stop = stopSignals();

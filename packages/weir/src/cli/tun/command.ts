@@ -157,12 +157,10 @@ type TunCheckArguments = Exclude<ReturnType<typeof parseTun>, { readonly kind: '
  * @throws {UsageError}
  */
 export const tunCommand = commandOf('tun check', TUN_HELP, parseTun, async (asked, io) => {
-  const status = await loadOrReport(
-    asked.config,
-    {},
-    (path, input) => loadConfigFile(path, { ...input, serveApi: false }),
-    ({ spec }) => check(spec, asked, io),
-  );
+  const status = await loadOrReport(asked.config, async (path, input) => {
+    const { spec } = await loadConfigFile(path, { ...input, serveApi: false });
+    return check(spec, asked, io);
+  });
   return status ?? 1;
 });
 

@@ -81,23 +81,16 @@ export async function shareCommand(argv: readonly string[], io: CommandIo): Prom
     io.stdout.write(SHARE_HELP);
     return 0;
   }
-  let users: readonly WrittenUser[] = [];
-  const status = await loadOrReport(
-    asked.config,
-    {},
-    async (path, input) => {
-      await loadForms();
-      const loaded = await loadConfigFile(path, input);
-      const bytes = input.bytes ?? (await new FileDigests().read(asked.config));
-      users = listUsers(decodeSource(bytes, path));
-      return loaded;
-    },
-    (loaded) =>
-      reportErrors('share', io, async () => {
-        await share(asked, { loaded, users }, io);
-        return 0;
-      }),
-  );
+  const status = await loadOrReport(asked.config, async (path, input) => {
+    await loadForms();
+    const loaded = await loadConfigFile(path, input);
+    const bytes = input.bytes ?? (await new FileDigests().read(asked.config));
+    const users = listUsers(decodeSource(bytes, path));
+    return reportErrors('share', io, async () => {
+      await share(asked, { loaded, users }, io);
+      return 0;
+    });
+  });
   return status ?? 1;
 }
 
