@@ -1,6 +1,9 @@
-import type { CommandSpec, OptionTable } from '../packages/weir/src/cli/command.ts';
+import {
+  type CommandSpec,
+  type OptionTable,
+  optionForm,
+} from '../packages/weir/src/cli/command.ts';
 import { COMMANDS } from '../packages/weir/src/cli/commands.ts';
-import { optionForm } from '../packages/weir/src/cli/help.ts';
 
 const SIGNALS: readonly (readonly [string, string])[] = [
   [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { loadConfigFile } from '@weir/server/loading';
-import { OwnEngine } from '../../packages/nodes/src/fetch/own-engine.ts';
+import { OwnEngine } from '../../packages/nodes/src/fetch/open-flows.ts';
 import { systemClock } from '@weir/io/time';
 import type { ProbePhase, ProbedOutbound } from '../../packages/nodes/src/probe/contract.ts';
 import { probeAll } from '@weir/nodes/probe';

@@ -26,7 +26,7 @@ import { parseProbe } from '../../packages/weir/src/cli/nodes/probe.ts';
 import { parseSubscribe } from '../../packages/weir/src/cli/nodes/subscribe.ts';
 import { parseTop } from '../../packages/weir/src/cli/watch/top.ts';
 import { parseTun } from '../../packages/weir/src/cli/tun/command.ts';
-import { parseRun } from '../../packages/weir/src/cli/run/arguments.ts';
+import { parseRun } from '../../packages/weir/src/cli/run/command.ts';
 import { parseShare } from '../../packages/weir/src/cli/users/share.ts';
 import { parseShow } from '../../packages/weir/src/cli/config/show.ts';
 import { parseUser } from '../../packages/weir/src/cli/users/user.ts';

@@ -43,7 +43,7 @@ const UNNAMED: readonly RegExp[] = [
   /^proxy\/transports\/(grpc|tls)\/(?!alpn\.ts$)/,
   /^proxy\/transports\/ws\/(?!handshake\.ts$)/,
   /^(http|quic|netstack|congestion|nodes|watch)\/|^weir\/library\//,
-  /^weir\/cli\/(?!(main|command|help|load|option-values|process-io|surroundings|running-options)\.ts$|run\/)/,
+  /^weir\/cli\/(?!(main|command|load|option-values|process-io|surroundings|running-options)\.ts$|run\/)/,
   /^server\/api\/http\//,
   /^server\/app\/control\/(control-client|control-http|control-lines|control-transport|control-tunnels|log-followers|messages|profile-recorder|running-status|status-reporter)\.ts$/,
   /^io\/platform\/(quic-tls|tls|openssl)\//,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { after, before, suite, test } from 'node:test';
 import { loadConfigFile } from '@weir/server/loading';
-import { OwnEngine } from '../../packages/nodes/src/fetch/own-engine.ts';
+import { OwnEngine } from '../../packages/nodes/src/fetch/open-flows.ts';
 import { systemClock, type Clock } from '@weir/io/time';
 import type {
   ProbePlan,

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { parseDrain } from '../../packages/weir/src/cli/control/drain.ts';
 import { parseReload } from '../../packages/weir/src/cli/control/reload.ts';
 import { parseSubscribe } from '../../packages/weir/src/cli/nodes/subscribe.ts';
-import { parseRun } from '../../packages/weir/src/cli/run/arguments.ts';
+import { parseRun } from '../../packages/weir/src/cli/run/command.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { open } from '../support/data/address.ts';
 import { NotifySocket } from '../support/peers/notify-socket.ts';

@@ -2,7 +2,7 @@
 export { editText, encodedLike, inDocument } from './edit/edit-text.ts';
 export { type Header, outlineOf } from './edit/outline.ts';
 export { setString } from './edit/set-string.ts';
-export { splice } from './edit/splice.ts';
+export { splice } from './edit/toml-text.ts';
 export {
   addUser,
   type EditedUsers,

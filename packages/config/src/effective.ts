@@ -1,5 +1,11 @@
 /** What is in force. */
 export { loadEffective } from './effective/load-effective.ts';
-export { shownString, type ShownTable, type ShownValue, STARS } from './effective/shown-value.ts';
-export { shownJson, shownToml } from './effective/write-shown.ts';
+export {
+  shownString,
+  type ShownTable,
+  type ShownValue,
+  STARS,
+  shownJson,
+  shownToml,
+} from './effective/shown-value.ts';
 export { shownLines } from './sources/shown-lines.ts';

@@ -1,9 +1,9 @@
 import { WeirError, type WeirErrorOptions } from '@weir/base';
 import type { Span, TableNode } from '@weir/proxy/schema';
 import type { ConfigError, ConfigErrorKind } from './errors.ts';
-import type { Places } from './places.ts';
+import type { Places } from './sources/source-text.ts';
 
-export interface FindingOptions extends WeirErrorOptions {
+interface FindingOptions extends WeirErrorOptions {
   /** The kind of the error; `invalid` by default. */
   readonly kind?: ConfigErrorKind;
   /** Whether the message has several lines, as in `ConfigErrorOptions`. */
@@ -13,7 +13,7 @@ export interface FindingOptions extends WeirErrorOptions {
 }
 
 /** A second place of an error. */
-export interface OtherPlace {
+interface OtherPlace {
   readonly span: Span;
   /** @param line `line 5`, or `nodes.toml:5` if it is in a different file than the error */
   readonly hint: (line: string) => string;

@@ -3,7 +3,7 @@ import type { Shape } from '@weir/proxy/schema';
 import { configFile } from './sources/config-file.ts';
 
 /** A schema that names its dialect. */
-export interface JsonSchema extends Shape {
+interface JsonSchema extends Shape {
   readonly $schema: string;
   readonly title: string;
   /** The version of TOML that Tombi assumes; 1.0 if absent. */

@@ -1,8 +1,8 @@
 /** A configuration from its documents to a Spec, with its warnings. */
-export { builtinOutbounds } from './builtin-outbounds.ts';
+export { builtinOutbounds } from './route-targets.ts';
 export { loadConfig, type LoadedConfig, type LoadHooks } from './load-config.ts';
 export type { MergedConfig } from './merge.ts';
-export type { Places } from './places.ts';
+export type { Places } from './sources/source-text.ts';
 export { isUdpOnly } from './tables/balancer.ts';
 export { DEFAULT_LEVEL } from './tables/log.ts';
 export { routeReferences } from './tables/route.ts';

@@ -1,6 +1,11 @@
-import { type ConfigFile, balancerTags } from './sources/config-file.ts';
+import {
+  type ConfigFile,
+  balancerTags,
+  inheritOf,
+  type Inherit,
+  type SubscribeFile,
+} from './sources/config-file.ts';
 import { defaultPick, defaultTarget, groupTargets, picksOf } from './route-targets.ts';
-import { inheritOf, type Inherit, type SubscribeFile } from './sources/subscribe-file.ts';
 
 /**
  * The routes as the files describe them, even if that configuration would be rejected. A pick is

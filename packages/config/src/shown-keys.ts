@@ -2,8 +2,7 @@ import { WeirError } from '@weir/base';
 import { allProtocolsLoaded, findProtocol, protocolNames } from '@weir/proxy/protocols';
 import { namesHere, DISCLOSURE, type Shape } from '@weir/proxy/schema';
 import { suggestion } from '@weir/proxy/schema/suggestion';
-import { configFile } from './sources/config-file.ts';
-import { subscribeFile } from './sources/subscribe-file.ts';
+import { configFile, subscribeFile } from './sources/config-file.ts';
 
 /**
  * Returns the shapes of all tables: both files and the settings of each protocol.

@@ -2,7 +2,7 @@ import type { PortRangeSpec, GeoipRef, GeositeRef } from '@weir/proxy/spec';
 import { ipVersion, type FamilyPolicy } from '@weir/io/addresses';
 
 /** The reason why a text is neither a port nor a range of ports. */
-export interface PortProblem {
+interface PortProblem {
   readonly problem: string;
 }
 

@@ -6,7 +6,18 @@ export {
   readBatch,
   withOutbounds,
 } from './explain/batch.ts';
-export { chooseInbound, explainerOf, explainFlow, queryOf } from './explain/explain-flow.ts';
-export { type LoadedRoutes, loadRoutes } from './explain/load-routes.ts';
-export { type RuleWarning, ruleWarnings } from './explain/rule-warnings.ts';
-export { explainText, flowText, placeText } from './explain/text.ts';
+export {
+  chooseInbound,
+  explainerOf,
+  explainFlow,
+  queryOf,
+  explainText,
+  flowText,
+  placeText,
+} from './explain/explain-flow.ts';
+export {
+  type LoadedRoutes,
+  loadRoutes,
+  type RuleWarning,
+  ruleWarnings,
+} from './explain/load-routes.ts';

@@ -7,7 +7,7 @@ export {
   type ProbedOutbound,
   type ProbedSpec,
   type ProbeTry,
+  PHASE_NAMES,
 } from './probe/contract.ts';
 export { exchange, UrlLinks } from './probe/exchange.ts';
-export { PHASE_NAMES } from './probe/phases.ts';
 export { probeAll, probeEach } from './probe/probe-all.ts';

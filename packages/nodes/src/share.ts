@@ -1,5 +1,12 @@
 /** Users of an inbound, for other programs. */
-export { examineCertificate } from './share/certificate.ts';
+export {
+  adviceOn,
+  examineCertificate,
+  type InboundServer,
+  inboundServers,
+  isLocal,
+  type ShareOptions,
+} from './share/inbound-servers.ts';
 export {
   clashDocument,
   clashProxy,
@@ -8,10 +15,3 @@ export {
   singBoxOutbound,
   xrayOutbound,
 } from './share/forms.ts';
-export {
-  type InboundServer,
-  inboundServers,
-  isLocal,
-  type RefusedCertificate,
-  type ShareOptions,
-} from './share/inbound-servers.ts';

@@ -1,6 +1,6 @@
 /** Weir inside another program: see docs/library.md. */
 export { Weir, type PickOptions, type StartOptions, type StopOptions } from './library/weir.ts';
-export type { LogCallback, LogLine } from './library/callback-logger.ts';
+export type { LogCallback, LogLine } from './library/weir.ts';
 export type { EventStream, FlowEventView } from './library/streams.ts';
 export type {
   ConnectionsView,

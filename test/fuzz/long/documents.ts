@@ -12,7 +12,7 @@ import { readAnswer } from '../../../packages/nodes/src/subscribe/answer/read-an
 import {
   parseUpdateInterval,
   parseUserinfo,
-} from '../../../packages/nodes/src/subscribe/answer/userinfo.ts';
+} from '../../../packages/nodes/src/subscribe/files/state-file.ts';
 import { shown } from './stream-outcome.ts';
 import { textSamples, type FuzzTarget } from './target.ts';
 import '../../support/import/load-forms.ts';
@@ -222,7 +222,7 @@ const followMarkers: FuzzTarget = {
 
 const subscriptions: FuzzTarget = {
   name: 'subscription-answers',
-  files: ['nodes/subscribe/answer/read-answer.ts', 'nodes/subscribe/answer/userinfo.ts'],
+  files: ['nodes/subscribe/answer/read-answer.ts', 'nodes/subscribe/files/state-file.ts'],
   samples: [
     ...SHARE_LINKS,
     LINKS,

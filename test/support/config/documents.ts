@@ -5,9 +5,9 @@ import {
   readSubscribeFile,
 } from '../../../packages/config/src/sources/read-tables.ts';
 import { InputFiles } from '../../../packages/config/src/sources/input-files.ts';
-import { lowerConfig } from '../../../packages/config/src/lower.ts';
-import { JoinedPlaces } from '../../../packages/config/src/places.ts';
-import type { SubscribeFile } from '../../../packages/config/src/sources/subscribe-file.ts';
+import { lowerConfig } from '../../../packages/config/src/load-config.ts';
+import { JoinedPlaces } from '../../../packages/config/src/sources/source-text.ts';
+import type { SubscribeFile } from '../../../packages/config/src/sources/config-file.ts';
 import { loadProtocols } from '@weir/proxy/protocols';
 import { RegexCache } from '@weir/proxy/names';
 import type { Spec } from '@weir/proxy/spec';

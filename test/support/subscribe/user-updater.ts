@@ -1,4 +1,4 @@
-import { outcomesJson } from '../../../packages/weir/src/cli/nodes/subscribe-views.ts';
+import { outcomesJson } from '../../../packages/weir/src/cli/nodes/subscribe.ts';
 import { updateSources } from '@weir/nodes/subscribe';
 
 /*

@@ -1,7 +1,6 @@
 import { ConfigError } from '../errors.ts';
-import { decodeSource, asComments, npmHeader } from '../sources/decode-source.ts';
-import { documentError } from '../sources/document-error.ts';
-import type { SourceText } from '../sources/source-text.ts';
+import { type SourceText } from '../sources/source-text.ts';
+import { decodeSource, asComments, npmHeader, documentError } from '../sources/decode-source.ts';
 import { TomlError } from '../toml/tree.ts';
 
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);

@@ -5,7 +5,7 @@ import { parseSyntax, type SyntaxSlice } from '../toml/parse.ts';
 export type KeyPath = readonly string[];
 
 /** The places of a `key = value` and of its parts. */
-export interface KeyValue {
+interface KeyValue {
   readonly span: Span;
   readonly key: Span;
   /** The names of the dotted key, with their places. */

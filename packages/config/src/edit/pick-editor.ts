@@ -4,8 +4,7 @@ import type { SourceText } from '../sources/source-text.ts';
 import { removeFromArray } from './lists/array-form.ts';
 import { gapIn } from './lists/gap.ts';
 import { outlineOf, samePath, type KeyEntry, type KeyPath, type Outline } from './outline.ts';
-import { linesDeletion, splice, type Splice } from './splice.ts';
-import { lineStart, nextLine } from './toml-text.ts';
+import { linesDeletion, splice, type Splice, lineStart, nextLine } from './toml-text.ts';
 
 /**
  * Removes one key of a TOML document, and leaves every other character unchanged. Removes its line, with the comment

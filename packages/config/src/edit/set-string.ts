@@ -13,8 +13,10 @@ import {
   type Outline,
 } from './outline.ts';
 import { intoBraces } from './lists/array-form.ts';
-import { insertion, splice, type Splice } from './splice.ts';
 import {
+  insertion,
+  splice,
+  type Splice,
   basicString,
   dottedKey,
   endsLine,

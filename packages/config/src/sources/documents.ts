@@ -1,15 +1,13 @@
-import type { ConfigFile } from './config-file.ts';
+import type { ConfigFile, SubscribeFile } from './config-file.ts';
+import { JoinedPlaces, type Places, type SourceText } from './source-text.ts';
 import { decodeSource } from './decode-source.ts';
-import { DEFAULT_CONFIG } from './default-config.ts';
 import { DocumentReadError } from '../errors.ts';
 import { FileReadError, type FileReader } from './input-files.ts';
-import { JoinedPlaces, type Places } from '../places.ts';
 import { readConfigFile, readSubscribeFile } from './read-tables.ts';
-import type { SourceText } from './source-text.ts';
-import type { SubscribeFile } from './subscribe-file.ts';
 import { printable } from '@weir/base/printable';
 import { subscribePath } from '../tables/subscribe.ts';
-import { withShownKeys } from './with-shown-keys.ts';
+import { allProtocolsLoaded, loadProtocols } from '@weir/proxy/protocols';
+import { KeysUnknownError } from '../shown-keys.ts';
 
 /** The source of a configuration. */
 export interface ConfigSource {
@@ -87,3 +85,41 @@ async function readSubscribe(
     return { file: readSubscribeFile(text, source), source: text };
   });
 }
+
+/**
+ * Runs `work`, whose errors show lines of a document. The tables of all protocols determine the values that may be
+ * shown: they are loaded after an error, and `work` then runs again for its error.
+ */
+export async function withShownKeys<T>(work: () => T): Promise<T> {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof KeysUnknownError) || allProtocolsLoaded()) throw error;
+  }
+  await loadProtocols();
+  return work();
+}
+
+/** Listeners for SOCKS, HTTP and the control API, for clients on this machine only. */
+export const LOCAL_LISTENERS = `[[inbound]]
+tag = "socks"
+protocol = "socks"
+listen = "127.0.0.1"
+port = 1080
+
+[[inbound]]
+tag = "http"
+protocol = "http"
+listen = "127.0.0.1"
+port = 8080
+
+[api]
+listen = "127.0.0.1:9090"
+`;
+
+/** The configuration used without a file; `config/default.toml` is the same with comments. */
+export const DEFAULT_CONFIG = `${LOCAL_LISTENERS}
+[[outbound]]
+tag = "direct"
+protocol = "freedom"
+`;

@@ -25,86 +25,66 @@ export interface FileReader {
   isPublic(path: string): Promise<boolean>;
 }
 
+/** Paths of the files that a configuration names. */
+export interface NamedFiles {
+  readonly contents: ReadonlySet<string>;
+  /** Files of which only the SHA-256 is needed. */
+  readonly digests: ReadonlySet<string>;
+}
+
 /**
- * The contents of the files that a configuration names.
- *
- * Lowering is synchronous and opens no files. It gets contents here; a file not yet read is recorded and fails with a
- * Finding, and lowering is repeated after `readWanted` has read it. Thus only the tables decide which of their keys
- * name files.
+ * The files that a configuration names. Lowering is synchronous and opens no files: they are read before it, and an
+ * unreadable one becomes a Finding at the key that names it.
  */
 export class InputFiles {
-  readonly #contents = new FilesAsked((reader, path) => reader.read(path));
+  readonly #contents = new Map<string, Uint8Array | FileReadError>();
+  readonly #digests = new Map<string, string | FileReadError>();
   readonly #public = new Set<string>();
-  readonly #digests = new FilesAsked((reader, path) => reader.sha256(path));
+
+  static async read({ contents, digests }: NamedFiles, reader: FileReader): Promise<InputFiles> {
+    const files = new InputFiles();
+    for (const path of contents) {
+      if (await reader.isPublic(path)) files.#public.add(path);
+      files.#contents.set(path, await reader.read(path).catch(toFailure));
+    }
+    for (const path of digests) {
+      files.#digests.set(path, await reader.sha256(path).catch(toFailure));
+    }
+    return files;
+  }
 
   /**
    * Returns the content of a file.
    * @param failure the beginning of the message, before the path and the reason: `dns: cannot read ca_file`.
-   * @throws {Finding} of kind `io` when it cannot be read, of any kind when it was not yet read.
+   * @throws {Finding} of kind `io` when it cannot be read
    */
   content(path: Located<string>, failure: string): Uint8Array {
-    return this.#contents.get(path, failure);
+    return readable(this.#contents, path, failure);
   }
 
   /** Returns the SHA-256 of a file, in hex. @throws {Finding} as `content` does. */
   sha256(path: Located<string>, failure: string): string {
-    return this.#digests.get(path, failure);
+    return readable(this.#digests, path, failure);
   }
 
-  /** The files whose content was requested and that other users may read. */
+  /** The files that were read and that other users may read. */
   get public(): ReadonlySet<string> {
     return this.#public;
   }
-
-  /** Reads the files that were requested and not yet read; returns whether there were any. */
-  async readWanted(reader: FileReader): Promise<boolean> {
-    for (const path of this.#contents.wanted) {
-      if (await reader.isPublic(path)) this.#public.add(path);
-    }
-    const contents = await this.#contents.readWanted(reader);
-    const digests = await this.#digests.readWanted(reader);
-    return contents || digests;
-  }
 }
 
-/** One kind of data that is read from files. */
-class FilesAsked<T> {
-  readonly #read: (reader: FileReader, path: string) => Promise<T>;
-  readonly #known = new Map<string, { readonly value: T } | FileReadError>();
-  readonly #wanted = new Set<string>();
+function toFailure(error: unknown): FileReadError {
+  if (error instanceof FileReadError) return error;
+  throw error;
+}
 
-  constructor(read: (reader: FileReader, path: string) => Promise<T>) {
-    this.#read = read;
-  }
-
-  /** Requested files that were not yet read. */
-  get wanted(): ReadonlySet<string> {
-    return this.#wanted;
-  }
-
-  get({ value: path, span }: Located<string>, failure: string): T {
-    const known = this.#known.get(path);
-    if (!known) {
-      this.#wanted.add(path);
-      throw new Finding(`${path} has not been read yet`, span);
-    }
-    if ('value' in known) return known.value;
-    throw new Finding(`${failure} ${path}: ${known.message}`, span, { kind: 'io', cause: known });
-  }
-
-  async readWanted(reader: FileReader): Promise<boolean> {
-    const any = this.#wanted.size > 0;
-    for (const path of this.#wanted) this.#known.set(path, await this.#outcome(reader, path));
-    this.#wanted.clear();
-    return any;
-  }
-
-  async #outcome(reader: FileReader, path: string): Promise<{ readonly value: T } | FileReadError> {
-    try {
-      return { value: await this.#read(reader, path) };
-    } catch (error) {
-      if (error instanceof FileReadError) return error;
-      throw error;
-    }
-  }
+function readable<T>(
+  files: ReadonlyMap<string, T | FileReadError>,
+  { value: path, span }: Located<string>,
+  failure: string,
+): T {
+  const found = files.get(path);
+  if (found === undefined) throw new RangeError(`${path} was not read before lowering`);
+  if (!(found instanceof FileReadError)) return found;
+  throw new Finding(`${failure} ${path}: ${found.message}`, span, { kind: 'io', cause: found });
 }

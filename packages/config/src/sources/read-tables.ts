@@ -1,14 +1,12 @@
 import { DecodeError, type Node, type Span } from '@weir/proxy/schema';
 import { apiTable, type ApiTable } from '../api.ts';
-import { baseAfter, shiftNode, shiftSpan } from '../places.ts';
+import { baseAfter, shiftNode, shiftSpan, type SourceText } from './source-text.ts';
+import { documentError } from './decode-source.ts';
 import { readLogLevel } from '../tables/log.ts';
 import { TomlError } from '../toml/tree.ts';
 import { parseToml } from '../toml/parse.ts';
-import { configFile, type ConfigFile } from './config-file.ts';
-import { documentError } from './document-error.ts';
+import { configFile, type ConfigFile, subscribeFile, type SubscribeFile } from './config-file.ts';
 import { foreignFormat, type ForeignFormat } from './foreign-format.ts';
-import type { SourceText } from './source-text.ts';
-import { subscribeFile, type SubscribeFile } from './subscribe-file.ts';
 
 /**
  * Reads the shape of a configuration file.

@@ -1,9 +1,9 @@
 import { shownLine } from '../shown-line.ts';
-import { visible } from './document-error.ts';
-import { withShownKeys } from './with-shown-keys.ts';
+import { visible } from './decode-source.ts';
+import { withShownKeys } from './documents.ts';
 
 /** A line of a document, with possible secrets starred and unprintable characters replaced. */
-export interface ShownLine {
+interface ShownLine {
   /** The line number, from 1. */
   readonly line: number;
   readonly text: string;

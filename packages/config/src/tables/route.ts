@@ -33,7 +33,7 @@ export const routeTable = struct(
     rule: 'Tried from the top until one matches',
   },
 );
-export type RouteTable = Decoded<typeof routeTable>;
+type RouteTable = Decoded<typeof routeTable>;
 
 /** An outbound tag that a route names, with the part of the route that names it. */
 export interface Reference {

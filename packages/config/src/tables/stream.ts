@@ -96,15 +96,25 @@ export const streamTable = struct(
 );
 export type StreamTable = Decoded<typeof streamTable>;
 
+/** Returns the files that a stream names, if it is one with TLS. */
+export function filesOfStream(
+  stream: StreamTable | undefined,
+  keys: readonly ('caFile' | 'certFile' | 'keyFile')[],
+): readonly Located<string>[] {
+  const { network, security, tls } = stream ?? {};
+  const hasTls = network?.value === 'tls' || security?.value.trim() === 'tls';
+  return hasTls ? keys.flatMap((key) => tls?.value[key] ?? []) : [];
+}
+
 /** The properties of a stream's owner that its checks depend on. */
-export interface StreamSettingsOwner {
+interface StreamSettingsOwner {
   /** The protocol as the file writes it. */
   readonly protocol: string;
   readonly takesStream: boolean;
 }
 
 /** Context for lowering a stream. */
-export interface StreamContext {
+interface StreamContext {
   readonly files: InputFiles;
   readonly part: PartFindings;
 }

@@ -27,7 +27,7 @@ export const subscribeTable = located(
     },
   ),
 );
-export type SubscribeTable = Decoded<typeof subscribeTable>;
+type SubscribeTable = Decoded<typeof subscribeTable>;
 
 /** The error of a `[subscribe]` without the path of the file. */
 const NEEDS_PATH = '[subscribe] needs a path naming the subscribe file';

@@ -9,7 +9,7 @@ export interface LongString {
   readonly delimiter: Delimiter;
 }
 
-export type Delimiter = '"' | "'" | '"""' | "'''";
+type Delimiter = '"' | "'" | '"""' | "'''";
 
 /** The longest string, or piece of one, that is passed to the parser, in characters. */
 const LONGEST = 16_384;

@@ -1,15 +1,14 @@
 import { printable, quoted } from '@weir/base/printable';
 import type { Span } from '@weir/proxy/schema';
 import type { ConfigLocation } from '../errors.ts';
-import type { Places } from '../places.ts';
+import type { Places } from '../sources/source-text.ts';
 import type { GeoData } from '@weir/proxy/geo';
 import type { Spec } from '@weir/proxy/spec';
 import type { ApiOptions } from '../api.ts';
-import type { ConfigFile } from '../sources/config-file.ts';
-import type { SubscribeFile } from '../sources/subscribe-file.ts';
+import type { ConfigFile, SubscribeFile } from '../sources/config-file.ts';
 
 /** The kind of a warning; stable, for tests and the documentation. */
-export type WarningId =
+type WarningId =
   | 'accounts-ignored'
   | 'balancer-timing'
   | 'certificate'
@@ -43,7 +42,7 @@ export interface Warning {
 }
 
 /** The line of a span, for messages that refer to a second place. */
-export type LineOf = (span: Span) => number;
+type LineOf = (span: Span) => number;
 
 interface Noted {
   readonly id: WarningId;

@@ -1,3 +1,4 @@
+import { type InboundProtocol } from '@weir/proxy/handlers';
 import { type Examined, type Warning, WarningList, quotedShort } from './warning.ts';
 import { warnOfListeners } from './listeners.ts';
 import { warnOfRules } from './rules.ts';
@@ -9,13 +10,13 @@ import { ipVersion } from '@weir/io/addresses';
 import type { DnsTable } from '../tables/dns.ts';
 import type { BalancerTable } from '../tables/balancer.ts';
 import { inboundProtocol, outboundProtocol } from '@weir/proxy/protocols';
-import { emptyTable, type Span, type Located } from '@weir/proxy/schema';
+import { emptyTable, type Span, type Located, type TableNode } from '@weir/proxy/schema';
 import type { InboundStreamSpec, OutboundStreamSpec } from '@weir/proxy/spec';
 import type { StreamTable } from '../tables/stream.ts';
 import { leafFacts } from '@weir/crypto/certificates';
 import { textAt, valueAt } from '@weir/proxy/schema/table-values';
 import { DEFAULT_GROUP, picksOf, defaultTarget, groupTargets } from '../route-targets.ts';
-import { inheritOf } from '../sources/subscribe-file.ts';
+import { inheritOf } from '../sources/config-file.ts';
 
 /**
  * Finds likely mistakes in a valid configuration, in document order and limited in number. Takes time linear in the
@@ -143,6 +144,15 @@ function warnOfBalancers(balancers: readonly BalancerTable[], list: WarningList)
 
 /** Collects warnings of the protocols about their settings, and warns of inbounds that reject every client. */
 function warnOfSettings({ own, spec }: Examined, list: WarningList): void {
+  const addOwn = (
+    subject: string,
+    side: Pick<InboundProtocol<unknown>, 'warnings'>,
+    settings: TableNode,
+  ): void => {
+    for (const { id, span, message } of side.warnings?.(settings) ?? []) {
+      list.add(id, span, () => `${subject}: ${message}`);
+    }
+  };
   own.inbound.forEach(({ value: { tag, settings }, span }, index) => {
     const inbound = spec.inbounds[index];
     if (!inbound) return;
@@ -154,19 +164,13 @@ function warnOfSettings({ own, spec }: Examined, list: WarningList): void {
         () => `inbound ${tag.value} has no users, so it rejects every client`,
       );
     }
-    for (const { id, span: place, message } of side.warnings?.(settings ?? emptyTable(span)) ??
-      []) {
-      list.add(id, place, () => `inbound ${tag.value}: ${message}`);
-    }
+    addOwn(`inbound ${tag.value}`, side, settings ?? emptyTable(span));
   });
   own.outbound.forEach(({ value: { tag, settings }, span }, index) => {
     const outbound = spec.outbounds[index];
     if (!outbound) return;
     const side = outboundProtocol(outbound.protocol);
-    for (const { id, span: place, message } of side.warnings?.(settings ?? emptyTable(span)) ??
-      []) {
-      list.add(id, place, () => `outbound ${tag.value}: ${message}`);
-    }
+    addOwn(`outbound ${tag.value}`, side, settings ?? emptyTable(span));
   });
 }
 

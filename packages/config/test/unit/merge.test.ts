@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { Findings } from '../../src/findings.ts';
 import { mergeSubscribe } from '../../src/merge.ts';
 import { openConfig, openSubscribe } from '../../../../test/support/config/documents.ts';
-import { JoinedPlaces } from '../../src/places.ts';
+import { JoinedPlaces } from '../../src/sources/source-text.ts';
 import type { Spec } from '@weir/proxy/spec';
 import {
   errorOfBoth,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Finding, SettingsFinding } from '../../src/findings.ts';
+import { SettingsFinding } from '../../src/findings.ts';
 import { lowerSettings } from '../../src/tables/protocol-side.ts';
 import { InputFiles } from '../../src/sources/input-files.ts';
 import { lowerListen } from '../../src/tables/inbound.ts';
@@ -55,24 +55,20 @@ describe('an inbound whose listener owns its sessions', () => {
 });
 
 describe('a file that settings name', () => {
-  const decode = (files: InputFiles, path: string) => () =>
-    lowerSettings('inbound in', () =>
-      Buffer.from(files.content({ value: path, span }, 'cannot read cert_file')).toString(),
+  const decoded = async (given: Readonly<Record<string, string>>): Promise<string> => {
+    const named = { contents: new Set(['cert.pem']), digests: new Set<string>() };
+    const files = await InputFiles.read(named, fakeFiles(given));
+    return lowerSettings('inbound in', () =>
+      Buffer.from(files.content({ value: 'cert.pem', span }, 'cannot read cert_file')).toString(),
     );
+  };
 
-  test('is read between two passes, and its content is what the settings are made of', async () => {
-    const files = new InputFiles();
-    assert.throws(decode(files, 'cert.pem'), Finding);
-    assert.ok(await files.readWanted(fakeFiles({ 'cert.pem': 'PEM' })));
-    assert.equal(decode(files, 'cert.pem')(), 'PEM');
-    assert.ok(!(await files.readWanted(fakeFiles())));
+  test('is read before, and its content is what the settings are made of', async () => {
+    assert.equal(await decoded({ 'cert.pem': 'PEM' }), 'PEM');
   });
 
   test('that cannot be read is an error of kind io, with its path and without a place', async () => {
-    const files = new InputFiles();
-    assert.throws(decode(files, 'cert.pem'), Finding);
-    await files.readWanted(fakeFiles());
-    assert.throws(decode(files, 'cert.pem'), (error: unknown) => {
+    await assert.rejects(decoded({}), (error: unknown) => {
       assert.ok(error instanceof SettingsFinding);
       assert.equal(error.kind, 'io');
       assert.equal(

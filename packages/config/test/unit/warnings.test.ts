@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { after, describe, test } from 'node:test';
 import { FileDigests } from '@weir/server/app/loading/file-digests';
-import { DEFAULT_CONFIG } from '../../src/sources/default-config.ts';
+import { DEFAULT_CONFIG } from '../../src/sources/documents.ts';
 import { renderWarning, type Warning } from '../../src/warnings/warning.ts';
 import { TestAuthority } from '../../../../test/support/data/test-certificates.ts';
 import {

@@ -29,7 +29,7 @@ export function presharedKey(random: RandomSource, name: MethodName): string {
 }
 
 /** A WireGuard key pair and preshared key, in base64. */
-export interface WireguardKeys {
+interface WireguardKeys {
   readonly privateKey: string;
   readonly publicKey: string;
   /** Preshared key for both peers, which need not use it. */

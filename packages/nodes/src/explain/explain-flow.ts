@@ -1,12 +1,20 @@
 import type { MatcherKey, RouteQuery } from '@weir/proxy/router';
-import { RouteExplainer, type RouteExplanation } from '@weir/proxy/explain';
+import {
+  RouteExplainer,
+  type RouteExplanation,
+  type PassedRule,
+  matcherTexts,
+} from '@weir/proxy/explain';
 import { UsageError } from '@weir/base';
-import { ipVersion } from '@weir/io/addresses';
+import { ipVersion, formatEndpoint } from '@weir/io/addresses';
 import { suggestion } from '@weir/proxy/schema/suggestion';
 import type { InboundSpec, Spec } from '@weir/proxy/spec';
 import type { ExplainedFlow, FlowOptions } from './flow.ts';
-import type { LoadedRoutes } from './load-routes.ts';
-import { answerOf, type RouteAnswer } from './route-answer.ts';
+import type { LoadedRoutes, RulePlaces } from './load-routes.ts';
+import { basename } from 'node:path';
+import type { ConfigLocation } from '@weir/config';
+import { printable } from '@weir/base/printable';
+import { textTable } from '@weir/base/tables';
 
 /** A remark on a result, and the property of the flow that would change it. */
 interface ExplainNote {
@@ -105,7 +113,7 @@ function sniffingNotes({
   ];
 }
 
-export interface FlowAnswer {
+interface FlowAnswer {
   readonly query: RouteQuery;
   readonly answer: RouteAnswer;
   readonly notes: readonly ExplainNote[];
@@ -174,3 +182,197 @@ export function queryOf(
 /** Whether the flow is sniffed: only TCP to an IP address. */
 const sniffs = (inbound: InboundSpec | undefined, { network, host }: RouteQuery): boolean =>
   inbound?.sniffing === true && network === 'tcp' && ipVersion(host) !== 0;
+
+/** Maximum number of a matcher's entries that a reason lists. */
+const SHOWN_ENTRIES = 3;
+
+/** A balancer as the target: its member is chosen only at run time. */
+interface BalancerAnswer {
+  readonly balancer: string;
+  readonly strategy: 'failover' | 'round_robin';
+  readonly members: readonly string[];
+}
+
+interface PassedAnswer {
+  readonly rule: number;
+  readonly line: number | null;
+  readonly group: string | null;
+  readonly outbound: string;
+  readonly reason: string;
+}
+
+/** The JSON of `weir explain`. */
+interface RouteAnswer {
+  readonly outbound: string | BalancerAnswer;
+  /** Index of the rule, as in the API; null for the default route. */
+  readonly rule: number | null;
+  /**
+   * The line of the rule: in the subscribe file for a group's rule, otherwise in the configuration.
+   */
+  readonly line: number | null;
+  /** The entry that matched, for each matcher of the rule; null for the default route. */
+  readonly matcher: readonly { readonly key: string; readonly value: string }[] | null;
+  readonly group: string | null;
+  readonly passed_over: readonly PassedAnswer[];
+}
+
+/** Converts an explanation to the terms of the configuration. */
+export function answerOf(
+  spec: Spec,
+  query: RouteQuery,
+  { outbound, rule, matched, passed }: RouteExplanation,
+  places: RulePlaces,
+): RouteAnswer {
+  return {
+    outbound: exitOf(spec, outbound),
+    rule: rule ?? null,
+    line: rule === undefined ? null : (places.of(rule)?.line ?? null),
+    matcher: rule === undefined ? null : matched.map(({ key, entry }) => ({ key, value: entry })),
+    group: places.groupOf(rule) ?? null,
+    passed_over: passed.map((each) => ({
+      rule: each.rule,
+      line: places.of(each.rule)?.line ?? null,
+      group: places.groupOf(each.rule) ?? null,
+      outbound: spec.route.rules[each.rule]?.outbound ?? '',
+      reason: reasonOf(spec, query, each),
+    })),
+  };
+}
+
+/** The target of a route; a balancer with a single distinct member counts as that outbound. */
+function exitOf({ balancers }: Spec, tag: string): string | BalancerAnswer {
+  const balancer = balancers.find((each) => each.tag === tag);
+  if (!balancer) return tag;
+  const { strategy, outbounds: members } = balancer;
+  const [first = tag, ...others] = members;
+  if (others.every((other) => other === first)) return first;
+  return { balancer: tag, strategy, members };
+}
+
+/** The reason of the first matcher that does not match. */
+function reasonOf(spec: Spec, query: RouteQuery, { rule, failing, reason }: PassedRule): string {
+  const [key] = failing;
+  const written = spec.route.rules[rule];
+  if (!key || !written) return '';
+  const texts = matcherTexts(written, key);
+  const listed = texts.slice(0, SHOWN_ENTRIES).join(', ');
+  const list =
+    texts.length > SHOWN_ENTRIES ? `${listed} and ${texts.length - SHOWN_ENTRIES} more` : listed;
+  switch (reason) {
+    case 'impossible':
+      return `${key}: no name can match ${list === '' ? 'an empty entry' : list}`;
+    case 'no value':
+      return `${key}: ${LACKS[key] ?? 'the flow has none'} (${list})`;
+    case 'different':
+      return `${key}: ${valueOf(key, query)} is not ${texts.length === 1 ? '' : 'among '}${list}`;
+    default:
+      return reason satisfies never;
+  }
+}
+
+const NO_NAME = 'the destination is an address, and no domain is known';
+const NO_ADDRESS = 'the destination is a domain, which is not resolved to be matched';
+
+const LACKS: Readonly<Partial<Record<MatcherKey, string>>> = {
+  domain_full: NO_NAME,
+  domain_suffix: NO_NAME,
+  domain_keyword: NO_NAME,
+  domain_regex: NO_NAME,
+  geosite: NO_NAME,
+  cidr: NO_ADDRESS,
+  geoip: NO_ADDRESS,
+  source_cidr: 'the client has no address',
+};
+
+/** The property of a flow that a matcher compares. */
+function valueOf(key: MatcherKey, query: RouteQuery): string {
+  switch (key) {
+    case 'domain_full':
+    case 'domain_suffix':
+    case 'domain_keyword':
+    case 'domain_regex':
+    case 'geosite':
+      return ipVersion(query.host) === 0 ? query.host : (query.sniffed ?? '');
+    case 'cidr':
+    case 'geoip':
+      return query.host;
+    case 'source_cidr':
+      return query.source ?? '';
+    case 'port':
+      return String(query.port);
+    case 'inbound_tag':
+      return query.inbound;
+    case 'network':
+      return query.network;
+    default:
+      return key satisfies never;
+  }
+}
+
+/** Maximum number of skipped rules that the text explains; JSON has all. */
+const SHOWN_RULES = 10;
+
+/** The result as text. */
+export function explainText(
+  { spec, places }: Pick<LoadedRoutes, 'spec' | 'places'>,
+  {
+    query,
+    answer,
+    notes,
+  }: Pick<FlowAnswer, 'query' | 'answer'> & { readonly notes: readonly string[] },
+): string {
+  const { rule, matcher, group, passed_over: passed } = answer;
+  const place = placeText(places.of(rule ?? undefined));
+  const lines = [
+    flowText(query),
+    '',
+    `outbound  ${outboundText(spec, answer.outbound)}`,
+    `rule      ${rule ?? 'none: the default route'}, ${place}`,
+    `matcher   ${matcherText(matcher)}`,
+    ...(group === null ? [] : [`group     ${group}`]),
+  ];
+  const text = `${lines.map(printable).join('\n')}\n`;
+  const noteLines = notes.map((note) => `note: ${printable(note)}\n`).join('');
+  return `${text}${noteLines === '' ? '' : `\n${noteLines}`}${passedText(passed, places)}`;
+}
+
+/** A flow in one line. */
+export function flowText({ host, port, network, source, inbound, sniffed }: RouteQuery): string {
+  const name = sniffed === undefined ? '' : ` (${sniffed})`;
+  const client = source ?? 'a local client';
+  return `${network} ${formatEndpoint({ host, port })}${name} from ${client} through inbound ${inbound === '' ? '-' : inbound}`;
+}
+
+function passedText(passed: RouteAnswer['passed_over'], places: RulePlaces): string {
+  if (passed.length === 0) return '';
+  const rows = passed.slice(0, SHOWN_RULES).map(({ rule, line, group, outbound, reason }) => {
+    const file = places.of(rule)?.file;
+    // Line numbers of a group are those of the subscribe file.
+    const at = group === null || file === undefined ? line : `${basename(file)}:${line}`;
+    return [rule, at, outbound, reason];
+  });
+  const more = passed.length - rows.length;
+  const rest = more > 0 ? `and ${more} more, which --json shows\n` : '';
+  return `\npassed over:\n${textTable(['RULE', 'LINE', 'OUTBOUND', 'WHY NOT'], rows)}${rest}`;
+}
+
+function outboundText(spec: Spec, outbound: RouteAnswer['outbound']): string {
+  const named = (tag: string): string => {
+    const protocol = spec.outbounds.find((each) => each.tag === tag)?.protocol;
+    return protocol === undefined || protocol === tag ? tag : `${tag} (${protocol})`;
+  };
+  if (typeof outbound === 'string') return named(outbound);
+  const { balancer, strategy, members } = outbound;
+  return `${balancer} (balancer, ${strategy}: ${members.map(named).join(', ')})`;
+}
+
+function matcherText(matcher: RouteAnswer['matcher']): string {
+  if (matcher === null) return '-';
+  if (matcher.length === 0) return 'none: the rule matches everything';
+  return matcher.map(({ key, value }) => `${key} ${JSON.stringify(value)}`).join(' and ');
+}
+
+export const placeText = (place: ConfigLocation | undefined): string =>
+  place?.file === undefined
+    ? `line ${place?.line ?? '-'} of the built-in configuration`
+    : `${place.file}:${place.line}`;

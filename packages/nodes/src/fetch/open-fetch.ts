@@ -5,7 +5,7 @@ import { LinkDuplex } from './link-duplex.ts';
 import { openFlows, type FlowSource } from './open-flows.ts';
 
 /** A client that fetches through one outbound, or directly. */
-export interface OpenedFetch extends AsyncDisposable {
+interface OpenedFetch extends AsyncDisposable {
   readonly fetch: Fetch;
   /** See `OpenedFlows`. */
   readonly notes: readonly string[];

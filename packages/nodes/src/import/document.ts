@@ -3,13 +3,19 @@ import { looselyFromBase64 } from '@weir/proxy/protocols/forms/encodings';
 import { ForeignObject, isEmpty } from '@weir/proxy/protocols/forms/foreign-object';
 import { shadowsocksDraft } from '@weir/proxy/protocols/shadowsocks/forms';
 import { readClash } from './clash/clash.ts';
-import { trimmedLines, nameOf, readEntry, type EntryReader } from './entry.ts';
+import { trimmedLines, nameOf, readEntries, type EntryReader } from './entry.ts';
 import { hasShareLink, isLinkList, readShareLinks } from './links/share-links.ts';
 import { looksLikeJson, parseJson } from './parse/json.ts';
 import { parseYaml } from './parse/yaml.ts';
-import { serversAlone, type Routing, type Target, type ImportedEntry } from './routing.ts';
+import {
+  serversAlone,
+  type Routing,
+  type Target,
+  type ImportedEntry,
+  bounded,
+  isServer,
+} from './routing.ts';
 import { readSingBox } from './sing-box/sing-box.ts';
-import { bounded } from './targets.ts';
 import { isInformation } from './values/information.ts';
 import { keysOf, keyTable } from './verdicts.ts';
 import { isWireGuardConf, readWireGuardConf } from './wireguard.ts';
@@ -196,9 +202,6 @@ function readConfigInList(value: unknown, index: number): Pick<Routing, 'entries
 
 const ROUTING_OF_ONE = 'rules, groups and inbounds of one configuration among several';
 
-const isServer = ({ draft }: ImportedEntry): boolean =>
-  draft?.protocol !== 'freedom' && draft?.protocol !== 'blackhole';
-
 function readObject(value: unknown): Imported {
   if (isMapping(value) && !('outbounds' in value) && Array.isArray(value['proxies'])) {
     return clashOf(value);
@@ -279,9 +282,8 @@ function readSip008(value: unknown): Routing {
   const document = new ForeignObject(
     Array.isArray(value) || isSip008Server(value) ? { servers: value } : value,
   );
-  const servers = bounded('servers', document.list('servers'));
   return {
-    ...serversAlone(servers.map((each) => readEntry(each, READER))),
+    ...serversAlone(readEntries(document.list('servers'), READER)),
     keys: keysOf(document, DOCUMENT_KEYS),
   };
 }

@@ -1,7 +1,7 @@
 import { quoted } from '@weir/base/printable';
 import { ImportError, type Draft } from '@weir/proxy/protocols/forms/draft';
 import { ForeignObject } from '@weir/proxy/protocols/forms/foreign-object';
-import type { ImportedEntry, InboundDraft, InboundEntry } from './routing.ts';
+import { bounded, type ImportedEntry, type InboundDraft, type InboundEntry } from './routing.ts';
 import { notesOn, type KeyTable } from './verdicts.ts';
 
 /** A draft, with notes on settings that it lacks. */
@@ -65,22 +65,29 @@ export interface InboundReading {
   readonly notes?: readonly string[];
 }
 
-/** Reads one inbound. An error skips the inbound, not the document. */
-export function readInbound(
-  value: unknown,
-  source: string,
-  verdicts: KeyTable,
-  read: (fields: ForeignObject) => InboundReading,
-): InboundEntry {
+/** Makes the entry of one inbound. An ImportError skips the inbound, not the document. */
+export function inboundEntry(source: string, read: () => InboundReading): InboundEntry {
   try {
-    const fields = new ForeignObject(value);
-    const { drafts, notes = [] } = read(fields);
-    return { source, drafts, notes: [...notes, ...notesOn(fields, verdicts)] };
+    const { drafts, notes = [] } = read();
+    return { source, drafts, notes };
   } catch (error) {
     if (!(error instanceof ImportError)) throw error;
     return { source, skipped: error.message };
   }
 }
+
+/** Reads one inbound, and notes the keys that `read` does not read. */
+export const readInbound = (
+  value: unknown,
+  source: string,
+  verdicts: KeyTable,
+  read: (fields: ForeignObject) => InboundReading,
+): InboundEntry =>
+  inboundEntry(source, () => {
+    const fields = new ForeignObject(value);
+    const { drafts, notes = [] } = read(fields);
+    return { drafts, notes: [...notes, ...notesOn(fields, verdicts)] };
+  });
 
 /** The objects of a list. @throws {ImportError} for any other value in it */
 export const objectsOf = (list: readonly unknown[]): readonly ForeignObject[] =>
@@ -89,6 +96,12 @@ export const objectsOf = (list: readonly unknown[]): readonly ForeignObject[] =>
 /** The ports that inbounds listen on. @param key the key of the port */
 export const portsOf = (inbounds: readonly unknown[], key: string): Set<number> =>
   new Set(inbounds.map((each) => Number(nameOf(each, key))));
+
+/** Reads the servers of a document. @throws {ImportError} when there are too many */
+export const readEntries = (
+  values: readonly unknown[],
+  reader: EntryReader,
+): readonly ImportedEntry[] => bounded('servers', values).map((each) => readEntry(each, reader));
 
 /** The reader of one program's entries. */
 export interface EntryReader {

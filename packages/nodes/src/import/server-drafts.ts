@@ -13,13 +13,17 @@ import type { InboundDraft } from './routing.ts';
  */
 
 /** The address of an inbound, and its name in the document. */
-export type NamedListener = Pick<InboundDraft, 'name' | 'listen' | 'port' | 'sniffing'>;
+export type NamedListener = Pick<InboundDraft, 'name' | 'tag' | 'listen' | 'port' | 'sniffing'>;
 
 /** A client of a local proxy. */
 export interface ProxyAccount {
   readonly user: string;
   readonly pass: string;
 }
+
+/** The accounts of a SOCKS or an HTTP server, if there are any. */
+export const accountSettings = (accounts: readonly ProxyAccount[]): InboundDraft['settings'] =>
+  accounts.length === 0 ? {} : { accounts: accounts.map((each) => ({ ...each })) };
 
 /** A SOCKS server; without accounts it is open to every client that reaches it. */
 export const socksServer = (
@@ -30,10 +34,8 @@ export const socksServer = (
   ...place,
   protocol: 'socks',
   settings: {
-    ...(accounts.length > 0 && {
-      auth: 'password',
-      accounts: accounts.map((each) => ({ ...each })),
-    }),
+    ...(accounts.length > 0 && { auth: 'password' }),
+    ...accountSettings(accounts),
     ...more,
   },
 });
@@ -52,15 +54,12 @@ export function httpServer(
     ...place,
     protocol: 'http',
     stream,
-    settings: {
-      ...(accounts.length > 0 && { accounts: accounts.map((each) => ({ ...each })) }),
-      ...more,
-    },
+    settings: { ...accountSettings(accounts), ...more },
   };
 }
 
 /** A user of VLESS or VMess. */
-export interface UuidUser {
+interface UuidUser {
   readonly id: string;
   readonly flow?: string | undefined;
   readonly alterId?: string | undefined;
@@ -163,7 +162,7 @@ export function serverStream(
   return { ...stream, tls: { cert_file: tls.certFile, key_file: tls.keyFile } };
 }
 
-export interface Hysteria2Listing {
+interface Hysteria2Listing {
   readonly tls: CertificateFiles;
   readonly users: readonly PasswordUser[];
   readonly obfs?: string | undefined;
@@ -208,7 +207,7 @@ function pairOf({ password, label }: PasswordUser): Settings {
 }
 
 /** A TUN device. */
-export interface TunDraft {
+interface TunDraft {
   readonly name?: string | undefined;
   readonly mtu?: number | undefined;
   readonly address: readonly string[];
@@ -220,11 +219,10 @@ export interface TunDraft {
 export const ALL_ROUTES: readonly string[] = ['0.0.0.0/1', '128.0.0.0/1', '::/1', '8000::/1'];
 
 export const tunDevice = (
-  { name, sniffing }: Pick<NamedListener, 'name' | 'sniffing'>,
+  place: Pick<NamedListener, 'name' | 'tag' | 'sniffing'>,
   device: TunDraft,
 ): InboundDraft => ({
-  name,
-  sniffing,
+  ...place,
   protocol: 'tun',
   settings: {
     name: device.name === '' ? undefined : device.name,

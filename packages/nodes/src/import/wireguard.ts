@@ -1,3 +1,4 @@
+import { noteOn, UNKNOWN_KEY } from './verdicts.ts';
 import { quoted } from '@weir/base/printable';
 import { ImportError, type Draft } from '@weir/proxy/protocols/forms/draft';
 import { wireguardDraft } from '@weir/proxy/protocols/wireguard/forms';
@@ -61,7 +62,7 @@ function confNotes(own: Section | undefined, peer: Section | undefined): readonl
   return [...(own ?? []), ...(peer ?? [])].flatMap(([key]) =>
     read.has(key) || /^(?:[hsij]\d|jc|jmin|jmax|itime)$/.test(key)
       ? []
-      : [CONF_KEYS.get(key) ?? unknownKey(key)],
+      : [CONF_KEYS.get(key) ?? noteOn(key, UNKNOWN_KEY)],
   );
 }
 
@@ -76,9 +77,6 @@ const READ_BY_CONF: readonly string[] = [
   'allowedips',
 ];
 
-const unknownKey = (key: string): string =>
-  `${quoted(key)} is not carried over: this key is unknown here`;
-
 /** Keys of wg-quick(8) and wg(8) that are not carried over, in lower case. */
 const CONF_KEYS: ReadonlyMap<string, string> = new Map(
   Object.entries({
@@ -91,10 +89,7 @@ const CONF_KEYS: ReadonlyMap<string, string> = new Map(
     SaveConfig: 'the configuration is never written back',
     ListenPort: 'the tunnel leaves by a port that the kernel chooses',
     FwMark: 'connections leave by the routes of the system',
-  }).map(
-    ([key, reason]) =>
-      [key.toLowerCase(), `${quoted(key)} is not carried over: ${reason}`] as const,
-  ),
+  }).map(([key, reason]) => [key.toLowerCase(), noteOn(key, reason)] as const),
 );
 
 /**

@@ -58,7 +58,7 @@ export class UrlLinks {
 }
 
 /** The response to one request. */
-export interface ProbeResponse {
+interface ProbeResponse {
   readonly head: ResponseHead;
   /** Whether the server accepts another request, provided that this one had no body. */
   readonly isReusable: boolean;

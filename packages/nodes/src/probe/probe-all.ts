@@ -1,20 +1,25 @@
 import { messageOf } from '@weir/base';
-import { FlowError, type OutboundFlows } from '../fetch/outbound-flows.ts';
+import { FlowError, type OutboundFlows } from '../fetch/contract.ts';
 import { DeadlineError } from '@weir/io';
 import type { ByteLink } from '@weir/io/links';
 import { type Clock, Deadline } from '@weir/io/time';
 import { printable } from '@weir/base/printable';
-import type {
-  ProbedSpec,
-  ProbePlan,
-  ProbedOutbound,
-  PhaseTimes,
-  ProbePhase,
-  ProbeTry,
-  Throughput,
+import {
+  type ProbedSpec,
+  type ProbePlan,
+  type ProbedOutbound,
+  type PhaseTimes,
+  type ProbePhase,
+  type ProbeTry,
+  type Throughput,
+  dialPhases,
+  expectedSteps,
+  failedPhase,
+  medians,
+  readyAt,
+  rounded,
 } from './contract.ts';
 import { UrlLinks, exchange, ExchangeError } from './exchange.ts';
-import { dialPhases, expectedSteps, failedPhase, medians, readyAt, rounded } from './phases.ts';
 
 /** Maximum number of outbounds probed concurrently: more would measure each other. */
 const AT_ONCE = 8;

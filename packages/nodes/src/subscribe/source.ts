@@ -1,3 +1,5 @@
+import { WeirError, type WeirErrorOptions } from '@weir/base';
+
 /** A source of nodes. */
 export interface Source {
   /** See `isSourceName`. */
@@ -38,4 +40,18 @@ export const MOST_NODES = 10_000;
 /** The host of a source's URL with its port, the only part that may be shown. */
 export function hostOf({ url }: Pick<Source, 'url'>): string {
   return URL.parse(url)?.host ?? '';
+}
+
+/** A failed command about sources; the message is for users and has no secrets. */
+export class SubscribeError extends WeirError {
+  constructor(message: string, options?: WeirErrorOptions) {
+    super('subscribe', message, options);
+  }
+}
+
+/** An unusable response of a source, whose nodes are left unchanged. The message is the reason. */
+export class RefusedAnswerError extends WeirError {
+  constructor(message: string, options?: WeirErrorOptions) {
+    super('refused_answer', message, options);
+  }
 }

@@ -15,7 +15,6 @@ import type { ConnectionCore, ConnectionDriver } from './connection-driver.ts';
 import type { ConnectionSettings, CommonOptions } from '../connection/connection-options.ts';
 import { QuicCore, type ClientOptions, type ServerOptions } from '../connection/quic-core.ts';
 import type { QuicConnection, QuicHandlers, ClientTls, ServerTls } from '../contract.ts';
-import { inNextTurn, type Defer } from '@weir/io/time';
 import { Driver, OutgoingBatches, type PacketObfuscation } from './driver.ts';
 import { ClientAdmission, type Acceptance } from './client-admission.ts';
 import { Incoming } from './incoming.ts';

@@ -17,12 +17,9 @@ export async function check(
   io: CommandIo,
   importable?: Importable,
 ): Promise<number> {
-  const loaded = await loadOrReport(
-    configPath,
-    { importable },
-    (path, input) => checkConfig(path, input),
-    (config) => config,
-  );
+  const loaded = await loadOrReport(configPath, (path, input) => checkConfig(path, input), {
+    importable,
+  });
   if (!loaded) return 1;
   io.stdout.write('Configuration OK.\n');
   const lines = shownWarnings(loaded).map(

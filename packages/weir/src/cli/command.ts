@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import { UsageError, WeirError, codeOf, hintsOf, messageOf } from '@weir/base';
 import { printableLines } from '@weir/base/printable';
 import { suggestion } from '@weir/proxy/schema/suggestion';
+import { once } from 'node:events';
 
 /** The output and the environment of a command. */
 export interface CommandIo {
@@ -26,6 +27,33 @@ export interface OptionSpec {
 }
 
 export type OptionTable = Readonly<Record<string, OptionSpec>>;
+
+/** An option without a value. */
+export const flag = (summary: string, more: Pick<OptionSpec, 'short'> = {}) => ({
+  type: 'boolean' as const,
+  ...more,
+  summary,
+});
+
+/** The properties of an option with a value that most options lack. */
+type OptionDetails = Pick<OptionSpec, 'short' | 'multiple' | 'choices'>;
+
+interface ValueOption {
+  readonly type: 'string';
+  readonly value: string;
+  readonly summary: string;
+}
+
+/** An option with a value, for which the help has a placeholder, such as `FILE`. */
+export function option(value: string, summary: string): ValueOption;
+export function option<const Details extends OptionDetails>(
+  value: string,
+  summary: string,
+  details: Details,
+): ValueOption & Details;
+export function option(value: string, summary: string, details: OptionDetails = {}): ValueOption {
+  return { type: 'string', value, ...details, summary };
+}
 
 /** The description of a command, for help, completion and parsing. */
 export interface CommandSpec {
@@ -68,6 +96,34 @@ export async function reportErrors(
     return 1;
   }
 }
+
+/** Parsed arguments that ask for the help of a command. */
+type HelpAsked = { readonly kind: 'help' } | { readonly help: true };
+
+const asksForHelp = (parsed: object): parsed is HelpAsked =>
+  ('help' in parsed && parsed.help === true) || ('kind' in parsed && parsed.kind === 'help');
+
+/**
+ * Makes the function of a command, which parses its arguments, prints the help where they ask for it, and otherwise
+ * runs `work`: see `reportErrors`.
+ * @param name begins the lines of errors
+ */
+export const commandOf =
+  <T extends object>(
+    name: string | ((parsed: Exclude<T, HelpAsked>) => string),
+    help: string,
+    parse: (argv: readonly string[]) => T,
+    work: (parsed: Exclude<T, HelpAsked>, io: CommandIo) => Promise<number>,
+  ): Command['run'] =>
+  async (argv, io) => {
+    const parsed = parse(argv);
+    if (asksForHelp(parsed)) {
+      io.stdout.write(help);
+      return 0;
+    }
+    const asked = parsed as Exclude<T, HelpAsked>;
+    return reportErrors(typeof name === 'string' ? name : name(asked), io, () => work(asked, io));
+  };
 
 /** The option that every command has. */
 export const HELP_OPTION = {
@@ -139,4 +195,68 @@ export function chooseSubcommand<T extends Omit<CommandSpec, 'commands'>>(
     }
   }
   return { chosen, operands };
+}
+
+type Row = readonly [left: string, right: string];
+
+const widthOf = (rows: readonly Row[]): number => Math.max(0, ...rows.map(([left]) => left.length));
+
+/** Formats lines in two columns, as in ` -h, --help print this text and exit`. */
+export function columns(rows: readonly Row[], width = widthOf(rows)): string {
+  return rows
+    .map(([left, right]) => {
+      const indent = ' '.repeat(width + 4);
+      return `  ${left.padEnd(width)}  ${right.replaceAll('\n', `\n${indent}`)}\n`;
+    })
+    .join('');
+}
+
+/** The options of a command, one or more lines each. */
+export const optionLines = (options: OptionTable): string =>
+  columns(
+    Object.entries(options).map(([name, option]) => [optionForm(name, option), option.summary]),
+  );
+
+export const commandLines = (commands: readonly Omit<CommandSpec, 'commands'>[]): string =>
+  columns(commandRows(commands));
+
+/** The options of each subcommand that has any, below a title and followed by an empty line. */
+export const subcommandOptionLines = (commands: readonly Omit<CommandSpec, 'commands'>[]): string =>
+  commands
+    .filter(({ options }) => Object.keys(options).length > 0)
+    .map(({ name, options }) => `Options of ${name}:\n${optionLines(options)}\n`)
+    .join('');
+
+const commandRows = (commands: readonly Omit<CommandSpec, 'commands'>[]): readonly Row[] =>
+  commands.map(({ name, operands, summary }) => [
+    operands === '' ? name : `${name} ${operands}`,
+    summary,
+  ]);
+
+/** A topic of the help: commands for one task. */
+export interface CommandTopic {
+  readonly title: string;
+  readonly commands: readonly CommandSpec[];
+}
+
+/** All commands below the titles of their topics, in columns of equal width. */
+export function topicLines(topics: readonly CommandTopic[]): string {
+  const width = widthOf(topics.flatMap(({ commands }) => commandRows(commands)));
+  return topics
+    .map(({ title, commands }) => `${title}:\n${columns(commandRows(commands), width)}`)
+    .join('\n');
+}
+
+/** An option as in the help: `-c, --config FILE`, padded if there is no short form. */
+export function optionForm(name: string, { short, value }: OptionSpec): string {
+  const long = value === undefined ? `--${name}` : `--${name} ${value}`;
+  return short === undefined ? `    ${long}` : `-${short}, ${long}`;
+}
+
+/** Waits for SIGINT or SIGTERM. A further signal then ends the process, as by default. */
+export async function untilStopped(): Promise<void> {
+  const waited = new AbortController();
+  const { signal } = waited;
+  await Promise.race([once(process, 'SIGINT', { signal }), once(process, 'SIGTERM', { signal })]);
+  waited.abort();
 }

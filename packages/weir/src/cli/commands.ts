@@ -1,11 +1,10 @@
 import { HELP_OPTION, unknownCommand, type Command, type CommandSpec } from './command.ts';
 import { CLASH_API, DASHBOARD, DIAGNOSE, METRICS, TOP } from './watch/specs.ts';
-import { COMPLETION, TUN } from './specs.ts';
+import { COMPLETION, TUN, EXPLAIN, GEO, FORMAT, SHOW } from './config/specs.ts';
 import { CTL, DRAIN, LOG, LOG_LEVEL, RELOAD, STATUS } from './control/specs.ts';
-import { EXPLAIN, GEO, FORMAT, SHOW } from './config/specs.ts';
 import { FETCH, IMPORT, PROBE, SUBSCRIBE } from './nodes/specs.ts';
 import { GENERATE, SHARE, USER } from './users/specs.ts';
-import { CONFIG_OPTION, RUN_OPTIONS } from './run/arguments.ts';
+import { CONFIG_OPTION, RUN_OPTIONS } from './run/command.ts';
 
 /** The default command. Each command imports its implementation when it runs. */
 const RUN: Command = {
@@ -59,7 +58,7 @@ const onDemand = (spec: CommandSpec, load: () => Promise<Command['run']>): Comma
 });
 
 /** A topic of the help: commands for one task. */
-export interface Topic {
+interface Topic {
   readonly title: string;
   readonly commands: readonly Command[];
 }

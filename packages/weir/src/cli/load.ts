@@ -15,26 +15,25 @@ export interface LoadInput {
 }
 
 /**
- * Loads the configuration of a command and calls `work` with it. If it is invalid, logs the error, at the level that
- * the configuration sets if that can be read, and returns `undefined`.
+ * Runs `work`, which loads the configuration of a command. If it is invalid, logs the error, at the level that the
+ * configuration sets if that can be read, and returns `undefined`.
  *
- * @param load may throw the errors of `loadConfig`; `work` may throw them and an ApplyError
+ * @param work may throw the errors of `loadConfig`, and an ApplyError
  */
-export async function loadOrReport<Loaded, T>(
+export async function loadOrReport<T>(
   configPath: string | undefined,
-  options: { readonly files?: FileDigests; readonly importable?: Importable | undefined },
-  load: (path: string | undefined, input: LoadInput) => Promise<Loaded>,
-  work: (loaded: Loaded) => T | Promise<T>,
+  work: (path: string | undefined, input: LoadInput) => Promise<T>,
+  options: { readonly files?: FileDigests; readonly importable?: Importable | undefined } = {},
 ): Promise<T | undefined> {
   let level: string | undefined;
   const onLogLevel = (found: string): void => void (level = found);
   try {
     const { files = new FileDigests() } = options;
     const bytes = configPath === undefined ? undefined : await readStreamConfig(configPath);
-    const loaded = await load(configPath, { files, bytes, onLogLevel });
+    const result = await work(configPath, { files, bytes, onLogLevel });
     // A stream cannot be read again: a reload detects this as a change, and reports it.
     if (configPath !== undefined && bytes !== undefined) files.expect(configPath, bytes);
-    return await work(loaded);
+    return result;
   } catch (error) {
     const { log, flush } = processLog(level);
     log.error(recordLines(`configuration invalid: ${describe(error)}`));

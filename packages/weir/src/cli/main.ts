@@ -2,8 +2,7 @@ import { fstatSync, writeSync } from 'node:fs';
 import { Writable } from 'node:stream';
 import { isatty } from 'node:tty';
 import { UsageError, codeOf, messageOf } from '@weir/base';
-import type { CommandIo } from './command.ts';
-import type { CommandTopic } from './help.ts';
+import type { CommandIo, CommandTopic } from './command.ts';
 import { runCommand } from './run/command.ts';
 
 /** Runs a command line; resolves with the exit status when the process should end. */

@@ -1,29 +1,22 @@
 import type { RunningSearch } from '@weir/client/running';
 import type { ListenText } from '@weir/client/local-http';
-import type { OptionTable } from './command.ts';
+import { flag, option, type OptionTable } from './command.ts';
 import { UsageError } from '@weir/base';
 
 /** The option of commands that query a running Weir. */
 export const SOCKET_OPTION = {
-  socket: {
-    type: 'string',
-    short: 's',
-    value: 'PATH',
-    summary:
-      'the control socket of the running Weir; WEIR_SOCKET unless\n' +
+  socket: option(
+    'PATH',
+    'the control socket of the running Weir; WEIR_SOCKET unless\n' +
       'given, and otherwise the only one that is found',
-  },
+    { short: 's' },
+  ),
 } as const satisfies OptionTable;
 
 /** The options of commands that query a running Weir and read no file. */
 export const WHICH_OPTIONS = {
   ...SOCKET_OPTION,
-  config: {
-    type: 'string',
-    short: 'c',
-    value: 'FILE',
-    summary: 'the running Weir that serves this configuration file',
-  },
+  config: option('FILE', 'the running Weir that serves this configuration file', { short: 'c' }),
 } as const satisfies OptionTable;
 
 /** The options that select a running Weir. */
@@ -46,47 +39,38 @@ export function whichOf({
 
 /** Options of programs that watch a running Weir: where it is, and where they listen themselves. */
 export const RUNNING_OPTIONS = {
-  api: {
-    type: 'string',
-    value: 'URL',
-    summary:
-      "Weir's API: http://host:port, host:port, or the path of a unix\n" +
+  api: option(
+    'URL',
+    "Weir's API: http://host:port, host:port, or the path of a unix\n" +
       'socket (default: $WEIR_API, then what that process or the file says)',
-  },
-  config: {
-    type: 'string',
+  ),
+  config: option('FILE', 'the configuration file of the running Weir; its own unless given', {
     short: 'c',
-    value: 'FILE',
-    summary: 'the configuration file of the running Weir; its own unless given',
-  },
+  }),
   ...SOCKET_OPTION,
-  'secret-file': {
-    type: 'string',
-    value: 'FILE',
-    summary: "a file with the secret of [api]; the configuration's unless given",
-  },
-  listen: {
-    type: 'string',
-    value: 'HOST:PORT',
-    summary: 'where to listen: an address of this host, or the path of a unix socket',
-  },
+  'secret-file': option(
+    'FILE',
+    "a file with the secret of [api]; the configuration's unless given",
+  ),
+  listen: option(
+    'HOST:PORT',
+    'where to listen: an address of this host, or the path of a unix socket',
+  ),
 } as const satisfies OptionTable;
 
 /** The option of programs that can also change the running Weir. */
 export const READ_ONLY_OPTION = {
-  'read-only': { type: 'boolean', summary: 'show everything, and change nothing' },
+  'read-only': flag('show everything, and change nothing'),
 } as const satisfies OptionTable;
 
 /** Options in addition to `--listen` that let other hosts connect. */
 export const TLS_OPTIONS = {
-  'tls-certificate': {
-    type: 'string',
-    value: 'FILE',
-    summary:
-      'a chain of certificates in PEM: with it --listen takes any address;\n' +
+  'tls-certificate': option(
+    'FILE',
+    'a chain of certificates in PEM: with it --listen takes any address;\n' +
       'it names the hosts that requests may be for',
-  },
-  'tls-key': { type: 'string', value: 'FILE', summary: 'the key of the certificate, in PEM' },
+  ),
+  'tls-key': option('FILE', 'the key of the certificate, in PEM'),
 } as const satisfies OptionTable;
 
 type GivenOptions = {

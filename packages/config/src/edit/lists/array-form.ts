@@ -1,6 +1,13 @@
 import type { Span } from '@weir/proxy/schema';
-import { deletion, insertion, type Splice } from '../splice.ts';
-import { breakBefore, eolNear, indentAt, nextLine } from '../toml-text.ts';
+import {
+  deletion,
+  insertion,
+  type Splice,
+  breakBefore,
+  eolNear,
+  indentAt,
+  nextLine,
+} from '../toml-text.ts';
 import {
   commaOf,
   gapIn,

@@ -1,7 +1,16 @@
 import type { Span } from '@weir/proxy/schema';
 import type { OpenTable, OpenNode } from '../../toml/tree.ts';
-import { deletion, insertion, linesDeletion, type Splice } from '../splice.ts';
-import { endsLine, eolNear, indentAt, lineBreak, nextLine } from '../toml-text.ts';
+import {
+  deletion,
+  insertion,
+  linesDeletion,
+  type Splice,
+  endsLine,
+  eolNear,
+  indentAt,
+  lineBreak,
+  nextLine,
+} from '../toml-text.ts';
 import {
   gapIn,
   isEmptyLine,

@@ -105,7 +105,7 @@ const nameOf = ({ values, label }: WrittenElement, kind: UserForm): string | und
   (kind.name === undefined ? label : values.get(kind.name)) || undefined;
 
 /** A user to add. */
-export interface NewUser {
+interface NewUser {
   readonly inbound: string;
   readonly name: string;
   /** Creates the secret of the user. @param method the method of Shadowsocks, if the file has one */
@@ -215,13 +215,13 @@ function notesOn(edit: UserEdit | undefined, unforced: string | undefined): read
 }
 
 /** The text after a removal. */
-export interface RemovedUser extends Omit<EditedUsers, 'secret'> {
+interface RemovedUser extends Omit<EditedUsers, 'secret'> {
   /** The line on which the user began, from 1. */
   readonly line: number;
 }
 
 /** A user in the file, by name. */
-export interface NamedUser {
+interface NamedUser {
   readonly inbound: string;
   /** The name, or the value of `WrittenUser.shown`. */
   readonly name: string;

@@ -6,20 +6,22 @@ import { serverIn } from '@weir/proxy/protocols/forms/clash';
 import { ImportError, type Draft } from '@weir/proxy/protocols/forms/draft';
 import { ForeignObject } from '@weir/proxy/protocols/forms/foreign-object';
 import { allForms } from '@weir/proxy/protocols';
-import { nameOf, readEntry, type EntryReader } from '../entry.ts';
+import { nameOf, readEntries, type EntryReader } from '../entry.ts';
 import { CLASH_DOCUMENT_KEYS, CLASH_KEYS, CLASH_GROUP_KEYS } from '../keys/clash.ts';
-import type {
-  DefaultRoute,
-  DocumentKey,
-  Routing,
-  RuleEntry,
-  Target,
-  ForeignGroup,
-  TakenServers,
-  DnsDraft,
-  ImportedEntry,
+import {
+  type DefaultRoute,
+  type DocumentKey,
+  type Routing,
+  type RuleEntry,
+  type Target,
+  type ForeignGroup,
+  type TakenServers,
+  type DnsDraft,
+  bounded,
+  TargetNames,
+  groupOrReason,
+  MemberBudget,
 } from '../routing.ts';
-import { bounded, TargetNames, groupOrReason, MemberBudget } from '../targets.ts';
 import { fromDotNet } from '../values/expressions.ts';
 import { keysOf, notesOn } from '../verdicts.ts';
 import { readInbounds } from './inbounds.ts';
@@ -31,10 +33,6 @@ const READER: EntryReader = {
   read: readProxy,
   family: familyOf,
 };
-
-/** Reads the `proxies` of a configuration of Clash or mihomo. */
-const readProxies = (proxies: readonly unknown[]): readonly ImportedEntry[] =>
-  bounded('servers', proxies).map((each) => readEntry(each, READER));
 
 const FAMILIES: ReadonlyMap<string, string | undefined> = new Map([
   ['', undefined],
@@ -100,7 +98,7 @@ export function readClash(document: ForeignObject): Routing {
   const level = document.text('log-level');
   const inbounds = readInbounds(document);
   return {
-    entries: readProxies(proxies),
+    entries: readEntries(proxies, READER),
     groups: readGroups(groups, proxies, names, document.states('proxy-providers')),
     rules: mode === 'rule' ? readRules(written, names) : unusedRules(written, mode),
     standard: defaultOf(mode, written, names),
@@ -185,7 +183,8 @@ function readGroups(
   });
 }
 
-interface Surroundings {
+/** What the groups of a document have in common. */
+interface GroupContext {
   readonly sorted: readonly Named[];
   readonly types: ReadonlyMap<string, string>;
   readonly names: TargetNames;
@@ -193,7 +192,7 @@ interface Surroundings {
   readonly hasProviders: boolean;
 }
 
-function groupOf(name: string, fields: ForeignObject, all: Surroundings): ForeignGroup {
+function groupOf(name: string, fields: ForeignObject, all: GroupContext): ForeignGroup {
   const type = fields.text('type') ?? '';
   if (type === 'relay') throw new ImportError('a chain of servers is not supported');
   const strategy = STRATEGIES.get(type);
@@ -257,7 +256,7 @@ function filtersOf(fields: ForeignObject, key: 'filter' | 'exclude-filter'): Fil
 /** The proxies of `include-all-proxies`, in the order of their names. */
 function included(
   fields: ForeignObject,
-  all: Surroundings,
+  all: GroupContext,
   filters: Filters | undefined,
   notes: string[],
 ): readonly string[] {
@@ -323,7 +322,7 @@ const excludedTypes = (fields: ForeignObject): readonly string[] =>
 function kept(
   members: readonly string[],
   fields: ForeignObject,
-  all: Surroundings,
+  all: GroupContext,
   excluded: Filters | undefined,
   notes: string[],
 ): readonly string[] {

@@ -1,25 +1,26 @@
 import { ImportError, toPort } from '@weir/proxy/protocols/forms/draft';
 import { ForeignObject } from '@weir/proxy/protocols/forms/foreign-object';
 import { CLASH_LISTENER_KEYS } from '../keys/clash.ts';
-import type { InboundDraft, InboundEntry, InboundValue } from '../routing.ts';
-import { bounded } from '../targets.ts';
+import { type InboundDraft, type InboundEntry, bounded } from '../routing.ts';
 import { notesOn } from '../verdicts.ts';
-import { networkOf } from '../values/networks.ts';
-import { nameOf } from '../entry.ts';
-import { mixedDrafts } from '../server-drafts.ts';
+import { isVersion6, networkOf } from '../values/networks.ts';
+import { inboundEntry, nameOf } from '../entry.ts';
+import {
+  accountSettings,
+  ALL_ROUTES,
+  mixedDrafts,
+  socksServer,
+  tunDevice,
+  type ProxyAccount,
+} from '../server-drafts.ts';
 
 /** Settings that all ports of a document share. */
 interface Shared {
   readonly listen: string;
-  readonly accounts: readonly Account[];
+  readonly accounts: readonly ProxyAccount[];
   readonly sniffing: boolean | undefined;
   /** Ports of the document, and those assigned during the import. */
   readonly taken: Set<number>;
-}
-
-interface Account {
-  readonly user: string;
-  readonly pass: string;
 }
 
 /** The listeners of a document: ports at the top level, `tun` and `listeners`. */
@@ -37,11 +38,16 @@ export function readInbounds(document: ForeignObject): readonly InboundEntry[] {
     ...PORTS.flatMap(([key, name]) => {
       const [port] = portOf(document, key);
       if (port === undefined) return [];
-      return [inboundOf(key, () => plain(name, kindOf(key), port, shared), notes)];
+      return [
+        inboundEntry(key, () => {
+          const read = plain(name, kindOf(key), port, shared);
+          return { drafts: read.drafts, notes: [...notes, ...read.notes] };
+        }),
+      ];
     }),
     ...tunOf(document),
     ...listeners.map((each, index) =>
-      inboundOf(`listeners[${index}]`, () => listenerOf(each, shared)),
+      inboundEntry(`listeners[${index}]`, () => listenerOf(each, shared)),
     ),
   ];
 }
@@ -68,21 +74,6 @@ const portOfListener = (value: unknown): readonly number[] => {
   return Number.isInteger(port) ? [port] : [];
 };
 
-/** Creates an entry from the drafts of `work`; an ImportError becomes the reason for skipping it. */
-function inboundOf(
-  source: string,
-  work: () => { readonly drafts: readonly InboundDraft[]; readonly notes: readonly string[] },
-  shared: readonly string[] = [],
-): InboundEntry {
-  try {
-    const { drafts, notes } = work();
-    return { source, drafts, notes: [...shared, ...notes] };
-  } catch (error) {
-    if (!(error instanceof ImportError)) throw error;
-    return { source, skipped: error.message };
-  }
-}
-
 /** The address of the ports; loopback without `allow-lan`. */
 function addressOf(document: ForeignObject): { listen: string; notes: readonly string[] } {
   const isOpen = document.flag('allow-lan');
@@ -101,7 +92,7 @@ const LIMITED =
   'it listens on loopback alone: Weir cannot limit the addresses of clients as lan-allowed-ips does; change "listen" after you have set up a firewall';
 
 /** Parses accounts of the form `user:password`. */
-const accountsOf = (list: readonly unknown[]): readonly Account[] =>
+const accountsOf = (list: readonly unknown[]): readonly ProxyAccount[] =>
   list.flatMap((each) => {
     if (typeof each !== 'string') return [];
     const colon = each.indexOf(':');
@@ -116,21 +107,16 @@ function plain(
   { listen, accounts, sniffing, taken }: Shared,
   udp = true,
 ): { drafts: readonly InboundDraft[]; notes: readonly string[] } {
-  const settings = {
-    socks: socksSettings(accounts, udp),
-    http: accounts.length === 0 ? {} : { accounts: accounts.map((each) => ({ ...each })) },
-  };
   const base = { name, tag: name.startsWith('DEFAULT-') ? kind : undefined, listen, sniffing };
+  const socks = socksServer({ ...base, port }, accounts, { udp: udp ? undefined : false });
+  const http = { ...base, protocol: 'http', port, settings: accountSettings(accounts) };
   switch (kind) {
     case 'socks':
-      return {
-        drafts: [{ ...base, protocol: 'socks', port, settings: settings.socks }],
-        notes: [],
-      };
+      return { drafts: [socks], notes: [] };
     case 'http':
-      return { drafts: [{ ...base, protocol: 'http', port, settings: settings.http }], notes: [] };
+      return { drafts: [http], notes: [] };
     case 'mixed':
-      return mixedDrafts(base, port, taken, settings);
+      return mixedDrafts(base, port, taken, { socks: socks.settings, http: http.settings });
     case 'redir':
     case 'tproxy':
       throw new ImportError('Weir takes redirected connections by a tun inbound only');
@@ -138,15 +124,6 @@ function plain(
       throw new ImportError(`the type ${JSON.stringify(kind)} is not supported`);
   }
 }
-
-const socksSettings = (
-  accounts: readonly Account[],
-  udp: boolean,
-): Readonly<Record<string, InboundValue | undefined>> => ({
-  auth: accounts.length === 0 ? undefined : 'password',
-  accounts: accounts.length === 0 ? undefined : accounts.map((each) => ({ ...each })),
-  udp: udp ? undefined : false,
-});
 
 function listenerOf(
   value: unknown,
@@ -175,9 +152,6 @@ function listenerOf(
   return { drafts, notes: [...notes, ...notesOn(fields, CLASH_LISTENER_KEYS)] };
 }
 
-/** Two networks that cover all addresses and leave the default route unchanged. */
-const EVERYWHERE = ['0.0.0.0/1', '128.0.0.0/1'];
-const EVERYWHERE_6 = ['::/1', '8000::/1'];
 const TUN_ADDRESS = '198.18.0.1/30';
 const TUN_ADDRESS_6 = 'fdfe:dcba:9876::1/126';
 
@@ -196,28 +170,22 @@ function tunOf(document: ForeignObject): readonly InboundEntry[] {
   const isRouted = !tun.states('auto-route') || tun.flag('auto-route');
   if (!isOn) return [];
   return [
-    inboundOf('tun', () => {
+    inboundEntry('tun', () => {
       const given = routes.map((each) => networkOf(String(each)));
-      const all = [...EVERYWHERE, ...(has6 ? EVERYWHERE_6 : [])];
-      return {
-        drafts: [
-          {
-            name: 'DEFAULT-TUN',
-            tag: 'tun',
-            protocol: 'tun',
-            settings: {
-              name: name === '' ? undefined : name.slice(0, 15),
-              mtu,
-              address: [
-                TUN_ADDRESS,
-                ...(has6 ? (own6.length > 0 ? own6.map(String) : [TUN_ADDRESS_6]) : []),
-              ],
-              routes: isRouted ? (given.length > 0 ? given : all) : undefined,
-            },
-          },
-        ],
-        notes: [TUN_NOTE],
-      };
+      const all = ALL_ROUTES.filter((each) => has6 || !isVersion6(each));
+      const device = tunDevice(
+        { name: 'DEFAULT-TUN', tag: 'tun' },
+        {
+          name: name.slice(0, 15),
+          mtu,
+          address: [
+            TUN_ADDRESS,
+            ...(has6 ? (own6.length > 0 ? own6.map(String) : [TUN_ADDRESS_6]) : []),
+          ],
+          routes: isRouted ? (given.length > 0 ? given : all) : [],
+        },
+      );
+      return { drafts: [device], notes: [TUN_NOTE] };
     }),
   ];
 }

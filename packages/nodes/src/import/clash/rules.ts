@@ -1,7 +1,6 @@
 import { domainToASCII } from 'node:url';
 import { ImportError } from '@weir/proxy/protocols/forms/draft';
-import type { Matchers, RuleEntry } from '../routing.ts';
-import type { TargetNames } from '../targets.ts';
+import type { Matchers, RuleEntry, TargetNames } from '../routing.ts';
 import { fromDotNet } from '../values/expressions.ts';
 import { networkOf } from '../values/networks.ts';
 

@@ -1,6 +1,6 @@
 import { isBrowser } from '@weir/proxy/protocols/forms/clash';
-import { keyTable } from '../verdicts.ts';
 import {
+  keyTable,
   ALPN,
   BANDWIDTH,
   CHAINED,
@@ -14,7 +14,7 @@ import {
   SOURCE,
   TUNING,
   UDP_OVER_TCP,
-} from './reasons.ts';
+} from '../verdicts.ts';
 
 /** Keys of the proxies of mihomo (`adapter/outbound/*.go`, ccc3f84) that are not carried over. */
 export const CLASH_KEYS = keyTable({

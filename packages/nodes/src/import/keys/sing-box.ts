@@ -1,5 +1,7 @@
-import { keyTable, type KeyGroups, type KeyTable } from '../verdicts.ts';
 import {
+  keyTable,
+  type KeyGroups,
+  type KeyTable,
   ALPN,
   BANDWIDTH,
   CHAINED,
@@ -18,7 +20,7 @@ import {
   TLS_VERSIONS,
   TUNING,
   UDP_OVER_TCP,
-} from './reasons.ts';
+} from '../verdicts.ts';
 
 /** Dial fields, which sing-box's outbounds and DNS servers have in common. */
 const DIALER: KeyGroups = {

@@ -1,5 +1,7 @@
-import { keyTable, type KeyGroups, under } from '../verdicts.ts';
 import {
+  keyTable,
+  type KeyGroups,
+  under,
   ALPN,
   BANDWIDTH,
   CHAINED,
@@ -15,7 +17,7 @@ import {
   TUNING,
   UDP_OVER_TCP,
   VERIFIED_NAME,
-} from './reasons.ts';
+} from '../verdicts.ts';
 
 /** Stream settings that Xray's inbounds and outbounds have in common. */
 const STREAM: KeyGroups = {

@@ -5,10 +5,10 @@ import { ForeignObject } from '@weir/proxy/protocols/forms/foreign-object';
 import { parsedJson } from '@weir/proxy/protocols/forms/link';
 import { allForms } from '@weir/proxy/protocols';
 import { entryOf, trimmedLines, type Reading } from '../entry.ts';
-import { serversAlone, type Routing } from '../routing.ts';
-import { bounded } from '../targets.ts';
-import { notesOn, keyTable } from '../verdicts.ts';
+import { serversAlone, type Routing, bounded } from '../routing.ts';
 import {
+  notesOn,
+  keyTable,
   ALPN,
   BANDWIDTH,
   ECH,
@@ -17,7 +17,7 @@ import {
   MULTIPLEX,
   TUNING,
   VERIFIED_NAME,
-} from '../keys/reasons.ts';
+} from '../verdicts.ts';
 
 /**
  * Parameters of share links, and keys of v2rayN's JSON, that are not carried over

@@ -2,7 +2,7 @@ import { ImportError } from '@weir/proxy/protocols/forms/draft';
 import type { ForeignObject } from '@weir/proxy/protocols/forms/foreign-object';
 import { objectsOf, readInbound, type InboundReading } from '../entry.ts';
 import { SING_BOX_INBOUND_KEYS, SING_BOX_USER_KEYS } from '../keys/sing-box.ts';
-import type { InboundEntry } from '../routing.ts';
+import type { InboundDraft, InboundEntry } from '../routing.ts';
 import {
   ALL_ROUTES,
   httpServer,
@@ -84,9 +84,13 @@ function inboundOf(fields: ForeignObject, scope: InboundScope): InboundReading {
     sniffing,
   };
   const users = usersOf(fields);
+  const done = (draft: InboundDraft, notes: readonly string[] = []): InboundReading => ({
+    drafts: [draft],
+    notes: [...users.notes(), ...notes],
+  });
   switch (type) {
     case 'socks':
-      return { drafts: [socksServer(place, users.accounts())], notes: users.notes() };
+      return done(socksServer(place, users.accounts()));
     case 'mixed': {
       refuseTls(fields);
       const accounts = users.accounts();
@@ -97,10 +101,7 @@ function inboundOf(fields: ForeignObject, scope: InboundScope): InboundReading {
       return { drafts: mixed.drafts, notes: [...mixed.notes, ...users.notes()] };
     }
     case 'http':
-      return {
-        drafts: [httpServer(place, streamFor(fields), users.accounts())],
-        notes: users.notes(),
-      };
+      return done(httpServer(place, streamFor(fields), users.accounts()));
     case 'vless':
     case 'vmess': {
       const found = users.list.map((user) => ({
@@ -110,41 +111,27 @@ function inboundOf(fields: ForeignObject, scope: InboundScope): InboundReading {
         name: user.text('name'),
       }));
       const server = uuidServer(type, place, streamFor(fields), found);
-      const bodies = type === 'vmess' ? vmessNotes(server) : [];
-      return { drafts: [server], notes: [...users.notes(), ...bodies] };
+      return done(server, type === 'vmess' ? vmessNotes(server) : []);
     }
     case 'trojan':
-      return {
-        drafts: [trojanServer(place, streamFor(fields), users.passwords())],
-        notes: users.notes(),
-      };
-    case 'shadowsocks':
-      return {
-        drafts: [
-          shadowsocksServer(
-            place,
-            fields.needText('method'),
-            fields.text('password'),
-            users.passwords(),
-          ),
-        ],
-        notes: users.notes(),
-      };
+      return done(trojanServer(place, streamFor(fields), users.passwords()));
+    case 'shadowsocks': {
+      const method = fields.needText('method');
+      const password = fields.text('password');
+      return done(shadowsocksServer(place, method, password, users.passwords()));
+    }
     case 'hysteria2': {
       const tls = tlsOf(fields);
       if (!tls) throw new ImportError('it has no TLS');
       const obfs = fields.fields('obfs');
-      return {
-        drafts: [
-          hysteria2Server(place, {
-            tls,
-            users: users.passwords(),
-            obfs: obfs.text('type') || undefined,
-            obfsPassword: obfs.text('password'),
-          }),
-        ],
-        notes: users.notes(),
-      };
+      return done(
+        hysteria2Server(place, {
+          tls,
+          users: users.passwords(),
+          obfs: obfs.text('type') || undefined,
+          obfsPassword: obfs.text('password'),
+        }),
+      );
     }
     default:
       throw new ImportError(`the type ${JSON.stringify(type)} is not supported`);

@@ -2,7 +2,7 @@ import { ImportError, type Draft } from '@weir/proxy/protocols/forms/draft';
 import { ForeignObject, isEmpty } from '@weir/proxy/protocols/forms/foreign-object';
 import { serverIn } from '@weir/proxy/protocols/forms/sing-box';
 import { allForms } from '@weir/proxy/protocols';
-import { nameOf, readEntry, portsOf, type EntryReader } from '../entry.ts';
+import { nameOf, readEntries, portsOf, type EntryReader } from '../entry.ts';
 import {
   SING_BOX_DOCUMENT_KEYS,
   SING_BOX_GROUP_KEYS,
@@ -17,9 +17,12 @@ import {
   type ForeignGroup,
   type DnsDraft,
   type DocumentKey,
-  type ImportedEntry,
+  bounded,
+  groupOrReason,
+  TargetNames,
+  NOT_RESOLVED,
+  isDirect,
 } from '../routing.ts';
-import { bounded, groupOrReason, TargetNames, NOT_RESOLVED } from '../targets.ts';
 import { dnsDraft, dnsUrlOf } from '../values/dns-server.ts';
 import { keysOf, notesOn } from '../verdicts.ts';
 import { readInboundOf, secondsOf } from './inbounds.ts';
@@ -32,10 +35,6 @@ const READER: EntryReader = {
   read: readOutbound,
   family: familyOf,
 };
-
-/** Reads the servers of a configuration. */
-const readOutbounds = (servers: readonly unknown[]): readonly ImportedEntry[] =>
-  bounded('servers', servers).map((each) => readEntry(each, READER));
 
 /** The `domain_strategy` of an outbound, or that of its resolver; Weir accepts the same values. */
 function familyOf(fields: ForeignObject): string | undefined {
@@ -106,10 +105,10 @@ export function readSingBox(document: ForeignObject): Routing {
     entries: servers.map((each) => nameOf(each, 'tag')),
     groups: groups.map((each) => nameOf(each, 'tag')),
   });
-  const entries = readOutbounds(servers);
-  const isDirect = (name: string): boolean => isDirectTarget(names.of(name), entries);
+  const entries = readEntries(servers, READER);
+  const goesDirectly = (name: string): boolean => isDirect(names.of(name), entries);
   const route = document.fields('route');
-  const dns = readDns(document.fields('dns'), resolverOf(route), isDirect);
+  const dns = readDns(document.fields('dns'), resolverOf(route), goesDirectly);
   const final = route.text('final') ?? '';
   const first = servers.indexOf(all[0]);
   const standard: Target =
@@ -124,7 +123,7 @@ export function readSingBox(document: ForeignObject): Routing {
     dnsOutbounds: new Set(dnsOutbounds.map((each) => nameOf(each, 'tag'))),
     mode: modeOf(document),
     queries: dns.isDetoured ? undefined : DIRECT,
-    resolved: rules.some((each) => sendsAddresses(each, isDirect)) ? undefined : DIRECT,
+    resolved: rules.some((each) => sendsAddresses(each, goesDirectly)) ? undefined : DIRECT,
   };
   const read = rules.map((rule, index) => readRule(rule, `route.rules[${index}]`, scope));
   const inboundScope = { isSniffed: sniffingOf(rules), taken: portsOf(inbounds, 'listen_port') };
@@ -144,10 +143,6 @@ export function readSingBox(document: ForeignObject): Routing {
 
 const DIRECT: Target = { kind: 'direct' };
 
-const isDirectTarget = (target: Target, entries: readonly ImportedEntry[]): boolean =>
-  target.kind === 'direct' ||
-  (target.kind === 'entry' && entries[target.index]?.draft?.protocol === 'freedom');
-
 /** The name of the DNS server that resolves the addresses of outbounds. */
 function resolverOf(route: ForeignObject): string {
   const [value] = route.entries('default_domain_resolver');
@@ -165,10 +160,10 @@ const modeOf = (document: ForeignObject): string =>
 const BY_ADDRESS = ['ip_cidr', 'ip_is_private', 'geoip', 'rule_set', 'rules'] as const;
 
 /** Whether a rule routes flows by their addresses to an outbound that is not direct. */
-function sendsAddresses(value: unknown, isDirect: (outbound: string) => boolean): boolean {
+function sendsAddresses(value: unknown, goesDirectly: (outbound: string) => boolean): boolean {
   const fields = new ForeignObject(isObject(value) ? value : undefined);
   if (!BY_ADDRESS.some((key) => fields.has(key))) return false;
-  return nameOf(value, 'action') !== 'direct' && !isDirect(nameOf(value, 'outbound'));
+  return nameOf(value, 'action') !== 'direct' && !goesDirectly(nameOf(value, 'outbound'));
 }
 
 /**
@@ -211,12 +206,12 @@ interface DnsReading {
 /**
  * The server by which sing-box's own connections are resolved: `route.default_domain_resolver`, `dns.final`, or the
  * first. Weir has no equivalent for the others.
- * @param isDirect whether an outbound name is a direct one
+ * @param goesDirectly whether an outbound name is a direct one
  */
 function readDns(
   dns: ForeignObject,
   resolver: string,
-  isDirect: (outbound: string) => boolean,
+  goesDirectly: (outbound: string) => boolean,
 ): DnsReading {
   const servers = dns.entries('servers');
   const final = dns.text('final') ?? '';
@@ -233,7 +228,7 @@ function readDns(
       continue;
     }
     try {
-      const { dns: found, notes } = serverOf(each, path, isDirect);
+      const { dns: found, notes } = serverOf(each, path, goesDirectly);
       draft = found;
       if (found) keys.push(...notes.map((reason) => skipped(path, reason)));
       else keys.push({ path, status: 'same', reason: "the system's resolver" });
@@ -242,7 +237,7 @@ function readDns(
       keys.push(skipped(path, `${error.message}; the system's resolver is used`));
     }
   }
-  return { dns: draft, keys, isDetoured: servers.some((each) => isDetoured(each, isDirect)) };
+  return { dns: draft, keys, isDetoured: servers.some((each) => isDetoured(each, goesDirectly)) };
 }
 
 const skipped = (path: string, reason: string): DocumentKey => ({
@@ -251,9 +246,9 @@ const skipped = (path: string, reason: string): DocumentKey => ({
   reason,
 });
 
-function isDetoured(server: unknown, isDirect: (outbound: string) => boolean): boolean {
+function isDetoured(server: unknown, goesDirectly: (outbound: string) => boolean): boolean {
   const detour = nameOf(server, 'detour');
-  return detour !== '' && !isDirect(detour);
+  return detour !== '' && !goesDirectly(detour);
 }
 
 interface ServerReading {
@@ -266,11 +261,11 @@ interface ServerReading {
 function serverOf(
   value: unknown,
   source: string,
-  isDirect: (outbound: string) => boolean,
+  goesDirectly: (outbound: string) => boolean,
 ): ServerReading {
   const fields = new ForeignObject(value);
   const detour = fields.text('detour') ?? '';
-  if (detour !== '' && !isDirect(detour)) {
+  if (detour !== '' && !goesDirectly(detour)) {
     throw new ImportError(
       `queries go through the outbound ${JSON.stringify(detour)}, which Weir's cannot`,
     );

@@ -3,7 +3,7 @@ import { bareHost, ImportError, toPort } from '@weir/proxy/protocols/forms/draft
 import type { DnsDraft } from '../routing.ts';
 
 /** A DNS server of another program. */
-export interface ForeignDnsServer {
+interface ForeignDnsServer {
   readonly source: string;
   readonly backend: DnsDraft['settings']['backend'];
   /** An address or a name, without brackets. */
@@ -60,7 +60,7 @@ const pathOf = (path = ''): string =>
   path === '' ? '/dns-query' : path.startsWith('/') ? path : `/${path}`;
 
 /** The parts of `scheme://host:port/path` of a DNS server, or of an address alone. */
-export interface DnsUrl {
+interface DnsUrl {
   /** Scheme in lower case; empty for an address alone. */
   readonly scheme: string;
   readonly host: string;

@@ -85,12 +85,12 @@ export function writeBalancers(
       if (tag !== undefined && isProbed(entry)) members.add(tag);
       else left.push(targets.nameOf(member));
     }
-    const told = left.length === 0 ? [] : [`${namesOf(left)}: ${NOT_MEMBERS}`];
+    const leftOut = left.length === 0 ? [] : [`${namesOf(left)}: ${NOT_MEMBERS}`];
     if (members.size === 0) {
       notes.set(end.index, [NO_BALANCER]);
       continue;
     }
-    notes.set(end.index, told);
+    notes.set(end.index, leftOut);
     const tag = taken.nextBalancer(group.name);
     tags.set(end.index, tag);
     const outbounds = [...members];

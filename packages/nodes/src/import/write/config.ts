@@ -3,21 +3,19 @@ import type { Imported } from '../document.ts';
 import type { ImportReport, ReportItem } from '../report.ts';
 import type { Routing, Target } from '../routing.ts';
 import { writeBalancers, type WrittenBalancers } from './balancers.ts';
-import type { ConfigCheck } from './check.ts';
-import { writeParts } from './parts.ts';
-import { defaultItem, reportRules, tagOf, wayText } from './route.ts';
-import { ruleRuns, writableRules } from './rules.ts';
 import { writeServers } from './servers.ts';
-import { presetOf, settleDefault, Targets } from './settle.ts';
-import { comment, ruleText, tableText } from './tables.ts';
-
-/** The dependencies and parameters of writers. */
-export interface WriteOptions {
-  readonly check: ConfigCheck;
-  /** Paths of geo files to write; rules that need a missing one are left out. */
-  readonly geoip?: string | undefined;
-  readonly geosite?: string | undefined;
-}
+import { writeParts } from './parts.ts';
+import {
+  defaultItem,
+  reportRules,
+  tagOf,
+  wayText,
+  presetOf,
+  settleDefault,
+  Targets,
+} from './settle.ts';
+import { type InboundTags, ruleRuns, writableRules, type WriteOptions } from './rules.ts';
+import { comment, type Form, ruleText, tableText } from './tables.ts';
 
 /** A document converted to Weir's form. */
 export interface WrittenConfig {
@@ -32,31 +30,9 @@ export interface WrittenConfig {
  * @throws {ImportError} when nothing could be written
  */
 export async function toConfig(imported: Imported, options: WriteOptions): Promise<WrittenConfig> {
-  const servers = await writeServers(imported.entries, 'outbound', options.check);
-  if (servers.found.size === 0) {
-    throw new NothingImported(imported.kind, servers.items);
-  }
   const parts = await writeParts(imported, options.check);
-  const { inbounds } = parts;
-  const rules = await writableRules(imported.rules, { ...options, inbounds });
-  const routing = { ...imported, rules };
-  const targets = new Targets(imported, servers.problems);
-  const standard = settleDefault(routing, targets);
-  const runs = ruleRuns(rules);
-  const preset = presetOf(imported, standard);
-  const wanted = [...(preset ? [preset] : []), ...runs.map(({ target }) => target)];
-  const balancers = writeBalancers(imported, wanted, targets, servers);
-  const outboundOf = (target: Target): string => {
-    const end = targets.behindSelectors(target);
-    const balancer = end?.kind === 'group' ? balancers.tags.get(end.index) : undefined;
-    return balancer ?? tagOf(targets.settle(target), servers.found);
-  };
-  const byDefault = preset ? outboundOf(preset) : tagOf(standard.settled, servers.found);
-  const reported = reportRules(rules, targets);
-  const problems = [
-    ...(standard.problem === undefined ? [] : [`${standard.problem} ${DROPPED}`]),
-    ...reported.problems,
-  ];
+  const found = await resolve(imported, 'outbound', options, parts.inbounds);
+  const { servers, rules, runs, targets, standard, balancers, outboundOf, byDefault } = found;
   const texts = [
     routeText(standard.problem, byDefault, imported, targets, geoPaths(rules, options)),
     parts.text,
@@ -77,16 +53,63 @@ export async function toConfig(imported: Imported, options: WriteOptions): Promi
       items: [
         ...servers.items,
         ...groupItems(imported, targets, balancers, outboundOf),
-        ...reported.items,
-        defaultItem(imported, targets, byDefault, standard.problem),
+        ...found.items,
         ...parts.items,
       ],
-      problems,
+      problems: found.problems,
     },
   };
 }
 
-export const DROPPED = 'The default is "blackhole": flows that no rule matches are dropped.';
+/**
+ * Determines what of a document can be written, and where its targets then lead.
+ *
+ * @param inbounds tags of the configuration's inbounds, if it is written too: only it can have balancers
+ * @throws {NothingImported}
+ */
+export async function resolve(
+  imported: Imported,
+  form: Form,
+  options: WriteOptions,
+  inbounds?: InboundTags,
+) {
+  const servers = await writeServers(imported.entries, form, options.check);
+  if (servers.found.size === 0) throw new NothingImported(imported.kind, servers.items);
+  const rules = await writableRules(imported.rules, options, inbounds);
+  const targets = new Targets(imported, servers.problems);
+  const standard = settleDefault({ ...imported, rules }, targets);
+  const runs = ruleRuns(rules);
+  const preset = presetOf(imported, standard);
+  const wanted = [...(preset ? [preset] : []), ...runs.map(({ target }) => target)];
+  const balancers = inbounds ? writeBalancers(imported, wanted, targets, servers) : NO_BALANCERS;
+  const outboundOf = (target: Target): string => {
+    const end = targets.behindSelectors(target);
+    const balancer = end?.kind === 'group' ? balancers.tags.get(end.index) : undefined;
+    return balancer ?? tagOf(targets.settle(target), servers.found);
+  };
+  const byDefault = preset ? outboundOf(preset) : tagOf(standard.settled, servers.found);
+  const reported = reportRules(rules, targets);
+  return {
+    servers,
+    rules,
+    runs,
+    targets,
+    standard,
+    balancers,
+    outboundOf,
+    byDefault,
+    /** The report of the rules and the default. */
+    items: [...reported.items, defaultItem(imported, targets, byDefault, standard.problem)],
+    problems: [
+      ...(standard.problem === undefined ? [] : [`${standard.problem} ${DROPPED}`]),
+      ...reported.problems,
+    ],
+  };
+}
+
+const NO_BALANCERS: WrittenBalancers = { tags: new Map(), texts: [], notes: new Map() };
+
+const DROPPED = 'The default is "blackhole": flows that no rule matches are dropped.';
 
 /** Nothing of a document could be imported; the report has the reasons. */
 export class NothingImported extends ImportError {

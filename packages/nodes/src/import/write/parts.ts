@@ -1,12 +1,11 @@
-import { LOCAL_LISTENERS } from '@weir/config/sources/default-config';
+import { LOCAL_LISTENERS } from '@weir/config/documents';
 import type { DocumentKey, InboundEntry, Routing } from '../routing.ts';
 import type { ReportItem } from '../report.ts';
-import { problemsIn, type ConfigCheck } from './check.ts';
-import { comment, dnsText, inboundText, tableText } from './tables.ts';
-import { UniqueNames } from './tags.ts';
+import { problemsIn, type ConfigCheck } from './servers.ts';
+import { comment, dnsText, inboundText, tableText, UniqueNames } from './tables.ts';
 
 /** The parts of a configuration other than servers and routes. */
-export interface OtherParts {
+interface OtherParts {
   /** The tables `[[inbound]]`, `[api]`, `[log]` and `[dns]`. */
   readonly text: string;
   /** Tags of inbounds, by their names in the document. */

@@ -3,35 +3,37 @@ import { parseCidr } from '@weir/base/ip';
 import { quoted } from '@weir/base/printable';
 import type { Matchers, RuleEntry, Target } from '../routing.ts';
 import { GEOIP_PRIVATE } from '../values/networks.ts';
-import { problemsIn, type ConfigCheck } from './check.ts';
+import { problemsIn, type ConfigCheck } from './servers.ts';
 import { ruleText, tableText } from './tables.ts';
 
-/** The context of rules to write. */
-export interface RuleSurroundings {
+/** The dependencies and parameters of writers. */
+export interface WriteOptions {
   readonly check: ConfigCheck;
-  /** Paths of geo files; rules that need a missing one are left out. */
+  /** Paths of geo files to write; rules that need a missing one are left out. */
   readonly geoip?: string | undefined;
   readonly geosite?: string | undefined;
-  /** Tags of inbounds by their names; `undefined` if the inbounds are in another file. */
-  readonly inbounds?: ReadonlyMap<string, readonly string[]> | undefined;
 }
+
+/** Tags of inbounds by their names in the document; `undefined` if they are in another file. */
+export type InboundTags = ReadonlyMap<string, readonly string[]> | undefined;
 
 /** The rules of a document in a form that can be written; a rule that cannot be becomes `skipped`. */
 export async function writableRules(
   given: readonly RuleEntry[],
-  surroundings: RuleSurroundings,
+  options: WriteOptions,
+  inbounds: InboundTags,
 ): Promise<readonly RuleEntry[]> {
-  const rules = surroundings.geoip === undefined ? given.map(withoutPrivateList) : given;
+  const rules = options.geoip === undefined ? given.map(withoutPrivateList) : given;
   const problems = {
-    geoip: await listProblems('geoip', rules, surroundings),
-    geosite: await listProblems('geosite', rules, surroundings),
-    domain_regex: await listProblems('domain_regex', rules, surroundings),
+    geoip: await listProblems('geoip', rules, options),
+    geosite: await listProblems('geosite', rules, options),
+    domain_regex: await listProblems('domain_regex', rules, options),
   };
   let tags = 0;
   return rules.map((rule) => {
     if (!('any' in rule)) return rule;
     const kept = withoutMissingLists(rule.any, problems);
-    const any = kept.any.map((each) => withTags(each, surroundings.inbounds));
+    const any = kept.any.map((each) => withTags(each, inbounds));
     for (const { inbound_tag: named } of any) tags += named?.length ?? 0;
     const problem =
       tags > MOST_TAGS
@@ -57,7 +59,7 @@ type Problems = Readonly<Record<CheckedKey, ReadonlyMap<string, string>>>;
 async function listProblems(
   key: CheckedKey,
   rules: readonly RuleEntry[],
-  { check, geoip, geosite }: RuleSurroundings,
+  { check, geoip, geosite }: WriteOptions,
 ): Promise<ReadonlyMap<string, string>> {
   const values = new Set(
     rules.flatMap((rule) => ('any' in rule ? rule.any.flatMap((each) => each[key] ?? []) : [])),
@@ -120,7 +122,7 @@ function privateNetworks(matchers: Matchers): readonly Matchers[] {
 }
 
 /** Replaces names of inbounds by their tags; without tags the list is empty. */
-function withTags(matchers: Matchers, inbounds: RuleSurroundings['inbounds']): Matchers {
+function withTags(matchers: Matchers, inbounds: InboundTags): Matchers {
   const { inbound_tag: names } = matchers;
   if (!names) return matchers;
   return { ...matchers, inbound_tag: names.flatMap((name) => inbounds?.get(name) ?? []) };

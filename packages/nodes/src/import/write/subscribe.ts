@@ -1,16 +1,21 @@
 import { basicString, keyText } from '@weir/config/text';
 import type { Imported } from '../document.ts';
 import type { ImportReport, ReportItem } from '../report.ts';
-import type { RuleEntry, Routing, Target } from '../routing.ts';
-import { writeBalancers, type WrittenBalancers } from './balancers.ts';
-import { DROPPED, geoPaths, NothingImported, type WriteOptions } from './config.ts';
+import type { Routing, Target } from '../routing.ts';
+import { type WrittenBalancers } from './balancers.ts';
+import { geoPaths, NothingImported, resolve } from './config.ts';
 import { keyItem, writeParts } from './parts.ts';
-import { defaultItem, reportRules, tagOf } from './route.ts';
-import { ruleRuns, targetKey, writableRules, type RuleRun } from './rules.ts';
-import { writeServers, type WrittenServers } from './servers.ts';
-import { presetOf, settleDefault, Targets, type ChosenDefault } from './settle.ts';
-import { comment, tableText, groupText, ruleText, type InheritText } from './tables.ts';
-import { UniqueNames } from './tags.ts';
+import type { Targets, ChosenDefault } from './settle.ts';
+import { targetKey, type RuleRun, type InboundTags, type WriteOptions } from './rules.ts';
+import { writeServers } from './servers.ts';
+import {
+  comment,
+  tableText,
+  groupText,
+  ruleText,
+  type InheritText,
+  UniqueNames,
+} from './tables.ts';
 
 /** A document converted to a subscribe file. */
 interface WrittenSubscribe {
@@ -22,13 +27,6 @@ interface WrittenSubscribe {
    * built-in outbound. A group without a pick inherits.
    */
   readonly picks: ReadonlyMap<string, string>;
-  readonly report: ImportReport;
-}
-
-/** A configuration, and the subscribe file that it names. */
-interface WrittenPair {
-  readonly config: string;
-  readonly nodes: string;
   readonly report: ImportReport;
 }
 
@@ -100,11 +98,7 @@ export async function toNodes(
  * @param path path of the subscribe file, as the configuration names it
  * @throws {ImportError} when no node could be written
  */
-export async function toPair(
-  imported: Imported,
-  options: WriteOptions,
-  path: string,
-): Promise<WrittenPair> {
+export async function toPair(imported: Imported, options: WriteOptions, path: string) {
   const parts = await writeParts(imported, options.check);
   const found = await write(imported, options, parts.inbounds);
   const { servers, groups, picks, balancers, rules } = found;
@@ -132,63 +126,22 @@ export async function toPair(
       kind: imported.kind,
       items: [...found.items, ...parts.items],
       problems: found.problems,
-    },
+    } satisfies ImportReport,
   };
 }
 
 const pickText = (name: string, tag: string): string => `${keyText(name)} = ${basicString(tag)}`;
 
-interface Found {
-  readonly servers: WrittenServers;
-  readonly groups: WrittenGroups;
-  readonly balancers: WrittenBalancers;
-  readonly picks: ReadonlyMap<string, string>;
-  readonly rules: readonly RuleEntry[];
-  readonly items: readonly ReportItem[];
-  readonly problems: readonly string[];
-}
-
-const NO_BALANCERS: WrittenBalancers = { tags: new Map(), texts: [], notes: new Map() };
-
 /** @param inbounds tags of the configuration's inbounds, if it is written too */
-async function write(
-  imported: Imported,
-  options: WriteOptions,
-  inbounds?: ReadonlyMap<string, readonly string[]>,
-): Promise<Found> {
-  const servers = await writeServers(imported.entries, 'node', options.check);
-  if (servers.found.size === 0) throw new NothingImported(imported.kind, servers.items);
-  const rules = await writableRules(imported.rules, { ...options, inbounds });
-  const targets = new Targets(imported, servers.problems);
-  const standard = settleDefault({ ...imported, rules }, targets);
-  const runs = ruleRuns(rules);
-  const preset = presetOf(imported, standard);
-  const wanted = [...(preset ? [preset] : []), ...runs.map(({ target }) => target)];
-  const balancers = inbounds ? writeBalancers(imported, wanted, targets, servers) : NO_BALANCERS;
-  const outboundOf = (target: Target): string => {
-    const end = targets.behindSelectors(target);
-    const balancer = end?.kind === 'group' ? balancers.tags.get(end.index) : undefined;
-    return balancer ?? tagOf(targets.settle(target), servers.found);
-  };
-  const groups = writeGroups(imported, runs, standard, targets, outboundOf);
-  const byDefault = preset ? outboundOf(preset) : tagOf(standard.settled, servers.found);
-  const reported = reportRules(rules, targets);
+async function write(imported: Imported, options: WriteOptions, inbounds?: InboundTags) {
+  const found = await resolve(imported, 'node', options, inbounds);
+  const { servers, targets, balancers } = found;
+  const groups = writeGroups(imported, found.runs, found.standard, targets, found.outboundOf);
   return {
-    servers,
+    ...found,
     groups,
-    balancers,
-    picks: new Map([['default', byDefault], ...groups.picks]),
-    rules,
-    items: [
-      ...servers.items,
-      ...groupItems(imported, targets, groups, balancers),
-      ...reported.items,
-      defaultItem(imported, targets, byDefault, standard.problem),
-    ],
-    problems: [
-      ...(standard.problem === undefined ? [] : [`${standard.problem} ${DROPPED}`]),
-      ...reported.problems,
-    ],
+    picks: new Map([['default', found.byDefault], ...groups.picks]),
+    items: [...servers.items, ...groupItems(imported, targets, groups, balancers), ...found.items],
   };
 }
 

@@ -1,7 +1,7 @@
 import { ImportError, toPort } from '@weir/proxy/protocols/forms/draft';
 import type { ForeignObject } from '@weir/proxy/protocols/forms/foreign-object';
 import { XRAY_INBOUND_KEYS, XRAY_USER_KEYS } from '../keys/xray.ts';
-import type { InboundEntry } from '../routing.ts';
+import type { InboundDraft, InboundEntry } from '../routing.ts';
 import {
   httpServer,
   serverStream,
@@ -37,7 +37,7 @@ function inboundOf(fields: ForeignObject, taken: Set<number>): InboundReading {
   if (protocol === 'tun') return { drafts: [tunOf(settings, name, isSniffed)], notes };
   const place: NamedListener = { name, ...listenerOf(fields), sniffing: isSniffed };
   const users = usersOf(settings);
-  const done = (draft: InboundReading['drafts'][number]): InboundReading => ({
+  const done = (draft: InboundDraft): InboundReading => ({
     drafts: [draft],
     notes: [...notes, ...new Set(users.flatMap((user) => notesOn(user, XRAY_USER_KEYS)))],
   });

@@ -1,7 +1,7 @@
 import { ImportError, type Draft } from '@weir/proxy/protocols/forms/draft';
 import { ForeignObject } from '@weir/proxy/protocols/forms/foreign-object';
 import { allForms } from '@weir/proxy/protocols';
-import { nameOf, readEntry, portsOf, type EntryReader } from '../entry.ts';
+import { nameOf, readEntries, portsOf, type EntryReader } from '../entry.ts';
 import {
   XRAY_DOCUMENT_KEYS,
   XRAY_BALANCER_KEYS,
@@ -20,15 +20,14 @@ import {
   type DnsDraft,
   type DocumentKey,
   type ImportedEntry,
-} from '../routing.ts';
-import {
   bounded,
   groupOrReason,
   MemberBudget,
   TargetNames,
   NOT_RESOLVED,
   NOT_ANSWERED,
-} from '../targets.ts';
+  isDirect,
+} from '../routing.ts';
 import { dnsDraft, dnsUrlOf } from '../values/dns-server.ts';
 import { portRangeOf } from '../values/networks.ts';
 import { keysOf, notesOn, notesOnRule } from '../verdicts.ts';
@@ -41,10 +40,6 @@ const READER: EntryReader = {
   read: readOutbound,
   family: familyOf,
 };
-
-/** Reads the servers of a configuration. */
-const readOutbounds = (servers: readonly unknown[]): readonly ImportedEntry[] =>
-  bounded('servers', servers).map((each) => readEntry(each, READER));
 
 /** Address families of Xray's strategies for resolving names, which require or prefer one. */
 const FAMILIES: ReadonlyMap<string, string | undefined> = new Map([
@@ -182,7 +177,7 @@ export function readXray(document: ForeignObject): Routing {
   const isInternal = (each: unknown): boolean => INTERNAL.has(nameOf(each, 'protocol'));
   const servers = all.filter((each) => !isInternal(each));
   const names = new TargetNames({ entries: servers.map(tagOf), groups: [] });
-  const entries = readOutbounds(servers);
+  const entries = readEntries(servers, READER);
   const routing = document.fields('routing');
   const balancers = bounded('groups', routing.entries('balancers'));
   const rules = bounded('rules', routing.entries('rules'));
@@ -252,10 +247,6 @@ function resolving(
     },
   ];
 }
-
-const isDirect = (target: Target, entries: readonly ImportedEntry[]): boolean =>
-  target.kind === 'direct' ||
-  (target.kind === 'entry' && entries[target.index]?.draft?.protocol === 'freedom');
 
 /** The context of a document's rules. */
 interface XrayRuleScope {

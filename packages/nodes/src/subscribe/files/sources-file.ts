@@ -13,9 +13,8 @@ import {
   optional,
   struct,
 } from '@weir/proxy/schema';
-import { SubscribeError } from '../errors.ts';
-import { isSourceName } from '../../import/write/markers.ts';
 import {
+  SubscribeError,
   LEAST_INTERVAL,
   MOST_INTERVAL,
   MOST_MAX_SIZE,
@@ -23,8 +22,8 @@ import {
   MOST_TIMEOUT,
   type Source,
 } from '../source.ts';
-import { removals, withReplacements } from './splices.ts';
-import { tableBlocks } from './table-blocks.ts';
+import { isSourceName } from '../../import/write/markers.ts';
+import { removals, withReplacements, tableBlocks } from './table-blocks.ts';
 
 const NEW_FILE = `# Sources of nodes, for \`weir subscribe\`. The URLs hold what you pay for: keep this file to yourself.
 `;

@@ -5,7 +5,7 @@ import { editConfigFile, type EditedFile } from '@weir/server/edits';
 import { replaceFile, systemFiles, type ReplaceFileSystem } from '@weir/server/files';
 import { FileReadError } from '@weir/config/documents';
 import { codeOf, messageOf } from '@weir/base';
-import { SubscribeError } from '../errors.ts';
+import { SubscribeError } from '../source.ts';
 
 /** Maximum bytes of a file; one with the maximum number of nodes is smaller. */
 const LONGEST_FILE = 64 * 1024 * 1024;
@@ -26,7 +26,7 @@ export async function readStored(path: string): Promise<Uint8Array | undefined> 
 }
 
 /** Permissions of a new file. */
-export interface NewFileAccess {
+interface NewFileAccess {
   /** A file whose permission bits are copied; without one only the owner has access. */
   readonly like?: string | undefined;
 }

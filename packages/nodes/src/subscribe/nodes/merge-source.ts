@@ -1,7 +1,7 @@
 import { eolNear } from '@weir/config/text';
 import { IMPORTED } from '../../import/write/markers.ts';
 import { replaceUnprintable } from '@weir/base/printable';
-import { removals, withReplacements, type Replacement } from '../files/splices.ts';
+import { removals, withReplacements, type Replacement } from '../files/table-blocks.ts';
 import type { Difference } from './difference.ts';
 import { markerLine, NEW_FILE, nodesOf, type FileNode, type NodeFile } from './node-file.ts';
 import { isLowered, type Trust, type SourceNode } from './node-values.ts';

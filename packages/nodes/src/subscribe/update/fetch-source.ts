@@ -1,9 +1,12 @@
 import type { Fetch, FetchedDocument } from '../../fetch/contract.ts';
 import { isThisMachine, readAnswer, type ReadAnswer } from '../answer/read-answer.ts';
-import { parseUpdateInterval, parseUserinfo, type Userinfo } from '../answer/userinfo.ts';
-import { RefusedAnswerError } from '../errors.ts';
-import type { SourceState } from '../files/state-file.ts';
-import { DEFAULT_MAX_SIZE, DEFAULT_TIMEOUT, type Source } from '../source.ts';
+import {
+  parseUpdateInterval,
+  parseUserinfo,
+  type Userinfo,
+  type SourceState,
+} from '../files/state-file.ts';
+import { RefusedAnswerError, DEFAULT_MAX_SIZE, DEFAULT_TIMEOUT, type Source } from '../source.ts';
 
 /** Headers of a provider's response that apply whatever its body. */
 export interface AnswerHeaders {
@@ -20,7 +23,7 @@ export interface FetchedSource {
 }
 
 /** A rejected response, with its headers, which are used nevertheless. */
-export interface RefusedSource {
+interface RefusedSource {
   readonly headers: AnswerHeaders;
   readonly refused: RefusedAnswerError;
 }

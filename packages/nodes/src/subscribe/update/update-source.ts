@@ -13,10 +13,9 @@ import { systemClock } from '@weir/io/time';
 import { ApplyError } from '@weir/server/supervisor/reload-report';
 import { Supervisor } from '@weir/server/supervisor';
 import type { UnusedRouting, LeftOut } from '../answer/read-answer.ts';
-import { followingBlocks, followingText } from '../balancers/balancer-blocks.ts';
-import { followBalancers } from '../balancers/follow-balancers.ts';
+import { followingBlocks, followingText, followBalancers } from '../balancers/follow-balancers.ts';
 import { balancersLostBy } from '../balancers/lost-balancers.ts';
-import { RefusedAnswerError } from '../errors.ts';
+import { RefusedAnswerError, type Source } from '../source.ts';
 import type { SourceState } from '../files/state-file.ts';
 import { NO_DIFFERENCE, type BalancerChange, type Difference } from '../nodes/difference.ts';
 import { mergeSource, type MergedSource } from '../nodes/merge-source.ts';
@@ -28,7 +27,6 @@ import {
   type NodeFile,
 } from '../nodes/node-file.ts';
 import type { SourceNode } from '../nodes/node-values.ts';
-import type { Source } from '../source.ts';
 import { fetchSource, type AnswerHeaders, type FetchedSource } from './fetch-source.ts';
 import { lostNotes, nodeNotes, unwritableNote } from './notes.ts';
 import {
@@ -42,30 +40,6 @@ import {
   type FileWrite,
   type Workspace,
 } from './workspace.ts';
-
-/** Reads files from disk, except one whose contents after an edit are in memory. */
-class FilesWith implements FileReader {
-  readonly #files = new FileDigests();
-  readonly #path: string;
-  readonly #bytes: Uint8Array;
-
-  constructor(path: string, bytes: Uint8Array) {
-    this.#path = path;
-    this.#bytes = bytes;
-  }
-
-  async read(path: string): Promise<Uint8Array> {
-    return path === this.#path ? this.#bytes : this.#files.read(path);
-  }
-
-  sha256(path: string): Promise<string> {
-    return this.#files.sha256(path);
-  }
-
-  isPublic(path: string): Promise<boolean> {
-    return this.#files.isPublic(path);
-  }
-}
 
 interface MergedFiles {
   /** The configuration. */
@@ -83,7 +57,12 @@ interface MergedFiles {
 export async function checkMerged(merged: MergedFiles): Promise<void> {
   const { config, configBytes, nodes, nodesBytes } = merged;
   const regexes = new RegexCache();
-  const files = new FilesWith(nodes, nodesBytes);
+  const disk = new FileDigests();
+  const files: FileReader = {
+    read: async (path) => (path === nodes ? nodesBytes : disk.read(path)),
+    sha256: (path) => disk.sha256(path),
+    isPublic: (path) => disk.isPublic(path),
+  };
   const source = { path: config, bytes: configBytes };
   const loaded = await loadConfig(source, files, { regexes, serveApi: true });
   const supervisor = new Supervisor({
@@ -151,10 +130,7 @@ export async function updateSource(
   options: UpdateSourceOptions,
 ): Promise<UpdatedSource> {
   const { now } = options;
-  const url = digestOf(source.url);
-  const stored = workspace.state.sources.get(source.name);
-  // Another URL may belong to another account.
-  const before: SourceState = stored?.url === url ? stored : { url };
+  const before = stateOf(workspace, source);
   let headers: AnswerHeaders | undefined;
   try {
     const isKnown =
@@ -202,6 +178,13 @@ export async function updateSource(
       state: { ...withHeaders(before, headers), failure: failureOf(error, now) },
     };
   }
+}
+
+/** The state of a source; without that of another URL, which may belong to another account. */
+export function stateOf({ state }: Workspace, { name, url: written }: Source): SourceState {
+  const url = digestOf(written);
+  const stored = state.sources.get(name);
+  return stored?.url === url ? stored : { url };
 }
 
 /** The outcome of a source whose nodes are left unchanged. */

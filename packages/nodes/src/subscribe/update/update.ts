@@ -1,5 +1,5 @@
 import type { EditedFile } from '@weir/server/edits';
-import { EDIT_WRITTEN } from '@weir/client/client/apply-edit';
+import { EDIT_WRITTEN, applyEdit, type EditApplied } from '@weir/client/client/apply-edit';
 import { codeOf, WeirError } from '@weir/base';
 import type { Fetch } from '../../fetch/contract.ts';
 import {
@@ -19,14 +19,16 @@ import { replaceStored, writeStored } from '../files/stored-file.ts';
 import { balancerLine, differenceLine } from '../nodes/difference.ts';
 import type { NodeFile } from '../nodes/node-file.ts';
 import type { Source } from '../source.ts';
-import { followingText } from '../balancers/balancer-blocks.ts';
+import { followingText } from '../balancers/follow-balancers.ts';
 import {
   failureOf,
   idleOutcome,
   refusedOutcome,
   updateSource,
   type SourceOutcome,
+  stateOf,
 } from './update-source.ts';
+import { chooseSocket, findServing } from '@weir/client';
 
 /** The dependencies of an update. */
 export interface UpdateTools {
@@ -111,13 +113,11 @@ async function updateOne(
   { openFetch, now }: UpdateTools,
 ): Promise<Awaited<ReturnType<typeof updateSource>>> {
   try {
-    await using way = await openFetch(source);
-    return await updateSource(workspace, source, nodes, { fetch: way.fetch, force, now: now() });
+    await using client = await openFetch(source);
+    return await updateSource(workspace, source, nodes, { fetch: client.fetch, force, now: now() });
   } catch (error) {
     if (!(error instanceof WeirError)) throw error;
-    const url = digestOf(source.url);
-    const stored = workspace.state.sources.get(source.name);
-    const state = { ...(stored?.url === url ? stored : { url }), failure: failureOf(error, now()) };
+    const state = { ...stateOf(workspace, source), failure: failureOf(error, now()) };
     return { outcome: refusedOutcome(source.name, error), nodes, state, workspace, writes: [] };
   }
 }
@@ -186,4 +186,65 @@ function causeOf(outcomes: readonly SourceOutcome[]): string {
   // Without changes, the nodes that an earlier update has written are not in force yet.
   const text = `subscribe update: ${changes.join('; ') || 'nodes as written before'}`;
   return text.length > LONGEST_CAUSE ? `${text.slice(0, LONGEST_CAUSE)}…` : text;
+}
+
+/** The files to update, and the running Weir that serves them. */
+interface UpdateTarget {
+  /** The path of the configuration. */
+  readonly config: string;
+  /** The value of `--socket`. */
+  readonly socket: string | undefined;
+  readonly io: {
+    readonly stderr: NodeJS.WritableStream;
+    readonly env: Readonly<Record<string, string | undefined>>;
+  };
+  /** Called with notes on how a source is fetched. */
+  readonly onFetch?: (source: Source, notes: readonly string[]) => void;
+  readonly onApplied?: (applied: EditApplied) => void;
+}
+
+/**
+ * The dependencies of updates: sources are fetched directly or through their outbound, and the Weir that serves the
+ * files is reloaded.
+ */
+export const updateTools = (target: UpdateTarget): UpdateTools => ({
+  now: Date.now,
+  openFetch: (source) => openSource(source, target),
+  apply: async (what, write) => {
+    const { config, socket, io, onApplied } = target;
+    try {
+      const applied = await applyEdit({ config, what, write }, { socket, io });
+      onApplied?.(applied);
+    } catch (error) {
+      // The process has kept its configuration; after the old files are restored, a reload makes their state current.
+      // If the process has ended, its next start reads them.
+      if (codeOf(error) === 'edit_refused') await reloadAgain(target).catch(() => undefined);
+      throw error;
+    }
+  },
+});
+
+async function openSource(
+  source: Source,
+  { config, socket, io: { env }, onFetch }: UpdateTarget,
+): Promise<AsyncDisposable & { readonly fetch: Fetch }> {
+  const { openFetch } = await import('../../fetch/open-fetch.ts');
+  const { outbound } = source;
+  const running = outbound === undefined ? undefined : await chooseSocket({ socket, env }, config);
+  const opened = await openFetch({ outbound, config, socket: running });
+  onFetch?.(source, opened.notes);
+  // Keeps the process alive, which some timers of dials do not.
+  const alive = setInterval(() => undefined, 2 ** 30);
+  return {
+    fetch: opened.fetch,
+    [Symbol.asyncDispose]: async () => {
+      clearInterval(alive);
+      await opened[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function reloadAgain({ config, socket, io: { env } }: UpdateTarget): Promise<void> {
+  const serving = await findServing(config, { socket, env });
+  await serving?.reload('subscribe: the nodes from before, since the new ones were refused');
 }

@@ -15,12 +15,11 @@ import {
 } from '@weir/config/documents';
 import { subscribePath } from '@weir/config/load';
 import { TomlError } from '@weir/config/toml';
-import { SubscribeError } from '../errors.ts';
+import { SubscribeError, type Source } from '../source.ts';
 import { readSources } from '../files/sources-file.ts';
 import { NO_STATE, readState, type SubscribeState } from '../files/state-file.ts';
 import { readStored, type StoredChange } from '../files/stored-file.ts';
 import { readNodeFile, type NodeFile } from '../nodes/node-file.ts';
-import type { Source } from '../source.ts';
 
 /** Name of a new subscribe file, in the directory of its configuration. */
 const NEW_NODES = 'nodes.toml';

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { loadRoutes } from '../../../src/explain/load-routes.ts';
-import { ruleWarnings } from '../../../src/explain/rule-warnings.ts';
+import { loadRoutes, ruleWarnings } from '../../../src/explain/load-routes.ts';
 import { freedom, rule, socksIn } from '../../../../../test/support/process/config.ts';
 import { scratch } from '../../../../../test/support/process/weir.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { FetchError } from '../../../src/fetch/contract.ts';
-import { firstHop, nextHop } from '../../../src/fetch/redirects.ts';
+import { firstHop, nextHop } from '../../../src/fetch/http-fetch.ts';
 import { toDialTimes } from '@weir/io';
 import { CODE_POINT } from '../../../../../test/support/data/code-point.ts';
 

@@ -10,7 +10,7 @@ import { ForeignObject } from '@weir/proxy/protocols/forms/foreign-object';
 import { parseJson } from '../../../src/import/parse/json.ts';
 import { parseYaml } from '../../../src/import/parse/yaml.ts';
 import { reportLines } from '../../../src/import/report.ts';
-import { TargetNames } from '../../../src/import/targets.ts';
+import { TargetNames } from '../../../src/import/routing.ts';
 import { writableRules } from '../../../src/import/write/rules.ts';
 import { toConfig } from '../../../src/import/write/config.ts';
 import { toSubscribe } from '../../../src/import/write/subscribe.ts';
@@ -354,6 +354,6 @@ describe('a short document that says one thing many times', () => {
       notes: [],
     }));
     const check = (): Promise<undefined> => Promise.resolve(undefined);
-    assert.equal(skippedIn(await writableRules(rules, { check, inbounds })).length, 10);
+    assert.equal(skippedIn(await writableRules(rules, { check }, inbounds)).length, 10);
   });
 });

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { dialPhases, expectedSteps, failedPhase, medians } from '../../../src/probe/phases.ts';
-import type { ProbeTry } from '../../../src/probe/contract.ts';
+import {
+  dialPhases,
+  expectedSteps,
+  failedPhase,
+  medians,
+  type ProbeTry,
+} from '../../../src/probe/contract.ts';
 import type { DialTimes } from '@weir/io';
 import type { OutboundStreamSpec } from '@weir/proxy/spec';
 import { outboundSpec } from '../../../../../test/support/data/specs.ts';

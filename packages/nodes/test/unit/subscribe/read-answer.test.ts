@@ -3,9 +3,8 @@ import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { readAnswer } from '../../../src/subscribe/answer/read-answer.ts';
 import { ImportError } from '@weir/proxy/protocols/forms/draft';
-import { RefusedAnswerError } from '../../../src/subscribe/errors.ts';
+import { RefusedAnswerError, MOST_NODES } from '../../../src/subscribe/source.ts';
 import { nodeNotes } from '../../../src/subscribe/update/notes.ts';
-import { MOST_NODES } from '../../../src/subscribe/source.ts';
 import { link } from '../../../../../test/support/subscribe/nodes.ts';
 import { CODE_POINT } from '../../../../../test/support/data/code-point.ts';
 

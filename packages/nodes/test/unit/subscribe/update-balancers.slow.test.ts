@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { chmod, chown, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
-import { addSource } from '../../../src/subscribe/update/add-source.ts';
+import { addSource } from '../../../src/subscribe/update/sources.ts';
 import { Child } from '../../../../../test/support/process/child.ts';
 import { link, namesIn } from '../../../../../test/support/subscribe/nodes.ts';
 import {

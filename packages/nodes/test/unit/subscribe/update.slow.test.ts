@@ -3,9 +3,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
 import { FetchError } from '../../../src/fetch/contract.ts';
-import { addSource } from '../../../src/subscribe/update/add-source.ts';
-import { listSources } from '../../../src/subscribe/update/list-sources.ts';
-import { removeSource } from '../../../src/subscribe/update/remove-source.ts';
+import { addSource, listSources, removeSource } from '../../../src/subscribe/update/sources.ts';
 import { link, namesIn } from '../../../../../test/support/subscribe/nodes.ts';
 import {
   DIRECT,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { parseUpdateInterval, parseUserinfo } from '../../../src/subscribe/answer/userinfo.ts';
+import { parseUpdateInterval, parseUserinfo } from '../../../src/subscribe/files/state-file.ts';
 
 describe('subscription-userinfo', () => {
   for (const [header, wanted] of [

@@ -1,11 +1,16 @@
-import { type CommandIo, type CommandSpec, expectOperands, parseOptions } from '../command.ts';
+import {
+  type CommandIo,
+  type CommandSpec,
+  expectOperands,
+  parseOptions,
+  optionLines,
+} from '../command.ts';
 import { bashScript } from './bash.ts';
 import { fishScript } from './fish.ts';
-import { positionsOf, type CommandPosition } from './positions.ts';
+import { type CommandPosition, positionsOf } from './positions.ts';
 import { zshScript } from './zsh.ts';
 import { UsageError } from '@weir/base';
-import { optionLines } from '../help.ts';
-import { COMPLETION } from '../specs.ts';
+import { COMPLETION } from '../config/specs.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 

@@ -15,11 +15,16 @@ import {
   type BatchLine,
 } from '@weir/nodes/explain';
 import { printable, printableJson } from '@weir/base/printable';
-import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import {
+  reportErrors,
+  type CommandIo,
+  expectOperands,
+  parseOptions,
+  optionLines,
+} from '../command.ts';
 import { loadOrReport } from '../load.ts';
 import { UsageError, messageOf } from '@weir/base';
-import { parseFlow, type ExplainedFlow } from '@weir/nodes/explain/flow';
-import { optionLines } from '../help.ts';
+import { parseFlow } from '@weir/nodes/explain/flow';
 import { EXPLAIN } from './specs.ts';
 import { readReason } from '@weir/server/app/loading/file-digests';
 import { replaceFile } from '@weir/server/files';
@@ -36,27 +41,10 @@ Nothing is resolved, dialled or bound. IPv6 is written in brackets: [2001:db8::1
 for its host and port: https://example.com/path.
 `;
 
-interface ExplainArguments extends ExplainedFlow {
-  readonly kind: 'explain';
-  readonly config: string | undefined;
-  readonly json: boolean;
-}
-
-/** Arguments of `--batch`. */
-export interface BatchArguments {
-  readonly kind: 'batch';
-  readonly config: string | undefined;
-  readonly file: string;
-  readonly write: boolean;
-  readonly json: boolean;
-}
-
 /** Parses the arguments of `weir explain`. @throws {UsageError} for invalid arguments */
-export function parseExplain(
-  argv: readonly string[],
-): ExplainArguments | BatchArguments | { readonly kind: 'help' } {
+export function parseExplain(argv: readonly string[]) {
   const { values, positionals } = parseOptions(argv, EXPLAIN.options);
-  if (values.help === true) return { kind: 'help' };
+  if (values.help === true) return { kind: 'help' as const };
   const { config, batch, write = false, json = false } = values;
   if (config === '') throw new UsageError('--config needs the name of a file');
   if (batch !== undefined) {
@@ -66,12 +54,17 @@ export function parseExplain(
     if ([from, inbound, network, sniffed].some((value) => value !== undefined)) {
       throw new UsageError('with --batch the properties of flows are in the file');
     }
-    return { kind: 'batch', config, file: batch, write, json };
+    return { kind: 'batch' as const, config, file: batch, write, json };
   }
   if (write) throw new UsageError('--write needs --batch');
   expectOperands('explain', positionals, EXPLAIN.operands);
-  return { kind: 'explain', config, json, ...parseFlow(positionals[0] ?? '', values, '--') };
+  const flow = parseFlow(positionals[0] ?? '', values, '--');
+  return { kind: 'explain' as const, config, json, ...flow };
 }
+
+type Parsed = ReturnType<typeof parseExplain>;
+type ExplainArguments = Extract<Parsed, { readonly kind: 'explain' }>;
+type BatchArguments = Extract<Parsed, { readonly kind: 'batch' }>;
 
 /**
  * `weir explain`: prints where a configuration routes a flow, and why. Resolves with the exit
@@ -87,8 +80,8 @@ export async function explainCommand(argv: readonly string[], io: CommandIo): Pr
   if (asked.kind === 'batch') {
     return reportErrors('explain', io, async () => batchCommand(asked, io));
   }
-  const status = await loadOrReport(asked.config, {}, loadRoutes, async (routes) => {
-    await answer(asked, routes, io);
+  const status = await loadOrReport(asked.config, async (path, input) => {
+    await answer(asked, await loadRoutes(path, input), io);
     return 0;
   });
   return status ?? 1;
@@ -100,16 +93,8 @@ async function answer(asked: ExplainArguments, routes: LoadedRoutes, io: Command
     option === undefined ? text : `${text}; see --${option}`,
   );
   if (asked.json) {
-    io.stdout.write(`${printableJson(explained.answer)}
-`);
-    io.stderr.write(
-      notes
-        .map(
-          (note) => `weir explain: ${printable(note)}
-`,
-        )
-        .join(''),
-    );
+    io.stdout.write(`${printableJson(explained.answer)}\n`);
+    io.stderr.write(notes.map((note) => `weir explain: ${printable(note)}\n`).join(''));
   } else {
     io.stdout.write(explainText(routes, { ...explained, notes }));
   }
@@ -136,7 +121,8 @@ interface BatchMismatch {
 async function batchCommand(asked: BatchArguments, io: CommandIo): Promise<number> {
   const text = await readBatchFile(asked.file);
   const lines = readBatch(text, asked.file);
-  const status = await loadOrReport(asked.config, {}, loadRoutes, async (routes) => {
+  const status = await loadOrReport(asked.config, async (path, input) => {
+    const routes = await loadRoutes(path, input);
     const mismatches = mismatchesOf(lines, routes, asked.file);
     if (asked.write && mismatches.length > 0) {
       const found = new Map(mismatches.map(({ line, outbound }) => [line, outbound]));

@@ -7,9 +7,8 @@ import { formatToml } from '@weir/config/format/format-toml';
 import { withShownKeys } from '@weir/config/documents';
 import { parseToml } from '@weir/config/toml';
 import { printable } from '@weir/base/printable';
-import { reportErrors, type CommandIo, parseOptions } from '../command.ts';
+import { commandOf, parseOptions, optionLines } from '../command.ts';
 import { UsageError } from '@weir/base';
-import { optionLines } from '../help.ts';
 import { FORMAT } from './specs.ts';
 
 const FORMAT_HELP = `weir format, the layout of a file
@@ -43,13 +42,11 @@ const STDIN = '/dev/stdin';
  * `--check` has another layout.
  * @throws {UsageError}
  */
-export async function formatCommand(argv: readonly string[], io: CommandIo): Promise<number> {
-  const { help, file, check } = parseFormat(argv);
-  if (help) {
-    io.stdout.write(FORMAT_HELP);
-    return 0;
-  }
-  return reportErrors('format', io, async () => {
+export const formatCommand = commandOf(
+  'format',
+  FORMAT_HELP,
+  parseFormat,
+  async ({ file, check }, io) => {
     const formatted = (bytes: Uint8Array): Promise<Uint8Array> => format(bytes, file);
     const { before, after } =
       file === '-'
@@ -66,8 +63,8 @@ export async function formatCommand(argv: readonly string[], io: CommandIo): Pro
     }
     if (file === '-') io.stdout.write(Buffer.from(after).toString());
     return 0;
-  });
-}
+  },
+);
 
 const format = (bytes: Uint8Array, file: string): Promise<Uint8Array> =>
   withShownKeys(() =>

@@ -13,16 +13,17 @@ import { WeirError, UsageError } from '@weir/base';
 import { ipVersion, unmapIPv4, normalizeHost } from '@weir/io/addresses';
 import { printableJson } from '@weir/base/printable';
 import {
-  reportErrors,
+  commandOf,
   type CommandIo,
   chooseSubcommand,
   expectOperands,
   HELP_OPTION,
   parseOptions,
+  commandLines,
+  optionLines,
 } from '../command.ts';
 import { textTable, type Cell } from '@weir/base/tables';
 import { loadOrReport } from '../load.ts';
-import { commandLines, optionLines } from '../help.ts';
 import { GEO, GEO_OPTIONS } from './specs.ts';
 
 const GEO_HELP = `weir geo, the lists of geosite and geoip files
@@ -37,22 +38,11 @@ A name is looked up in the geosite file, an address in the geoip file; nothing i
 Options:
 ${optionLines({ ...GEO_OPTIONS, ...HELP_OPTION })}`;
 
-interface GeoArguments {
-  readonly kind: 'list' | 'lookup';
-  readonly config: string | undefined;
-  /** Paths of files that replace those of the configuration. */
-  readonly geosite: string | undefined;
-  readonly geoip: string | undefined;
-  /** The host in the form of flows; empty for `list`. */
-  readonly host: string;
-  readonly json: boolean;
-}
-
 /** Parses the arguments of `weir geo`. @throws {UsageError} for invalid arguments */
-export function parseGeo(argv: readonly string[]): GeoArguments | { readonly kind: 'help' } {
+export function parseGeo(argv: readonly string[]) {
   const parsed = parseOptions(argv, { ...GEO_OPTIONS, ...HELP_OPTION });
   const { values } = parsed;
-  if (values.help === true) return { kind: 'help' };
+  if (values.help === true) return { kind: 'help' as const };
   const { chosen, operands } = chooseSubcommand(GEO, parsed);
   expectOperands(`geo ${chosen.name}`, operands, chosen.operands);
   const { config, geosite, geoip, json = false } = values;
@@ -72,10 +62,13 @@ export function parseGeo(argv: readonly string[]): GeoArguments | { readonly kin
     config,
     geosite,
     geoip,
+    /** The host in the form of flows; empty for `list`. */
     host: ipVersion(host) === 0 ? host : unmapIPv4(host),
     json,
   };
 }
+
+type GeoArguments = Exclude<ReturnType<typeof parseGeo>, { readonly kind: 'help' }>;
 
 type GeoPaths = Readonly<Record<GeoKind, string | undefined>>;
 
@@ -86,38 +79,26 @@ const LOOKUP_HEADS = ['FILE', 'CODE', 'ENTRY', 'ATTRIBUTES'];
  * `weir geo`. Resolves with the exit status: 1 if a file is missing or invalid, or no list contains the host.
  * @throws {UsageError}
  */
-export async function geoCommand(argv: readonly string[], io: CommandIo): Promise<number> {
-  const asked = parseGeo(argv);
-  if (asked.kind === 'help') {
-    io.stdout.write(GEO_HELP);
-    return 0;
-  }
-  return reportErrors('geo', io, async () => {
-    const paths = await pathsOf(asked);
-    if (!paths) return 1;
-    return asked.kind === 'list' ? list(paths, asked, io) : lookUp(paths, asked, io);
-  });
-}
+export const geoCommand = commandOf('geo', GEO_HELP, parseGeo, async (asked, io) => {
+  const paths = await pathsOf(asked);
+  if (!paths) return 1;
+  return asked.kind === 'list' ? list(paths, asked, io) : lookUp(paths, asked, io);
+});
 
 /** Paths of the files to read; `undefined` for an invalid configuration, which is reported. */
 async function pathsOf({ config, geosite, geoip }: GeoArguments): Promise<GeoPaths | undefined> {
   if ((geosite ?? geoip) !== undefined) return { geosite, geoip };
-  return loadOrReport(
-    config,
-    {},
+  return loadOrReport(config, async (path, { files, bytes }) => {
     // Rules are not checked: an unknown code in one may be the reason for this command.
-    (path, { files, bytes }) => readDocuments({ path, bytes }, files),
-    ({ file }) => {
-      const { route } = file;
-      const named = { geosite: route?.geosite?.value, geoip: route?.geoip?.value };
-      if ((named.geosite ?? named.geoip) === undefined) {
-        throw new WeirError('no_geo_file', 'the configuration names no geo file', {
-          hint: 'name one with --geosite or --geoip',
-        });
-      }
-      return named;
-    },
-  );
+    const { route } = (await readDocuments({ path, bytes }, files)).file;
+    const named = { geosite: route?.geosite?.value, geoip: route?.geoip?.value };
+    if ((named.geosite ?? named.geoip) === undefined) {
+      throw new WeirError('no_geo_file', 'the configuration names no geo file', {
+        hint: 'name one with --geosite or --geoip',
+      });
+    }
+    return named;
+  });
 }
 
 async function list(paths: GeoPaths, { json }: GeoArguments, io: CommandIo): Promise<number> {

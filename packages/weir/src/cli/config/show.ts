@@ -1,8 +1,7 @@
 import { loadEffective, shownJson, shownToml } from '@weir/config/effective';
 import { printable, printableJson } from '@weir/base/printable';
-import { type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import { type CommandIo, expectOperands, parseOptions, optionLines } from '../command.ts';
 import { loadOrReport, type LoadInput } from '../load.ts';
-import { optionLines } from '../help.ts';
 import { SHOW } from './specs.ts';
 
 const SHOW_HELP = `weir show, the configuration that is in force
@@ -35,12 +34,7 @@ export async function showCommand(argv: readonly string[], io: CommandIo): Promi
     io.stdout.write(SHOW_HELP);
     return 0;
   }
-  const text = await loadOrReport(
-    config,
-    {},
-    (path, input) => shownText(path, input, json),
-    (shown) => shown,
-  );
+  const text = await loadOrReport(config, (path, input) => shownText(path, input, json));
   if (text === undefined) return 1;
   io.stdout.write(text);
   return 0;

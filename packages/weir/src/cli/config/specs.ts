@@ -1,5 +1,5 @@
-import { HELP_OPTION, type CommandSpec, type OptionTable } from '../command.ts';
-import { CONFIG_OPTION } from '../run/arguments.ts';
+import { flag, option, HELP_OPTION, type CommandSpec, type OptionTable } from '../command.ts';
+import { CONFIG_OPTION } from '../run/command.ts';
 
 /*
  * Names, operands and options of the commands for the configuration file.
@@ -13,7 +13,7 @@ export const SHOW = {
     'print the configuration that is in force, with the place of\neach value; secrets are starred',
   options: {
     ...CONFIG_OPTION,
-    json: { type: 'boolean', summary: 'print one line of JSON: values, and their places' },
+    json: flag('print one line of JSON: values, and their places'),
     ...HELP_OPTION,
   },
 } as const satisfies CommandSpec;
@@ -24,7 +24,7 @@ export const FORMAT = {
   summary: 'lay out a configuration or subscribe file, comments kept',
   options: {
     config: { ...CONFIG_OPTION.config, summary: 'the same as the operand' },
-    check: { type: 'boolean', summary: 'only report whether the layout is canonical' },
+    check: flag('only report whether the layout is canonical'),
     ...HELP_OPTION,
   },
 } as const satisfies CommandSpec;
@@ -35,40 +35,18 @@ export const EXPLAIN = {
   summary: 'print the route of a destination, and the rules that were passed over',
   options: {
     ...CONFIG_OPTION,
-    from: {
-      type: 'string',
-      value: 'IP',
-      summary: 'the address of the client; 127.0.0.1 unless given',
-    },
-    inbound: {
-      type: 'string',
-      value: 'TAG',
-      summary: 'the inbound that the client uses; the first one unless given',
-    },
-    network: {
-      type: 'string',
-      value: 'NETWORK',
-      choices: ['tcp', 'udp'],
-      summary: 'tcp, which is the default, or udp',
-    },
-    sniffed: {
-      type: 'string',
-      value: 'NAME',
-      summary: 'the domain in the first bytes of a flow to an IP address',
-    },
-    batch: {
-      type: 'string',
-      value: 'FILE',
-      summary:
-        'compare routes with the expectations of FILE, lines such as\n' +
+    from: option('IP', 'the address of the client; 127.0.0.1 unless given'),
+    inbound: option('TAG', 'the inbound that the client uses; the first one unless given'),
+    network: option('NETWORK', 'tcp, which is the default, or udp', { choices: ['tcp', 'udp'] }),
+    sniffed: option('NAME', 'the domain in the first bytes of a flow to an IP address'),
+    batch: option(
+      'FILE',
+      'compare routes with the expectations of FILE, lines such as\n' +
         'HOST:PORT [from=IP] [inbound=TAG] [network=udp] [sniffed=NAME] => OUTBOUND;\n' +
         'the exit status is 1 if any differs',
-    },
-    write: {
-      type: 'boolean',
-      summary: 'with --batch: write the outbounds as they are into FILE',
-    },
-    json: { type: 'boolean', summary: 'print one line of JSON' },
+    ),
+    write: flag('with --batch: write the outbounds as they are into FILE'),
+    json: flag('print one line of JSON'),
     ...HELP_OPTION,
   },
 } as const satisfies CommandSpec;
@@ -78,9 +56,9 @@ export const GEO_OPTIONS = {
     ...CONFIG_OPTION.config,
     summary: 'a configuration whose [route] names the files',
   },
-  geosite: { type: 'string', value: 'FILE', summary: 'a geosite.dat, in place of --config' },
-  geoip: { type: 'string', value: 'FILE', summary: 'a geoip.dat, in place of --config' },
-  json: { type: 'boolean', summary: 'print a line of JSON for each list' },
+  geosite: option('FILE', 'a geosite.dat, in place of --config'),
+  geoip: option('FILE', 'a geoip.dat, in place of --config'),
+  json: flag('print a line of JSON for each list'),
 } as const satisfies OptionTable;
 
 export const GEO = {
@@ -102,4 +80,32 @@ export const GEO = {
       options: GEO_OPTIONS,
     },
   ],
+} as const satisfies CommandSpec;
+
+export const CHECK_OPTIONS = {
+  ...CONFIG_OPTION,
+  gateway: flag('check also what a router of other machines needs'),
+  json: flag('print one line of JSON'),
+} as const satisfies OptionTable;
+
+export const TUN = {
+  name: 'tun',
+  operands: 'COMMAND',
+  summary: 'check this machine for a tun inbound',
+  options: HELP_OPTION,
+  commands: [
+    {
+      name: 'check',
+      operands: '',
+      summary: 'read this machine, and print what breaks or leaks beside the tun inbounds',
+      options: CHECK_OPTIONS,
+    },
+  ],
+} as const satisfies CommandSpec;
+
+export const COMPLETION = {
+  name: 'completion',
+  operands: 'bash|zsh|fish',
+  summary: 'print a script that completes command lines in a shell',
+  options: HELP_OPTION,
 } as const satisfies CommandSpec;

@@ -5,7 +5,15 @@ import { UsageError, WeirError, hintsOf } from '@weir/base';
 import { systemClock, type Clock, Deadline } from '@weir/io/time';
 import { printable, printableLines, quoted, printableJson } from '@weir/base/printable';
 import type { ReloadReport } from '@weir/server/supervisor/reload-report';
-import { type CommandIo, chooseSubcommand, expectOperands, parseOptions } from '../command.ts';
+import {
+  type CommandIo,
+  chooseSubcommand,
+  expectOperands,
+  parseOptions,
+  commandLines,
+  optionLines,
+  subcommandOptionLines,
+} from '../command.ts';
 import {
   ApiClient,
   parsePlace,
@@ -29,7 +37,6 @@ import {
   trafficLine,
 } from './ctl-views.ts';
 import { searchOf } from '../running-options.ts';
-import { commandLines, optionLines, subcommandOptionLines } from '../help.ts';
 import {
   CTL,
   ROUTE_NAMES,
@@ -41,38 +48,6 @@ import {
 import { needSocket, type SocketSearch } from '@weir/client';
 
 type RouteNames = (typeof ROUTE_NAMES)[number];
-
-interface CtlArguments {
-  readonly command: CtlCommand;
-  /** Options that select a running Weir. */
-  readonly search: Omit<RunningSearch, 'env'>;
-  /** Whether to write JSON lines even on a terminal. */
-  readonly json: boolean;
-}
-
-export type CtlCommand =
-  | {
-      readonly kind: 'routes';
-      /** Lists only the names that `ctl pick` accepts, for the scripts of `weir completion`. */
-      readonly names: RouteNames | undefined;
-    }
-  | { readonly kind: 'help' | 'reload' | 'traffic' | 'events' | 'version' }
-  | { readonly kind: 'connections'; readonly sessions: boolean }
-  | {
-      readonly kind: 'pick';
-      readonly group: string;
-      readonly target: string;
-      readonly ifMatch: string | undefined;
-      /** Whether to close the flows that are open on the old target. */
-      readonly close: boolean;
-      /** Whether to only report how many flows there are. */
-      readonly dryRun: boolean;
-    }
-  | {
-      readonly kind: 'close';
-      readonly flows: readonly string[];
-      readonly selector: ReadonlyMap<string, string>;
-    };
 
 export const CTL_HELP = `weir ctl, a client for the control API
 
@@ -88,12 +63,12 @@ ${subcommandOptionLines(CTL.commands)}On a terminal the output is a table, in a 
 const SELECTORS = ['outbound', 'inbound', 'session', 'user'] as const;
 
 /** Parses the arguments of `weir ctl`. @throws {UsageError} for invalid arguments */
-export function parseCtl(argv: readonly string[]): CtlArguments {
+export function parseCtl(argv: readonly string[]) {
   const parsed = parse(argv);
   const { values } = parsed;
   const { json = false } = values;
   const search = searchOf(values);
-  if (values.help === true) return { command: { kind: 'help' }, search, json };
+  if (values.help === true) return { command: { kind: 'help' as const }, search, json };
   const { chosen, operands } = chooseSubcommand(CTL, parsed);
   return { command: toCommand(chosen.name, operands, values), search, json };
 }
@@ -102,10 +77,11 @@ function toCommand(
   name: (typeof CTL.commands)[number]['name'],
   operands: readonly string[],
   values: Values,
-): CtlCommand {
+) {
   switch (name) {
     case 'routes':
       expectOperands(`ctl ${name}`, operands);
+      // `names`: only those that `ctl pick` accepts, for the scripts of `weir completion`.
       return { kind: name, names: toRouteNames(values.names) };
     case 'reload':
     case 'traffic':
@@ -138,7 +114,7 @@ function toRouteNames(text: string | undefined): RouteNames | undefined {
   return names;
 }
 
-function toClose(flows: readonly string[], values: Values): CtlCommand {
+function toClose(flows: readonly string[], values: Values) {
   const selector = new Map<string, string>();
   for (const field of SELECTORS) {
     const value = values[field];
@@ -148,8 +124,10 @@ function toClose(flows: readonly string[], values: Values): CtlCommand {
   if (ways.filter(Boolean).length !== 1) {
     throw new UsageError('ctl close needs either ids of flows, or selectors, or --all');
   }
-  return { kind: 'close', flows, selector };
+  return { kind: 'close' as const, flows, selector };
 }
+
+type CtlCommand = ReturnType<typeof toCommand>;
 
 type Values = ReturnType<typeof parse>['values'];
 
@@ -214,8 +192,6 @@ async function carryOut(
   { env, clock }: { readonly env: CommandIo['env']; readonly clock: Clock },
 ): Promise<void> {
   switch (command.kind) {
-    case 'help':
-      return;
     case 'routes': {
       if (command.names) return routeNames(command.names, client, output, clock);
       const view = (await client.ask('GET', '/v1/routes')) as RouteView;

@@ -2,10 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { requestDrain, type DrainReport } from '@weir/server/control';
 import { WeirError, UsageError } from '@weir/base';
 import { drainText } from '@weir/server/supervisor/reload-report';
-import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import {
+  commandOf,
+  type CommandIo,
+  expectOperands,
+  parseOptions,
+  optionLines,
+} from '../command.ts';
 import { needServing } from '@weir/client';
 import { DRAIN } from './specs.ts';
-import { optionLines } from '../help.ts';
 import { parseDuration } from '../option-values.ts';
 import { whichOf } from '../running-options.ts';
 
@@ -43,21 +48,14 @@ const LINE_MS = 2_000;
  * `weir drain`. Resolves with the exit status: 1 if clients are left, or listeners could not be reopened.
  * @throws {UsageError}
  */
-export async function drainCommand(argv: readonly string[], io: CommandIo): Promise<number> {
-  const parsed = parseDrain(argv);
-  if (parsed.help) {
-    io.stdout.write(DRAIN_HELP);
+export const drainCommand = commandOf(DRAIN.name, DRAIN_HELP, parseDrain, async (parsed, io) => {
+  const path = await needServing({ ...parsed, env: io.env });
+  if (parsed.undo) {
+    write(await requestDrain(path, 'undo'), parsed, io);
     return 0;
   }
-  return reportErrors(DRAIN.name, io, async () => {
-    const path = await needServing({ ...parsed, env: io.env });
-    if (parsed.undo) {
-      write(await requestDrain(path, 'undo'), parsed, io);
-      return 0;
-    }
-    return wait(path, parsed, io);
-  });
-}
+  return wait(path, parsed, io);
+});
 
 /** Follows a drain to its end, or until the time to wait is over. */
 async function wait(path: string, parsed: DrainArguments, io: CommandIo): Promise<number> {

@@ -1,10 +1,9 @@
 import { requestLogFilter } from '@weir/server/control';
 import { WeirError } from '@weir/base';
 import { parseFilter } from '@weir/base/log';
-import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import { commandOf, expectOperands, parseOptions, optionLines } from '../command.ts';
 import { needServing } from '@weir/client';
 import { LOG_LEVEL } from './specs.ts';
-import { optionLines } from '../help.ts';
 import { whichOf } from '../running-options.ts';
 
 const LOG_LEVEL_HELP = `weir log-level, which changes the log of a running Weir
@@ -31,13 +30,11 @@ export function parseLogLevel(argv: readonly string[]) {
  * unchanged.
  * @throws {UsageError}
  */
-export async function logLevelCommand(argv: readonly string[], io: CommandIo): Promise<number> {
-  const { help, socket, config, level } = parseLogLevel(argv);
-  if (help) {
-    io.stdout.write(LOG_LEVEL_HELP);
-    return 0;
-  }
-  return reportErrors(LOG_LEVEL.name, io, async () => {
+export const logLevelCommand = commandOf(
+  LOG_LEVEL.name,
+  LOG_LEVEL_HELP,
+  parseLogLevel,
+  async ({ socket, config, level }, io) => {
     // Reports a syntax error even if no process is running.
     checkFilter(level);
     const outcome = await requestLogFilter(
@@ -46,8 +43,8 @@ export async function logLevelCommand(argv: readonly string[], io: CommandIo): P
     );
     if (outcome.kind !== 'failed') return 0;
     throw new WeirError('log_level', outcome.line);
-  });
-}
+  },
+);
 
 /** Checks the syntax of a filter. @throws {WeirError} if it is invalid */
 function checkFilter(text: string): void {

@@ -2,9 +2,8 @@ import { followLog, type LogEvent } from '@weir/server/control';
 import { jsonLine, textLine } from '@weir/base/log';
 import { printableLines } from '@weir/base/printable';
 import { needServing } from '@weir/client';
-import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import { commandOf, expectOperands, parseOptions, optionLines } from '../command.ts';
 import { LOG } from './specs.ts';
-import { optionLines } from '../help.ts';
 import { whichOf } from '../running-options.ts';
 
 const LOG_HELP = `weir log, which prints the latest lines of the log of a running Weir and follows it
@@ -29,13 +28,11 @@ export function parseLog(argv: readonly string[]) {
  * `weir log`: the log of a running Weir, until that ends. Resolves with the exit status.
  * @throws {UsageError}
  */
-export async function logCommand(argv: readonly string[], io: CommandIo): Promise<number> {
-  const { help, socket, config, filter, follow, json } = parseLog(argv);
-  if (help) {
-    io.stdout.write(LOG_HELP);
-    return 0;
-  }
-  return reportErrors(LOG.name, io, async () => {
+export const logCommand = commandOf(
+  LOG.name,
+  LOG_HELP,
+  parseLog,
+  async ({ socket, config, filter, follow, json }, io) => {
     const path = await needServing({ socket, config, env: io.env });
     const closed = new AbortController();
     io.stdout.once('error', () => closed.abort());
@@ -48,8 +45,8 @@ export async function logCommand(argv: readonly string[], io: CommandIo): Promis
       if (!closed.signal.aborted) throw error;
     }
     return 0;
-  });
-}
+  },
+);
 
 /**
  * Writes a text, and waits while the output is not read, so that lines are lost at the other end of the socket, which

@@ -1,12 +1,11 @@
 import { requestReload } from '@weir/server/control';
 import { outcomeLine } from '@weir/server/app/outcomes';
 import { printableLines } from '@weir/base/printable';
-import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import { commandOf, expectOperands, parseOptions, optionLines } from '../command.ts';
 import { needServing } from '@weir/client';
 import { RELOAD } from './specs.ts';
 import { UsageError } from '@weir/base';
-import { optionLines } from '../help.ts';
-import { whichOf, type Which } from '../running-options.ts';
+import { whichOf } from '../running-options.ts';
 
 const RELOAD_HELP = `weir reload, which waits for the outcome of a reload
 
@@ -19,18 +18,16 @@ not: the running one is kept then.
 Options:
 ${optionLines(RELOAD.options)}`;
 
-type ReloadArguments = { readonly kind: 'help' } | ({ readonly kind: 'reload' } & Which);
-
 /** Parses the arguments of `weir reload`. @throws {UsageError} for invalid arguments */
-export function parseReload(argv: readonly string[]): ReloadArguments {
+export function parseReload(argv: readonly string[]) {
   const { values, positionals } = parseOptions(argv, RELOAD.options);
-  if (values.help === true) return { kind: 'help' };
+  if (values.help === true) return { kind: 'help' as const };
   const [operand] = positionals;
   if (operand !== undefined) {
     expectOperands(RELOAD.name, positionals, 'SOCKET');
     if (values.socket !== undefined) throw new UsageError('reload takes SOCKET or --socket');
   }
-  return { kind: 'reload', ...whichOf({ ...values, socket: operand ?? values.socket }) };
+  return { kind: 'reload' as const, ...whichOf({ ...values, socket: operand ?? values.socket }) };
 }
 
 /**
@@ -38,17 +35,15 @@ export function parseReload(argv: readonly string[]): ReloadArguments {
  * if the configuration is not in effect.
  * @throws {UsageError}
  */
-export async function reloadCommand(argv: readonly string[], io: CommandIo): Promise<number> {
-  const parsed = parseReload(argv);
-  if (parsed.kind === 'help') {
-    io.stdout.write(RELOAD_HELP);
-    return 0;
-  }
-  return reportErrors(RELOAD.name, io, async () => {
+export const reloadCommand = commandOf(
+  RELOAD.name,
+  RELOAD_HELP,
+  parseReload,
+  async (parsed, io) => {
     const { env } = io;
     const outcome = await requestReload(await needServing({ ...parsed, env }));
     const failed = outcome.kind === 'failed';
     (failed ? io.stderr : io.stdout).write(`${printableLines(outcomeLine(outcome))}\n`);
     return failed ? 1 : 0;
-  });
-}
+  },
+);

@@ -1,4 +1,4 @@
-import { HELP_OPTION, type CommandSpec, type OptionTable } from '../command.ts';
+import { flag, option, HELP_OPTION, type CommandSpec, type OptionTable } from '../command.ts';
 import { SOCKET_OPTION, RUNNING_OPTIONS, WHICH_OPTIONS } from '../running-options.ts';
 
 /*
@@ -9,42 +9,30 @@ import { SOCKET_OPTION, RUNNING_OPTIONS, WHICH_OPTIONS } from '../running-option
 export const ROUTE_NAMES = ['groups', 'targets'] as const;
 
 export const CLOSE_OPTIONS = {
-  outbound: { type: 'string', value: 'TAG', summary: 'flows of this outbound' },
-  inbound: { type: 'string', value: 'TAG', summary: 'flows of this inbound' },
-  session: { type: 'string', value: 'ID', summary: 'flows of this session' },
-  user: { type: 'string', value: 'NAME', summary: 'flows of this user' },
-  all: { type: 'boolean', summary: 'every flow' },
+  outbound: option('TAG', 'flows of this outbound'),
+  inbound: option('TAG', 'flows of this inbound'),
+  session: option('ID', 'flows of this session'),
+  user: option('NAME', 'flows of this user'),
+  all: flag('every flow'),
 } as const satisfies OptionTable;
 
 export const PICK_OPTIONS = {
-  'if-match': {
-    type: 'string',
-    value: 'ETAG',
-    summary: 'only if the configuration file still has this tag',
-  },
-  close: {
-    type: 'boolean',
-    summary: "close the group's flows that are open on the old target",
-  },
-  'dry-run': {
-    type: 'boolean',
-    summary: 'with --close: print how many flows that are, and change nothing',
-  },
+  'if-match': option('ETAG', 'only if the configuration file still has this tag'),
+  close: flag("close the group's flows that are open on the old target"),
+  'dry-run': flag('with --close: print how many flows that are, and change nothing'),
 } as const satisfies OptionTable;
 
 export const ROUTES_OPTIONS = {
-  names: {
-    type: 'string',
-    value: 'groups|targets',
-    choices: ROUTE_NAMES,
-    summary:
-      'only the names that pick takes, one on each line, without those\n' +
+  names: option(
+    'groups|targets',
+    'only the names that pick takes, one on each line, without those\n' +
       'that hold control characters; fails after one second',
-  },
+    { choices: ROUTE_NAMES },
+  ),
 } as const satisfies OptionTable;
 
 export const CONNECTIONS_OPTIONS = {
-  sessions: { type: 'boolean', summary: 'the sessions that carry the flows' },
+  sessions: flag('the sessions that carry the flows'),
 } as const satisfies OptionTable;
 
 export const CTL = {
@@ -56,7 +44,7 @@ export const CTL = {
     'secret-file': RUNNING_OPTIONS['secret-file'],
     config: RUNNING_OPTIONS.config,
     ...SOCKET_OPTION,
-    json: { type: 'boolean', summary: 'JSON lines also on a terminal' },
+    json: flag('JSON lines also on a terminal'),
     ...HELP_OPTION,
   },
   commands: [
@@ -106,15 +94,10 @@ export const DRAIN = {
   operands: '',
   summary: 'have a running Weir accept no clients, and wait for the end of\nits flows',
   options: {
-    wait: {
-      type: 'string',
-      short: 'w',
-      value: 'TIME',
-      summary: 'wait no longer than 30s, 15m or 2h; 0s does not wait',
-    },
-    undo: { type: 'boolean', summary: 'accept clients again' },
+    wait: option('TIME', 'wait no longer than 30s, 15m or 2h; 0s does not wait', { short: 'w' }),
+    undo: flag('accept clients again'),
     ...WHICH_OPTIONS,
-    json: { type: 'boolean', summary: 'print a line of JSON each time' },
+    json: flag('print a line of JSON each time'),
     ...HELP_OPTION,
   },
 } as const satisfies CommandSpec;
@@ -125,15 +108,13 @@ export const LOG = {
   summary: 'print the latest lines of the log of a running Weir, and follow it',
   options: {
     ...WHICH_OPTIONS,
-    level: {
-      type: 'string',
-      short: 'l',
-      value: 'FILTER',
-      summary:
-        'only these lines: a level, or a list as [log].level takes\nit: warn,svc_app::instance=info',
-    },
-    'no-follow': { type: 'boolean', summary: 'print the latest lines and exit' },
-    json: { type: 'boolean', summary: 'print a line of JSON for each, as WEIR_LOG=json does' },
+    level: option(
+      'FILTER',
+      'only these lines: a level, or a list as [log].level takes\nit: warn,svc_app::instance=info',
+      { short: 'l' },
+    ),
+    'no-follow': flag('print the latest lines and exit'),
+    json: flag('print a line of JSON for each, as WEIR_LOG=json does'),
     ...HELP_OPTION,
   },
 } as const satisfies CommandSpec;
@@ -158,7 +139,7 @@ export const STATUS = {
   summary: 'print the state of a running Weir: inbounds, balancers, limits,\nthe last reload',
   options: {
     ...WHICH_OPTIONS,
-    json: { type: 'boolean', summary: 'print one line of JSON' },
+    json: flag('print one line of JSON'),
     ...HELP_OPTION,
   },
 } as const satisfies CommandSpec;

@@ -1,9 +1,8 @@
 import { requestStatus, type LastReload, type RunningStatus } from '@weir/server/control';
 import { printableJson, printable } from '@weir/base/printable';
-import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import { commandOf, expectOperands, parseOptions, optionLines } from '../command.ts';
 import { needServing } from '@weir/client';
 import { STATUS } from './specs.ts';
-import { optionLines } from '../help.ts';
 import { whichOf } from '../running-options.ts';
 import { outcomeLine } from '@weir/server/app/outcomes';
 import { buildText } from '@weir/io/process';
@@ -31,19 +30,17 @@ export function parseStatus(argv: readonly string[]) {
  * `weir status`: the state of a running Weir. Resolves with the exit status: 1 if none responds.
  * @throws {UsageError}
  */
-export async function statusCommand(argv: readonly string[], io: CommandIo): Promise<number> {
-  const { help, socket, config, json } = parseStatus(argv);
-  if (help) {
-    io.stdout.write(STATUS_HELP);
-    return 0;
-  }
-  return reportErrors(STATUS.name, io, async () => {
+export const statusCommand = commandOf(
+  STATUS.name,
+  STATUS_HELP,
+  parseStatus,
+  async ({ socket, config, json }, io) => {
     const status = await requestStatus(await needServing({ socket, config, env: io.env }));
     const text = json ? `${printableJson(status)}\n` : statusText(status, Date.now());
     io.stdout.write(text);
     return 0;
-  });
-}
+  },
+);
 
 /** Formats the state of a running Weir for users. @param now Unix milliseconds */
 function statusText(status: RunningStatus, now: number): string {

@@ -3,11 +3,16 @@ import { WeirError, UsageError } from '@weir/base';
 import type { FetchedDocument } from '@weir/nodes/fetch';
 import { openFetch } from '@weir/nodes/fetch/open-fetch';
 import { printable, replaceUnprintable } from '@weir/base/printable';
-import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import {
+  commandOf,
+  type CommandIo,
+  expectOperands,
+  parseOptions,
+  optionLines,
+} from '../command.ts';
 import { writeFiles } from '../write-files.ts';
 import { chooseSocket } from '@weir/client';
 import { FETCH, DEFAULT_SIZE, DEFAULT_SECONDS } from './specs.ts';
-import { optionLines } from '../help.ts';
 import { parseBytes, parseSeconds } from '../option-values.ts';
 
 const FETCH_HELP = `weir fetch, which fetches a document through an outbound
@@ -63,20 +68,13 @@ function headerOf(line: string): [name: string, value: string] {
  * `weir fetch`. Resolves with the exit status: 1 for an error, and for a status of 400 or more.
  * @throws {UsageError}
  */
-export async function fetchCommand(argv: readonly string[], io: CommandIo): Promise<number> {
-  const asked = parseFetch(argv);
-  if (asked.help) {
-    io.stdout.write(FETCH_HELP);
-    return 0;
-  }
-  return reportErrors(FETCH.name, io, async () => {
-    const fetched = await fetchAsked(asked, io);
-    await print(fetched, asked, io);
-    if (fetched.status < 400) return 0;
-    note(io, `${new URL(fetched.url).host}: the response has the status ${statusText(fetched)}`);
-    return 1;
-  });
-}
+export const fetchCommand = commandOf(FETCH.name, FETCH_HELP, parseFetch, async (asked, io) => {
+  const fetched = await fetchAsked(asked, io);
+  await print(fetched, asked, io);
+  if (fetched.status < 400) return 0;
+  note(io, `${new URL(fetched.url).host}: the response has the status ${statusText(fetched)}`);
+  return 1;
+});
 
 async function fetchAsked(asked: FetchArguments, io: CommandIo): Promise<FetchedDocument> {
   const { url, outbound, config, headers, maxBytes, timeoutMs, isHead } = asked;

@@ -18,9 +18,8 @@ import {
 } from '@weir/nodes/import';
 import { ImportError } from '@weir/proxy/protocols/forms/draft';
 import { printable, printableJson } from '@weir/base/printable';
-import { type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import { type CommandIo, expectOperands, parseOptions, optionLines } from '../command.ts';
 import { makeFolder, writeFiles } from '../write-files.ts';
-import { optionLines } from '../help.ts';
 import { IMPORT, REPORTS } from './specs.ts';
 import { readReason } from '@weir/server/app/loading/file-digests';
 
@@ -40,24 +39,8 @@ weir --config weir.toml.
 Options:
 ${optionLines(IMPORT.options)}`;
 
-interface ImportArguments {
-  readonly help: boolean;
-  /** Path of the file; `-` for standard input, or a URL. */
-  readonly file: string;
-  readonly form: 'config' | 'subscribe' | 'outbounds' | 'pair';
-  /** The output directory of `pair`. */
-  readonly folder: string;
-  readonly geoip: string | undefined;
-  readonly geosite: string | undefined;
-  readonly userAgent: string | undefined;
-  readonly report: (typeof REPORTS)[number];
-  readonly reportFile: string | undefined;
-  /** Whether files may be replaced, and the exit status is 0 even if flows are dropped. */
-  readonly force: boolean;
-}
-
 /** Parses the arguments of `weir import`. @throws {UsageError} for invalid arguments */
-export function parseImport(argv: readonly string[]): ImportArguments {
+export function parseImport(argv: readonly string[]) {
   const { values, positionals } = parseOptions(argv, IMPORT.options);
   const { help = false, subscribe, outbounds, output, report = 'text', force = false } = values;
   if (!help) expectOperands('import', positionals, IMPORT.operands);
@@ -73,17 +56,22 @@ export function parseImport(argv: readonly string[]): ImportArguments {
   if (!format) throw new UsageError('--report takes text or json');
   return {
     help,
+    /** Path of the file; `-` for standard input, or a URL. */
     file: positionals[0] ?? '',
-    form: forms[0] ?? 'config',
+    form: forms[0] ?? ('config' as const),
+    /** The output directory of `pair`. */
     folder: output ?? '',
     geoip: values.geoip,
     geosite: values.geosite,
     userAgent: values['user-agent'],
     report: format,
     reportFile: values['report-file'],
+    /** Whether files may be replaced, and the exit status is 0 even if flows are dropped. */
     force,
   };
 }
+
+type ImportArguments = ReturnType<typeof parseImport>;
 
 const NODES = 'nodes.toml';
 const CONFIG = 'weir.toml';
@@ -135,16 +123,16 @@ interface Written {
   readonly report: ImportReport;
 }
 
+const WRITERS = { config: toConfig, subscribe: toSubscribe, outbounds: toNodes };
+
 async function written(imported: Imported, options: ImportArguments): Promise<Written> {
   const { form, folder, geoip, geosite } = options;
   const writing = { check: configProblem, geoip, geosite };
   switch (form) {
     case 'config':
-      return { files: [], ...(await toConfig(imported, writing)) };
     case 'subscribe':
-      return { files: [], ...(await toSubscribe(imported, writing)) };
     case 'outbounds':
-      return { files: [], ...(await toNodes(imported, writing)) };
+      return { files: [], ...(await WRITERS[form](imported, writing)) };
     case 'pair': {
       const { config, nodes, report } = await toPair(imported, writing, NODES);
       const problem = await pairProblem(

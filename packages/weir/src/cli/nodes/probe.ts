@@ -13,10 +13,9 @@ import {
   PHASE_NAMES,
 } from '@weir/nodes/probe';
 import type { OutboundSpec, Spec } from '@weir/proxy/spec';
-import { reportErrors, type CommandIo, parseOptions } from '../command.ts';
+import { commandOf, parseOptions, optionLines } from '../command.ts';
 import { chooseSocket } from '@weir/client';
 import { PROBE } from './specs.ts';
-import { optionLines } from '../help.ts';
 import { parseBytes, parseCount, parseSeconds } from '../option-values.ts';
 import { bytes, milliseconds } from '@weir/base/text/amounts';
 import { textTable, type Cell } from '@weir/base/tables';
@@ -71,14 +70,12 @@ function urlOf(text: string): URL {
  * `weir probe`. Resolves with the exit status: 1 when an outbound had no successful try.
  * @throws {UsageError}
  */
-export async function probeCommand(argv: readonly string[], io: CommandIo): Promise<number> {
-  const { help, tags, config, socket, plan, json } = parseProbe(argv);
-  if (help) {
-    io.stdout.write(PROBE_HELP);
-    return 0;
-  }
-  const note = (text: string): void => void io.stderr.write(`weir probe: ${printable(text)}\n`);
-  return reportErrors(PROBE.name, io, async () => {
+export const probeCommand = commandOf(
+  PROBE.name,
+  PROBE_HELP,
+  parseProbe,
+  async ({ tags, config, socket, plan, json }, io) => {
+    const note = (text: string): void => void io.stderr.write(`weir probe: ${printable(text)}\n`);
     const found = await chooseSocket({ socket, env: io.env }, config);
     await using opened = await openFlows({ config, socket: found }, (spec) => tagsOf(spec, tags));
     for (const text of opened.notes) note(text);
@@ -97,8 +94,8 @@ export async function probeCommand(argv: readonly string[], io: CommandIo): Prom
     }
     if (!json) io.stdout.write(probeTable(results));
     return results.every(({ ok }) => ok) ? 0 : 1;
-  });
-}
+  },
+);
 
 /** Tags of the requested outbounds and balancers; by default of all outbounds. */
 const tagsOf = ({ outbounds }: Spec, tags: readonly string[]): readonly string[] =>

@@ -1,6 +1,6 @@
-import { HELP_OPTION, type CommandSpec, type OptionTable } from '../command.ts';
+import { flag, option, HELP_OPTION, type CommandSpec, type OptionTable } from '../command.ts';
 import { SOCKET_OPTION } from '../running-options.ts';
-import { CONFIG_OPTION } from '../run/arguments.ts';
+import { CONFIG_OPTION } from '../run/command.ts';
 import {
   DEFAULT_PROBE_URL,
   DEFAULT_TOTAL_SECONDS,
@@ -20,95 +20,59 @@ export const IMPORT = {
   operands: 'FILE',
   summary: "print a configuration made of another program's file",
   options: {
-    subscribe: {
-      type: 'boolean',
-      summary: 'print a subscribe file: servers as nodes, rules as groups',
-    },
-    outbounds: {
-      type: 'boolean',
-      summary: 'print the servers alone, as the nodes of a subscribe file',
-    },
-    output: {
-      type: 'string',
+    subscribe: flag('print a subscribe file: servers as nodes, rules as groups'),
+    outbounds: flag('print the servers alone, as the nodes of a subscribe file'),
+    output: option('FOLDER', 'write weir.toml with picks, and nodes.toml, to this folder', {
       short: 'o',
-      value: 'FOLDER',
-      summary: 'write weir.toml with picks, and nodes.toml, to this folder',
-    },
-    geoip: {
-      type: 'string',
-      value: 'FILE',
-      summary: 'the geoip.dat for rules that need one',
-    },
-    geosite: {
-      type: 'string',
-      value: 'FILE',
-      summary: 'the geosite.dat for rules that need one',
-    },
-    'user-agent': {
-      type: 'string',
-      value: 'TEXT',
-      summary: 'what a URL is asked as; some providers answer by it',
-    },
-    report: {
-      type: 'string',
-      value: 'FORMAT',
+    }),
+    geoip: option('FILE', 'the geoip.dat for rules that need one'),
+    geosite: option('FILE', 'the geosite.dat for rules that need one'),
+    'user-agent': option('TEXT', 'what a URL is asked as; some providers answer by it'),
+    report: option('FORMAT', 'how to say what became of each part: text (the default) or json', {
       choices: REPORTS,
-      summary: 'how to say what became of each part: text (the default) or json',
-    },
-    'report-file': {
-      type: 'string',
-      value: 'FILE',
-      summary: 'write that to a file, instead of to standard error',
-    },
-    force: {
-      type: 'boolean',
-      summary:
-        'replace files that exist, and succeed even if flows are dropped\nsince their target could not be imported',
-    },
+    }),
+    'report-file': option('FILE', 'write that to a file, instead of to standard error'),
+    force: flag(
+      'replace files that exist, and succeed even if flows are dropped\nsince their target could not be imported',
+    ),
     ...HELP_OPTION,
   },
 } as const satisfies CommandSpec;
 
 /** Options of commands that change nodes. */
 const CHANGE_OPTIONS = {
-  'dry-run': { type: 'boolean', summary: 'show what would change, and change nothing' },
-  verbose: { type: 'boolean', summary: 'name the nodes' },
+  'dry-run': flag('show what would change, and change nothing'),
+  verbose: flag('name the nodes'),
   ...SOCKET_OPTION,
 } as const satisfies OptionTable;
 
 const FETCH_FORCE = {
-  force: { type: 'boolean', summary: 'accept a list that lacks most of the nodes' },
+  force: flag('accept a list that lacks most of the nodes'),
 } as const satisfies OptionTable;
 
 export const ADD_OPTIONS = {
   ...CHANGE_OPTIONS,
   ...FETCH_FORCE,
-  outbound: { type: 'string', value: 'TAG', summary: 'fetch through this outbound' },
-  'user-agent': {
-    type: 'string',
-    value: 'TEXT',
-    summary: 'what Weir says it is; providers choose the format by it',
-  },
-  interval: {
-    type: 'string',
-    value: 'TIME',
-    summary:
-      'the time between updates, such as 12h; otherwise what the\nprovider asks for, or a day',
-  },
-  'max-size': { type: 'string', value: 'SIZE', summary: 'the largest answer, such as 2M (4M)' },
-  timeout: { type: 'string', value: 'TIME', summary: 'how long a fetch may take (30s)' },
+  outbound: option('TAG', 'fetch through this outbound'),
+  'user-agent': option('TEXT', 'what Weir says it is; providers choose the format by it'),
+  interval: option(
+    'TIME',
+    'the time between updates, such as 12h; otherwise what the\nprovider asks for, or a day',
+  ),
+  'max-size': option('SIZE', 'the largest answer, such as 2M (4M)'),
+  timeout: option('TIME', 'how long a fetch may take (30s)'),
 } as const satisfies OptionTable;
 
 export const UPDATE_OPTIONS = {
   ...CHANGE_OPTIONS,
   ...FETCH_FORCE,
-  all: { type: 'boolean', summary: 'all sources, which is the default' },
-  'if-due': { type: 'boolean', summary: 'only sources whose interval is over' },
+  all: flag('all sources, which is the default'),
+  'if-due': flag('only sources whose interval is over'),
 } as const satisfies OptionTable;
 
 export const REMOVE_OPTIONS = {
   ...CHANGE_OPTIONS,
-  force: { type: 'boolean', summary: 'keep nodes that are in use as your own' },
+  force: flag('keep nodes that are in use as your own'),
 } as const satisfies OptionTable;
 
 export const SUBSCRIBE = {
@@ -120,7 +84,7 @@ export const SUBSCRIBE = {
       ...CONFIG_OPTION.config,
       summary: 'the configuration; its [subscribe].path is where nodes go',
     },
-    json: { type: 'boolean', summary: 'print JSON' },
+    json: flag('print JSON'),
     ...HELP_OPTION,
   },
   commands: [
@@ -156,41 +120,26 @@ export const PROBE = {
   operands: '[TAG...]',
   summary: 'measure outbounds: connection, handshake, first byte',
   options: {
-    all: { type: 'boolean', short: 'a', summary: 'every outbound but blackholes' },
+    all: flag('every outbound but blackholes', { short: 'a' }),
     config: {
       ...CONFIG_OPTION.config,
       summary: 'the configuration that has the outbounds; unless given, that\nof the running Weir',
     },
     ...SOCKET_OPTION,
-    url: {
-      type: 'string',
-      value: 'URL',
-      summary: `what is asked for, by HEAD; unless given,\n${DEFAULT_PROBE_URL}`,
-    },
-    tries: {
-      type: 'string',
-      short: 'n',
-      value: 'N',
-      summary: `tries of each outbound, one after the other; ${DEFAULT_TRIES} unless given`,
-    },
-    bytes: {
-      type: 'string',
-      value: 'BYTES',
-      summary:
-        'measure the throughput of as much of the URL as well; without\n' +
+    url: option('URL', `what is asked for, by HEAD; unless given,\n${DEFAULT_PROBE_URL}`),
+    tries: option(
+      'N',
+      `tries of each outbound, one after the other; ${DEFAULT_TRIES} unless given`,
+      { short: 'n' },
+    ),
+    bytes: option(
+      'BYTES',
+      'measure the throughput of as much of the URL as well; without\n' +
         '--url, of a document by Cloudflare',
-    },
-    timeout: {
-      type: 'string',
-      value: 'SECONDS',
-      summary: `limit of one try; ${DEFAULT_TRY_SECONDS} unless given`,
-    },
-    'max-time': {
-      type: 'string',
-      value: 'SECONDS',
-      summary: `limit of all; ${DEFAULT_TOTAL_SECONDS} unless given`,
-    },
-    json: { type: 'boolean', summary: 'print an object a line for each outbound' },
+    ),
+    timeout: option('SECONDS', `limit of one try; ${DEFAULT_TRY_SECONDS} unless given`),
+    'max-time': option('SECONDS', `limit of all; ${DEFAULT_TOTAL_SECONDS} unless given`),
+    json: flag('print an object a line for each outbound'),
     ...HELP_OPTION,
   },
 } as const satisfies CommandSpec;
@@ -203,46 +152,25 @@ export const FETCH = {
   operands: 'URL',
   summary: 'fetch a document, through an outbound if one is named',
   options: {
-    outbound: {
-      type: 'string',
-      value: 'TAG',
-      summary: 'go through this outbound or balancer; directly unless given',
-    },
+    outbound: option('TAG', 'go through this outbound or balancer; directly unless given'),
     config: {
       ...CONFIG_OPTION.config,
       summary: 'the configuration that has the outbound; unless given, that\nof the running Weir',
     },
     ...SOCKET_OPTION,
-    output: { type: 'string', short: 'o', value: 'FILE', summary: 'write the body to FILE' },
-    include: {
-      type: 'boolean',
-      short: 'i',
-      summary: 'print the status and the headers before the body',
-    },
-    head: { type: 'boolean', short: 'I', summary: 'ask for the headers alone, by HEAD' },
-    header: {
-      type: 'string',
+    output: option('FILE', 'write the body to FILE', { short: 'o' }),
+    include: flag('print the status and the headers before the body', { short: 'i' }),
+    head: flag('ask for the headers alone, by HEAD', { short: 'I' }),
+    header: option('LINE', "send this header, as in 'Accept: text/plain'; repeatable", {
       short: 'H',
-      value: 'LINE',
       multiple: true,
-      summary: "send this header, as in 'Accept: text/plain'; repeatable",
-    },
-    'user-agent': {
-      type: 'string',
-      short: 'A',
-      value: 'TEXT',
-      summary: 'send this User-Agent in place of weir/VERSION',
-    },
-    'max-size': {
-      type: 'string',
-      value: 'BYTES',
-      summary: `limit of the decoded body, such as 500k; ${DEFAULT_SIZE} unless given`,
-    },
-    'max-time': {
-      type: 'string',
-      value: 'SECONDS',
-      summary: `limit of the whole request; ${DEFAULT_SECONDS} unless given`,
-    },
+    }),
+    'user-agent': option('TEXT', 'send this User-Agent in place of weir/VERSION', { short: 'A' }),
+    'max-size': option(
+      'BYTES',
+      `limit of the decoded body, such as 500k; ${DEFAULT_SIZE} unless given`,
+    ),
+    'max-time': option('SECONDS', `limit of the whole request; ${DEFAULT_SECONDS} unless given`),
     ...HELP_OPTION,
   },
 } as const satisfies CommandSpec;

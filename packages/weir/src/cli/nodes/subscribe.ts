@@ -1,5 +1,5 @@
-import { UsageError } from '@weir/base';
-import { printable, printableLines } from '@weir/base/printable';
+import { UsageError, hintsOf } from '@weir/base';
+import { printable, printableLines, printableJson, quoted } from '@weir/base/printable';
 import {
   type Source,
   addSource,
@@ -9,25 +9,28 @@ import {
   updateSources,
   type UpdateTools,
   type SourceOutcome,
+  type ListedSource,
 } from '@weir/nodes/subscribe';
 import {
-  reportErrors,
+  commandOf,
   type CommandIo,
   chooseSubcommand,
   expectOperands,
   parseOptions,
+  commandLines,
+  optionLines,
+  subcommandOptionLines,
 } from '../command.ts';
 import { SUBSCRIBE, ADD_OPTIONS, UPDATE_OPTIONS, REMOVE_OPTIONS } from './specs.ts';
-import {
-  outcomeNotes,
-  outcomesJson,
-  outcomeText,
-  sourcesJson,
-  sourcesTable,
-  unusedNote,
-} from './subscribe-views.ts';
-import { commandLines, optionLines, subcommandOptionLines } from '../help.ts';
 import { parseBytes, parseDuration } from '../option-values.ts';
+import {
+  balancerLine,
+  differenceLine,
+  NO_DIFFERENCE,
+  type Difference,
+} from '@weir/nodes/subscribe/nodes/difference';
+import { age, bytes, day } from '@weir/base/text/amounts';
+import { textTable, type Cell } from '@weir/base/tables';
 
 const SUBSCRIBE_HELP = `weir subscribe, nodes from the URLs of providers
 
@@ -43,59 +46,23 @@ nothing: the exit status is 1. A node keeps the name that it got first; one that
 while something refers to it.
 `;
 
-/** Parsed options that all commands share. */
-interface CommonArguments {
-  readonly config: string;
-  readonly json: boolean;
-  readonly verbose: boolean;
-  readonly dryRun: boolean;
-  readonly force: boolean;
-  readonly socket: string | undefined;
-}
-
-type SubscribeArguments =
-  | (CommonArguments & {
-      readonly kind: 'add';
-      readonly name: string;
-      /** The URL of the source; `-` to read it from standard input. */
-      readonly url: string;
-      readonly outbound: string | undefined;
-      readonly userAgent: string | undefined;
-      /** Update interval in seconds. */
-      readonly interval: number | undefined;
-      /** Maximum bytes of a response. */
-      readonly maxSize: number | undefined;
-      /** Time limit of a fetch, in seconds. */
-      readonly timeout: number | undefined;
-    })
-  | (CommonArguments & {
-      readonly kind: 'update';
-      readonly names: readonly string[];
-      readonly ifDue: boolean;
-    })
-  | (CommonArguments & { readonly kind: 'list' })
-  | (CommonArguments & { readonly kind: 'remove'; readonly name: string });
-
 /** Parses the arguments of `weir subscribe`. @throws {UsageError} for invalid arguments */
-export function parseSubscribe(
-  argv: readonly string[],
-): SubscribeArguments | { readonly kind: 'help' } {
+export function parseSubscribe(argv: readonly string[]) {
   const parsed = parse(argv);
   const { values } = parsed;
-  if (values.help === true) return { kind: 'help' };
+  if (values.help === true) return { kind: 'help' as const };
   const { chosen, operands } = chooseSubcommand(SUBSCRIBE, parsed);
-  const { config = '', json = false, verbose = false, force = false, socket } = values;
-  if (config === '') throw new UsageError(`subscribe ${chosen.name} needs --config FILE`);
-  const common = { config, json, verbose, force, socket, dryRun: values['dry-run'] ?? false };
-  return toArguments(chosen.name, operands, values, common);
+  return toArguments(chosen.name, operands, values);
 }
 
 function toArguments(
   kind: (typeof SUBSCRIBE.commands)[number]['name'],
   operands: readonly string[],
   values: Values,
-  common: CommonArguments,
-): SubscribeArguments {
+) {
+  const { config = '', json = false, verbose = false, force = false, socket } = values;
+  if (config === '') throw new UsageError(`subscribe ${kind} needs --config FILE`);
+  const common = { config, json, verbose, force, socket, dryRun: values['dry-run'] ?? false };
   const [name = '', url = ''] = operands;
   switch (kind) {
     case 'add': {
@@ -105,14 +72,18 @@ function toArguments(
         ...common,
         kind,
         name,
+        /** The URL of the source; `-` to read it from standard input. */
         url,
         outbound,
         userAgent: values['user-agent'],
+        /** Update interval in seconds. */
         interval: interval === undefined ? undefined : parseDuration('--interval', interval),
+        /** Maximum bytes of a response. */
         maxSize:
           values['max-size'] === undefined
             ? undefined
             : parseBytes('--max-size', values['max-size']),
+        /** Time limit of a fetch, in seconds. */
         timeout: timeout === undefined ? undefined : parseDuration('--timeout', timeout),
       };
     }
@@ -132,6 +103,8 @@ function toArguments(
   }
 }
 
+type SubscribeArguments = ReturnType<typeof toArguments>;
+
 type Values = ReturnType<typeof parse>['values'];
 
 const parse = (argv: readonly string[]) =>
@@ -147,14 +120,12 @@ const parse = (argv: readonly string[]) =>
  * known whether the running Weir has loaded the written files.
  * @throws {UsageError}
  */
-export async function subscribeCommand(argv: readonly string[], io: CommandIo): Promise<number> {
-  const given = parseSubscribe(argv);
-  if (given.kind === 'help') {
-    io.stdout.write(SUBSCRIBE_HELP);
-    return 0;
-  }
-  return reportErrors(`${SUBSCRIBE.name} ${given.kind}`, io, () => carryOut(given, io));
-}
+export const subscribeCommand = commandOf(
+  ({ kind }) => `${SUBSCRIBE.name} ${kind}`,
+  SUBSCRIBE_HELP,
+  parseSubscribe,
+  (given, io) => carryOut(given, io),
+);
 
 async function carryOut(given: SubscribeArguments, io: CommandIo): Promise<number> {
   const { config, dryRun, force, json } = given;
@@ -232,4 +203,140 @@ async function firstLineOf(stream: NodeJS.ReadableStream): Promise<string> {
   const [line = ''] = text.split('\n', 1);
   if (line.trim() === '') throw new UsageError('no URL on standard input');
   return line.trim();
+}
+
+/** Number of entries of each kind that are shown without --verbose. */
+const SHOWN = 3;
+
+/** The outcome of a source: a line for standard output, and with `verbose` a line for each node. */
+function outcomeText(outcome: SourceOutcome, verbose: boolean): string {
+  const { source, kind, difference, balancers } = outcome;
+  if (kind === 'refused' || kind === 'not_due') return '';
+  const lines = balancers.map((each) => {
+    const line = `${source}: ${balancerLine(each)}\n`;
+    return verbose ? line + nodeLines({ ...NO_DIFFERENCE, ...each }) : line;
+  });
+  const line = `${source}: ${differenceLine(difference)}\n`;
+  return [line, ...(verbose ? [nodeLines(difference)] : []), ...lines].join('');
+}
+
+function nodeLines({ added, removed, changed, kept }: Difference): string {
+  const lines = (mark: string, names: readonly string[], note = ''): string =>
+    names.map((name) => `  ${mark} ${printable(name)}${note}\n`).join('');
+  return (
+    lines('+', added) +
+    lines('−', removed) +
+    lines('~', changed) +
+    lines('=', kept, ' (kept: in use, and gone from the source)')
+  );
+}
+
+/** The unused parts of a document in addition to its nodes, as a line for standard error; empty if there are none. */
+function unusedNote({ source, unused }: SourceOutcome): string {
+  const parts = [
+    ...(unused?.groups ? [`${unused.groups} group${unused.groups === 1 ? '' : 's'}`] : []),
+    ...(unused?.rules ? [`${unused.rules} rule${unused.rules === 1 ? '' : 's'}`] : []),
+  ].join(' and ');
+  if (parts === '') return '';
+  const how = 'weir import --output FOLDER makes a configuration with them';
+  return `weir subscribe: ${printable(source)}: nodes alone are taken, not ${parts}: ${how}\n`;
+}
+
+/** Remarks on a source for standard error, a line each. */
+function outcomeNotes(outcome: SourceOutcome, verbose: boolean): string {
+  const { source, kind, difference, information, leftOut, notes, error } = outcome;
+  const lines: string[] = [];
+  if (error) {
+    const nodes =
+      kind === 'refused' ? 'refused, its nodes stay as they are' : 'its nodes are written';
+    lines.push(`${source}: ${nodes}: ${error.message}`);
+    lines.push(...hintsOf(error).map((hint) => `hint: ${hint}`));
+  }
+  if (kind === 'not_due' && verbose) lines.push(`${source}: not due yet`);
+  if (information.length > 0) lines.push(`${source}: messages: ${listed(information, verbose)}`);
+  const most = verbose ? leftOut.length : SHOWN;
+  for (const { name, reason } of leftOut.slice(0, most)) {
+    lines.push(`${source}: ${quoted(name)} was left out: ${reason}`);
+  }
+  if (leftOut.length > most) lines.push(`${source}: ${leftOut.length - most} more were left out`);
+  lines.push(...notes.map((note) => `${source}: ${note}`));
+  if (!verbose && difference.kept.length > 0) {
+    lines.push(
+      `${source}: kept although gone from the source, because they are in use: ${listed(difference.kept, verbose)}`,
+    );
+  }
+  return lines.map((line) => `weir subscribe: ${printableLines(line)}\n`).join('');
+}
+
+function listed(names: readonly string[], verbose: boolean): string {
+  const shown = names.slice(0, verbose ? names.length : SHOWN).map(quoted);
+  const more = names.length - shown.length;
+  return shown.join(', ') + (more > 0 ? ` and ${more} more` : '');
+}
+
+/** Outcomes as one line of JSON. */
+export const outcomesJson = (outcomes: readonly SourceOutcome[]): string =>
+  `${printableJson(
+    outcomes.map(({ source, kind, difference, information, leftOut, error, ...more }) => ({
+      source,
+      outcome: kind,
+      ...difference,
+      information,
+      left_out: leftOut,
+      balancers: more.balancers,
+      insecure: more.insecure,
+      notes: more.notes,
+      error: error?.message ?? null,
+    })),
+  )}\n`;
+
+/** @param now Unix milliseconds */
+const sourcesTable = (sources: readonly ListedSource[], now: number): string =>
+  textTable(
+    ['NAME', 'HOST', 'NODES', 'AGE', 'USED', 'EXPIRES', 'DUE', 'LAST ERROR'],
+    sources.map((source) => rowOf(source, now)),
+  );
+
+function rowOf(source: ListedSource, now: number): readonly Cell[] {
+  const { name, host, nodes, kept, updated, due, userinfo, failure } = source;
+  return [
+    name,
+    host,
+    kept === 0 ? String(nodes) : `${nodes} + ${kept} kept`,
+    updated === undefined ? undefined : age(now - updated),
+    usage(userinfo),
+    userinfo?.expire === undefined ? undefined : expiry(userinfo.expire * 1000, now),
+    due <= now ? 'now' : `in ${age(due - now)}`,
+    failure && `${age(now - failure.at)} ago: ${failure.message}`,
+  ];
+}
+
+function usage(info: ListedSource['userinfo']): string | undefined {
+  if (!info) return undefined;
+  const { upload, download, total } = info;
+  const used =
+    upload === undefined && download === undefined ? '?' : bytes((upload ?? 0) + (download ?? 0));
+  return total === undefined ? used : `${used} of ${bytes(total)}`;
+}
+
+const expiry = (at: number, now: number): string => (at <= now ? `${day(at)}, over` : day(at));
+
+/** Sources as one line of JSON. Times are in ISO 8601, sizes in bytes, intervals in seconds. */
+const sourcesJson = (sources: readonly ListedSource[]): string =>
+  `${printableJson(
+    sources.map(({ userinfo, failure, updated, due, ...source }) => ({
+      ...source,
+      updated: timeText(updated),
+      due: due === 0 ? null : timeText(due),
+      upload: userinfo?.upload ?? null,
+      download: userinfo?.download ?? null,
+      total: userinfo?.total ?? null,
+      expires: userinfo?.expire === undefined ? null : timeText(userinfo.expire * 1000),
+      error: failure ? { at: timeText(failure.at), message: failure.message } : null,
+    })),
+  )}\n`;
+
+function timeText(at: number | undefined): string | null {
+  const date = new Date(at ?? Number.NaN);
+  return Number.isNaN(date.valueOf()) ? null : date.toISOString();
 }

@@ -25,7 +25,6 @@ import { renderWarning } from '@weir/config/load';
 import { loadOrReport } from '../load.ts';
 import { cutLine } from '@weir/server/supervisor/reload-report';
 import { age, counted } from '@weir/base/text/amounts';
-import type { RunOptions } from './arguments.ts';
 import { socketsInUse } from '../surroundings.ts';
 
 /** Milliseconds that a stop may take beyond the grace period, for responses of the API and final work. */
@@ -42,6 +41,21 @@ const MEMORY_LOOK_MS = 1_000;
  * before the files change: `EX_CONFIG` of sysexits.h.
  */
 const INVALID_CONFIGURATION = 78;
+
+/** The options of `weir run`. */
+interface RunOptions {
+  readonly config: string | undefined;
+  /** Whether to reload when a file changes. */
+  readonly watch: boolean;
+  /** Path of the control socket; `undefined` for the default place. */
+  readonly reloadSocket: string | undefined;
+  /** Whether to open a control socket. */
+  readonly controlSocket: boolean;
+  /** Milliseconds that live connections may continue after the first stop signal. */
+  readonly graceMs: number;
+  /** Path of the capture file for packets of TUN inbounds; `undefined` for none. */
+  readonly pcap: string | undefined;
+}
 
 /** `run`: serves until a signal stops it. */
 export async function run({
@@ -65,9 +79,8 @@ export async function run({
   const files = new FileDigests();
   const loaded = await loadOrReport(
     configPath,
-    { files, importable },
     (path, input) => loadAtStart(path, { ...input, regexes, serveApi: true, blocking: true }),
-    (config) => config,
+    { files, importable },
   );
   if (!loaded) return service.notifySocket === undefined ? 1 : INVALID_CONFIGURATION;
   using stop = stopSignals();

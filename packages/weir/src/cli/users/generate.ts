@@ -11,18 +11,21 @@ import {
   chooseSubcommand,
   expectOperands,
   parseOptions,
+  commandLines,
+  optionLines,
 } from '../command.ts';
 import { UsageError } from '@weir/base';
 import { makeFolder, writeFiles, type OutputFile } from '../write-files.ts';
 import { password, presharedKey, uuid, wireguardKeys } from '@weir/nodes/accounts/new-secrets';
-import { clientText, fileNames, serverText } from './server-files.ts';
 import {
+  clientText,
+  fileNames,
+  serverText,
   plannedHost,
   planServer,
   type FileArguments,
   type ServerArguments,
-} from './server-plan.ts';
-import { commandLines, optionLines } from '../help.ts';
+} from './server-files.ts';
 import { hostOf, portOf } from '../option-values.ts';
 import {
   GENERATE,
@@ -52,28 +55,12 @@ Without --output a certificate and its key are printed, one file for both cert_f
 server writes into the current folder. Keys and configurations are for their owner alone.
 `;
 
-type Generated =
-  | { readonly kind: 'help' | 'uuid' | 'wireguard' }
-  | { readonly kind: 'password'; readonly length: number }
-  | { readonly kind: 'psk'; readonly method: string }
-  | (FileArguments & {
-      readonly kind: 'certificate';
-      /** At least one host in the form of flows; the first label of a name may be `*`. */
-      readonly names: readonly string[];
-    })
-  | ServerArguments;
-
-interface GenerateArguments {
-  readonly what: Generated;
-  readonly json: boolean;
-}
-
 /** Parses the arguments of `weir generate`. @throws {UsageError} for invalid arguments */
-export function parseGenerate(argv: readonly string[]): GenerateArguments {
+export function parseGenerate(argv: readonly string[]) {
   const parsed = parse(argv);
   const { values } = parsed;
   const { json = false } = values;
-  if (values.help === true) return { what: { kind: 'help' }, json };
+  if (values.help === true) return { what: { kind: 'help' as const }, json };
   const { chosen, operands } = chooseSubcommand(GENERATE, parsed);
   return { what: toGenerated(chosen.name, operands, values), json };
 }
@@ -82,7 +69,7 @@ function toGenerated(
   name: (typeof GENERATE.commands)[number]['name'],
   operands: readonly string[],
   values: Values,
-): Generated {
+) {
   switch (name) {
     case 'uuid':
     case 'wireguard':
@@ -176,6 +163,8 @@ function numberOf(option: string, text: string, least: number, most: number): nu
   if (number >= least && number <= most) return number;
   throw new UsageError(`--${option} is ${least} to ${most}, not ${JSON.stringify(text)}`);
 }
+
+type Generated = ReturnType<typeof parseGenerate>['what'];
 
 type Values = ReturnType<typeof parse>['values'];
 

@@ -8,7 +8,7 @@ import {
   xrayOutbound,
   type InboundServer,
 } from '@weir/nodes/share';
-import { UniqueNames } from '@weir/nodes/import/write/tags';
+import { UniqueNames } from '@weir/nodes/import/write/tables';
 import { printable, printableJson, printableJsonLines, quoted } from '@weir/base/printable';
 import { ShareError, type SharedServer } from '@weir/proxy/protocols/forms/shared-server';
 import type { QrForm, ShareForm } from './specs.ts';

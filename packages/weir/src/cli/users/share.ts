@@ -7,17 +7,21 @@ import { decodeSource } from '@weir/config/documents';
 import { trustedCertificates } from '@weir/crypto/certificates';
 import { printable, quoted } from '@weir/base/printable';
 import { suggestion } from '@weir/proxy/schema/suggestion';
-import { inboundServers, type InboundServer, type ShareOptions } from '@weir/nodes/share';
+import { adviceOn, inboundServers, type InboundServer, type ShareOptions } from '@weir/nodes/share';
 import { ShareError } from '@weir/proxy/protocols/forms/shared-server';
-import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import {
+  reportErrors,
+  type CommandIo,
+  expectOperands,
+  parseOptions,
+  optionLines,
+} from '../command.ts';
 import { loadOrReport } from '../load.ts';
 import { writeFiles } from '../write-files.ts';
-import { adviceOn } from './certificate-advice.ts';
 import { sharedText, type Shared } from './share-forms.ts';
 import { UsageError } from '@weir/base';
-import { optionLines } from '../help.ts';
 import { choiceOf, hostOf, portOf } from '../option-values.ts';
-import { type QrForm, type ShareForm, SHARE, SHARE_FORMS, QR_FORMS } from './specs.ts';
+import { SHARE, SHARE_FORMS, QR_FORMS } from './specs.ts';
 
 const SHARE_HELP = `weir share, what the clients of a server need
 
@@ -29,28 +33,10 @@ Links have the users' secrets in them: whoever has a link has the account. Inbou
 cannot reach, and certificates that they refuse, are noted on standard error. Nothing is dialled.
 `;
 
-interface ShareArguments {
-  readonly kind: 'share';
-  readonly config: string;
-  /** The host in the form of flows: an address, or a name in ASCII. */
-  readonly host: string;
-  readonly inbound: string | undefined;
-  readonly user: string | undefined;
-  readonly form: ShareForm;
-  readonly qr: QrForm | undefined;
-  readonly port: number | undefined;
-  readonly tls: boolean;
-  readonly sni: string | undefined;
-  readonly insecure: boolean;
-  readonly output: string | undefined;
-  readonly force: boolean;
-  readonly json: boolean;
-}
-
 /** Parses the arguments of `weir share`. @throws {UsageError} for invalid arguments */
-export function parseShare(argv: readonly string[]): ShareArguments | { readonly kind: 'help' } {
+export function parseShare(argv: readonly string[]) {
   const { values, positionals } = parseOptions(argv, SHARE.options);
-  if (values.help === true) return { kind: 'help' };
+  if (values.help === true) return { kind: 'help' as const };
   expectOperands('share', positionals);
   const { config = '', inbound, user, output, force = false, json = false } = values;
   if (config === '') throw new UsageError('share needs --config FILE');
@@ -65,7 +51,7 @@ export function parseShare(argv: readonly string[]): ShareArguments | { readonly
     throw new UsageError(`--qr shows links: it does not go with --${json ? 'json' : 'form'}`);
   }
   return {
-    kind: 'share',
+    kind: 'share' as const,
     config,
     host: hostOf('--host', values.host),
     inbound,
@@ -82,6 +68,8 @@ export function parseShare(argv: readonly string[]): ShareArguments | { readonly
   };
 }
 
+type ShareArguments = Extract<ReturnType<typeof parseShare>, { readonly kind: 'share' }>;
+
 /**
  * `weir share`: prints the settings with which clients reach a configuration's inbounds. Resolves with the exit status:
  * 1 for an invalid configuration, and when there is nothing to share.
@@ -93,23 +81,16 @@ export async function shareCommand(argv: readonly string[], io: CommandIo): Prom
     io.stdout.write(SHARE_HELP);
     return 0;
   }
-  let users: readonly WrittenUser[] = [];
-  const status = await loadOrReport(
-    asked.config,
-    {},
-    async (path, input) => {
-      await loadForms();
-      const loaded = await loadConfigFile(path, input);
-      const bytes = input.bytes ?? (await new FileDigests().read(asked.config));
-      users = listUsers(decodeSource(bytes, path));
-      return loaded;
-    },
-    (loaded) =>
-      reportErrors('share', io, async () => {
-        await share(asked, { loaded, users }, io);
-        return 0;
-      }),
-  );
+  const status = await loadOrReport(asked.config, async (path, input) => {
+    await loadForms();
+    const loaded = await loadConfigFile(path, input);
+    const bytes = input.bytes ?? (await new FileDigests().read(asked.config));
+    const users = listUsers(decodeSource(bytes, path));
+    return reportErrors('share', io, async () => {
+      await share(asked, { loaded, users }, io);
+      return 0;
+    });
+  });
   return status ?? 1;
 }
 

@@ -1,6 +1,6 @@
-import { HELP_OPTION, type CommandSpec, type OptionTable } from '../command.ts';
+import { flag, option, HELP_OPTION, type CommandSpec, type OptionTable } from '../command.ts';
 import { SOCKET_OPTION } from '../running-options.ts';
-import { CONFIG_OPTION } from '../run/arguments.ts';
+import { CONFIG_OPTION } from '../run/command.ts';
 
 /*
  * Names, operands and options of the commands for users.
@@ -9,34 +9,26 @@ import { CONFIG_OPTION } from '../run/arguments.ts';
 
 export const EDIT_OPTIONS = {
   ...SOCKET_OPTION,
-  'dry-run': { type: 'boolean', summary: 'check everything, and change nothing' },
+  'dry-run': flag('check everything, and change nothing'),
 } as const satisfies OptionTable;
 
 export const SECRET_OPTIONS = {
-  id: { type: 'string', value: 'UUID', summary: 'the id (vless, vmess) in place of a new one' },
-  'password-file': {
-    type: 'string',
-    value: 'FILE',
-    summary: 'the first line is the password, in place of a new one',
-  },
-  password: {
-    type: 'string',
-    value: 'TEXT',
-    summary: 'the password itself, which other users of the machine can see',
-  },
+  id: option('UUID', 'the id (vless, vmess) in place of a new one'),
+  'password-file': option('FILE', 'the first line is the password, in place of a new one'),
+  password: option('TEXT', 'the password itself, which other users of the machine can see'),
 } as const satisfies OptionTable;
 
 export const LINK_OPTIONS = {
-  link: { type: 'boolean', summary: 'print the share link of the user as well' },
-  host: { type: 'string', value: 'HOST', summary: 'for --link: what clients dial' },
+  link: flag('print the share link of the user as well'),
+  host: option('HOST', 'for --link: what clients dial'),
 } as const satisfies OptionTable;
 
 export const FORCE_OPTION = {
-  force: { type: 'boolean', summary: 'even if it changes who else can log in' },
+  force: flag('even if it changes who else can log in'),
 } as const satisfies OptionTable;
 
 export const CLOSE_OPTION = {
-  close: { type: 'boolean', summary: 'close the open flows of the user as well' },
+  close: flag('close the open flows of the user as well'),
 } as const satisfies OptionTable;
 
 export const USER = {
@@ -45,8 +37,8 @@ export const USER = {
   summary: 'add, remove and list the users of inbounds',
   options: {
     config: { ...CONFIG_OPTION.config, summary: 'the configuration file' },
-    inbound: { type: 'string', value: 'TAG', summary: 'the inbound; list shows all without it' },
-    json: { type: 'boolean', summary: 'print one line of JSON' },
+    inbound: option('TAG', 'the inbound; list shows all without it'),
+    json: flag('print one line of JSON'),
     ...HELP_OPTION,
   },
   commands: [
@@ -85,41 +77,27 @@ export const SERVER_PROTOCOLS = [
 export type ServerProtocol = (typeof SERVER_PROTOCOLS)[number];
 
 export const LENGTH_OPTION = {
-  length: { type: 'string', value: 'N', summary: 'characters, 24 unless given' },
+  length: option('N', 'characters, 24 unless given'),
 } as const satisfies OptionTable;
 
 export const FILE_OPTIONS = {
-  output: { type: 'string', short: 'o', value: 'FOLDER', summary: 'write files into FOLDER' },
-  force: { type: 'boolean', summary: 'replace files that exist' },
+  output: option('FOLDER', 'write files into FOLDER', { short: 'o' }),
+  force: flag('replace files that exist'),
 } as const satisfies OptionTable;
 
 export const DAYS_OPTION = {
-  days: {
-    type: 'string',
-    value: 'N',
-    summary: 'how long the certificate is valid, 825 unless given',
-  },
+  days: option('N', 'how long the certificate is valid, 825 unless given'),
 } as const satisfies OptionTable;
 
 export const SERVER_OPTIONS = {
-  protocol: {
-    type: 'string',
-    value: 'LIST',
-    summary: `with commas between: ${SERVER_PROTOCOLS.join(', ')}`,
-  },
-  name: { type: 'string', value: 'NAME', summary: 'of the server, and of its files' },
-  host: {
-    type: 'string',
-    value: 'HOST',
-    summary:
-      'the name or the address that clients dial; without it the\n' +
+  protocol: option('LIST', `with commas between: ${SERVER_PROTOCOLS.join(', ')}`),
+  name: option('NAME', 'of the server, and of its files'),
+  host: option(
+    'HOST',
+    'the name or the address that clients dial; without it the\n' +
       'server is a trial on 127.0.0.1',
-  },
-  'port-base': {
-    type: 'string',
-    value: 'PORT',
-    summary: 'this port and the following ones, not the usual ones',
-  },
+  ),
+  'port-base': option('PORT', 'this port and the following ones, not the usual ones'),
 } as const satisfies OptionTable;
 
 export const GENERATE = {
@@ -127,7 +105,7 @@ export const GENERATE = {
   operands: 'WHAT',
   summary: 'make ids, passwords, keys, certificates, or files of a server',
   options: {
-    json: { type: 'boolean', summary: 'print one line of JSON' },
+    json: flag('print one line of JSON'),
     ...HELP_OPTION,
   },
   commands: [
@@ -179,56 +157,27 @@ export const SHARE = {
   summary: "print share links for the users of a server's inbounds",
   options: {
     config: { ...CONFIG_OPTION.config, summary: "the server's configuration" },
-    host: {
-      type: 'string',
-      value: 'HOST',
-      summary: 'the name or the address that clients dial',
-    },
-    inbound: { type: 'string', value: 'TAG', summary: 'only this inbound' },
-    user: {
-      type: 'string',
-      value: 'NAME',
-      summary:
-        'only the user with this label, this number in the list, or\n' +
+    host: option('HOST', 'the name or the address that clients dial'),
+    inbound: option('TAG', 'only this inbound'),
+    user: option(
+      'NAME',
+      'only the user with this label, this number in the list, or\n' +
         'this start of a UUID (8 digits)',
-    },
-    form: {
-      type: 'string',
-      value: 'FORM',
-      choices: SHARE_FORMS,
-      summary:
-        'link, which is the default; or the outbound of a program:\n' +
+    ),
+    form: option(
+      'FORM',
+      'link, which is the default; or the outbound of a program:\n' +
         'sing-box, xray, clash (mihomo) or weir',
-    },
-    qr: {
-      type: 'string',
-      value: 'HOW',
-      choices: QR_FORMS,
-      summary: 'links as QR codes: terminal for all, svg for one',
-    },
-    port: {
-      type: 'string',
-      value: 'PORT',
-      summary: 'the port that clients dial, of a reverse proxy for example',
-    },
-    tls: { type: 'boolean', summary: 'a reverse proxy in front of it ends TLS' },
-    sni: {
-      type: 'string',
-      value: 'NAME',
-      summary: 'the name in the TLS handshake; otherwise one of the certificate',
-    },
-    insecure: {
-      type: 'boolean',
-      summary: 'clients accept any certificate where they would refuse this one',
-    },
-    output: {
-      type: 'string',
-      short: 'o',
-      value: 'FILE',
-      summary: 'write to FILE, for its owner alone',
-    },
-    force: { type: 'boolean', summary: 'replace FILE' },
-    json: { type: 'boolean', summary: 'print one line of JSON' },
+      { choices: SHARE_FORMS },
+    ),
+    qr: option('HOW', 'links as QR codes: terminal for all, svg for one', { choices: QR_FORMS }),
+    port: option('PORT', 'the port that clients dial, of a reverse proxy for example'),
+    tls: flag('a reverse proxy in front of it ends TLS'),
+    sni: option('NAME', 'the name in the TLS handshake; otherwise one of the certificate'),
+    insecure: flag('clients accept any certificate where they would refuse this one'),
+    output: option('FILE', 'write to FILE, for its owner alone', { short: 'o' }),
+    force: flag('replace FILE'),
+    json: flag('print one line of JSON'),
     ...HELP_OPTION,
   },
 } as const satisfies CommandSpec;

@@ -15,14 +15,15 @@ import { messageOf, UsageError, WeirError } from '@weir/base';
 import { printable, printableJson, printableLines, quoted } from '@weir/base/printable';
 import { textTable } from '@weir/base/tables';
 import {
-  reportErrors,
+  commandOf,
   type CommandIo,
   chooseSubcommand,
   expectOperands,
   parseOptions,
+  commandLines,
+  optionLines,
 } from '../command.ts';
 import { counted } from '@weir/base/text/amounts';
-import { commandLines, optionLines } from '../help.ts';
 import { hostOf } from '../option-values.ts';
 import {
   USER,
@@ -35,9 +36,8 @@ import {
 import { loadConfigFile } from '@weir/server/loading';
 import { decodeSource } from '@weir/config/documents';
 import { trustedCertificates } from '@weir/crypto/certificates';
-import { inboundServers, shareLink } from '@weir/nodes/share';
+import { adviceOn, inboundServers, shareLink } from '@weir/nodes/share';
 import { ShareError } from '@weir/proxy/protocols/forms/shared-server';
-import { adviceOn } from './certificate-advice.ts';
 import { userSecret } from '@weir/nodes/accounts/new-secrets';
 import { FileDigests } from '@weir/server/app/loading/file-digests';
 import type { UserForm } from '@weir/proxy/protocols/forms/contract';
@@ -59,46 +59,20 @@ and vmess have no key for a name: it is kept in a comment beside the id, as # na
 `;
 
 /** The source of a given secret. */
-export type GivenSecret =
+type GivenSecret =
   | { readonly kind: 'id' | 'password'; readonly text: string }
   | { readonly kind: 'file'; readonly path: string };
 
-interface UserArguments {
-  readonly kind: 'add' | 'remove' | 'rotate';
-  readonly config: string;
-  readonly inbound: string;
-  readonly name: string;
-  readonly json: boolean;
-  readonly socket: string | undefined;
-  readonly dryRun: boolean;
-  readonly force: boolean;
-  readonly close: boolean;
-  /** `undefined` to generate a new secret. */
-  readonly secret: GivenSecret | undefined;
-  /** The host that clients dial, for `--link`. */
-  readonly linkHost: string | undefined;
-}
-
-type UserCommand =
-  | { readonly kind: 'help' }
-  | {
-      readonly kind: 'list';
-      readonly config: string;
-      readonly inbound: string | undefined;
-      readonly json: boolean;
-    }
-  | UserArguments;
-
 /** Parses the arguments of `weir user`. @throws {UsageError} for invalid arguments */
-export function parseUser(argv: readonly string[]): UserCommand {
+export function parseUser(argv: readonly string[]) {
   const parsed = parse(argv);
   const { values } = parsed;
-  if (values.help === true) return { kind: 'help' };
+  if (values.help === true) return { kind: 'help' as const };
   const { chosen, operands } = chooseSubcommand(USER, parsed);
   const { config = '', inbound, json = false } = values;
   expectOperands(`user ${chosen.name}`, operands, chosen.operands);
   if (config === '') throw new UsageError(`user ${chosen.name} needs --config FILE`);
-  if (chosen.name === 'list') return { kind: 'list', config, inbound, json };
+  if (chosen.name === 'list') return { kind: chosen.name, config, inbound, json };
   if (inbound === undefined) throw new UsageError(`user ${chosen.name} needs --inbound TAG`);
   return {
     kind: chosen.name,
@@ -110,10 +84,16 @@ export function parseUser(argv: readonly string[]): UserCommand {
     dryRun: values['dry-run'] ?? false,
     force: values.force ?? false,
     close: values.close ?? false,
+    /** `undefined` to generate a new secret. */
     secret: secretOf(values),
+    /** The host that clients dial, for `--link`. */
     linkHost: linkHostOf(values),
   };
 }
+
+type UserCommand = Exclude<ReturnType<typeof parseUser>, { readonly kind: 'help' }>;
+type UserList = Extract<UserCommand, { readonly kind: 'list' }>;
+type UserArguments = Exclude<UserCommand, UserList>;
 
 type Values = ReturnType<typeof parse>['values'];
 
@@ -149,35 +129,13 @@ function linkHostOf({ link = false, host }: Values): string | undefined {
  * `weir user`. Resolves with the exit status: 1 when nothing was changed.
  * @throws {UsageError}
  */
-export async function userCommand(argv: readonly string[], io: CommandIo): Promise<number> {
-  const command = parseUser(argv);
-  return reportErrors('user', io, async () => {
-    switch (command.kind) {
-      case 'help':
-        io.stdout.write(USER_HELP);
-        return 0;
-      case 'list':
-        io.stdout.write(await listText(command));
-        return 0;
-      case 'add':
-      case 'remove':
-      case 'rotate':
-        return edit(command, io);
-      default:
-        return command satisfies never;
-    }
-  });
-}
+export const userCommand = commandOf('user', USER_HELP, parseUser, async (command, io) => {
+  if (command.kind !== 'list') return edit(command, io);
+  io.stdout.write(await listText(command));
+  return 0;
+});
 
-async function listText({
-  config,
-  inbound,
-  json,
-}: {
-  readonly config: string;
-  readonly inbound: string | undefined;
-  readonly json: boolean;
-}): Promise<string> {
+async function listText({ config, inbound, json }: UserList): Promise<string> {
   const users = await listAccounts(config, inbound);
   if (json) {
     const shown = users.map(({ inbound, protocol, name = null, label = null, shown, index }) => ({

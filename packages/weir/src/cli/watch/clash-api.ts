@@ -6,11 +6,16 @@ import { parseLocalListen, defectText, newToken } from '@weir/client/local-http'
 import { RunningMonitor } from '@weir/client/monitor/running-monitor';
 import { printableLines } from '@weir/base/printable';
 import { updateTools, updateSources } from '@weir/nodes/subscribe';
-import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import {
+  commandOf,
+  type CommandIo,
+  expectOperands,
+  parseOptions,
+  untilStopped,
+  optionLines,
+} from '../command.ts';
 import { listenOf, searchOf } from '../running-options.ts';
-import { untilStopped } from './until-stopped.ts';
 import { CLASH_API, CLASH_LISTEN } from './specs.ts';
-import { optionLines } from '../help.ts';
 
 const CLASH_API_HELP = `weir clash-api, which serves a running Weir in the shape of mihomo's external controller
 
@@ -52,13 +57,11 @@ function originOf(text: string): string {
  * `weir clash-api`: serves until a signal stops it. Resolves with the exit status.
  * @throws {UsageError}
  */
-export async function clashApiCommand(argv: readonly string[], io: CommandIo): Promise<number> {
-  const given = parseClashApi(argv);
-  if (given.help === true) {
-    io.stdout.write(CLASH_API_HELP);
-    return 0;
-  }
-  return reportErrors(CLASH_API.name, io, async () => {
+export const clashApiCommand = commandOf(
+  CLASH_API.name,
+  CLASH_API_HELP,
+  parseClashApi,
+  async (given, io) => {
     const listen = await parseLocalListen(listenOf(given), CLASH_LISTEN);
     const written = await writtenSecret(given);
     // Only the user of the process can connect to a unix socket.
@@ -67,8 +70,8 @@ export async function clashApiCommand(argv: readonly string[], io: CommandIo): P
     io.stdout.write(greeting(served, made, given.ui !== undefined));
     await untilStopped();
     return 0;
-  });
-}
+  },
+);
 
 async function writtenSecret(given: ClashApiArguments): Promise<string | undefined> {
   const file = given['clash-secret-file'];

@@ -9,11 +9,16 @@ import { hintsOf, type WeirError, VERSION } from '@weir/base';
 import { parseLocalListen, defectText } from '@weir/client/local-http';
 import { RunningMonitor } from '@weir/client/monitor/running-monitor';
 import { printable, printableLines } from '@weir/base/printable';
-import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import {
+  commandOf,
+  type CommandIo,
+  expectOperands,
+  parseOptions,
+  untilStopped,
+  optionLines,
+} from '../command.ts';
 import { listenOf, searchOf } from '../running-options.ts';
-import { untilStopped } from './until-stopped.ts';
 import { DASHBOARD } from './specs.ts';
-import { optionLines } from '../help.ts';
 
 const DASHBOARD_HELP = `weir dashboard, which shows and steers a running Weir in a browser
 
@@ -41,15 +46,13 @@ const STANDARD_LISTEN = '127.0.0.1:0';
  * `weir dashboard`: serves until a signal stops it. Resolves with the exit status.
  * @throws {UsageError}
  */
-export async function dashboardCommand(argv: readonly string[], io: CommandIo): Promise<number> {
-  const values = parseDashboard(argv);
-  if (values.help === true) {
-    io.stdout.write(DASHBOARD_HELP);
-    return 0;
-  }
-  const note = (text: string): void =>
-    void io.stderr.write(`weir dashboard: ${printableLines(text)}\n`);
-  return reportErrors(DASHBOARD.name, io, async () => {
+export const dashboardCommand = commandOf(
+  DASHBOARD.name,
+  DASHBOARD_HELP,
+  parseDashboard,
+  async (values, io) => {
+    const note = (text: string): void =>
+      void io.stderr.write(`weir dashboard: ${printableLines(text)}\n`);
     const listen = await parseLocalListen(listenOf(values), STANDARD_LISTEN);
     const files = await loadPageFiles();
     const running = await findRunning({ ...searchOf(values), env: io.env });
@@ -70,8 +73,8 @@ export async function dashboardCommand(argv: readonly string[], io: CommandIo): 
     if (listen.kind === 'unix') note(forwardText(listen.path));
     await untilStopped();
     return 0;
-  });
-}
+  },
+);
 
 /** The context of topics and actions; it follows a Weir that restarts at other addresses. */
 function contextOf(

@@ -13,10 +13,15 @@ import { loadConfigFile } from '@weir/server/loading';
 import { FileDigests } from '@weir/server/app/loading/file-digests';
 import { printable } from '@weir/base/printable';
 import { bytes } from '@weir/base/text/amounts';
-import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
-import { checkTun, tunCheckText, unreadText } from '../tun/check-report.ts';
+import {
+  commandOf,
+  type CommandIo,
+  expectOperands,
+  parseOptions,
+  optionLines,
+} from '../command.ts';
+import { checkTun, tunCheckText, unreadText } from '../tun/command.ts';
 import { DIAGNOSE, STANDARD_SECONDS, MAX_SECONDS } from './specs.ts';
-import { optionLines } from '../help.ts';
 import { choiceOf, parseCount } from '../option-values.ts';
 
 const DIAGNOSE_HELP = `weir diagnose, which writes an archive to attach to a report
@@ -52,17 +57,15 @@ export function parseDiagnose(argv: readonly string[]) {
  * `weir diagnose`. Resolves with the exit status: 1 if nothing was written.
  * @throws {UsageError}
  */
-export async function diagnoseCommand(argv: readonly string[], io: CommandIo): Promise<number> {
-  const parsed = parseDiagnose(argv);
-  if (parsed.help) {
-    io.stdout.write(DIAGNOSE_HELP);
-    return 0;
-  }
-  const canAsk = process.stdin.isTTY && io.stdout.isTTY === true;
-  if (!parsed.yes && !canAsk) {
-    throw new UsageError('without a terminal to ask on, diagnose writes nothing; add --yes');
-  }
-  return reportErrors(DIAGNOSE.name, io, async () => {
+export const diagnoseCommand = commandOf(
+  DIAGNOSE.name,
+  DIAGNOSE_HELP,
+  parseDiagnose,
+  async (parsed, io) => {
+    const canAsk = process.stdin.isTTY && io.stdout.isTTY === true;
+    if (!parsed.yes && !canAsk) {
+      throw new UsageError('without a terminal to ask on, diagnose writes nothing; add --yes');
+    }
     const { output, without, seconds, busy, yes } = parsed;
     if (output !== undefined) refuseExisting(output);
     const { env } = io;
@@ -89,8 +92,8 @@ export async function diagnoseCommand(argv: readonly string[], io: CommandIo): P
     await writeArchive(path, archive);
     io.stdout.write(`${printable(path)}: ${bytes(archive.length)}, readable by you alone\n`);
     return 0;
-  });
-}
+  },
+);
 
 /** Checks the path before ten seconds are spent. @throws {WeirError} if the file exists */
 function refuseExisting(path: string): void {

@@ -11,11 +11,16 @@ import {
 } from '@weir/watch/metrics/snapshot';
 import { hintsOf, WeirError } from '@weir/base';
 import { printableLines } from '@weir/base/printable';
-import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import {
+  commandOf,
+  type CommandIo,
+  expectOperands,
+  parseOptions,
+  untilStopped,
+  optionLines,
+} from '../command.ts';
 import { listenOf, searchOf } from '../running-options.ts';
-import { untilStopped } from './until-stopped.ts';
 import { METRICS } from './specs.ts';
-import { optionLines } from '../help.ts';
 
 const METRICS_HELP = `weir metrics, which serves metrics of a running Weir to Prometheus
 
@@ -40,13 +45,11 @@ export function parseMetrics(argv: readonly string[]) {
  * `weir metrics`: serves until a signal stops it. Resolves with the exit status.
  * @throws {UsageError}
  */
-export async function metricsCommand(argv: readonly string[], io: CommandIo): Promise<number> {
-  const values = parseMetrics(argv);
-  if (values.help === true) {
-    io.stdout.write(METRICS_HELP);
-    return 0;
-  }
-  return reportErrors(METRICS.name, io, async () => {
+export const metricsCommand = commandOf(
+  METRICS.name,
+  METRICS_HELP,
+  parseMetrics,
+  async (values, io) => {
     const running = await findRunning({ ...searchOf(values), env: io.env });
     const sources = (): MetricSources => sourcesOf(running, values, io.env);
     const taker = new SnapshotTaker(sources(), async () => {
@@ -70,8 +73,8 @@ export async function metricsCommand(argv: readonly string[], io: CommandIo): Pr
     io.stdout.write(`metrics on ${server.url ?? server.address}${server.url ? '/metrics' : ''}\n`);
     await Promise.all([untilStopped(), taker.take().then((snapshot) => noteProblem(snapshot, io))]);
     return 0;
-  });
-}
+  },
+);
 
 /** Reports on standard error why there are few metrics, or none. */
 function noteProblem({ status, traffic, problem }: MetricSnapshot, io: CommandIo): void {

@@ -1,4 +1,4 @@
-import { HELP_OPTION, type CommandSpec } from '../command.ts';
+import { flag, option, HELP_OPTION, type CommandSpec } from '../command.ts';
 import {
   READ_ONLY_OPTION,
   RUNNING_OPTIONS,
@@ -52,12 +52,11 @@ export const METRICS = {
         'the path of a unix socket, or with TLS any address',
     },
     ...TLS_OPTIONS,
-    'token-file': {
-      type: 'string',
-      value: 'FILE',
-      summary: 'a file with a token that scrapes need (credentials_file of Prometheus)',
-    },
-    once: { type: 'boolean', summary: 'print the metrics and exit' },
+    'token-file': option(
+      'FILE',
+      'a file with a token that scrapes need (credentials_file of Prometheus)',
+    ),
+    once: flag('print the metrics and exit'),
     ...HELP_OPTION,
   },
 } as const satisfies CommandSpec;
@@ -78,26 +77,18 @@ export const CLASH_API = {
         'the path of a unix socket, or with TLS any address',
     },
     ...TLS_OPTIONS,
-    'clash-secret-file': {
-      type: 'string',
-      value: 'FILE',
-      summary:
-        'a file with the secret that dashboards ask for; without it a new one\n' +
+    'clash-secret-file': option(
+      'FILE',
+      'a file with the secret that dashboards ask for; without it a new one\n' +
         'is made at each start, and printed',
-    },
-    'allow-origin': {
-      type: 'string',
-      multiple: true,
-      value: 'ORIGIN',
-      summary:
-        'a page elsewhere that may use it, such as https://board.example; may\n' +
+    ),
+    'allow-origin': option(
+      'ORIGIN',
+      'a page elsewhere that may use it, such as https://board.example; may\n' +
         'be given several times',
-    },
-    ui: {
-      type: 'string',
-      value: 'FOLDER',
-      summary: "serve a dashboard's built files below /ui/",
-    },
+      { multiple: true },
+    ),
+    ui: option('FOLDER', "serve a dashboard's built files below /ui/"),
     ...HELP_OPTION,
   },
 } as const satisfies CommandSpec;
@@ -110,31 +101,22 @@ export const DIAGNOSE = {
   operands: '',
   summary: 'write an archive to attach to a report; asks before it writes',
   options: {
-    output: {
-      type: 'string',
+    output: option('FILE', 'the archive, a new file; weir-diagnose-TIME.tar.gz here unless given', {
       short: 'o',
-      value: 'FILE',
-      summary: 'the archive, a new file; weir-diagnose-TIME.tar.gz here unless given',
-    },
+    }),
     config: RUNNING_OPTIONS.config,
     ...SOCKET_OPTION,
-    without: {
-      type: 'string',
-      value: 'PART',
-      choices: PART_NAMES,
-      multiple: true,
-      summary: `leave this out; repeatable: ${PART_NAMES.slice(0, 4).join(', ')},\n${PART_NAMES.slice(4).join(', ')}`,
-    },
-    seconds: {
-      type: 'string',
-      value: 'SECONDS',
-      summary: `how long to record the processor, 1 to ${MAX_SECONDS}; ${STANDARD_SECONDS} unless given`,
-    },
-    busy: {
-      type: 'boolean',
-      summary: 'record it also with more than 500 flows, which stops them for some 0.1 s',
-    },
-    yes: { type: 'boolean', short: 'y', summary: 'write it without asking' },
+    without: option(
+      'PART',
+      `leave this out; repeatable: ${PART_NAMES.slice(0, 4).join(', ')},\n${PART_NAMES.slice(4).join(', ')}`,
+      { choices: PART_NAMES, multiple: true },
+    ),
+    seconds: option(
+      'SECONDS',
+      `how long to record the processor, 1 to ${MAX_SECONDS}; ${STANDARD_SECONDS} unless given`,
+    ),
+    busy: flag('record it also with more than 500 flows, which stops them for some 0.1 s'),
+    yes: flag('write it without asking', { short: 'y' }),
     ...HELP_OPTION,
   },
 } as const satisfies CommandSpec;

@@ -8,10 +8,15 @@ import { systemClock } from '@weir/io/time';
 import { printableLines } from '@weir/base/printable';
 import { printOnce, runInTerminal } from '@weir/watch/top/run-top';
 import type { TopParts } from '@weir/watch/top/terminal-program';
-import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import {
+  commandOf,
+  type CommandIo,
+  expectOperands,
+  parseOptions,
+  optionLines,
+} from '../command.ts';
 import { searchOf } from '../running-options.ts';
 import { TOP } from './specs.ts';
-import { optionLines } from '../help.ts';
 
 const TOP_HELP = `weir top, which shows and steers a running Weir in a terminal
 
@@ -35,46 +40,39 @@ export function parseTop(argv: readonly string[]) {
  * `weir top`: runs until the user quits or a signal ends it. Resolves with the exit status.
  * @throws {UsageError}
  */
-export async function topCommand(argv: readonly string[], io: CommandIo): Promise<number> {
-  const values = parseTop(argv);
-  if (values.help === true) {
-    io.stdout.write(TOP_HELP);
-    return 0;
+export const topCommand = commandOf(TOP.name, TOP_HELP, parseTop, async (values, io) => {
+  const running = await findRunning({ ...searchOf(values), env: io.env });
+  if (running.problem) note(running.problem, io);
+  if (values.listen !== undefined) {
+    io.stderr.write('weir top: --listen has no effect: this program listens nowhere\n');
   }
-  return reportErrors(TOP.name, io, async () => {
-    const running = await findRunning({ ...searchOf(values), env: io.env });
-    if (running.problem) note(running.problem, io);
-    if (values.listen !== undefined) {
-      io.stderr.write('weir top: --listen has no effect: this program listens nowhere\n');
-    }
-    const monitor = RunningMonitor.of(running);
-    const failing = new FailingOutbounds();
-    const log = new SharedLog(
-      async function* (signal) {
-        const { socket } = running;
-        if (socket !== undefined) yield* followLog(socket, { tail: true, signal });
-      },
-      systemClock,
-      (entry) => failing.note(entry),
-    );
-    using _ = log.hold();
-    const parts: TopParts = {
-      running,
-      monitor,
-      failing,
-      readOnly: values['read-only'] === true,
-      name: running.config === undefined ? 'Weir' : basename(running.config),
-      clock: systemClock,
-      hasColour: (io.env['NO_COLOR'] ?? '') === '',
-    };
-    const isTerminal =
-      io.stdout === process.stdout &&
-      process.stdout.isTTY &&
-      process.stdin.isTTY &&
-      io.env['TERM'] !== 'dumb';
-    return await (isTerminal ? runInTerminal(parts) : printOnce(parts, io.stdout));
-  });
-}
+  const monitor = RunningMonitor.of(running);
+  const failing = new FailingOutbounds();
+  const log = new SharedLog(
+    async function* (signal) {
+      const { socket } = running;
+      if (socket !== undefined) yield* followLog(socket, { tail: true, signal });
+    },
+    systemClock,
+    (entry) => failing.note(entry),
+  );
+  using _ = log.hold();
+  const parts: TopParts = {
+    running,
+    monitor,
+    failing,
+    readOnly: values['read-only'] === true,
+    name: running.config === undefined ? 'Weir' : basename(running.config),
+    clock: systemClock,
+    hasColour: (io.env['NO_COLOR'] ?? '') === '',
+  };
+  const isTerminal =
+    io.stdout === process.stdout &&
+    process.stdout.isTTY &&
+    process.stdin.isTTY &&
+    io.env['TERM'] !== 'dumb';
+  return await (isTerminal ? runInTerminal(parts) : printOnce(parts, io.stdout));
+});
 
 function note(problem: WeirError, { stderr }: CommandIo): void {
   stderr.write(`${printableLines(`weir top: ${problem.message}`)}\n`);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { NodeProbes } from '../../../../src/dashboard/nodes/node-probes.ts';
-import { FlowError, type OutboundFlows } from '../../../../../nodes/src/fetch/outbound-flows.ts';
+import { FlowError, type OutboundFlows } from '../../../../../nodes/src/fetch/contract.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 
 const URL_ASKED = new URL('http://host.example/path?token=s3cret');

@@ -1,6 +1,12 @@
 import { formatCidr, type Cidr } from '@weir/base/ip';
-import type { AdviceStep, TunFinding } from './facts.ts';
-import { FAMILIES, familyOfCidr, overlap, type Machine } from './machine.ts';
+import {
+  type AdviceStep,
+  type TunFinding,
+  FAMILIES,
+  familyOfCidr,
+  overlap,
+  type Machine,
+} from './machine.ts';
 
 /** Texts that need no quotes in a command, with spaces between words. */
 const PLAIN = /^[\w.:@/ =-]*$/;

@@ -25,7 +25,7 @@ export interface FirewallFacts {
 }
 
 /** A packet that the machine would forward. */
-export interface ForwardedPacket {
+interface ForwardedPacket {
   readonly from: string;
   readonly to: string;
   readonly family: 4 | 6;

@@ -1,9 +1,9 @@
 import { addressInNetwork, formatCidr, type Cidr } from '@weir/base/ip';
 import type { MachineLink } from '@weir/io/netlink';
 import { say, sh } from './device-findings.ts';
-import type { AdviceStep, TunFinding } from './facts.ts';
-import { droppingChain } from './firewall.ts';
 import {
+  type AdviceStep,
+  type TunFinding,
   FAMILIES,
   familyOfCidr,
   hasFamily,
@@ -11,6 +11,7 @@ import {
   type Family,
   type Machine,
 } from './machine.ts';
+import { droppingChain } from './firewall.ts';
 
 /** Findings about packets that the machine forwards, and about clients from outside. */
 export function* forwardFindings(machine: Machine): Generator<TunFinding> {

@@ -1,8 +1,7 @@
 import { formatCidr, type Cidr } from '@weir/base/ip';
 import { type MachineRoute, type MachineRule, RT_TABLE_MAIN } from '@weir/io/netlink';
 import { say, sh, toml } from './device-findings.ts';
-import type { TunFinding } from './facts.ts';
-import { FAMILIES, familyOfCidr, type Family, type Machine } from './machine.ts';
+import { type TunFinding, FAMILIES, familyOfCidr, type Family, type Machine } from './machine.ts';
 
 /** Findings about routes, policy routing rules, and reverse path filtering. */
 export function* routeFindings(machine: Machine): Generator<TunFinding> {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { findingsOf } from '../../../../src/cli/tun/check-report.ts';
+import { findingsOf } from '../../../../src/cli/tun/command.ts';
 import type {
   CheckedInbound,
   TunFinding,
   MachineFacts,
   ResolverFacts,
-} from '../../../../src/cli/tun/check/facts.ts';
+} from '../../../../src/cli/tun/check/machine.ts';
 import { readRuleset } from '../../../../src/cli/tun/check/firewall.ts';
 import { page } from '../../../../../../test/support/docs/pages.ts';
 import { cidr, INBOUND, LAPTOP, link, route, rule } from './machine-facts.ts';

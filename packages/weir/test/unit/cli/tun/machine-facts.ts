@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { CheckedInbound, MachineFacts } from '../../../../src/cli/tun/check/facts.ts';
+import type { CheckedInbound, MachineFacts } from '../../../../src/cli/tun/check/machine.ts';
 import { parseInterfaceAddress, type Cidr } from '@weir/base/ip';
 import type { MachineLink, MachineRoute, MachineRule } from '@weir/io/netlink';
 

@@ -9,14 +9,12 @@ import {
   boundSockets,
   nameListeners,
   rightsOf,
-} from '../../../../src/cli/tun/machine/read-machine.ts';
-import {
   nameSources,
   readResolver,
   stateServers,
   withUnmanaged,
   writerOf,
-} from '../../../../src/cli/tun/machine/resolver.ts';
+} from '../../../../src/cli/tun/machine/read-machine.ts';
 import {
   readInterfaceAddress,
   readLink,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { adviceOn } from '../../../../src/cli/users/certificate-advice.ts';
+import { adviceOn } from '../../../src/share/inbound-servers.ts';
 import { loadForms } from '@weir/proxy/protocols';
 
 await loadForms();

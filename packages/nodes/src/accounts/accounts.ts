@@ -1,11 +1,13 @@
 import { requestUserFlows } from '@weir/server/control';
-import { editConfigFile, EditError, type EditedFile } from '@weir/server/edits';
+import { editConfigFile, EditError, type EditedFile, readConfigFile } from '@weir/server/edits';
 import { etagOf } from '@weir/server/loading';
 import { applyEdit, type EditApplied, type EditTarget } from '@weir/client/client/apply-edit';
-import { editText, type EditedUsers, type WrittenUser } from '@weir/config/edit';
-import { type SourceText, withShownKeys } from '@weir/config/documents';
+import { editText, type EditedUsers, type WrittenUser, listUsers } from '@weir/config/edit';
+import { type SourceText, withShownKeys, decodeSource } from '@weir/config/documents';
 import { quoted } from '@weir/base/printable';
 import { loadForms } from '@weir/proxy/protocols';
+import { ConfigError, renderConfigError } from '@weir/config';
+import { messageOf, WeirError } from '@weir/base';
 
 /** The text of a file with edited users. */
 export interface AccountChange extends Omit<EditedUsers, 'secret'> {
@@ -116,4 +118,25 @@ export async function closeAccountFlows(
   const flows = { inbound, user: label, removed: true };
   closing?.(await requestUserFlows(socket, { ...flows, close: false }));
   return requestUserFlows(socket, { ...flows, close: true });
+}
+
+/**
+ * The users in a configuration file, without secrets.
+ * @param inbound tag of the only inbound to list
+ * @throws {EditError} when the file cannot be read or is not TOML
+ * @throws {UserError} when no inbound has the tag, or it has no users
+ */
+export async function listAccounts(
+  config: string,
+  inbound?: string,
+): Promise<readonly WrittenUser[]> {
+  try {
+    await loadForms();
+    const bytes = await readConfigFile(config);
+    return await withShownKeys(() => listUsers(decodeSource(bytes, config), inbound));
+  } catch (error) {
+    if (error instanceof WeirError && !(error instanceof ConfigError)) throw error;
+    const message = error instanceof ConfigError ? renderConfigError(error) : messageOf(error);
+    throw new EditError('unreadable', `${config}: ${message}`, { cause: error });
+  }
 }
