@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { isOwnOrigin } from '../../packages/server/src/api/http/request-filter.ts';
 import { parseSelector, percentDecode } from '@weir/server/api/requests/parameters';
+import { loadProtocols } from '@weir/proxy/protocols';
+import { parseToml } from '@weir/config/toml';
+import { parseServerKey } from '@weir/crypto/certificates';
+import { chooseFilter } from '@weir/base/log';
+import { HeadScanner, parseRequestHead, parseResponseHead } from '@weir/http/http1';
+import { decodeEarlyData, hostWithoutPort, splitWsPath } from '@weir/proxy/transports/ws/handshake';
+import { isOwnOrigin } from '../../packages/server/src/api/http/request-filter.ts';
 import { parseHead } from '../../packages/server/src/api/http/raw-http.ts';
 import { parsePickBody } from '../../packages/server/src/api/requests/pick-body.ts';
 import { EventReader } from '../../packages/client/src/client/event-reader.ts';
 import { shownLine } from '../../packages/config/src/shown-line.ts';
-import { loadProtocols } from '@weir/proxy/protocols';
-import { parseToml } from '@weir/config/toml';
-import { parseServerKey } from '@weir/crypto/certificates';
-import { DomainSniffer, sniffDomain } from '../../packages/proxy/src/engine/sniff/sniff.ts';
-import { chooseFilter } from '@weir/base/log';
+import { DomainSniffer, sniffDomain } from '../../packages/proxy/src/engine/sniff.ts';
 import { trimBlanks } from '../../packages/http/src/fields/http-text.ts';
 import { ChunkedDecoder } from '../../packages/http/src/http1/body.ts';
 import { listOf, parseField } from '../../packages/http/src/http1/fields.ts';
-import { HeadScanner, parseRequestHead, parseResponseHead } from '@weir/http/http1';
 import { parseRequestTarget } from '../../packages/proxy/src/protocols/http/request-target.ts';
-import { decodeEarlyData, hostWithoutPort, splitWsPath } from '@weir/proxy/transports/ws/handshake';
 import { sourceFiles, sourceText } from '../../tools/architecture/imports.ts';
 import { growthOf, MOST_GROWTH } from '../support/process/growth.ts';
 import { isLinearByForm, regexLiterals } from '../support/data/regex-literals.ts';
@@ -223,7 +223,7 @@ const PATTERNS: readonly Row[] = [
     worst: [run('', '1'), run('[', '1'), run('[1%', '1'), run('[1]:', '1'), runs('[', ':', '1')],
   },
   {
-    file: 'proxy/engine/sniff/http.ts',
+    file: 'proxy/engine/sniff.ts',
     pattern: /:[0-9]*$/,
     worst: [run('', ':'), run(':', '1'), run('', ':1')],
   },

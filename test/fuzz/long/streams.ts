@@ -1,19 +1,20 @@
 import {
-  FrameType as Http3FrameType,
-  frameHead,
-  readFirstVarint,
-} from '../../../packages/http/src/http3/frames.ts';
-import {
   createDecoder,
-  requestFraming,
-  responseFraming,
   parseRequestHead,
   parseResponseHead,
   parseStrictResponseHead,
   readHead,
+  requestFraming,
+  responseFraming,
   startsRequest,
   startsResponse,
 } from '@weir/http/http1';
+import { frameHeader, Opcode, WsFrameDecoder } from '@weir/proxy/websocket';
+import {
+  frameHead,
+  FrameType as Http3FrameType,
+  readFirstVarint,
+} from '../../../packages/http/src/http3/frames.ts';
 import { HpackDecoder } from '../../../packages/http/src/http2/hpack/decoder.ts';
 import {
   ControlReader,
@@ -22,7 +23,10 @@ import {
 } from '../../../packages/http/src/http3/control-stream.ts';
 import { http3ErrorName } from '../../../packages/http/src/http3/errors.ts';
 import { BUFFERED_FIELDS_LIMIT } from '../../../packages/http/src/limits.ts';
-import { decodeHeaderBlock } from '../../../packages/http/src/http3/qpack/header-block.ts';
+import {
+  decodeHeaderBlock,
+  encodeHeaderBlock,
+} from '../../../packages/http/src/http3/qpack/header-block.ts';
 import { InstructionReader } from '../../../packages/http/src/http3/qpack/instructions.ts';
 import {
   FieldBudget,
@@ -30,14 +34,12 @@ import {
   Http3ResponseReader,
 } from '../../../packages/http/src/http3/request-stream.ts';
 import { HpackEncoder } from '../../../packages/http/src/http2/hpack/encoder.ts';
-import { encodeHeaderBlock } from '../../../packages/http/src/http3/qpack/header-block.ts';
-import { MuxFrameDecoder } from '../../../packages/proxy/src/mux/frame-decoder.ts';
+import { MuxFrameDecoder } from '../../../packages/proxy/src/mux/frame.ts';
 import {
   frame as dnsFrame,
   FramedMessageReader,
 } from '../../../packages/proxy/src/dns/exchanges/framing.ts';
-import { HunkDecoder, encodeHunks } from '../../../packages/proxy/src/transports/grpc/hunks.ts';
-import { frameHeader, Opcode, WsFrameDecoder } from '@weir/proxy/websocket';
+import { encodeHunks, HunkDecoder } from '../../../packages/proxy/src/transports/grpc/hunks.ts';
 import { parseHead } from '../../../packages/server/src/api/http/raw-http.ts';
 import { EventReader } from '../../../packages/client/src/client/event-reader.ts';
 import { Core, corePair, exchange, REQUEST } from '../../support/http2/core.ts';
@@ -58,7 +60,7 @@ import {
   NEW,
 } from '../../support/peers/mux-client.ts';
 import { readFromLink, sameHoweverSplit, shown } from './stream-outcome.ts';
-import { chunksOf, hex, textSamples, type FuzzTarget } from './target.ts';
+import { chunksOf, type FuzzTarget, hex, textSamples } from './target.ts';
 
 const SITE = { host: 'a.example', port: 80 };
 const REQUEST_HEADS = textSamples(
@@ -324,7 +326,7 @@ const http3Types: FuzzTarget = {
 
 const mux: FuzzTarget = {
   name: 'mux',
-  files: ['proxy/mux/frame.ts', 'proxy/mux/frame-decoder.ts'],
+  files: ['proxy/mux/frame.ts'],
   samples: [
     muxFrame(1, NEW, 'hello', addressed('tcp', SITE)),
     muxFrame(

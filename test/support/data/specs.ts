@@ -1,9 +1,3 @@
-import { NO_MATCHERS } from '../../../packages/proxy/src/engine/router/matcher-entries.ts';
-import {
-  toDesiredState,
-  type DesiredState,
-} from '../../../packages/server/src/supervisor/desired-state.ts';
-import type { InboundFacts } from '../../../packages/server/src/supervisor/inbound-facts.ts';
 import type {
   BalancerSpec,
   InboundSpec,
@@ -13,6 +7,12 @@ import type {
   Spec,
 } from '@weir/proxy/spec';
 import { loadProtocols } from '@weir/proxy/protocols';
+import { NO_MATCHERS } from '../../../packages/proxy/src/engine/router/explain.ts';
+import {
+  type DesiredState,
+  toDesiredState,
+} from '../../../packages/server/src/supervisor/desired-state.ts';
+import type { InboundFacts } from '../../../packages/server/src/supervisor/inbound-facts.ts';
 
 // `wantedOf` may be given any protocol.
 await loadProtocols();

@@ -1,24 +1,28 @@
 import {
+  type Destination,
+  type Endpoint,
+  formatEndpoint,
   shownEndpoint,
   shownHost,
   shownSource,
-  formatEndpoint,
-  type Destination,
-  type Endpoint,
 } from '@weir/io/addresses';
 import type { Logger } from '@weir/base/log';
 import { type Clock, Deadline, DIAL_MS } from '@weir/io/time';
 import { DialError } from '@weir/io';
 import type { ByteLink, PacketLink } from '@weir/io/links';
+import { LogLimiter } from '@weir/io/pace';
 import type { Origin, Outbound } from '../protocols/contract.ts';
 import type { FlowOutcomes } from '../tracker/flow-outcomes.ts';
-import { LogLimiter } from '@weir/io/pace';
-import { MemberTries, SLOW_DIAL_MS } from './balancer/group.ts';
-import { AssociationDial, StreamDial, DialledFlow, type Dial } from './dial.ts';
+import { MemberTries, SLOW_DIAL_MS } from './balancer.ts';
+import { AssociationDial, type Dial, DialledFlow, StreamDial } from './dial.ts';
 import { FailureLog } from './failure-log.ts';
 import { accountRemoved, asDialError, failureFields, failureLine } from './flow-record.ts';
-import { OutboundVersion } from './outbound-version.ts';
-import { resolveRoute, type RoutingSnapshot, type Resolved } from './routing-snapshot.ts';
+import {
+  OutboundVersion,
+  type Resolved,
+  resolveRoute,
+  type RoutingSnapshot,
+} from './routing-snapshot.ts';
 import type { RouteQuery } from './router/query.ts';
 
 /*

@@ -1,4 +1,4 @@
-import { shownSource, ipVersion, type Destination, normalizeHost } from '@weir/io/addresses';
+import { type Destination, ipVersion, normalizeHost, shownSource } from '@weir/io/addresses';
 import { asError, messageOf } from '@weir/base';
 import { Deadline } from '@weir/io/time';
 import { LinkClosedError } from '@weir/io';
@@ -20,7 +20,7 @@ import {
 } from './flow-record.ts';
 import type { Resolved } from './routing-snapshot.ts';
 import type { RouteQuery } from './router/query.ts';
-import { sniff, sniffAhead, sniffUntil, SNIFF_TIMEOUT_MS } from './sniff/sniff.ts';
+import { sniff, SNIFF_TIMEOUT_MS, sniffAhead, sniffUntil } from './sniff.ts';
 
 export interface DispatcherDeps extends Omit<FlowDialerDeps, 'outcomes'> {
   readonly tracker: Tracker;

@@ -1,5 +1,61 @@
-import type { OutboundVersion } from './outbound-version.ts';
+import type { Outbound } from '../protocols/contract.ts';
 import type { RouteDecision, RouteQuery } from './router/query.ts';
+
+/**
+ * One version of an outbound. Reloads may build several versions of a tag, of which only the newest accepts new flows.
+ * A retired version is closed after its last flow.
+ */
+export class OutboundVersion {
+  readonly tag: string;
+  readonly version: number;
+  readonly outbound: Outbound;
+  #users = 0;
+  #retired = false;
+  #closed = false;
+
+  constructor(tag: string, version: number, outbound: Outbound) {
+    this.tag = tag;
+    this.version = version;
+    this.outbound = outbound;
+  }
+
+  /** Number of flows and dials that hold the version. */
+  get users(): number {
+    return this.#users;
+  }
+
+  /** Whether no new flow may use the version. */
+  get retired(): boolean {
+    return this.#retired;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** Keeps the version open until `release`. */
+  hold(): void {
+    this.#users++;
+  }
+
+  /** Ends one `hold`. */
+  release(): void {
+    this.#users--;
+    this.#closeIfIdle();
+  }
+
+  /** Closes the version now, or with the last `release`; no new flow may use it. */
+  retire(): void {
+    this.#retired = true;
+    this.#closeIfIdle();
+  }
+
+  #closeIfIdle(): void {
+    if (!this.#retired || this.#users > 0 || this.#closed) return;
+    this.#closed = true;
+    this.outbound.close();
+  }
+}
 
 /** The target of a route: an outbound, or a balancer that picks one for each new flow. */
 export interface Exit {
@@ -24,7 +80,7 @@ export interface ExitGroup {
 }
 
 /** The part of the router that dispatching needs. */
-export interface Routes {
+interface Routes {
   route(query: RouteQuery): RouteDecision;
   /** Whether a domain name learned from the first bytes could change the decision. */
   needsDomain(query: RouteQuery): boolean;

@@ -2,18 +2,18 @@ import { messageOf } from '@weir/base';
 import { openRegularFile } from '@weir/io/files';
 import type { GeoipRef, GeositeRef, RuleSpec } from '../../spec.ts';
 import type { DomainList } from '../router/tables/domain-list.ts';
-import { fileSource, type ByteSource } from './byte-source.ts';
 import {
+  type ByteSource,
+  fileSource,
   GeoCodeError,
+  type GeoData,
   GeoFileError,
+  type GeoipList,
   type GeoKind,
   geositeKey,
-  type GeoData,
-  type GeoipList,
 } from './geo-data.ts';
 import { findEntries } from './find-entries.ts';
-import { GEOIP_CODE, readGeoip } from './geoip.ts';
-import { SITE_CODE, readGeosite } from './geosite.ts';
+import { GEOIP_CODE, readGeoip, readGeosite, SITE_CODE } from './geo-lists.ts';
 
 /** Paths of the geo files; relative ones are relative to the working directory. */
 export interface GeoFiles {

@@ -1,19 +1,22 @@
 import { addressInNetwork, formatIP } from '@weir/base/ip';
 import { normalizeName } from '../router/tables/domain-list.ts';
 import { RegexCache } from '../router/tables/regex-set.ts';
-import type { ByteSource } from './byte-source.ts';
+import type { ByteSource } from './geo-data.ts';
 import { walkEntries } from './find-entries.ts';
-import { GEOIP_CIDR, GEOIP_CODE, GEOIP_INVERSE, readNetwork } from './geoip.ts';
 import {
   FULL,
+  GEOIP_CIDR,
+  GEOIP_CODE,
+  GEOIP_INVERSE,
+  type GeositeDomain,
   PLAIN,
   readDomain,
+  readNetwork,
   REGEX,
   ROOT_DOMAIN,
   SITE_CODE,
   SITE_DOMAIN,
-  type GeositeDomain,
-} from './geosite.ts';
+} from './geo-lists.ts';
 import { WireReader } from './wire-reader.ts';
 
 /**

@@ -1,8 +1,7 @@
 import { ipVersion } from '@weir/io/addresses';
 import type { RoutingSpec } from '../../spec.ts';
 import type { GeoData } from '../geo/geo-data.ts';
-import type { RouteDecision, RouteQuery } from './query.ts';
-import { QueryFacts } from './query-facts.ts';
+import { QueryFacts, type RouteDecision, type RouteQuery } from './query.ts';
 import type { RegexCache, RegexSet } from './tables/regex-set.ts';
 import { buildRouterTables, type RouterTables } from './tables/router-tables.ts';
 import { RuleIndex } from './rule-index.ts';

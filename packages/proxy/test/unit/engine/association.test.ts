@@ -1,24 +1,23 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { FlowDispatcher } from '../../../src/engine/flow-dispatcher.ts';
-import { OutboundVersion } from '../../../src/engine/outbound-version.ts';
-import type { RoutingSnapshot } from '../../../src/engine/routing-snapshot.ts';
-import { KEPT_ROOM } from '../../../../io/src/net/bounds/datagram-cost.ts';
-import { MAX_ALL_KEPT_BYTES } from '../../../../io/src/net/bounds/limits.ts';
 import { UDP_DNS_IDLE_MS, UDP_IDLE_MS } from '@weir/io/time';
 import { DialError } from '@weir/io';
 import type { PacketLink } from '@weir/io/links';
+import { silentLogger } from '@weir/base/log';
+import { FlowDispatcher } from '../../../src/engine/flow-dispatcher.ts';
+import { OutboundVersion, type RoutingSnapshot } from '../../../src/engine/routing-snapshot.ts';
+import { KEPT_ROOM } from '../../../../io/src/net/bounds/datagram-cost.ts';
+import { MAX_ALL_KEPT_BYTES } from '../../../../io/src/net/bounds/limits.ts';
 import type { DialOptions, Outbound } from '../../../src/protocols/contract.ts';
 import {
   Accounts,
+  type AccountValidity,
   NO_ACCOUNTS,
   OPEN_TO_ALL,
-  type AccountValidity,
 } from '../../../src/protocols/users/standing.ts';
 import { Tracker } from '../../../src/tracker/tracker.ts';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';
 import { packetPair } from '../../../../../test/support/links/packet-pair.ts';
-import { silentLogger } from '@weir/base/log';
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { FlowDialer } from '../../../src/engine/flow-dialer.ts';
-import { OutboundVersion } from '../../../src/engine/outbound-version.ts';
-import type { RouteQuery } from '../../../src/engine/router/query.ts';
 import { type Logger, silentLogger } from '@weir/base/log';
 import type { Endpoint } from '@weir/io/addresses';
 import { abortedDial, DialError } from '@weir/io';
 import { type ByteLink, linkPair } from '@weir/io/links';
 import { descriptorHolders } from '@weir/io/sockets';
 import { DIAL_MS } from '@weir/io/time';
+import { FlowDialer } from '../../../src/engine/flow-dialer.ts';
+import { OutboundVersion } from '../../../src/engine/routing-snapshot.ts';
+import type { RouteQuery } from '../../../src/engine/router/query.ts';
 import type { DialOptions, Origin } from '../../../src/protocols/contract.ts';
 import { Accounts, NO_ACCOUNTS } from '../../../src/protocols/users/standing.ts';
 import { FlowOutcomes } from '../../../src/tracker/flow-outcomes.ts';

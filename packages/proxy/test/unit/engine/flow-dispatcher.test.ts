@@ -1,20 +1,19 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { FlowDispatcher } from '../../../src/engine/flow-dispatcher.ts';
-import { WATCH_AFTER_MS } from '../../../src/engine/dial.ts';
-import { OutboundVersion } from '../../../src/engine/outbound-version.ts';
-import type { RoutingSnapshot } from '../../../src/engine/routing-snapshot.ts';
 import type { Endpoint } from '@weir/io/addresses';
 import { DialError } from '@weir/io';
 import { type ByteLink, linkPair } from '@weir/io/links';
 import { DIAL_MS } from '@weir/io/time';
+import { silentLogger } from '@weir/base/log';
+import { FlowDispatcher } from '../../../src/engine/flow-dispatcher.ts';
+import { WATCH_AFTER_MS } from '../../../src/engine/dial.ts';
+import { OutboundVersion, type RoutingSnapshot } from '../../../src/engine/routing-snapshot.ts';
 import type { DialOptions, Outbound, StreamRequest } from '../../../src/protocols/contract.ts';
 import { Accounts, NO_ACCOUNTS } from '../../../src/protocols/users/standing.ts';
 import { Tracker } from '../../../src/tracker/tracker.ts';
 import { readAll } from '../../../../io/test/conformance/byte-link.ts';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';
 import { logLines } from '../../../../../test/support/engine/log-lines.ts';
-import { silentLogger } from '@weir/base/log';
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

@@ -1,13 +1,18 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { HOLD_MS, STREAM_BYTES } from '../../../src/mux/carrier-pause.ts';
-import { IDLE_CARRIER_MS, MAX_FLOWS, MuxCarrier } from '../../../src/mux/mux-carrier.ts';
-import { FAILED_END_PAUSE_MS, MuxStream, SHORT_BYTES } from '../../../src/mux/mux-stream.ts';
-import type { MuxPackets } from '../../../src/mux/mux-packets.ts';
 import type { Endpoint } from '@weir/io/addresses';
-import { GRANT_UNITS, GRANTS_A_TURN, UnitCost } from '../../../../io/src/net/bounds/unit-share.ts';
 import { DialError, ProtocolError } from '@weir/io';
 import { type ByteLink, linkPair } from '@weir/io/links';
+import {
+  HOLD_MS,
+  IDLE_CARRIER_MS,
+  MAX_FLOWS,
+  MuxCarrier,
+  STREAM_BYTES,
+} from '../../../src/mux/mux-carrier.ts';
+import { FAILED_END_PAUSE_MS, MuxStream, SHORT_BYTES } from '../../../src/mux/mux-stream.ts';
+import type { MuxPackets } from '../../../src/mux/mux-packets.ts';
+import { GRANT_UNITS, GRANTS_A_TURN, UnitCost } from '../../../../io/src/net/bounds/unit-share.ts';
 import { until } from '../../../../io/test/conformance/packet-link.ts';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';
 import {

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { FlowDialer } from '../../../../src/engine/flow-dialer.ts';
-import { OutboundVersion } from '../../../../src/engine/outbound-version.ts';
-import type { ExitGroup } from '../../../../src/engine/routing-snapshot.ts';
-import type { RouteQuery } from '../../../../src/engine/router/query.ts';
 import { DialError, type DialErrorCode } from '@weir/io';
 import { linkPair } from '@weir/io/links';
-import { DIAL_MS, abortReason } from '@weir/io/time';
+import { abortReason, DIAL_MS } from '@weir/io/time';
+import { FlowDialer } from '../../../../src/engine/flow-dialer.ts';
+import { type ExitGroup, OutboundVersion } from '../../../../src/engine/routing-snapshot.ts';
+import type { RouteQuery } from '../../../../src/engine/router/query.ts';
 import type { DialOptions, Origin } from '../../../../src/protocols/contract.ts';
 import { logLines } from '../../../../../../test/support/engine/log-lines.ts';
 import { FlowOutcomes } from '../../../../src/tracker/flow-outcomes.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sniffDomain } from '../../../../src/engine/sniff/sniff.ts';
+import { sniffDomain } from '../../../../src/engine/sniff.ts';
 
 const sniffText = (text: string) => sniffDomain(Buffer.from(text, 'latin1'));
 const found = (domain: string | undefined) => ({ done: true, domain });

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sniffDomain } from '../../../../src/engine/sniff/sniff.ts';
+import { sniffDomain } from '../../../../src/engine/sniff.ts';
 import {
-  OPENSSL,
   nodeClientHello,
+  OPENSSL,
   refragment,
 } from '../../../../../../test/support/engine/sniff/client-hello.ts';
 

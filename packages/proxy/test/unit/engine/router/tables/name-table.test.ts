@@ -3,7 +3,10 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { Hits } from '../../../../../src/engine/router/conditions.ts';
 import { packNames } from '../../../../../src/engine/router/tables/domain-list.ts';
-import { NameTable, type NameSource } from '../../../../../src/engine/router/tables/name-table.ts';
+import {
+  type NameSource,
+  NameTable,
+} from '../../../../../src/engine/router/tables/domain-table.ts';
 
 const source = (list: number, suffix: boolean, ...names: string[]): NameSource => ({
   list,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { packLists } from '../../../../../src/engine/router/tables/pack-lists.ts';
+import { packLists } from '../../../../../src/engine/router/tables/packing.ts';
 
 test('each list lies between the end of the one before and its own', () => {
   const { items, ends } = packLists([[3, 1], undefined, [], [2]]);

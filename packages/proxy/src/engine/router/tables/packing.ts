@@ -1,4 +1,25 @@
-import { QUERY_FIELDS, type IndexedRule, type Facts } from '../conditions.ts';
+import { type Facts, type IndexedRule, QUERY_FIELDS } from '../conditions.ts';
+
+/** Lists of numbers, one after the other in one array, which is transferred without a copy. */
+interface PackedLists {
+  readonly items: Uint32Array;
+  /** End of each list in `items`; a list starts where the previous one ends. */
+  readonly ends: Uint32Array;
+}
+
+/**
+ * Packs lists.
+ * @param lists `undefined` stands for an empty one.
+ */
+export function packLists(lists: Iterable<readonly number[] | undefined>): PackedLists {
+  const items: number[] = [];
+  const ends: number[] = [];
+  for (const list of lists) {
+    for (const item of list ?? []) items.push(item);
+    ends.push(items.length);
+  }
+  return { items: Uint32Array.from(items), ends: Uint32Array.from(ends) };
+}
 
 /**
  * Rules as numbers in one array, which is transferred between threads without a copy. As objects, ten thousand rules
@@ -7,7 +28,7 @@ import { QUERY_FIELDS, type IndexedRule, type Facts } from '../conditions.ts';
  * A rule is its position in the configuration, the number of its conditions, and its conditions. A condition is its
  * field, the numbers of its lists and of its outside lists, the lists, and the outside lists.
  */
-export interface PackedRules {
+interface PackedRules {
   readonly numbers: Uint32Array;
   /** Start of each rule in `numbers`. */
   readonly starts: readonly number[];
