@@ -233,7 +233,7 @@ const PATTERNS: readonly Row[] = [
     worst: [run('', 'a'), run('a[', '['), run('a=', 'a'), run('', '[]'), runs('', 'a', 'a', '=a=')],
   },
   {
-    file: 'proxy/protocols/http/credentials.ts',
+    file: 'proxy/protocols/http/responses.ts',
     pattern: /^basic +([A-Za-z0-9+/]+={0,2})$/i,
     worst: [run('basic', ' '), run('basic ', 'a'), runs('basic ', ' ', 'a'), run('basic a', '=')],
   },

@@ -120,7 +120,7 @@ export const ROOMS = {
   hysteria2: {
     files: [
       'packages/proxy/src/protocols/hysteria2/{wire,salamander,authentication}.ts',
-      'packages/proxy/src/protocols/hysteria2/udp/fragments.ts',
+      'packages/proxy/src/protocols/hysteria2/udp-sessions.ts',
     ],
     tests: ['packages/proxy/test/unit/protocols/hysteria2/**/*.test.ts'],
     branches: 99,

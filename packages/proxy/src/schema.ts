@@ -48,4 +48,4 @@ export {
   optional,
   struct,
 } from './schema/struct.ts';
-export { describeNode, expectedOneOf } from './schema/words.ts';
+export { describeNode, expectedOneOf } from './schema/errors.ts';

@@ -85,7 +85,7 @@ const shareLinks: FuzzTarget = {
   files: [
     'nodes/import/links/share-links.ts',
     'proxy/protocols/forms/link.ts',
-    'proxy/protocols/forms/encodings.ts',
+    'proxy/protocols/forms/link.ts',
   ],
   samples: [...SHARE_LINKS, LINKS],
   share: 0.1,

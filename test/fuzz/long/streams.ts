@@ -38,7 +38,7 @@ import { MuxFrameDecoder } from '../../../packages/proxy/src/mux/frame.ts';
 import {
   frame as dnsFrame,
   FramedMessageReader,
-} from '../../../packages/proxy/src/dns/exchanges/framing.ts';
+} from '../../../packages/proxy/src/dns/exchanges/exchange.ts';
 import { encodeHunks, HunkDecoder } from '../../../packages/proxy/src/transports/grpc/hunks.ts';
 import { parseHead } from '../../../packages/server/src/api/http/raw-http.ts';
 import { EventReader } from '../../../packages/client/src/client/event-reader.ts';
@@ -414,7 +414,7 @@ const hunks: FuzzTarget = {
 
 const dnsStreams: FuzzTarget = {
   name: 'dns-streams',
-  files: ['proxy/dns/exchanges/framing.ts'],
+  files: ['proxy/dns/exchanges/exchange.ts'],
   samples: [dnsFrame(Buffer.alloc(30, 7)), dnsFrame(Buffer.alloc(0))],
   share: 0.2,
   run: (input, random) =>

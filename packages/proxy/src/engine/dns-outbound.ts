@@ -1,16 +1,16 @@
-import type { DnsService } from '../dns/backend.ts';
-import { frame, FramedMessageReader } from '../dns/exchanges/framing.ts';
-import { respond } from '../dns/responder.ts';
 import { type Clock, UDP_DNS_IDLE_MS } from '@weir/io/time';
 import { LinkClosedError } from '@weir/io';
 import { IdleTimer } from '@weir/io/pace';
 import {
   type ByteLink,
+  linkPair,
   type Packet,
   type PacketLink,
-  linkPair,
   QueuedPackets,
 } from '@weir/io/links';
+import type { DnsService } from '../dns/backend.ts';
+import { frame, FramedMessageReader } from '../dns/exchanges/exchange.ts';
+import { respond } from '../dns/responder.ts';
 import type { DialOptions, Outbound } from '../protocols/contract.ts';
 
 /** Pending queries of one client; beyond this number a stream is not read, and datagrams are dropped. */

@@ -1,10 +1,9 @@
 import { OnDemand } from '@weir/base';
-import { SystemRandomSource, type RandomSource } from '@weir/base/random';
+import { type RandomSource, SystemRandomSource } from '@weir/base/random';
 import type { Endpoint, FamilyPolicy, Resolver } from '@weir/io/addresses';
 import type { Clock } from '@weir/io/time';
 import type { OutboundCarrierSpec, OutboundStreamSpec, TlsClientSpec } from '../spec.ts';
-import { dialTcp, dialWith, carrierOver } from './dial-tcp.ts';
-import type { Dialer } from './dialer.ts';
+import { carrierOver, type Dialer, dialTcp, dialWith } from './dial-tcp.ts';
 
 /** Client implementations of TLS, WebSocket and gRPC, imported on demand. */
 const CLIENTS = new OnDemand('client side of', {

@@ -4,13 +4,15 @@ import { requestKeys } from '../../../../packages/proxy/src/protocols/vmess/body
 import { userKey } from '../../../../packages/proxy/src/protocols/vmess/header/auth-id.ts';
 import { RequestSealer } from '../../../../packages/proxy/src/protocols/vmess/header/request.ts';
 import { ResponseDecoder } from '../../../../packages/proxy/src/protocols/vmess/header/response.ts';
-import { VmessInbound } from '../../../../packages/proxy/src/protocols/vmess/inbound.ts';
-import { VmessUsers } from '../../../../packages/proxy/src/protocols/vmess/vmess-users.ts';
+import {
+  VmessInbound,
+  VmessUsers,
+} from '../../../../packages/proxy/src/protocols/vmess/inbound.ts';
 import type { RequestHeader } from '../../../../packages/proxy/src/protocols/vmess/wire.ts';
 import {
-  SILENCE,
   type InboundClient,
   type InboundHarness,
+  SILENCE,
   type User,
 } from '../../../../packages/proxy/test/conformance/inbound/harness.ts';
 import { KnownRandom } from '../../known-random.ts';

@@ -5,8 +5,8 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { codeOf } from '@weir/base';
 import type { Clock } from '@weir/io/time';
-import { parseResolvConf, type ResolvConf } from './resolv-conf.ts';
-import { ipVersion, normalizeHost, normalizeDomain } from '@weir/io/addresses';
+import { ipVersion, normalizeDomain, normalizeHost } from '@weir/io/addresses';
+import { parseResolvConf, type ResolvConf } from './system-resolvers.ts';
 
 /** The files that configure how the host resolves names. */
 export interface HostPaths {

@@ -1,12 +1,12 @@
 import type { Account } from '../users/account-table.ts';
 import type { Draft, NamedServer, StreamDraft } from './draft.ts';
-import { decoded, fromBase64 } from './encodings.ts';
+import { decoded, fromBase64 } from './link.ts';
 import {
   namedUser,
-  ShareError,
-  UNNAMED_USER,
   type SharedAccess,
   type SharedUser,
+  ShareError,
+  UNNAMED_USER,
 } from './shared-server.ts';
 
 /* The optional user name and password of SOCKS and HTTP proxies. */

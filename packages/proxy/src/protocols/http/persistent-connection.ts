@@ -1,54 +1,60 @@
 import { asError, messageOf } from '@weir/base';
-import { unmapIPv4, type Endpoint } from '@weir/io/addresses';
+import { type Endpoint, unmapIPv4 } from '@weir/io/addresses';
 import {
+  type ByteLink,
+  type Carrier,
   closeGracefully,
   LinkWatch,
   type WatchResult,
-  type ByteLink,
-  type Carrier,
 } from '@weir/io/links';
 import { Deadline, HANDSHAKE_MS, type TurnShare } from '@weir/io/time';
 import { DialError, LinkClosedError } from '@weir/io';
+import {
+  type FieldLines,
+  type Framing,
+  type HeadBytes,
+  type HeadMemory,
+  MessageError,
+  parseRequestHead,
+  readHead,
+  requestFraming,
+  type RequestHead,
+  startsRequest,
+  valuesOf,
+} from '@weir/http/http1';
+import { HEAD_LIMIT } from '@weir/http/fields';
 import type { Session } from '../../tracker/flow.ts';
 import { AccountTable } from '../users/account-table.ts';
 import type { InboundContext, Origin, StreamRequest } from '../contract.ts';
 import {
-  type Framing,
-  requestFraming,
-  MessageError,
-  valuesOf,
-  type FieldLines,
-  parseRequestHead,
-  type RequestHead,
-  type HeadMemory,
-  readHead,
-  startsRequest,
-  type HeadBytes,
-} from '@weir/http/http1';
-import {
-  accountsOf,
-  OPEN_TO_ALL,
   type Accounts,
-  type AuthenticatedUser,
+  accountsOf,
   type AccountValidity,
+  type AuthenticatedUser,
+  OPEN_TO_ALL,
 } from '../users/standing.ts';
-import { logRejection, RejectedClientError } from '../inbounds/rejected-client.ts';
-import { accountOf, hasCredentials } from './credentials.ts';
+import { logRejection, RejectedClientError } from '../inbounds/handshake.ts';
+import {
+  accountOf,
+  CHALLENGE,
+  CONNECTED,
+  hasCredentials,
+  responseBytes,
+  STATUS_OF,
+} from './responses.ts';
 import { ForwardedExchange } from './forwarding/forwarded-exchange.ts';
 import {
   expectsContinue,
+  finalResponse,
   hasPassed,
+  hopsLeft,
+  type OriginRequest,
   persists,
   upgradeOf,
-  type OriginRequest,
-  finalResponse,
-  hopsLeft,
   withOneHopLess,
 } from './forwarding/forwarded-heads.ts';
-import { HEAD_LIMIT } from '@weir/http/fields';
 import { CLIENT_IDLE_MS, RESPONSE_LINGER_MS, UNAUTHENTICATED_REQUESTS } from './limits.ts';
 import { OriginFlow, OriginFlows } from './origin-flow.ts';
-import { CHALLENGE, CONNECTED, responseBytes, STATUS_OF } from './own-response.ts';
 import { parseHost, parseRequestTarget, type TargetAuthority } from './request-target.ts';
 import { drainBody, isDrainable } from './forwarding/transfer-body.ts';
 

@@ -1,17 +1,16 @@
 import { asError, messageOf } from '@weir/base';
 import {
-  type Endpoint,
   canonicalHost,
-  ipVersion,
   decodeAddressed,
+  type Endpoint,
+  ipVersion,
   SOCKS_ADDRESS,
 } from '@weir/io/addresses';
 import { DialError } from '@weir/io';
 import type { ByteLink, Carrier, Packet, PacketLink, WireCounter } from '@weir/io/links';
-import { bindToServer, type UdpSocket, systemSockets } from '@weir/io/sockets';
+import { bindToServer, systemSockets, type UdpSocket } from '@weir/io/sockets';
 import type { InboundContext, Origin } from '../contract.ts';
-import { SocksRejection } from './handshake.ts';
-import { encodeReply, Reply, SOCKS5, encodeAddressed } from './wire.ts';
+import { encodeAddressed, encodeReply, Reply, SOCKS5, SocksRejection } from './wire.ts';
 
 interface RelayQuestion {
   /** The value of the `udp_bind` setting. */

@@ -2,8 +2,12 @@ import type { BoundedReader, ByteLink } from '@weir/io/links';
 import { FramedPackets } from '@weir/io/layers';
 import type { Steps } from '@weir/io/time';
 import type { InboundContext, InboundHandler } from '../contract.ts';
-import { readHandshake, type AcceptedRequest, type UserRequest } from '../inbounds/handshake.ts';
-import { RejectedClientError } from '../inbounds/rejected-client.ts';
+import {
+  type AcceptedRequest,
+  readHandshake,
+  RejectedClientError,
+  type UserRequest,
+} from '../inbounds/handshake.ts';
 import { carryStream, holderOf } from '../inbounds/serve-flows.ts';
 import { UsersByKey } from '../users/account-table.ts';
 import { trojanKey } from './key.ts';
@@ -12,8 +16,8 @@ import type { TrojanInboundSettings } from './settings.ts';
 import {
   Command,
   KEY_BYTES,
-  readTrojanRequest,
   MAX_TROJAN_REQUEST,
+  readTrojanRequest,
   type TrojanRequest,
 } from './wire.ts';
 

@@ -1,7 +1,6 @@
 import { array, secret, str } from '../../schema/decoder.ts';
-import type { TableNode } from '../../schema/node.ts';
+import { type TableNode, textAt } from '../../schema/node.ts';
 import { fallback, struct } from '../../schema/struct.ts';
-import { textAt } from '../../schema/table-values.ts';
 import type { SettingsWarning } from '../protocol.ts';
 import { repeated } from '../users/account-settings.ts';
 

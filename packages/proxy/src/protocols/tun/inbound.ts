@@ -1,23 +1,25 @@
 import { asError } from '@weir/base';
 import type { PacketDevice } from '@weir/base/ip';
 import { TappedDevice } from '@weir/base/ip/tapped-device';
-import { SystemRandomSource, type RandomSource } from '@weir/base/random';
-import { systemResolvers, type SystemResolver } from '../../dns/system/system-resolvers.ts';
+import { type RandomSource, SystemRandomSource } from '@weir/base/random';
 import type { Endpoint } from '@weir/io/addresses';
 import { DialError, type DialErrorCode } from '@weir/io';
-import { type Sockets, type TunEvents, systemSockets } from '@weir/io/sockets';
+import { type Sockets, systemSockets, type TunEvents } from '@weir/io/sockets';
 import type { TunPlan } from '@weir/io/platform/tun/tun-device';
 import { UDP_IDLE_MS } from '@weir/io/time';
 import {
-  Netstack,
   type AssociationRequest,
   type ConnectionRequest,
+  Netstack,
   type RefusalReason,
   type StackSettings,
   type Trace,
 } from '@weir/netstack';
+import { LogLimiter } from '@weir/io/pace';
+import type { ByteLink, PacketLink } from '@weir/io/links';
+import { type SystemResolver, systemResolvers } from '../../dns/system/system-resolvers.ts';
 import type { ListenSpec } from '../../spec.ts';
-import { BindError } from '../../transports/listeners/bind-error.ts';
+import { BindError } from '../../transports/listeners/bind.ts';
 import type {
   InboundContext,
   Origin,
@@ -25,10 +27,8 @@ import type {
   SessionListener,
   SessionServer,
 } from '../contract.ts';
-import { LogLimiter } from '@weir/io/pace';
 import { SessionListenerBase } from '../inbounds/session-listener-base.ts';
-import type { ByteLink, PacketLink } from '@weir/io/links';
-import { LocalResolver, broadcastAddresses, ResolverAddresses } from './local-resolver.ts';
+import { broadcastAddresses, LocalResolver, ResolverAddresses } from './local-resolver.ts';
 import { coversDefaultRoute, resolverWarning } from './system-resolver.ts';
 import type { TunSettings } from './settings.ts';
 

@@ -1,6 +1,5 @@
-import { shownEndpoint, type Endpoint } from '@weir/io/addresses';
-import type { Approach, DialerOptions } from '../dialer.ts';
-import { type DialObserver, abortedDial, DeadlineError, DialError, ProtocolError } from '@weir/io';
+import { type Endpoint, shownEndpoint } from '@weir/io/addresses';
+import { abortedDial, DeadlineError, DialError, type DialObserver, ProtocolError } from '@weir/io';
 import { type Clock, type Timer, unlessAborted } from '@weir/io/time';
 import type { DatagramUse } from '@weir/io/sockets';
 import type { ByteLink, Carrier, WireCounter } from '@weir/io/links';
@@ -8,19 +7,20 @@ import { RepeatedDial } from '@weir/io/net/sockets/repeated-dial';
 import { messageOf } from '@weir/base';
 import { Http2Driver, type Http2Stream } from '@weir/http/http2';
 import type { HttpField } from '@weir/http/fields';
+import type { Approach, DialerOptions } from '../dial-tcp.ts';
 import type { OutboundCarrierSpec } from '../../spec.ts';
 import {
   CONNECTION_LIMIT,
   IDLE_CONNECTION_MS,
-  REUSE_PROBE_MS,
-  REUSE_SILENCE_MS,
   REQUEST_PROBE_MS,
   REQUEST_SILENCE_MS,
+  REUSE_PROBE_MS,
+  REUSE_SILENCE_MS,
 } from '../limits.ts';
-import { RepeatableLink, type GrpcCall } from './repeatable-link.ts';
+import { type GrpcCall, RepeatableLink } from './repeatable-link.ts';
 import type { GrpcTunnel } from './server.ts';
 import { CONNECTION_WINDOW, CONTENT_TYPE, SETTINGS, tunnelPath } from './settings.ts';
-import { Tunnels } from './tunnels.ts';
+import { Tunnels } from './link.ts';
 import type { PeerWatch } from './peer-watch.ts';
 
 type WatchedPeer = Pick<PeerWatch, 'silence' | 'responds'>;

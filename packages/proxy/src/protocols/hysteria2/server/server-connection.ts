@@ -7,14 +7,14 @@ import {
   type Http3Response,
   Http3Server,
 } from '@weir/http/http3';
-import { unmapIPv4, type Endpoint } from '@weir/io/addresses';
+import { type Endpoint, unmapIPv4 } from '@weir/io/addresses';
 import { BoundedReader } from '@weir/io/links';
-import { type Timer, Deadline, HANDSHAKE_MS } from '@weir/io/time';
+import { Deadline, HANDSHAKE_MS, type Timer } from '@weir/io/time';
 import { DialError } from '@weir/io';
 import type { QuicConnection, QuicHandlers, QuicStream } from '@weir/quic';
-import type { InboundContext, OpenSession, Origin, SessionBook } from '../../contract.ts';
 import { sourceGroup } from '@weir/io/bounds';
-import { logRejection, RejectedClientError } from '../../inbounds/rejected-client.ts';
+import type { InboundContext, OpenSession, Origin, SessionBook } from '../../contract.ts';
+import { logRejection, RejectedClientError } from '../../inbounds/handshake.ts';
 import type { AssociationPlaces, Circuits, WaitingRequests } from './listener-limits.ts';
 import type { AccountValidity } from '../../users/standing.ts';
 import { authenticationResponse, isAuthentication, readAuthentication } from '../authentication.ts';
@@ -25,7 +25,7 @@ import {
   STREAMS_STEP,
 } from '../limits.ts';
 import type { MasqueradeSite } from './masquerade.ts';
-import { UdpSessions, type UdpSession } from '../udp/udp-sessions.ts';
+import { type UdpSession, UdpSessions } from '../udp-sessions.ts';
 import { encodeTcpResponse, parseHostPort, readTcpRequest, TCP_REQUEST } from '../wire.ts';
 
 /** The settings by which an inbound serves its clients. */

@@ -2,7 +2,7 @@ import { TAG_LENGTH } from '@weir/crypto/aead';
 import type { RandomSource } from '@weir/base/random';
 import type { Clock } from '@weir/io/time';
 import { ProtocolError } from '@weir/io';
-import { RejectedClientError } from '../../inbounds/rejected-client.ts';
+import { RejectedClientError } from '../../inbounds/handshake.ts';
 import { ChunkOpener, ChunkSealer } from '../chunks.ts';
 import { subkeyOf } from '../keys.ts';
 import type { Method } from '../methods.ts';

@@ -2,7 +2,7 @@ import { AEAD_SHAPES, createOpener, TAG_LENGTH } from '@weir/crypto/aead';
 import { decodeAddressField, SOCKS_ADDRESS } from '@weir/io/addresses';
 import { ProtocolError } from '@weir/io';
 import type { KnownUsers } from '../../users/known-users.ts';
-import { RejectedClientError } from '../../inbounds/rejected-client.ts';
+import { RejectedClientError } from '../../inbounds/handshake.ts';
 import type { UserSearch } from '../../users/user-search.ts';
 import { ChunkOpener, ChunkSealer, LENGTH_CHUNK } from '../chunks.ts';
 import { subkeyOf } from '../keys.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { frame, FramedMessageReader } from '../../../../src/dns/exchanges/framing.ts';
 import { ProtocolError } from '@weir/io';
 import { linkPair } from '@weir/io/links';
+import { frame, FramedMessageReader } from '../../../../src/dns/exchanges/exchange.ts';
 
 test('a message stands behind its length', () => {
   assert.deepEqual(frame(Buffer.from('abc')), Buffer.from('\0\x03abc'));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseResolvConf, searchNames } from '../../../../src/dns/system/resolv-conf.ts';
+import { parseResolvConf, searchNames } from '../../../../src/dns/system/system-resolvers.ts';
 
 const bare = { localDomain: undefined, resOptions: undefined, hostname: 'box' };
 const parse = (text: string, surroundings = {}) =>

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { GeoCodeError, GeoFileError } from '../../../../src/engine/geo/geo-data.ts';
-import { loadGeoData } from '../../../../src/engine/geo/load.ts';
+import { loadGeoData } from '../../../../src/engine/geo/geo-files.ts';
 import { RegexCache } from '../../../../src/engine/router/tables/regex-set.ts';
 import type { RouteQuery } from '../../../../src/engine/router/query.ts';
 import { Router } from '../../../../src/engine/router/router.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { atOnce } from '@weir/io/time';
-import { AccountTable } from '../../../../src/protocols/users/account-table.ts';
-import { basicCredentials, accountOf } from '../../../../src/protocols/http/credentials.ts';
 import { field } from '@weir/http/http1';
+import { AccountTable } from '../../../../src/protocols/users/account-table.ts';
+import { accountOf, basicCredentials } from '../../../../src/protocols/http/responses.ts';
 
 const accounts = atOnce(
   AccountTable.of([

@@ -5,9 +5,9 @@ import { ProtocolError } from '@weir/io';
 import { InboundMemory } from '../../../../src/protocols/inbounds/inbound-memory.ts';
 import {
   logAcceptFailure,
-  RejectedClientError,
   logRejection,
-} from '../../../../src/protocols/inbounds/rejected-client.ts';
+  RejectedClientError,
+} from '../../../../src/protocols/inbounds/handshake.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 
 const unauthenticated = new RejectedClientError('trojan: invalid user');

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { atOnce } from '@weir/io/time';
 import {
-  AccountTable,
   type Account,
+  AccountTable,
   UsersByKey,
 } from '../../../../src/protocols/users/account-table.ts';
 import {
@@ -19,14 +19,14 @@ import {
   userIdOf,
 } from '../../../../src/protocols/shadowsocks/shadowsocks-users.ts';
 import {
+  type AcceptedAccounts,
   Accounts,
   NO_ACCOUNTS,
   OPEN_TO_ALL,
-  type AcceptedAccounts,
 } from '../../../../src/protocols/users/standing.ts';
 import { trojanKey } from '../../../../src/protocols/trojan/key.ts';
 import { uuidBytes } from '../../../../src/protocols/users/uuid.ts';
-import { VmessUsers } from '../../../../src/protocols/vmess/vmess-users.ts';
+import { VmessUsers } from '../../../../src/protocols/vmess/inbound.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 import { inboundContext } from '../../../../../../test/support/protocols/inbound-context.ts';
 import { FakeEngine } from '../../../../../../test/support/protocols/inbounds/engine.ts';

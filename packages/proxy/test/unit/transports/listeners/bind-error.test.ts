@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BindError } from '../../../../src/transports/listeners/bind-error.ts';
+import { BindError } from '../../../../src/transports/listeners/bind.ts';
 
 const bindError = (where: string, code: string): BindError =>
   new BindError(where, Object.assign(new Error(code), { code }));

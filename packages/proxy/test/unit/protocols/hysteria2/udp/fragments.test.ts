@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import {
   datagramsOf,
   MessageReassembly,
-} from '../../../../../src/protocols/hysteria2/udp/fragments.ts';
+} from '../../../../../src/protocols/hysteria2/udp-sessions.ts';
 import { ADDRESS_LIMIT, UDP_PAYLOAD_LIMIT } from '../../../../../src/protocols/hysteria2/limits.ts';
 import {
   decodeUdpMessage,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { AssociationTable } from '../../../../../src/protocols/shadowsocks/associations/association-table.ts';
+import { AssociationTable } from '../../../../../src/protocols/shadowsocks/client-associations.ts';
 import type { DatagramCodec } from '../../../../../src/protocols/shadowsocks/packets.ts';
 import type { KeyedUser } from '../../../../../src/protocols/shadowsocks/shadowsocks-users.ts';
 import { FakeEngine } from '../../../../../../../test/support/protocols/inbounds/engine.ts';

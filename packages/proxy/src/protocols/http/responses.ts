@@ -1,6 +1,8 @@
 import { STATUS_CODES } from 'node:http';
 import type { DialErrorCode } from '@weir/io';
-import { field, type FieldLines, headBytes } from '@weir/http/http1';
+import { field, type FieldLines, headBytes, valuesOf } from '@weir/http/http1';
+import type { Account, AccountTable } from '../users/account-table.ts';
+import type { AuthenticatedUser } from '../users/standing.ts';
 
 /** The response to a CONNECT whose destination is connected (RFC 9110 §9.3.6). */
 export const CONNECTED = Buffer.from('HTTP/1.1 200 Connection established\r\n\r\n');
@@ -26,7 +28,7 @@ export const STATUS_OF: Readonly<Record<DialErrorCode, number>> = {
 };
 
 /** A response that the proxy itself generates. */
-export interface OwnResponse {
+interface OwnResponse {
   readonly status: number;
   /** The body: one line of text for the user. */
   readonly reason: string;
@@ -53,4 +55,30 @@ export function responseBytes({
     ...(keep ? [] : [field('Connection', 'close')]),
   ]);
   return headOnly ? head : Buffer.concat([head, text]);
+}
+
+/** Returns the value of `Proxy-Authorization` for an account (RFC 7617 §2). */
+export const basicCredentials = ({ user, pass }: Account): string =>
+  `Basic ${Buffer.from(`${user}:${pass}`).toString('base64')}`;
+
+/** Returns the account that a request authenticates; `undefined` without valid `Proxy-Authorization`. */
+export function accountOf(
+  fields: FieldLines,
+  accounts: AccountTable,
+): AuthenticatedUser | undefined {
+  const credentials = decode(fields);
+  const colon = credentials?.indexOf(':') ?? -1;
+  if (!credentials || colon < 0) return undefined;
+  return accounts.authenticate(credentials.subarray(0, colon), credentials.subarray(colon + 1));
+}
+
+/** Whether a request has any `Proxy-Authorization`; the first request of a browser does not. */
+export const hasCredentials = (fields: FieldLines): boolean =>
+  valuesOf(fields, 'proxy-authorization').length > 0;
+
+/** Decodes the header value. A repeated header is invalid: the next recipient might choose another of its values. */
+function decode(fields: FieldLines): Buffer | undefined {
+  const [value = '', second] = valuesOf(fields, 'proxy-authorization');
+  const token = /^basic +([A-Za-z0-9+/]+={0,2})$/i.exec(value)?.[1];
+  return token === undefined || second !== undefined ? undefined : Buffer.from(token, 'base64');
 }

@@ -1,9 +1,8 @@
-import { formatEndpoint, type Endpoint } from '@weir/io/addresses';
-import { type ListenOptions, type UnixPath, systemSockets } from '@weir/io/sockets';
+import { type Endpoint, formatEndpoint } from '@weir/io/addresses';
+import { type ListenOptions, systemSockets, type UdpSocket, type UnixPath } from '@weir/io/sockets';
+import type { Packet, ReplyPath } from '@weir/io/links';
 import type { SocketListenSpec } from '../../spec.ts';
-import { BindError } from './bind-error.ts';
-import { bindFirst } from './bind-first.ts';
-import { bindUnixSocket } from './unix-socket.ts';
+import { BindError, bindFirst, bindUnixSocket } from './bind.ts';
 
 /** A bound listening socket, TCP or unix. */
 export interface Listener {
@@ -58,5 +57,37 @@ async function bind(where: Endpoint | UnixPath, options: ListenOptions): Promise
     };
   } catch (error) {
     throw new BindError(text, error);
+  }
+}
+
+/** A bound UDP socket that delivers each datagram at once. */
+export interface DatagramListener {
+  close(): void;
+}
+
+/**
+ * Binds a UDP socket; the `peer` of a datagram is the client that sent it. Datagrams are not queued: the receiver
+ * decides which of them to keep.
+ *
+ * @throws {BindError}
+ */
+export async function listenUdp(
+  { host, port }: Endpoint,
+  onDatagram: (packet: Packet, replies: ReplyPath) => void,
+): Promise<DatagramListener> {
+  try {
+    const link: UdpSocket = await systemSockets().bindUdp({
+      family: host.includes(':') ? 6 : 4,
+      address: host,
+      port,
+      respondsFromOwn: true,
+      incoming: (data, source, sourcePort) => {
+        onDatagram({ data, peer: { host: source, port: sourcePort } }, link);
+        return undefined;
+      },
+    });
+    return { close: () => link.close() };
+  } catch (error) {
+    throw new BindError(`UDP ${formatEndpoint({ host, port })}`, error);
   }
 }
