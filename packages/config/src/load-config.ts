@@ -2,8 +2,9 @@ import type { GeoData } from '@weir/proxy/geo';
 import type { RegexCache } from '@weir/proxy/names';
 import { loadProtocols } from '@weir/proxy/protocols';
 import type { Spec } from '@weir/proxy/spec';
+import { printable } from '@weir/base/printable';
 import type { ApiOptions } from './api.ts';
-import { readDocuments, type ConfigSource, type Documents } from './sources/documents.ts';
+import { type ConfigSource, type Documents, readDocuments } from './sources/documents.ts';
 import { ConfigError, DocumentReadError } from './errors.ts';
 import { type FileReader, InputFiles } from './sources/input-files.ts';
 import { readApiTable } from './sources/read-tables.ts';
@@ -15,7 +16,6 @@ import type { MergedConfig } from './merge.ts';
 import type { Places } from './places.ts';
 import { lowerConfig, type Lowered } from './lower.ts';
 import type { Examined, Warning } from './warnings/warning.ts';
-import { printable } from '@weir/base/printable';
 import { warningsOf } from './warnings/warnings.ts';
 
 /** A configuration that has passed every check that requires no building. */

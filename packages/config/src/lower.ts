@@ -1,12 +1,12 @@
 import type { RegexCache } from '@weir/proxy/names';
 import type { Located } from '@weir/proxy/schema';
 import type { BalancerSpec, RouteGroupSpec, Spec } from '@weir/proxy/spec';
-import { lowerApi, type ApiOptions, type ApiTable } from './api.ts';
+import { type ApiOptions, type ApiTable, lowerApi } from './api.ts';
 import { builtinOutbounds } from './builtin-outbounds.ts';
 import type { ConfigFile } from './sources/config-file.ts';
 import { Finding, Findings, namesakeAt } from './findings.ts';
 import type { InputFiles } from './sources/input-files.ts';
-import { mergeSubscribe, type MergedGroup } from './merge.ts';
+import { type MergedGroup, mergeSubscribe } from './merge.ts';
 import type { Places } from './places.ts';
 import type { SubscribeFile } from './sources/subscribe-file.ts';
 import { lowerBalancers } from './tables/balancer.ts';
@@ -15,7 +15,7 @@ import { lowerInbound } from './tables/inbound.ts';
 import { lowerLog } from './tables/log.ts';
 import { lowerOutbound } from './tables/outbound.ts';
 import { outboundHint } from './word-hints.ts';
-import { lowerGeoFile, lowerRules, routeReferences, type Reference } from './tables/route.ts';
+import { lowerGeoFile, lowerRules, type Reference, routeReferences } from './tables/route.ts';
 
 /** The input of `lowerConfig`. */
 export interface Lowering {

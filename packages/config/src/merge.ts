@@ -2,8 +2,13 @@ import { emptyTable, type Span } from '@weir/proxy/schema';
 import { isBuiltinTag } from './builtin-outbounds.ts';
 import { balancerTags, type ConfigFile } from './sources/config-file.ts';
 import { Finding, type Findings, namesakeAt } from './findings.ts';
-import { DEFAULT_GROUP, defaultPick, groupTargets } from './route-targets.ts';
-import type { DeadEnd, RouteTarget } from './route-targets.ts';
+import {
+  type DeadEnd,
+  DEFAULT_GROUP,
+  defaultPick,
+  groupTargets,
+  type RouteTarget,
+} from './route-targets.ts';
 import { placeOfInherit, type RouteGroup, type SubscribeFile } from './sources/subscribe-file.ts';
 import { routeTable } from './tables/route.ts';
 

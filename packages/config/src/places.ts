@@ -1,4 +1,4 @@
-import type { TableEntry, Node, Span } from '@weir/proxy/schema';
+import type { Node, Span, TableEntry } from '@weir/proxy/schema';
 import type { ConfigError, ConfigErrorKind, ConfigErrorOptions, ConfigLocation } from './errors.ts';
 import type { SourceText } from './sources/source-text.ts';
 

@@ -1,7 +1,6 @@
 import { WeirError } from '@weir/base';
 import { allProtocolsLoaded, findProtocol, protocolNames } from '@weir/proxy/protocols';
-import { namesHere, DISCLOSURE, type Shape } from '@weir/proxy/schema';
-import { suggestion } from '@weir/proxy/schema/suggestion';
+import { DISCLOSURE, namesHere, type Shape, suggestion } from '@weir/proxy/schema';
 import { configFile } from './sources/config-file.ts';
 import { subscribeFile } from './sources/subscribe-file.ts';
 

@@ -8,13 +8,13 @@ import {
 } from '@weir/server/api/requests/parameters';
 import { formatToml } from '@weir/config/format/format-toml';
 import { parseToml } from '@weir/config/toml';
-import { parseResolvConf } from '@weir/proxy/dns/system/resolv-conf';
+import { parseResolvConf } from '@weir/proxy/dns/system';
 import {
   geoipMatches,
   geoipSummaries,
   geositeMatches,
   geositeSummaries,
-} from '@weir/proxy/engine/geo/survey';
+} from '@weir/proxy/geo-files';
 import { formatIP, parseCidr, parseIP } from '@weir/base/ip';
 import { normalizeHost } from '@weir/io/addresses';
 import {
@@ -72,7 +72,7 @@ const geoFiles: FuzzTarget = {
     'proxy/engine/geo/find-entries.ts',
     'proxy/engine/geo/geo-lists.ts',
     'proxy/engine/geo/wire-reader.ts',
-    'proxy/engine/geo/survey.ts',
+    'proxy/engine/geo/geo-files.ts',
   ],
   samples: [
     encodeGeosite([
@@ -250,7 +250,7 @@ const addressTexts: FuzzTarget = {
 const systemFiles: FuzzTarget = {
   name: 'resolver-files',
   files: [
-    'proxy/dns/system/resolv-conf.ts',
+    'proxy/dns/system/system-resolvers.ts',
     'proxy/dns/system/host-config.ts',
     'proxy/dns/system/host-config.ts',
   ],

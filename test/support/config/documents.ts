@@ -1,4 +1,7 @@
 import { type ConfigFile, decodeSource, type SourceText } from '@weir/config/documents';
+import { loadProtocols } from '@weir/proxy/protocols';
+import { RegexCache } from '@weir/proxy/names';
+import type { Spec } from '@weir/proxy/spec';
 import {
   readApiTable,
   readConfigFile,
@@ -8,9 +11,6 @@ import { InputFiles } from '../../../packages/config/src/sources/input-files.ts'
 import { lowerConfig } from '../../../packages/config/src/lower.ts';
 import { JoinedPlaces } from '../../../packages/config/src/places.ts';
 import type { SubscribeFile } from '../../../packages/config/src/sources/subscribe-file.ts';
-import { loadProtocols } from '@weir/proxy/protocols';
-import { RegexCache } from '@weir/proxy/names';
-import type { Spec } from '@weir/proxy/spec';
 
 // What is parsed here may name any protocol.
 await loadProtocols();

@@ -3,17 +3,17 @@ import type { Span } from '@weir/proxy/schema';
 import type { SourceText } from '../sources/source-text.ts';
 import { inDocument } from './edit-text.ts';
 import {
-  outlineOf,
-  samePath,
-  startsWith,
   type Header,
   type InlineTable,
   type KeyEntry,
   type KeyPath,
   type Outline,
+  outlineOf,
+  samePath,
+  startsWith,
 } from './outline.ts';
 import { intoBraces } from './lists/array-form.ts';
-import { insertion, splice, type Splice } from './splice.ts';
+import { insertion, type Splice, splice } from './splice.ts';
 import {
   basicString,
   dottedKey,

@@ -1,13 +1,13 @@
 import { findProtocol } from '@weir/proxy/protocols';
-import { type Node, type TableNode, DISCLOSURE, type Shape } from '@weir/proxy/schema';
+import { DISCLOSURE, type Node, type Shape, type TableNode } from '@weir/proxy/schema';
 import type { Spec } from '@weir/proxy/spec';
 import type { MergedConfig } from '../merge.ts';
 import type { Places } from '../places.ts';
 import { configFile } from '../sources/config-file.ts';
 import {
+  type ShownArray,
   shownScalar,
   shownString,
-  type ShownArray,
   type ShownTable,
   type ShownValue,
 } from './shown-value.ts';

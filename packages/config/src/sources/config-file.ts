@@ -1,11 +1,11 @@
 import {
   anything,
   array,
-  narrowed,
+  type Decoded,
   fallback,
+  narrowed,
   optional,
   struct,
-  type Decoded,
 } from '@weir/proxy/schema';
 import { apiTable } from '../api.ts';
 import { balancerTable } from '../tables/balancer.ts';

@@ -1,6 +1,6 @@
 import { printable } from '@weir/base/printable';
-import { GeoCodeError, GeoFileError, type GeoKind, type GeoData } from '@weir/proxy/geo';
-import { RegexError, type RegexCache } from '@weir/proxy/names';
+import { GeoCodeError, type GeoData, GeoFileError, type GeoKind } from '@weir/proxy/geo';
+import { type RegexCache, RegexError } from '@weir/proxy/names';
 import { codeOf } from '@weir/base';
 import type { Located } from '@weir/proxy/schema';
 import type { RouteSpec, RuleSpec } from '@weir/proxy/spec';
@@ -49,7 +49,7 @@ async function loadKind(
     .map((rule): RuleSpec => ({ ...rule, ...none, [kind]: rule[kind] }));
   if (rules.length === 0) return { geoip: new Map(), geosite: new Map() };
   try {
-    const { loadGeoData } = await import('@weir/proxy/engine/geo/load');
+    const { loadGeoData } = await import('@weir/proxy/geo-files');
     return await loadGeoData({ geoip: route.geoip?.path, geosite: route.geosite?.path }, rules);
   } catch (error) {
     if (error instanceof GeoCodeError) {

@@ -1,14 +1,14 @@
 import { DecodeError, type Node, type Span } from '@weir/proxy/schema';
-import { apiTable, type ApiTable } from '../api.ts';
+import { type ApiTable, apiTable } from '../api.ts';
 import { baseAfter, shiftNode, shiftSpan } from '../places.ts';
 import { readLogLevel } from '../tables/log.ts';
 import { TomlError } from '../toml/tree.ts';
 import { parseToml } from '../toml/parse.ts';
-import { configFile, type ConfigFile } from './config-file.ts';
+import { type ConfigFile, configFile } from './config-file.ts';
 import { documentError } from './document-error.ts';
-import { foreignFormat, type ForeignFormat } from './foreign-format.ts';
+import { type ForeignFormat, foreignFormat } from './foreign-format.ts';
 import type { SourceText } from './source-text.ts';
-import { subscribeFile, type SubscribeFile } from './subscribe-file.ts';
+import { type SubscribeFile, subscribeFile } from './subscribe-file.ts';
 
 /**
  * Reads the shape of a configuration file.

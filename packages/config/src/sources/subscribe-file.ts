@@ -1,19 +1,19 @@
 import {
   array,
+  type Decoded,
+  DecodeError,
+  type Decoder,
+  describeNode,
   disclosed,
+  expectedOneOf,
+  fallback,
   located,
+  optional,
+  shaped,
+  type Span,
   spanned,
   str,
-  type Decoder,
-  DecodeError,
-  type Span,
-  shaped,
-  fallback,
-  optional,
   struct,
-  type Decoded,
-  describeNode,
-  expectedOneOf,
 } from '@weir/proxy/schema';
 import { outboundShape } from '../tables/outbound.ts';
 import { matcherShape } from '../tables/rule.ts';

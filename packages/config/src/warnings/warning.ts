@@ -1,9 +1,9 @@
 import { printable, quoted } from '@weir/base/printable';
 import type { Span } from '@weir/proxy/schema';
-import type { ConfigLocation } from '../errors.ts';
-import type { Places } from '../places.ts';
 import type { GeoData } from '@weir/proxy/geo';
 import type { Spec } from '@weir/proxy/spec';
+import type { ConfigLocation } from '../errors.ts';
+import type { Places } from '../places.ts';
 import type { ApiOptions } from '../api.ts';
 import type { ConfigFile } from '../sources/config-file.ts';
 import type { SubscribeFile } from '../sources/subscribe-file.ts';

@@ -1,20 +1,25 @@
-import { type Examined, type Warning, WarningList, quotedShort } from './warning.ts';
+import {
+  emptyTable,
+  type Located,
+  type Span,
+  suggestion,
+  textAt,
+  valueAt,
+} from '@weir/proxy/schema';
+import { readsAsTarget, unreadDirectives } from '@weir/base/log';
+import { ipVersion } from '@weir/io/addresses';
+import { inboundProtocol, outboundProtocol } from '@weir/proxy/protocols';
+import type { InboundStreamSpec, OutboundStreamSpec } from '@weir/proxy/spec';
+import { leafFacts } from '@weir/crypto/certificates';
+import { type Examined, quotedShort, type Warning, WarningList } from './warning.ts';
 import { warnOfListeners } from './listeners.ts';
 import { warnOfRules } from './rules.ts';
 import { warnOfShadowedRules } from './shadowed-rules.ts';
-import { suggestion } from '@weir/proxy/schema/suggestion';
-import { readsAsTarget, unreadDirectives } from '@weir/base/log';
 import type { LogTable } from '../tables/log.ts';
-import { ipVersion } from '@weir/io/addresses';
 import type { DnsTable } from '../tables/dns.ts';
 import type { BalancerTable } from '../tables/balancer.ts';
-import { inboundProtocol, outboundProtocol } from '@weir/proxy/protocols';
-import { emptyTable, type Span, type Located } from '@weir/proxy/schema';
-import type { InboundStreamSpec, OutboundStreamSpec } from '@weir/proxy/spec';
 import type { StreamTable } from '../tables/stream.ts';
-import { leafFacts } from '@weir/crypto/certificates';
-import { textAt, valueAt } from '@weir/proxy/schema/table-values';
-import { DEFAULT_GROUP, picksOf, defaultTarget, groupTargets } from '../route-targets.ts';
+import { DEFAULT_GROUP, defaultTarget, groupTargets, picksOf } from '../route-targets.ts';
 import { inheritOf } from '../sources/subscribe-file.ts';
 
 /**

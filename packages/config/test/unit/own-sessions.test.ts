@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { Protocol } from '@weir/proxy/protocols';
 import { Finding, SettingsFinding } from '../../src/findings.ts';
 import { lowerSettings } from '../../src/tables/protocol-side.ts';
 import { InputFiles } from '../../src/sources/input-files.ts';
 import { lowerListen } from '../../src/tables/inbound.ts';
-import type { Protocol } from '@weir/proxy/handlers';
 import { device, lines } from '../../../../test/support/peers/own-session-protocol.ts';
 import { fakeFiles } from '../../../../test/support/config/support.ts';
 

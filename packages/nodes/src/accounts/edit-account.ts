@@ -1,8 +1,8 @@
 import { requestUserFlows } from '@weir/server/control';
-import { editConfigFile, EditError, type EditedFile } from '@weir/server/edits';
+import { editConfigFile, type EditedFile, EditError } from '@weir/server/edits';
 import { etagOf } from '@weir/server/loading';
 import { applyEdit, type EditApplied, type EditTarget } from '@weir/client/client/apply-edit';
-import { editText, type EditedUsers, type WrittenUser } from '@weir/config/edit';
+import { type EditedUsers, editText, type WrittenUser } from '@weir/config/edit';
 import { type SourceText, withShownKeys } from '@weir/config/documents';
 import { quoted } from '@weir/base/printable';
 import { loadForms } from '@weir/proxy/protocols';

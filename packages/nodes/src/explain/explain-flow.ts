@@ -2,7 +2,7 @@ import type { MatcherKey, RouteQuery } from '@weir/proxy/router';
 import { RouteExplainer, type RouteExplanation } from '@weir/proxy/explain';
 import { UsageError } from '@weir/base';
 import { ipVersion } from '@weir/io/addresses';
-import { suggestion } from '@weir/proxy/schema/suggestion';
+import { suggestion } from '@weir/proxy/schema';
 import type { InboundSpec, Spec } from '@weir/proxy/spec';
 import type { ExplainedFlow, FlowOptions } from './flow.ts';
 import type { LoadedRoutes } from './load-routes.ts';

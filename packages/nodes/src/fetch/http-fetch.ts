@@ -1,16 +1,15 @@
-import { request as httpRequest, type IncomingMessage } from 'node:http';
-import { pipeline, type Duplex, type Transform } from 'node:stream';
+import { type IncomingMessage, request as httpRequest } from 'node:http';
+import { type Duplex, pipeline, type Transform } from 'node:stream';
 import { createGunzip, createInflate } from 'node:zlib';
 import { codeOf, messageOf, VERSION } from '@weir/base';
-import { formatEndpoint, type Endpoint } from '@weir/io/addresses';
-import { DeadlineError, toDialError, DialError } from '@weir/io';
-import { systemClock, Deadline, abortReason, unlessAborted } from '@weir/io/time';
+import { type Endpoint, formatEndpoint } from '@weir/io/addresses';
+import { DeadlineError, DialError, toDialError } from '@weir/io';
+import { abortReason, Deadline, systemClock, unlessAborted } from '@weir/io/time';
 import type { CaSpec } from '@weir/proxy/spec';
-import { NodeClient } from '@weir/proxy/transports/tls/node-client';
-import { tlsReason } from '@weir/proxy/transports/tls/tls-reason';
-import { FetchError, type Fetch, type FetchedDocument } from './contract.ts';
+import { NodeClient, tlsReason } from '@weir/proxy/tls';
+import { type Fetch, type FetchedDocument, FetchError } from './contract.ts';
 import { FlowError } from './outbound-flows.ts';
-import { firstHop, nextHop, type Hop } from './redirects.ts';
+import { firstHop, type Hop, nextHop } from './redirects.ts';
 
 /**
  * The accepted content codings (RFC 9110 §8.4.1). Not Brotli: its decoder in Node had a vulnerability that any server's

@@ -1,6 +1,6 @@
 import { requestStatus, servesFile } from '@weir/server/control';
 import { WeirError } from '@weir/base';
-import { meantHint } from '@weir/proxy/schema/suggestion';
+import { meantHint } from '@weir/proxy/schema';
 import type { Spec } from '@weir/proxy/spec';
 import type { OutboundFlows } from './outbound-flows.ts';
 import { hasExit, OwnEngine, readSpec } from './own-engine.ts';

@@ -5,7 +5,7 @@ import { builtinOutbounds } from '@weir/config/load';
 import { ConfigError, renderConfigError } from '@weir/config';
 import { createResolver, loadExchange, type OwnedResolver } from '@weir/proxy/dns';
 import { WeirError } from '@weir/base';
-import { asDialError } from '@weir/proxy/targets';
+import { asDialError } from '@weir/proxy/engine';
 import { silentLogger } from '@weir/base/log';
 import type { Endpoint } from '@weir/io/addresses';
 import { DialTimer } from '@weir/io';

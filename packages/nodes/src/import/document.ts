@@ -1,13 +1,19 @@
-import { ImportError, bareHost, toPort, type Draft } from '@weir/proxy/protocols/forms/draft';
-import { looselyFromBase64 } from '@weir/proxy/protocols/forms/encodings';
-import { ForeignObject, isEmpty } from '@weir/proxy/protocols/forms/foreign-object';
+import {
+  bareHost,
+  type Draft,
+  ForeignObject,
+  ImportError,
+  isEmpty,
+  looselyFromBase64,
+  toPort,
+} from '@weir/proxy/protocols/forms';
 import { shadowsocksDraft } from '@weir/proxy/protocols/shadowsocks/forms';
 import { readClash } from './clash/clash.ts';
-import { trimmedLines, nameOf, readEntry, type EntryReader } from './entry.ts';
+import { type EntryReader, nameOf, readEntry, trimmedLines } from './entry.ts';
 import { hasShareLink, isLinkList, readShareLinks } from './links/share-links.ts';
 import { looksLikeJson, parseJson } from './parse/json.ts';
 import { parseYaml } from './parse/yaml.ts';
-import { serversAlone, type Routing, type Target, type ImportedEntry } from './routing.ts';
+import { type ImportedEntry, type Routing, serversAlone, type Target } from './routing.ts';
 import { readSingBox } from './sing-box/sing-box.ts';
 import { bounded } from './targets.ts';
 import { isInformation } from './values/information.ts';

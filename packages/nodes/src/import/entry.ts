@@ -1,8 +1,7 @@
 import { quoted } from '@weir/base/printable';
-import { ImportError, type Draft } from '@weir/proxy/protocols/forms/draft';
-import { ForeignObject } from '@weir/proxy/protocols/forms/foreign-object';
+import { type Draft, ForeignObject, ImportError } from '@weir/proxy/protocols/forms';
 import type { ImportedEntry, InboundDraft, InboundEntry } from './routing.ts';
-import { notesOn, type KeyTable } from './verdicts.ts';
+import { type KeyTable, notesOn } from './verdicts.ts';
 
 /** A draft, with notes on settings that it lacks. */
 export interface Reading {

@@ -1,4 +1,4 @@
-import { ImportError } from '@weir/proxy/protocols/forms/draft';
+import { ImportError } from '@weir/proxy/protocols/forms';
 import type { ForeignGroup, Target } from './routing.ts';
 
 /** Why flows to names may be routed differently than by a program that resolves them first. */

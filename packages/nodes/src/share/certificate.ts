@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { alternativeNames, chainOf } from '@weir/crypto/certificates';
 import { ipVersion } from '@weir/base/ip';
 import { normalizeDomain } from '@weir/io/addresses';
-import type { PinnedCertificate } from '@weir/proxy/protocols/forms/shared-server';
+import type { PinnedCertificate } from '@weir/proxy/protocols/forms';
 
 /** A server's certificate as clients judge it. */
 export interface ServerCertificate {

@@ -2,13 +2,13 @@ import { ipVersion } from '@weir/base/ip';
 import { formsOf, inboundProtocol } from '@weir/proxy/protocols';
 import type { TableNode } from '@weir/proxy/schema';
 import type { InboundSpec } from '@weir/proxy/spec';
-import { examineCertificate } from './certificate.ts';
 import {
-  ShareError,
   type SharedCarrier,
   type SharedServer,
   type SharedTls,
-} from '@weir/proxy/protocols/forms/shared-server';
+  ShareError,
+} from '@weir/proxy/protocols/forms';
+import { examineCertificate } from './certificate.ts';
 
 /** How clients reach the inbounds, and which authorities they trust. */
 export interface ShareOptions {

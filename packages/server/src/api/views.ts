@@ -1,7 +1,7 @@
 import type { RouteGroupView, RouteTargetView, RouteView } from '@weir/config/route-view';
+import type { Flow, LiveSession, TrafficFigures, TrafficSnapshot } from '@weir/proxy/tracker';
+import { type Check, isNumber, isText, listOf, orNull, recordOf, shape } from '@weir/proxy/schema';
 import type { AppliedReport } from '../supervisor/reload-report.ts';
-import type { Flow, TrafficFigures, TrafficSnapshot, LiveSession } from '@weir/proxy/tracker';
-import { isNumber, isText, listOf, orNull, recordOf, shape, type Check } from '@weir/proxy/schema';
 
 /*
  * The bodies of the API: their types, how they are made and written, and the checks of clients. A new field of a flow

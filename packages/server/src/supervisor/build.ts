@@ -1,7 +1,12 @@
 import type { KeptObjects } from '@weir/base/collections';
 import { messageOf } from '@weir/base';
-import { OutboundVersion, BalancerGroup, type GroupMember } from '@weir/proxy/targets';
-import type { Exit, RoutingSnapshot } from '@weir/proxy/engine';
+import {
+  BalancerGroup,
+  type Exit,
+  type GroupMember,
+  OutboundVersion,
+  type RoutingSnapshot,
+} from '@weir/proxy/engine';
 import type { RegexCache } from '@weir/proxy/names';
 import { Router, type RouterTables } from '@weir/proxy/router';
 import type { PacketTaps } from '@weir/base/ip/tapped-device';
@@ -10,16 +15,22 @@ import type { Endpoint, Resolver } from '@weir/io/addresses';
 import type { Clock, Steps, Turns } from '@weir/io/time';
 import type { Carrier } from '@weir/io/links';
 import { lineageGroup, type OwnListeners } from '@weir/io/net/own-listeners';
-import { type Dispatcher, type Outbound, outboundProtocol } from '@weir/proxy/protocols';
-import type { InboundMemory, CreateInbound, CreateOutbound } from '@weir/proxy/handlers';
+import {
+  type CreateInbound,
+  type CreateOutbound,
+  type Dispatcher,
+  type InboundMemory,
+  type Outbound,
+  outboundProtocol,
+} from '@weir/proxy/protocols';
 import type { BalancerSpec, InboundSpec, OutboundSpec } from '@weir/proxy/spec';
 import {
   Acceptor,
+  createDialer,
+  dialTcp,
+  loadClients,
   loadServers,
   type StreamDeps,
-  dialTcp,
-  createDialer,
-  loadClients,
 } from '@weir/proxy/transports';
 import { ApplyError } from './apply-error.ts';
 

@@ -1,7 +1,7 @@
 import { messageOf } from '@weir/base';
 import type { Logger } from '@weir/base/log';
 import { type Clock, type Timer, Turns } from '@weir/io/time';
-import { accountsOf } from '@weir/proxy/handlers';
+import { accountsOf } from '@weir/proxy/protocols';
 import { age, counted } from '@weir/base/text/amounts';
 import type { Tracker } from '@weir/proxy/tracker';
 import type { UnauthenticatedClients } from '@weir/proxy/accept';

@@ -1,5 +1,4 @@
-import type { InboundProtocol } from '@weir/proxy/handlers';
-import { inboundProtocol } from '@weir/proxy/protocols';
+import { type InboundProtocol, inboundProtocol } from '@weir/proxy/protocols';
 import type { InboundSpec } from '@weir/proxy/spec';
 import type { ListenMeans } from './inbound-listener.ts';
 

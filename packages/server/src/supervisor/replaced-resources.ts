@@ -1,6 +1,6 @@
-import type { BalancerGroup } from '@weir/proxy/targets';
+import type { BalancerGroup } from '@weir/proxy/engine';
 import type { Steps, Turns } from '@weir/io/time';
-import { type InboundMemory, type Accounts, accountsOf, NO_ACCOUNTS } from '@weir/proxy/handlers';
+import { type Accounts, accountsOf, type InboundMemory, NO_ACCOUNTS } from '@weir/proxy/protocols';
 import type { BuiltOutbound } from './build.ts';
 import type { RunningInbound, RunningResources, Staged, StagedInbound } from './stage.ts';
 

@@ -1,8 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { KeptObjects } from '@weir/base/collections';
 import type { OwnedResolver } from '@weir/proxy/dns';
-import type { BalancerGroup } from '@weir/proxy/targets';
-import { InboundRuntime, LiveSessions, type RoutingSnapshot } from '@weir/proxy/engine';
+import {
+  type BalancerGroup,
+  InboundRuntime,
+  LiveSessions,
+  type RoutingSnapshot,
+} from '@weir/proxy/engine';
 import type { RegexCache } from '@weir/proxy/names';
 import type { RouterTables } from '@weir/proxy/router';
 import type { PacketTaps } from '@weir/base/ip/tapped-device';
@@ -11,23 +15,28 @@ import type { Clock, Turns } from '@weir/io/time';
 import type { OwnListeners } from '@weir/io/net/own-listeners';
 import type { Resolver } from '@weir/io/addresses';
 import type { AcceptedConnection } from '@weir/io/sockets';
-import type { Dispatcher, InboundHandler } from '@weir/proxy/protocols';
-import { InboundMemory, type CarrierProtocol, type SessionProtocol } from '@weir/proxy/handlers';
+import {
+  type CarrierProtocol,
+  type Dispatcher,
+  type InboundHandler,
+  InboundMemory,
+  type SessionProtocol,
+} from '@weir/proxy/protocols';
 import type { InboundStreamSpec } from '@weir/proxy/spec';
 import type { Tracker } from '@weir/proxy/tracker';
+import type { Acceptor } from '@weir/proxy/transports';
+import type { UnauthenticatedClients } from '@weir/proxy/accept';
 import {
   buildAcceptor,
   buildBalancer,
   buildInbound,
   buildOutbound,
   buildRoutingSnapshot,
+  type BuiltOutbound,
   exitsOf,
   loadForOutbounds,
   prepareStream,
-  type BuiltOutbound,
 } from './build.ts';
-import type { Acceptor } from '@weir/proxy/transports';
-import type { UnauthenticatedClients } from '@weir/proxy/accept';
 import type { InboundFacts, ProtocolOf } from './inbound-facts.ts';
 import type { InboundStep, Plan } from './plan.ts';
 import type { ReadySessions, SessionInbound } from './session-inbound.ts';

@@ -1,6 +1,11 @@
 import { KeptObjects } from '@weir/base/collections';
-import { FlowDispatcher, DnsOutbound, type RoutingSnapshot } from '@weir/proxy/engine';
-import type { BalancerGroup, OutboundVersion } from '@weir/proxy/targets';
+import {
+  type BalancerGroup,
+  DnsOutbound,
+  FlowDispatcher,
+  type OutboundVersion,
+  type RoutingSnapshot,
+} from '@weir/proxy/engine';
 import type { RegexCache } from '@weir/proxy/names';
 import { createResolver, loadExchange, type OwnedResolver } from '@weir/proxy/dns';
 import { messageOf } from '@weir/base';
@@ -11,24 +16,23 @@ import { LinkClosedError } from '@weir/io';
 import type { OwnListeners } from '@weir/io/net/own-listeners';
 import { systemSockets } from '@weir/io/sockets';
 import type { DnsSpec, RouteGroupSpec } from '@weir/proxy/spec';
-import type { Accounts } from '@weir/proxy/handlers';
+import { type Accounts, inboundProtocol, loadProtocols } from '@weir/proxy/protocols';
 import { Tracker } from '@weir/proxy/tracker';
 import { UnauthenticatedClients } from '@weir/proxy/accept';
 import { ApplyError } from './apply-error.ts';
 import type { BuiltOutbound } from './build.ts';
 import { DrainingInbounds, type LiveSide } from './draining-inbounds.ts';
 import { cutLine, Drain } from './drain.ts';
-import { inboundFacts, type InboundFacts, type ProtocolOf } from './inbound-facts.ts';
-import { inboundProtocol, loadProtocols } from '@weir/proxy/protocols';
+import { type InboundFacts, inboundFacts, type ProtocolOf } from './inbound-facts.ts';
 import type { ReopenableListener } from './inbound-listener.ts';
-import { disruptive, ListenerExchange, type FreedListener } from './listener-exchange.ts';
-import { planReload, reportOf, type InboundStep, type Plan } from './plan.ts';
+import { disruptive, type FreedListener, ListenerExchange } from './listener-exchange.ts';
+import { type InboundStep, type Plan, planReload, reportOf } from './plan.ts';
 import type { AppliedReport } from './reload-report.ts';
 import { changesBetween, endReplaced, replaceAccounts, startGroups } from './replaced-resources.ts';
 import { ResolverHandle } from './resolver-handle.ts';
-import { runningInbound, desiredListeners } from './desired-listeners.ts';
+import { desiredListeners, runningInbound } from './desired-listeners.ts';
 import type { DesiredState } from './desired-state.ts';
-import { stagePlan, type RunningInbound, type RunningResources, type Staged } from './stage.ts';
+import { type RunningInbound, type RunningResources, type Staged, stagePlan } from './stage.ts';
 
 export interface SupervisorDeps {
   readonly clock: Clock;

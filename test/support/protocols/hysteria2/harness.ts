@@ -3,6 +3,10 @@ import { silentLogger } from '@weir/base/log';
 import { KeptObjects } from '@weir/base/collections';
 import { OwnListeners } from '@weir/io/net/own-listeners';
 import { atOnce } from '@weir/io/time';
+import { accountsOf, InboundMemory, NO_ACCOUNTS } from '@weir/proxy/protocols';
+import { Http3Client } from '@weir/http/http3';
+import type { ClientTls, QuicConnection, ServerTls } from '@weir/quic';
+import { Tracker } from '@weir/proxy/tracker';
 import type {
   InboundContext,
   SessionListener,
@@ -15,10 +19,6 @@ import type {
   Hysteria2InboundSettings,
   Hysteria2OutboundSettings,
 } from '../../../../packages/proxy/src/protocols/hysteria2/settings.ts';
-import { InboundMemory, accountsOf, NO_ACCOUNTS } from '@weir/proxy/handlers';
-import { Http3Client } from '@weir/http/http3';
-import type { QuicConnection, ClientTls, ServerTls } from '@weir/quic';
-import { Tracker } from '@weir/proxy/tracker';
 import { ManualClock } from '../../manual-clock.ts';
 import { SeededRandom } from '../../simnet/seeded-random.ts';
 import { inboundContext } from '../inbound-context.ts';

@@ -1,16 +1,16 @@
 import type { Span } from '@weir/proxy/schema';
-import type { OpenTable, OpenNode } from '../../toml/tree.ts';
+import type { OpenNode, OpenTable } from '../../toml/tree.ts';
 import { deletion, insertion, linesDeletion, type Splice } from '../splice.ts';
 import { endsLine, eolNear, indentAt, lineBreak, nextLine } from '../toml-text.ts';
 import {
+  type Gap,
   gapIn,
   isEmptyLine,
-  linesAbove,
   labelAbove,
   labelComment,
   labelIn,
+  linesAbove,
   ownLines,
-  type Gap,
 } from './gap.ts';
 
 /** A `[[header]]` and the lines of its keys. */

@@ -1,25 +1,24 @@
 import { RegexCache } from '@weir/proxy/names';
 import { WeirError } from '@weir/base';
 import { ipVersion } from '@weir/io/addresses';
-import { quoted, printable } from '@weir/base/printable';
+import { printable, quoted } from '@weir/base/printable';
 import { serverIn } from '@weir/proxy/protocols/forms/clash';
-import { ImportError, type Draft } from '@weir/proxy/protocols/forms/draft';
-import { ForeignObject } from '@weir/proxy/protocols/forms/foreign-object';
+import { type Draft, ForeignObject, ImportError } from '@weir/proxy/protocols/forms';
 import { allForms } from '@weir/proxy/protocols';
-import { nameOf, readEntry, type EntryReader } from '../entry.ts';
-import { CLASH_DOCUMENT_KEYS, CLASH_KEYS, CLASH_GROUP_KEYS } from '../keys/clash.ts';
+import { type EntryReader, nameOf, readEntry } from '../entry.ts';
+import { CLASH_DOCUMENT_KEYS, CLASH_GROUP_KEYS, CLASH_KEYS } from '../keys/clash.ts';
 import type {
   DefaultRoute,
+  DnsDraft,
   DocumentKey,
+  ForeignGroup,
+  ImportedEntry,
   Routing,
   RuleEntry,
-  Target,
-  ForeignGroup,
   TakenServers,
-  DnsDraft,
-  ImportedEntry,
+  Target,
 } from '../routing.ts';
-import { bounded, TargetNames, groupOrReason, MemberBudget } from '../targets.ts';
+import { bounded, groupOrReason, MemberBudget, TargetNames } from '../targets.ts';
 import { fromDotNet } from '../values/expressions.ts';
 import { keysOf, notesOn } from '../verdicts.ts';
 import { readInbounds } from './inbounds.ts';

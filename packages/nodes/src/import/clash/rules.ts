@@ -1,5 +1,5 @@
 import { domainToASCII } from 'node:url';
-import { ImportError } from '@weir/proxy/protocols/forms/draft';
+import { ImportError } from '@weir/proxy/protocols/forms';
 import type { Matchers, RuleEntry } from '../routing.ts';
 import type { TargetNames } from '../targets.ts';
 import { fromDotNet } from '../values/expressions.ts';

@@ -1,13 +1,16 @@
-import type { ProtocolForms } from '@weir/proxy/protocols/forms/contract';
-import { ImportError } from '@weir/proxy/protocols/forms/draft';
-import { decodedName, looselyFromBase64 } from '@weir/proxy/protocols/forms/encodings';
-import { ForeignObject } from '@weir/proxy/protocols/forms/foreign-object';
-import { parsedJson } from '@weir/proxy/protocols/forms/link';
+import {
+  decodedName,
+  ForeignObject,
+  ImportError,
+  looselyFromBase64,
+  parsedJson,
+  type ProtocolForms,
+} from '@weir/proxy/protocols/forms';
 import { allForms } from '@weir/proxy/protocols';
-import { entryOf, trimmedLines, type Reading } from '../entry.ts';
-import { serversAlone, type Routing } from '../routing.ts';
+import { entryOf, type Reading, trimmedLines } from '../entry.ts';
+import { type Routing, serversAlone } from '../routing.ts';
 import { bounded } from '../targets.ts';
-import { notesOn, keyTable } from '../verdicts.ts';
+import { keyTable, notesOn } from '../verdicts.ts';
 import {
   ALPN,
   BANDWIDTH,

@@ -1,10 +1,9 @@
-import { ImportError } from '@weir/proxy/protocols/forms/draft';
-import { ForeignObject } from '@weir/proxy/protocols/forms/foreign-object';
+import { ForeignObject, ImportError } from '@weir/proxy/protocols/forms';
 import { SING_BOX_RULE_KEYS } from '../keys/sing-box.ts';
 import { both, type Matchers, type RuleEntry, type Target } from '../routing.ts';
 import { NOT_ANSWERED, NOT_RESOLVED, type TargetNames } from '../targets.ts';
 import { everyAddress, isVersion6, portRangeOf } from '../values/networks.ts';
-import { destinationsOf, isSet, sourceOf, textsOf, type RuleSets } from './rule-sets.ts';
+import { destinationsOf, isSet, type RuleSets, sourceOf, textsOf } from './rule-sets.ts';
 import { notesOnRule } from '../verdicts.ts';
 
 /** The context of a document's rules. */

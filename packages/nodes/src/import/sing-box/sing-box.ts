@@ -1,25 +1,24 @@
-import { ImportError, type Draft } from '@weir/proxy/protocols/forms/draft';
-import { ForeignObject, isEmpty } from '@weir/proxy/protocols/forms/foreign-object';
+import { type Draft, ForeignObject, ImportError, isEmpty } from '@weir/proxy/protocols/forms';
 import { serverIn } from '@weir/proxy/protocols/forms/sing-box';
 import { allForms } from '@weir/proxy/protocols';
-import { nameOf, readEntry, portsOf, type EntryReader } from '../entry.ts';
+import { type EntryReader, nameOf, portsOf, readEntry } from '../entry.ts';
 import {
+  SING_BOX_DNS_KEYS,
   SING_BOX_DOCUMENT_KEYS,
   SING_BOX_GROUP_KEYS,
   SING_BOX_KEYS,
-  SING_BOX_DNS_KEYS,
 } from '../keys/sing-box.ts';
 import {
-  levelOf,
-  type RuleEntry,
-  type Routing,
-  type Target,
-  type ForeignGroup,
   type DnsDraft,
   type DocumentKey,
+  type ForeignGroup,
   type ImportedEntry,
+  levelOf,
+  type Routing,
+  type RuleEntry,
+  type Target,
 } from '../routing.ts';
-import { bounded, groupOrReason, TargetNames, NOT_RESOLVED } from '../targets.ts';
+import { bounded, groupOrReason, NOT_RESOLVED, TargetNames } from '../targets.ts';
 import { dnsDraft, dnsUrlOf } from '../values/dns-server.ts';
 import { keysOf, notesOn } from '../verdicts.ts';
 import { readInboundOf, secondsOf } from './inbounds.ts';

@@ -1,9 +1,9 @@
-import type { Draft } from '@weir/proxy/protocols/forms/draft';
+import type { Draft } from '@weir/proxy/protocols/forms';
 import type { ImportedEntry } from '../routing.ts';
 import type { ReportItem } from '../report.ts';
-import { problemsIn, type ConfigCheck } from './check.ts';
+import { type ConfigCheck, problemsIn } from './check.ts';
 import { IMPORTED, SOURCE_MARKER } from './markers.ts';
-import { outboundText, type Form } from './tables.ts';
+import { type Form, outboundText } from './tables.ts';
 import { Tags } from './tags.ts';
 
 /** The servers that can be written. */

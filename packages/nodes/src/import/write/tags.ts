@@ -1,5 +1,5 @@
 import { replaceUnprintable } from '@weir/base/printable';
-import type { Draft } from '@weir/proxy/protocols/forms/draft';
+import type { Draft } from '@weir/proxy/protocols/forms';
 
 /** Maximum length of a tag or name, in UTF-16 code units. */
 const LONGEST = 80;

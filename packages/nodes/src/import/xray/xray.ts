@@ -1,38 +1,37 @@
-import { ImportError, type Draft } from '@weir/proxy/protocols/forms/draft';
-import { ForeignObject } from '@weir/proxy/protocols/forms/foreign-object';
+import { type Draft, ForeignObject, ImportError } from '@weir/proxy/protocols/forms';
 import { allForms } from '@weir/proxy/protocols';
-import { nameOf, readEntry, portsOf, type EntryReader } from '../entry.ts';
+import { type EntryReader, nameOf, portsOf, readEntry } from '../entry.ts';
 import {
-  XRAY_DOCUMENT_KEYS,
   XRAY_BALANCER_KEYS,
+  XRAY_DNS_KEYS,
+  XRAY_DOCUMENT_KEYS,
   XRAY_KEYS,
   XRAY_RULE_KEYS,
-  XRAY_DNS_KEYS,
 } from '../keys/xray.ts';
 import {
-  levelOf,
   both,
-  type RuleEntry,
-  type Routing,
-  type Target,
-  type ForeignGroup,
-  type Matchers,
   type DnsDraft,
   type DocumentKey,
+  type ForeignGroup,
   type ImportedEntry,
+  levelOf,
+  type Matchers,
+  type Routing,
+  type RuleEntry,
+  type Target,
 } from '../routing.ts';
 import {
   bounded,
   groupOrReason,
   MemberBudget,
-  TargetNames,
-  NOT_RESOLVED,
   NOT_ANSWERED,
+  NOT_RESOLVED,
+  TargetNames,
 } from '../targets.ts';
 import { dnsDraft, dnsUrlOf } from '../values/dns-server.ts';
 import { portRangeOf } from '../values/networks.ts';
 import { keysOf, notesOn, notesOnRule } from '../verdicts.ts';
-import { wordsOf, addressesOf, domainsOf, sourcesOf } from './conditions.ts';
+import { addressesOf, domainsOf, sourcesOf, wordsOf } from './conditions.ts';
 import { readInboundOf } from './inbounds.ts';
 
 const READER: EntryReader = {

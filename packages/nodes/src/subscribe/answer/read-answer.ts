@@ -1,18 +1,18 @@
 import { configProblem } from '@weir/server/app/loading/config-problem';
 import { parseToml } from '@weir/config/toml';
 import { messageOf } from '@weir/base';
-import { readForeign, type Imported } from '../../import/document.ts';
+import { type Endpoint, formatEndpoint } from '@weir/io/addresses';
+import { quoted } from '@weir/base/printable';
+import { type Draft, ImportError } from '@weir/proxy/protocols/forms';
+import { loadForms } from '@weir/proxy/protocols';
+import { type Imported, readForeign } from '../../import/document.ts';
 import { pinOf } from '../../import/entry.ts';
 import { isInformation } from '../../import/values/information.ts';
 import { problemsIn } from '../../import/write/check.ts';
 import { Targets } from '../../import/write/settle.ts';
 import { outboundText } from '../../import/write/tables.ts';
-import { formatEndpoint, type Endpoint } from '@weir/io/addresses';
-import { quoted } from '@weir/base/printable';
-import { ImportError, type Draft } from '@weir/proxy/protocols/forms/draft';
-import { loadForms } from '@weir/proxy/protocols';
 import { RefusedAnswerError } from '../errors.ts';
-import { contentOf, identityOf, trustOf, type SourceNode } from '../nodes/node-values.ts';
+import { contentOf, identityOf, type SourceNode, trustOf } from '../nodes/node-values.ts';
 import { MOST_NODES } from '../source.ts';
 
 /** The nodes in the response of a source. */

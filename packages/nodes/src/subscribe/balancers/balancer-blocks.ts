@@ -1,6 +1,6 @@
 import { lineBreak, lineStart } from '@weir/config/text';
-import { parseFollow, type FollowMarker, type InvalidMarker } from '../../import/write/markers.ts';
 import type { ArrayNode, Span } from '@weir/proxy/schema';
+import { type FollowMarker, type InvalidMarker, parseFollow } from '../../import/write/markers.ts';
 import { tableBlocks } from '../files/table-blocks.ts';
 import { stringAt } from '../nodes/node-values.ts';
 

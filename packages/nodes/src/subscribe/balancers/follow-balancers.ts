@@ -1,30 +1,30 @@
 import { parseToml } from '@weir/config/toml';
 import { RegexCache } from '@weir/proxy/names';
 import { WeirError } from '@weir/base';
+import { protocolName } from '@weir/proxy/protocols';
+import {
+  basicString,
+  eolNear,
+  type Gap,
+  gapIn,
+  type GapLine,
+  indentAt,
+  isEmptyLine,
+  terminalSafe,
+} from '@weir/config/text';
+import type { ArrayNode } from '@weir/proxy/schema';
 import {
   EVERY_SOURCE,
   followLine,
-  IMPORTED,
   type FollowMarker,
+  IMPORTED,
 } from '../../import/write/markers.ts';
-import { protocolName } from '@weir/proxy/protocols';
-import { withReplacements, type Replacement } from '../files/splices.ts';
+import { type Replacement, withReplacements } from '../files/splices.ts';
 import type { BalancerChange } from '../nodes/difference.ts';
 import { nameThere } from '../nodes/merge-source.ts';
 import type { FileNode, NodeFile } from '../nodes/node-file.ts';
 import { identityOf, stringAt } from '../nodes/node-values.ts';
-import { followingBlocks, type FollowingBlock } from './balancer-blocks.ts';
-import {
-  gapIn,
-  isEmptyLine,
-  type Gap,
-  type GapLine,
-  basicString,
-  eolNear,
-  indentAt,
-  terminalSafe,
-} from '@weir/config/text';
-import type { ArrayNode } from '@weir/proxy/schema';
+import { type FollowingBlock, followingBlocks } from './balancer-blocks.ts';
 
 /** A previous member of a balancer, with the new members next to it. */
 interface PlannedMember {

@@ -1,4 +1,4 @@
-import { outlineOf, type Header } from '@weir/config/edit';
+import { type Header, outlineOf } from '@weir/config/edit';
 import { lineStart, nextLine } from '@weir/config/text';
 import { parseToml } from '@weir/config/toml';
 import type { Span, TableNode } from '@weir/proxy/schema';

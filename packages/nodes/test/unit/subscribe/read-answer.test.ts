@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
+import { ImportError } from '@weir/proxy/protocols/forms';
 import { readAnswer } from '../../../src/subscribe/answer/read-answer.ts';
-import { ImportError } from '@weir/proxy/protocols/forms/draft';
 import { RefusedAnswerError } from '../../../src/subscribe/errors.ts';
 import { nodeNotes } from '../../../src/subscribe/update/notes.ts';
 import { MOST_NODES } from '../../../src/subscribe/source.ts';

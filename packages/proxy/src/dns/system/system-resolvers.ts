@@ -2,8 +2,13 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ipVersion, normalizeDomain } from '@weir/io/addresses';
 import { openRegularFile } from '@weir/io/files';
-import { MAX_CONF_SIZE, RESOLVED_STUBS } from './host-config.ts';
 import { MAX_DROP_INS, MAX_UPSTREAMS } from '../limits.ts';
+
+/** Size in bytes beyond which files are left to the C library. */
+export const MAX_CONF_SIZE = 65_536;
+
+/** Addresses of systemd-resolved, which answers over DNS as it does as the source `resolve`. */
+export const RESOLVED_STUBS: ReadonlySet<string> = new Set(['127.0.0.53', '127.0.0.54']);
 
 /** The settings of resolv.conf(5) that are used. */
 export interface ResolvConf {
@@ -22,7 +27,7 @@ export interface ResolvConf {
 }
 
 /** Environment variables and the host's name, which override or complete the file. */
-export interface ResolvSurroundings {
+export interface ResolvEnvironment {
   readonly localDomain: string | undefined;
   readonly resOptions: string | undefined;
   readonly hostname: string;
@@ -66,7 +71,7 @@ export function nameServersOf(text: string, most = MAX_NAMESERVERS): readonly st
  */
 export function parseResolvConf(
   text: string,
-  { localDomain, resOptions, hostname }: ResolvSurroundings,
+  { localDomain, resOptions, hostname }: ResolvEnvironment,
 ): ResolvConf | undefined {
   const nameservers: string[] = [];
   const dot = hostname.indexOf('.');

@@ -3,9 +3,33 @@ import { openRegularFile } from '@weir/io/files';
 import { addressInNetwork, formatIP } from '@weir/base/ip';
 import type { GeoipRef, GeositeRef, RuleSpec } from '../../spec.ts';
 import { type DomainList, normalizeName } from '../router/tables/domain-list.ts';
-import { type ByteSource, fileSource, GeoCodeError, type GeoData, GeoFileError, type GeoipList, type GeoKind, geositeKey } from './geo-data.ts';
+import {
+  type ByteSource,
+  fileSource,
+  GeoCodeError,
+  type GeoData,
+  GeoFileError,
+  type GeoipList,
+  type GeoKind,
+  geositeKey,
+} from './geo-data.ts';
 import { findEntries, walkEntries } from './find-entries.ts';
-import { FULL, GEOIP_CIDR, GEOIP_CODE, GEOIP_INVERSE, type GeositeDomain, PLAIN, readDomain, readGeoip, readGeosite, readNetwork, REGEX, ROOT_DOMAIN, SITE_CODE, SITE_DOMAIN } from './geo-lists.ts';
+import {
+  FULL,
+  GEOIP_CIDR,
+  GEOIP_CODE,
+  GEOIP_INVERSE,
+  type GeositeDomain,
+  PLAIN,
+  readDomain,
+  readGeoip,
+  readGeosite,
+  readNetwork,
+  REGEX,
+  ROOT_DOMAIN,
+  SITE_CODE,
+  SITE_DOMAIN,
+} from './geo-lists.ts';
 import { RegexCache } from '../router/tables/regex-set.ts';
 import { WireReader } from './wire-reader.ts';
 

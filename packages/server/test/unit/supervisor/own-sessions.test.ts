@@ -4,17 +4,17 @@ import { once } from 'node:events';
 import { after, describe, test } from 'node:test';
 import { RegexCache } from '@weir/proxy/names';
 import { type Logger, silentLogger } from '@weir/base/log';
-import { systemClock, type Clock } from '@weir/io/time';
+import { type Clock, systemClock } from '@weir/io/time';
 import { OwnListeners } from '@weir/io/net/own-listeners';
 import { inboundProtocol } from '@weir/proxy/protocols';
 import type { InboundSpec, ListenSpec } from '@weir/proxy/spec';
 import { inboundFacts, type ProtocolOf } from '../../../src/supervisor/inbound-facts.ts';
-import { Supervisor, type ApplyOptions } from '../../../src/supervisor/supervisor.ts';
+import { type ApplyOptions, Supervisor } from '../../../src/supervisor/supervisor.ts';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';
 import {
+  type BeforeBind,
   device,
   lines,
-  type BeforeBind,
   type LineSettings,
 } from '../../../../../test/support/peers/own-session-protocol.ts';
 import { freePort } from '../../../../../test/support/ports.ts';

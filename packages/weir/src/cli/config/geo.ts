@@ -1,26 +1,26 @@
 import { readDocuments } from '@weir/config/documents';
 import type { ByteSource, GeoKind } from '@weir/proxy/geo';
-import { withGeoFile } from '@weir/proxy/engine/geo/load';
 import {
   geoipMatches,
   geoipSummaries,
-  geositeMatches,
-  geositeSummaries,
   type GeoListSummary,
   type GeoMatch,
-} from '@weir/proxy/engine/geo/survey';
-import { WeirError, UsageError } from '@weir/base';
-import { ipVersion, unmapIPv4, normalizeHost } from '@weir/io/addresses';
+  geositeMatches,
+  geositeSummaries,
+  withGeoFile,
+} from '@weir/proxy/geo-files';
+import { UsageError, WeirError } from '@weir/base';
+import { ipVersion, normalizeHost, unmapIPv4 } from '@weir/io/addresses';
 import { printableJson } from '@weir/base/printable';
+import { type Cell, textTable } from '@weir/base/tables';
 import {
-  reportErrors,
-  type CommandIo,
   chooseSubcommand,
+  type CommandIo,
   expectOperands,
   HELP_OPTION,
   parseOptions,
+  reportErrors,
 } from '../command.ts';
-import { textTable, type Cell } from '@weir/base/tables';
 import { loadOrReport } from '../load.ts';
 import { commandLines, optionLines } from '../help.ts';
 import { GEO, GEO_OPTIONS } from './specs.ts';

@@ -1,28 +1,28 @@
-import { loadForms } from '@weir/proxy/protocols';
 import { join } from 'node:path';
 import { createReadStream } from 'node:fs';
 import type { Readable } from 'node:stream';
+import { loadForms } from '@weir/proxy/protocols';
 import { configProblem, pairProblem } from '@weir/server/app/loading/config-problem';
-import { WeirError, UsageError, VERSION } from '@weir/base';
+import { UsageError, VERSION, WeirError } from '@weir/base';
 import {
-  readForeign,
   type Imported,
-  LARGEST_DOCUMENT,
-  reportLines,
   type ImportReport,
+  LARGEST_DOCUMENT,
   NothingImported,
+  readForeign,
+  reportLines,
   toConfig,
   toNodes,
   toPair,
   toSubscribe,
 } from '@weir/nodes/import';
-import { ImportError } from '@weir/proxy/protocols/forms/draft';
+import { ImportError } from '@weir/proxy/protocols/forms';
 import { printable, printableJson } from '@weir/base/printable';
+import { readReason } from '@weir/server/app/loading/file-digests';
 import { type CommandIo, expectOperands, parseOptions } from '../command.ts';
 import { makeFolder, writeFiles } from '../write-files.ts';
 import { optionLines } from '../help.ts';
 import { IMPORT, REPORTS } from './specs.ts';
-import { readReason } from '@weir/server/app/loading/file-digests';
 
 const IMPORT_HELP = `weir import, other programs' files as configurations
 

@@ -6,10 +6,10 @@ import type { CommandIo } from '../command.ts';
 import type {
   AdviceStep,
   CheckedInbound,
-  TunFinding,
-  Unread,
   MachineFacts,
   Severity,
+  TunFinding,
+  Unread,
 } from './check/facts.ts';
 import { readMachine } from './machine/read-machine.ts';
 import { deviceFindings } from './check/device-findings.ts';

@@ -1,36 +1,36 @@
-import { loadForms } from '@weir/proxy/protocols';
 import { join, resolve } from 'node:path';
+import { loadForms } from '@weir/proxy/protocols';
 import { selfSigned } from '@weir/crypto/self-signed';
-import { SystemRandomSource, type RandomSource } from '@weir/base/random';
+import { type RandomSource, SystemRandomSource } from '@weir/base/random';
 import { printable, printableJson, quoted } from '@weir/base/printable';
-import { findMethod, METHODS, type MethodName } from '@weir/proxy/protocols/shadowsocks/methods';
+import { findMethod, type MethodName, METHODS } from '@weir/proxy/protocols/shadowsocks/methods';
 import { examineCertificate, shareLink } from '@weir/nodes/share';
+import { UsageError } from '@weir/base';
+import { password, presharedKey, uuid, wireguardKeys } from '@weir/nodes/accounts/new-secrets';
 import {
-  reportErrors,
-  type CommandIo,
   chooseSubcommand,
+  type CommandIo,
   expectOperands,
   parseOptions,
+  reportErrors,
 } from '../command.ts';
-import { UsageError } from '@weir/base';
-import { makeFolder, writeFiles, type OutputFile } from '../write-files.ts';
-import { password, presharedKey, uuid, wireguardKeys } from '@weir/nodes/accounts/new-secrets';
+import { makeFolder, type OutputFile, writeFiles } from '../write-files.ts';
 import { clientText, fileNames, serverText } from './server-files.ts';
 import {
+  type FileArguments,
   plannedHost,
   planServer,
-  type FileArguments,
   type ServerArguments,
 } from './server-plan.ts';
 import { commandLines, optionLines } from '../help.ts';
 import { hostOf, portOf } from '../option-values.ts';
 import {
-  GENERATE,
-  SERVER_PROTOCOLS,
-  LENGTH_OPTION,
-  FILE_OPTIONS,
   DAYS_OPTION,
+  FILE_OPTIONS,
+  GENERATE,
+  LENGTH_OPTION,
   SERVER_OPTIONS,
+  SERVER_PROTOCOLS,
   type ServerProtocol,
 } from './specs.ts';
 

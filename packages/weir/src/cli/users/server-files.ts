@@ -1,11 +1,11 @@
-import { outboundText } from '@weir/nodes/import/write/tables';
 import { join } from 'node:path';
+import { outboundText } from '@weir/nodes/import/write/tables';
 import { apiSocketFor, SERVICE_FOLDER } from '@weir/server/app/control/control-folder';
-import { labelComment, basicString } from '@weir/config/text';
+import { basicString, labelComment } from '@weir/config/text';
 import { LOCAL_LISTENERS } from '@weir/config/sources/default-config';
 import { draftOf, shareLink } from '@weir/nodes/share';
-import type { SharedCarrier } from '@weir/proxy/protocols/forms/shared-server';
-import { generatedServer, USER, type PlannedInbound, type ServerPlan } from './server-plan.ts';
+import type { SharedCarrier } from '@weir/proxy/protocols/forms';
+import { generatedServer, type PlannedInbound, type ServerPlan, USER } from './server-plan.ts';
 
 /** The names of a server's files. */
 export const fileNames = (name: string) => ({

@@ -1,16 +1,17 @@
-import type { GeneratedServer, NewSecrets } from '@weir/proxy/protocols/forms/contract';
-import { formsOf } from '@weir/proxy/protocols';
-import type { RandomSource } from '@weir/base/random';
-import { ipVersion } from '@weir/base/ip';
-import { isLocal } from '@weir/nodes/share';
 import type {
+  GeneratedServer,
+  NewSecrets,
   PinnedCertificate,
   SharedAccess,
   SharedServer,
   SharedTls,
-} from '@weir/proxy/protocols/forms/shared-server';
-import type { ServerProtocol } from './specs.ts';
+} from '@weir/proxy/protocols/forms';
+import { formsOf } from '@weir/proxy/protocols';
+import type { RandomSource } from '@weir/base/random';
+import { ipVersion } from '@weir/base/ip';
+import { isLocal } from '@weir/nodes/share';
 import { password, uuid } from '@weir/nodes/accounts/new-secrets';
+import type { ServerProtocol } from './specs.ts';
 
 export interface FileArguments {
   readonly output: string | undefined;

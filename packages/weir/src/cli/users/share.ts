@@ -6,18 +6,18 @@ import type { LoadedConfig } from '@weir/config/load';
 import { decodeSource } from '@weir/config/documents';
 import { trustedCertificates } from '@weir/crypto/certificates';
 import { printable, quoted } from '@weir/base/printable';
-import { suggestion } from '@weir/proxy/schema/suggestion';
-import { inboundServers, type InboundServer, type ShareOptions } from '@weir/nodes/share';
-import { ShareError } from '@weir/proxy/protocols/forms/shared-server';
-import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';
+import { suggestion } from '@weir/proxy/schema';
+import { type InboundServer, inboundServers, type ShareOptions } from '@weir/nodes/share';
+import { ShareError } from '@weir/proxy/protocols/forms';
+import { UsageError } from '@weir/base';
+import { type CommandIo, expectOperands, parseOptions, reportErrors } from '../command.ts';
 import { loadOrReport } from '../load.ts';
 import { writeFiles } from '../write-files.ts';
 import { adviceOn } from './certificate-advice.ts';
-import { sharedText, type Shared } from './share-forms.ts';
-import { UsageError } from '@weir/base';
+import { type Shared, sharedText } from './share-forms.ts';
 import { optionLines } from '../help.ts';
 import { choiceOf, hostOf, portOf } from '../option-values.ts';
-import { type QrForm, type ShareForm, SHARE, SHARE_FORMS, QR_FORMS } from './specs.ts';
+import { QR_FORMS, type QrForm, SHARE, SHARE_FORMS, type ShareForm } from './specs.ts';
 
 const SHARE_HELP = `weir share, what the clients of a server need
 

@@ -1,46 +1,45 @@
 import { loadForms } from '@weir/proxy/protocols';
 import {
+  type AccountChange,
+  type AccountEdit,
   closeAccountFlows,
   countAccountFlows,
   editAccount,
-  type AccountChange,
-  type AccountEdit,
   listAccounts,
 } from '@weir/nodes/accounts';
 import type { EditApplied } from '@weir/client/client/apply-edit';
 import { findServing } from '@weir/client';
-import { addUser, removeUser, rotateUser, type WrittenUser, listUsers } from '@weir/config/edit';
-import { SystemRandomSource, type RandomSource } from '@weir/base/random';
+import { addUser, listUsers, removeUser, rotateUser, type WrittenUser } from '@weir/config/edit';
+import { type RandomSource, SystemRandomSource } from '@weir/base/random';
 import { messageOf, UsageError, WeirError } from '@weir/base';
 import { printable, printableJson, printableLines, quoted } from '@weir/base/printable';
 import { textTable } from '@weir/base/tables';
-import {
-  reportErrors,
-  type CommandIo,
-  chooseSubcommand,
-  expectOperands,
-  parseOptions,
-} from '../command.ts';
 import { counted } from '@weir/base/text/amounts';
-import { commandLines, optionLines } from '../help.ts';
-import { hostOf } from '../option-values.ts';
-import {
-  USER,
-  EDIT_OPTIONS,
-  SECRET_OPTIONS,
-  LINK_OPTIONS,
-  FORCE_OPTION,
-  CLOSE_OPTION,
-} from './specs.ts';
 import { loadConfigFile } from '@weir/server/loading';
 import { decodeSource } from '@weir/config/documents';
 import { trustedCertificates } from '@weir/crypto/certificates';
 import { inboundServers, shareLink } from '@weir/nodes/share';
-import { ShareError } from '@weir/proxy/protocols/forms/shared-server';
-import { adviceOn } from './certificate-advice.ts';
+import { ShareError, type UserForm } from '@weir/proxy/protocols/forms';
 import { userSecret } from '@weir/nodes/accounts/new-secrets';
 import { FileDigests } from '@weir/server/app/loading/file-digests';
-import type { UserForm } from '@weir/proxy/protocols/forms/contract';
+import {
+  chooseSubcommand,
+  type CommandIo,
+  expectOperands,
+  parseOptions,
+  reportErrors,
+} from '../command.ts';
+import { commandLines, optionLines } from '../help.ts';
+import { hostOf } from '../option-values.ts';
+import {
+  CLOSE_OPTION,
+  EDIT_OPTIONS,
+  FORCE_OPTION,
+  LINK_OPTIONS,
+  SECRET_OPTIONS,
+  USER,
+} from './specs.ts';
+import { adviceOn } from './certificate-advice.ts';
 
 const USER_HELP = `weir user, the users of a configuration file
 

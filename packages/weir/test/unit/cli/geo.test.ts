@@ -5,13 +5,13 @@ import { PassThrough } from 'node:stream';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { GeoFileError } from '@weir/proxy/geo';
-import { geositeLists } from '@weir/proxy/engine/geo/load';
 import {
   geoipMatches,
   geoipSummaries,
+  geositeLists,
   geositeMatches,
   geositeSummaries,
-} from '@weir/proxy/engine/geo/survey';
+} from '@weir/proxy/geo-files';
 import { Router } from '@weir/proxy/router';
 import { RegexCache, RegexError } from '@weir/proxy/names';
 import { geoCommand } from '../../../src/cli/config/geo.ts';

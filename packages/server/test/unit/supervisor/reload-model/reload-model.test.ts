@@ -5,11 +5,11 @@ import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import type { OutboundVersion } from '@weir/proxy/targets';
+import type { OutboundVersion } from '@weir/proxy/engine';
 import { RegexCache } from '@weir/proxy/names';
 import { type Logger, silentLogger } from '@weir/base/log';
 import { OwnListeners } from '@weir/io/net/own-listeners';
-import { systemClock, type Clock } from '@weir/io/time';
+import { type Clock, systemClock } from '@weir/io/time';
 import type { Spec } from '@weir/proxy/spec';
 import { Supervisor } from '../../../../src/supervisor/supervisor.ts';
 import { isListening, open } from '../../../../../../test/support/data/address.ts';
@@ -34,28 +34,28 @@ import { readExactly, readHead } from '../../../../../../test/support/read.ts';
 import { eventually, within } from '../../../../../../test/support/wait.ts';
 import { disruptionOf, listenersAfter, reportOf, type SessionListener } from './expectations.ts';
 import {
+  type Change,
   change,
   facts,
+  type Fault,
   FAULTS,
   FIRST,
   HOSTS,
+  type InboundShape,
   isTcp,
   isUdp,
   PASS,
   pathOf,
   PATHS,
-  PLAIN,
+  type Placed,
   placed,
+  PLAIN,
   protocolOf,
+  type Shape,
   specOf,
+  type Surroundings,
   takesLogins,
   withInbounds,
-  type Change,
-  type Fault,
-  type InboundShape,
-  type Placed,
-  type Shape,
-  type Surroundings,
 } from './shapes.ts';
 
 interface Environment extends Surroundings {

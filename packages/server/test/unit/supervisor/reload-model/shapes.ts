@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import type { InboundSpec, InboundStreamSpec, OutboundSpec, Spec } from '@weir/proxy/spec';
-import { inboundFacts, type ProtocolOf } from '../../../../src/supervisor/inbound-facts.ts';
 import { inboundProtocol } from '@weir/proxy/protocols';
+import { inboundFacts, type ProtocolOf } from '../../../../src/supervisor/inbound-facts.ts';
 import {
   balancerSpec,
   inboundSpec,

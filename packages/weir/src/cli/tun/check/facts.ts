@@ -1,4 +1,4 @@
-import type { SystemResolver } from '@weir/proxy/dns/system/system-resolvers';
+import type { SystemResolver } from '@weir/proxy/dns/system';
 import type { Cidr } from '@weir/base/ip';
 import type { MachineNetwork } from '@weir/io/netlink';
 import type { DnsSpec } from '@weir/proxy/spec';

@@ -1,8 +1,8 @@
-import type { SystemResolver } from '@weir/proxy/dns/system/system-resolvers';
+import type { SystemResolver } from '@weir/proxy/dns/system';
 import { nameServer } from '@weir/proxy/protocols/tun/system-resolver';
 import { say, sh, toml } from './device-findings.ts';
-import type { AdviceStep, TunFinding, NameListener, Severity } from './facts.ts';
-import type { Machine, EgressPath } from './machine.ts';
+import type { AdviceStep, NameListener, Severity, TunFinding } from './facts.ts';
+import type { EgressPath, Machine } from './machine.ts';
 
 /** Findings about the resolver of names, and the path of its queries. */
 export function* resolverFindings(machine: Machine): Generator<TunFinding> {

@@ -3,20 +3,20 @@ import { join } from 'node:path';
 import { execFile } from 'node:child_process';
 import { addressInNetwork, ipVersion } from '@weir/base/ip';
 import {
-  readMachineNetwork,
   type MachineNetwork,
   type MachineRoute,
   NetlinkSocket,
+  readMachineNetwork,
   RT_TABLE_MAIN,
 } from '@weir/io/netlink';
 import { openSystemCalls } from '@weir/io/service';
-import { systemResolvers } from '@weir/proxy/dns/system/system-resolvers';
+import { systemResolvers } from '@weir/proxy/dns/system';
 import { codeOf } from '@weir/base';
-import type { CheckedInbound, MachineFacts, Unread, NameListener } from '../check/facts.ts';
-import { overlap } from '../check/machine.ts';
-import { readText, readResolver } from './resolver.ts';
-import { readRuleset, type FirewallFacts } from '../check/firewall.ts';
 import { boundSockets, TCP_STATES } from '@weir/io/peers';
+import type { CheckedInbound, MachineFacts, NameListener, Unread } from '../check/facts.ts';
+import { overlap } from '../check/machine.ts';
+import { readResolver, readText } from './resolver.ts';
+import { type FirewallFacts, readRuleset } from '../check/firewall.ts';
 
 /**
  * Reads the state of this machine, as far as the user may.

@@ -1,9 +1,8 @@
 import { access, lstat, readdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { nameServersOf } from '@weir/proxy/dns/system/resolv-conf';
-import { systemResolvers } from '@weir/proxy/dns/system/system-resolvers';
-import type { ResolverFacts } from '../check/facts.ts';
+import { nameServersOf, systemResolvers } from '@weir/proxy/dns/system';
 import { openRegularFile } from '@weir/io/files';
+import type { ResolverFacts } from '../check/facts.ts';
 
 /** Maximum number of files that are read in a directory. */
 const MOST_FILES = 256;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { adviceOn } from '../../../../src/cli/users/certificate-advice.ts';
 import { loadForms } from '@weir/proxy/protocols';
+import { adviceOn } from '../../../../src/cli/users/certificate-advice.ts';
 
 await loadForms();
 
