@@ -5,4 +5,8 @@ export { FlowDispatcher } from './engine/flow-dispatcher.ts';
 export { asDialError } from './engine/flow-record.ts';
 export { InboundRuntime } from './engine/inbound-runtime.ts';
 export { LiveSessions } from './engine/live-sessions.ts';
-export { type Exit, OutboundVersion, type RoutingSnapshot } from './engine/routing-snapshot.ts';
+export {
+  type RouteTarget,
+  OutboundVersion,
+  type RoutingSnapshot,
+} from './engine/routing-snapshot.ts';

@@ -148,7 +148,7 @@ export async function closeFlows(
 
 /** Facts about the routes of a running Weir that the API does not report. */
 export interface RouteFacts {
-  /** Epoch of the first plane for which the rule indexes in `groups` are valid. */
+  /** Epoch of the first routing snapshot for which the rule indexes in `groups` are valid. */
   readonly rulesSince: number;
   readonly groups: readonly {
     readonly name: string;

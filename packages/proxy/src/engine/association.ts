@@ -38,7 +38,7 @@ interface AssociationDeps {
   readonly tracker: Tracker;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly plane: () => RoutingSnapshot;
+  readonly snapshot: () => RoutingSnapshot;
   readonly dialer: FlowDialer;
 }
 
@@ -264,16 +264,16 @@ export class Association {
   /** Carries packets until the client's link closes; never rejects. */
   async run(): Promise<void> {
     const { client, origin } = this.#request;
-    const { standing } = origin;
-    if (standing?.stands === false) {
+    const { account } = origin;
+    if (account?.isValid === false) {
       client.close(accountRemoved());
       return;
     }
     let isNew = true;
-    const endWatch = standing?.watch(() => {
+    const endWatch = account?.watch(() => {
       if (this.#links.size > 0) return;
       // In a drain the first datagram of a new association may still arrive: it has until the next check.
-      if (!isNew || this.#wasUsed || !standing.stands) client.close();
+      if (!isNew || this.#wasUsed || !account.isValid) client.close();
       isNew = false;
     });
     try {
@@ -300,7 +300,7 @@ export class Association {
     const { peer, resolved } = decision;
     let link = this.#links.get(resolved.version);
     if (!link) {
-      if (this.#request.origin.standing?.stands === false) {
+      if (this.#request.origin.account?.isValid === false) {
         this.#refuse();
         return;
       }
@@ -313,21 +313,21 @@ export class Association {
 
   /** Routes a packet; `undefined` for a peer whose host is invalid: the packet is dropped. */
   #decide(written: Endpoint): Decision | undefined {
-    const plane = this.#deps.plane();
+    const snapshot = this.#deps.snapshot();
     // Most packets have the same peer as the previous one, and framings reuse the object.
-    if (written === this.#lastPeer && plane === this.#decidedOn) {
+    if (written === this.#lastPeer && snapshot === this.#decidedOn) {
       const last = this.#lastDecision;
       if (last && this.#links.has(last.resolved.version)) return last;
     }
     this.#lastPeer = written;
-    this.#lastDecision = this.#decideOn(plane, written);
+    this.#lastDecision = this.#decideOn(snapshot, written);
     return this.#lastDecision;
   }
 
-  #decideOn(plane: RoutingSnapshot, written: Endpoint): Decision | undefined {
-    if (plane !== this.#decidedOn || this.#decisions.size >= KEPT_DECISIONS) {
+  #decideOn(snapshot: RoutingSnapshot, written: Endpoint): Decision | undefined {
+    if (snapshot !== this.#decidedOn || this.#decisions.size >= KEPT_DECISIONS) {
       this.#decisions.clear();
-      this.#decidedOn = plane;
+      this.#decidedOn = snapshot;
     }
     const key = formatEndpoint(written);
     const known = this.#decisions.get(key);
@@ -335,7 +335,7 @@ export class Association {
     if (known && this.#links.has(known.resolved.version)) return known;
     if (!known && this.#decisions.has(key)) return undefined;
     const peer = known?.peer ?? this.#peerOf(written);
-    const decision = peer && { peer, resolved: this.#resolve(plane, peer, written) };
+    const decision = peer && { peer, resolved: this.#resolve(snapshot, peer, written) };
     this.#decisions.set(key, decision);
     return decision;
   }
@@ -352,10 +352,17 @@ export class Association {
     return { host, port: written.port };
   }
 
-  #resolve(plane: RoutingSnapshot, { host, port }: Endpoint, written: Endpoint): Resolved {
+  #resolve(snapshot: RoutingSnapshot, { host, port }: Endpoint, written: Endpoint): Resolved {
     const { inbound, source } = this.#request.origin;
-    if (this.#request.isResolver?.(written)) return this.#deps.dialer.resolverRoute(plane);
-    return resolveRoute(plane, { inbound, source, network: 'udp', host, port, sniffed: undefined });
+    if (this.#request.isResolver?.(written)) return this.#deps.dialer.resolverRoute(snapshot);
+    return resolveRoute(snapshot, {
+      inbound,
+      source,
+      network: 'udp',
+      host,
+      port,
+      sniffed: undefined,
+    });
   }
 
   /** Drops a packet that would open a flow of a removed account; closes the link when no flow remains. */
@@ -370,7 +377,7 @@ export class Association {
       onClose: () => {
         this.#links.delete(resolved.version);
         if (this.#links.size > 0) return;
-        if (endsWithFlows === true || origin.standing?.mayWait === false) client.close();
+        if (endsWithFlows === true || origin.account?.mayWait === false) client.close();
       },
     });
   }

@@ -9,7 +9,7 @@ import {
   ServerReach,
 } from '@weir/io';
 import type { BalancerSpec } from '../spec.ts';
-import type { Exit, ExitGroup, OutboundVersion } from './routing-snapshot.ts';
+import type { RouteTarget, TargetGroup, OutboundVersion } from './routing-snapshot.ts';
 
 /** The result of the last probe of a member; `unknown` before the first result. */
 export type Health = 'unknown' | 'available' | 'unavailable';
@@ -229,7 +229,7 @@ interface GroupDeps {
 }
 
 /** A balancer and one prober for each distinct outbound among its members. */
-export class BalancerGroup implements Exit, ExitGroup {
+export class BalancerGroup implements RouteTarget, TargetGroup {
   readonly tag: string;
   readonly #balancer: Balancer;
   readonly #probers = new Map<OutboundVersion, Prober>();
@@ -274,7 +274,7 @@ export class BalancerGroup implements Exit, ExitGroup {
     for (const prober of this.#probers.values()) prober.stop();
   }
 
-  get group(): ExitGroup {
+  get group(): TargetGroup {
     return this;
   }
 
@@ -321,7 +321,7 @@ const NOT_OF_SERVER: ReadonlySet<DialErrorCode> = new Set([
  * final.
  */
 export class MemberTries {
-  readonly #group: ExitGroup;
+  readonly #group: TargetGroup;
   readonly #clock: Clock;
   readonly #startedAt: number;
   readonly #limit: AbortSignal;
@@ -330,7 +330,7 @@ export class MemberTries {
   #timer: Timer | undefined;
 
   /** @param limit the time limit of the whole dial */
-  constructor(group: ExitGroup, clock: Clock, limit: AbortSignal) {
+  constructor(group: TargetGroup, clock: Clock, limit: AbortSignal) {
     this.#group = group;
     this.#clock = clock;
     this.#limit = limit;

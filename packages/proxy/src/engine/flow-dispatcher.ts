@@ -54,7 +54,7 @@ export class FlowDispatcher implements Dispatcher {
 
   async stream(request: StreamRequest): Promise<void> {
     const { origin, destination } = request;
-    if (origin.standing?.stands === false) throw accountRemoved();
+    if (origin.account?.isValid === false) throw accountRemoved();
     origin.session?.authenticated?.();
     const query: RouteQuery = {
       inbound: origin.inbound,
@@ -69,7 +69,7 @@ export class FlowDispatcher implements Dispatcher {
 
     // A sniffed name could change the route, so it is needed before the dial; and the client sends its first bytes only
     // after it was accepted.
-    if (sniffable && this.#deps.plane().routes.needsDomain(query)) {
+    if (sniffable && this.#deps.snapshot().routes.needsDomain(query)) {
       const client = await request.accept();
       const sniffed = await sniff(client, { clock: this.#deps.clock });
       let dialled: DialledFlow<ByteLink>;

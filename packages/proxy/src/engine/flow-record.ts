@@ -21,7 +21,7 @@ export function flowInfo(
   sniffed: string | undefined,
   { version, rule, epoch }: Resolved,
 ): FlowInfo {
-  const { inbound, user, source, session, standing } = request.origin;
+  const { inbound, user, source, session, account } = request.origin;
   return {
     session,
     inbound,
@@ -32,8 +32,8 @@ export function flowInfo(
     outbound: version.tag,
     outboundVersion: version.version,
     rule,
-    planeEpoch: epoch,
-    standing,
+    routingEpoch: epoch,
+    account,
   };
 }
 

@@ -58,15 +58,15 @@ export class OutboundVersion {
 }
 
 /** The target of a route: an outbound, or a balancer that picks one for each new flow. */
-export interface Exit {
+export interface RouteTarget {
   /** Picks the outbound for the next flow. */
   pick(): OutboundVersion;
   /** The group of the outbound; `undefined` for a single one. */
-  readonly group?: ExitGroup;
+  readonly group?: TargetGroup;
 }
 
 /** Interchangeable outbounds, about which dials report. */
-export interface ExitGroup {
+export interface TargetGroup {
   readonly tag: string;
   /**
    * Returns another member for a flow whose dial has not reached the servers of the members tried; `undefined` for
@@ -87,13 +87,14 @@ interface Routes {
 }
 
 /**
- * All data that decides the routes of new flows. Immutable: a reload builds a new snapshot and swaps one pointer. Flows keep the outbound version that they were opened on.
+ * All data that decides the routes of new flows. Immutable: a reload builds a new snapshot and swaps one pointer. Flows
+ * keep the outbound version that they were opened on.
  */
 export interface RoutingSnapshot {
   readonly epoch: number;
   readonly routes: Routes;
-  /** Exits by tag of an outbound or balancer; contains every tag that `routes` can return. */
-  readonly exits: ReadonlyMap<string, Exit>;
+  /** Targets by tag of an outbound or balancer; contains every tag that `routes` can return. */
+  readonly targets: ReadonlyMap<string, RouteTarget>;
 }
 
 /** A routing decision with its outbound. */
@@ -102,14 +103,20 @@ export interface Resolved {
   readonly rule: number | undefined;
   readonly epoch: number;
   /** The group that has picked the version. */
-  readonly group?: ExitGroup | undefined;
+  readonly group?: TargetGroup | undefined;
 }
 
 /** Routes one request. */
 export function resolveRoute(snapshot: RoutingSnapshot, query: RouteQuery): Resolved {
   const decision = snapshot.routes.route(query);
-  const exit = snapshot.exits.get(decision.outbound);
+  const target = snapshot.targets.get(decision.outbound);
   // The configuration is checked for unknown references, so this would be a defect.
-  if (!exit) throw new RangeError(`the plane has no exit named ${decision.outbound}`);
-  return { version: exit.pick(), rule: decision.rule, epoch: snapshot.epoch, group: exit.group };
+  if (!target)
+    throw new RangeError(`the routing snapshot has no target named ${decision.outbound}`);
+  return {
+    version: target.pick(),
+    rule: decision.rule,
+    epoch: snapshot.epoch,
+    group: target.group,
+  };
 }

@@ -1,7 +1,7 @@
 import type { Destination } from '@weir/io/addresses';
 import type { ByteCounter } from './counter-slab.ts';
 import type { WireCounter } from '@weir/io/links';
-import type { Lineage } from '@weir/io/net/own-listeners';
+import type { ConnectionChain } from '@weir/io/net/own-listeners';
 
 /** A flow as it is registered, after its dial and before its first byte. */
 export interface FlowInfo {
@@ -19,9 +19,9 @@ export interface FlowInfo {
   readonly outboundVersion: number;
   /** Index of the rule that matched; `undefined` for the default route. */
   readonly rule: number | undefined;
-  readonly planeEpoch: number;
+  readonly routingEpoch: number;
   /** Whether the flow's account is still valid; `undefined` if there are no accounts. */
-  readonly standing?: { readonly stands: boolean } | undefined;
+  readonly account?: { readonly isValid: boolean } | undefined;
 }
 
 /** The tracker, as a flow uses it. */
@@ -123,7 +123,7 @@ export interface Session {
   /** Time at which the carrier was accepted, in milliseconds of the monotonic clock. */
   readonly startedAt: number;
   /** The connection that this process opened itself to reach its own inbound, if any. */
-  readonly lineage?: Lineage | undefined;
+  readonly chain?: ConnectionChain | undefined;
   /**
    * Whether no flow has begun on the session: the first flow of an accepted connection begins even when the process is
    * stopping. `undefined` if a session is one of several on a connection, or a connection has many flows.

@@ -78,12 +78,12 @@ function connectionDial(
   deps: DialerDeps,
 ): Dialer['dial'] {
   if (!tls) {
-    return ({ signal, approach, observe, use }) =>
-      dialTcp(server, { ...deps, signal, approach, observe, use });
+    return ({ signal, preConnect, observe, use }) =>
+      dialTcp(server, { ...deps, signal, preConnect, observe, use });
   }
   const client = CLIENTS.get('tls')(tls, alpn, deps.clock);
-  return async ({ signal, approach, observe, use }) => {
-    const options = { ...deps, signal, approach, observe, use };
+  return async ({ signal, preConnect, observe, use }) => {
+    const options = { ...deps, signal, preConnect, observe, use };
     const below = await dialWith(client.below, server, options);
     const { carrier } = await client.secure(below, server, signal);
     observe?.('secured');

@@ -17,7 +17,7 @@ interface TcpDialOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Called with each address before it is tried. @throws {DialError} to reject it. */
-  readonly approach?: Approach | undefined;
+  readonly preConnect?: PreConnectCheck | undefined;
   /** The address of the requesting client; `undefined` for a server of the configuration. */
   readonly client?: string | undefined;
   readonly observe?: DialObserver | undefined;
@@ -55,7 +55,7 @@ export const dialTcp = (target: Endpoint, options: TcpDialOptions): Promise<Carr
 export async function dialWith<Below>(
   opener: TcpOpener<Below>,
   target: Endpoint,
-  { resolver, family, clock, signal, approach, client, observe, use }: TcpDialOptions,
+  { resolver, family, clock, signal, preConnect, client, observe, use }: TcpDialOptions,
 ): Promise<Below> {
   const addresses = await resolver.resolve(target.host, family, signal, client);
   observe?.('resolved');
@@ -63,7 +63,7 @@ export async function dialWith<Below>(
     addresses,
     (host, attempt) => {
       const address = { host, port: target.port };
-      return opener.connect(address, { signal: attempt, onSocket: approach?.(address), use });
+      return opener.connect(address, { signal: attempt, onSocket: preConnect?.(address), use });
     },
     { clock, signal, discard: (below) => opener.discard(below) },
   );
@@ -83,13 +83,13 @@ export const carrierOver = (below: Carrier, link: ByteLink, wire = below.wire): 
 });
 
 /** Called with each IP address before a connection to it is attempted. @throws {DialError} to reject the address. */
-export type Approach = (address: Endpoint) => SocketObserver | undefined;
+export type PreConnectCheck = (address: Endpoint) => SocketObserver | undefined;
 
 /** Options of a dial, independent of the carrier. */
 export interface DialerOptions {
   readonly signal: AbortSignal;
   /** Called with each address before it is tried; for a shared connection, for that of its first tunnel only. */
-  readonly approach?: Approach | undefined;
+  readonly preConnect?: PreConnectCheck | undefined;
   /** Dials share connections only with dials of the same group; by default all belong to one group. */
   readonly group?: string | undefined;
   readonly observe?: DialObserver | undefined;

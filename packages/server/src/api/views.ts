@@ -88,7 +88,7 @@ export function sessionView(session: LiveSession, offset: number): SessionView {
 /** @param offset from monotonic to wall time: see `StartTimes` */
 export function flowView(flow: Flow, offset: number): FlowView {
   const { session, inbound, user = null, source = null, destination, sniffed = null } = flow.info;
-  const { outbound, outboundVersion, rule = null, planeEpoch } = flow.info;
+  const { outbound, outboundVersion, rule = null, routingEpoch } = flow.info;
   return {
     id: flow.id,
     session: session?.id ?? null,
@@ -102,7 +102,7 @@ export function flowView(flow: Flow, offset: number): FlowView {
     outbound,
     outbound_version: outboundVersion,
     rule,
-    plane_epoch: planeEpoch,
+    plane_epoch: routingEpoch,
     started_at: wallTime(offset + flow.startedAt),
     up: flow.up,
     down: flow.down,

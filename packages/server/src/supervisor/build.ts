@@ -2,7 +2,7 @@ import type { KeptObjects } from '@weir/base/collections';
 import { messageOf } from '@weir/base';
 import {
   BalancerGroup,
-  type Exit,
+  type RouteTarget,
   type GroupMember,
   OutboundVersion,
   type RoutingSnapshot,
@@ -14,7 +14,7 @@ import type { Logger } from '@weir/base/log';
 import type { Endpoint, Resolver } from '@weir/io/addresses';
 import type { Clock, Steps, Turns } from '@weir/io/time';
 import type { Carrier } from '@weir/io/links';
-import { lineageGroup, type OwnListeners } from '@weir/io/net/own-listeners';
+import { chainGroup, type OwnListeners } from '@weir/io/net/own-listeners';
 import {
   type CreateInbound,
   type CreateOutbound,
@@ -102,8 +102,8 @@ export function buildOutbound(
         reach?.trying();
         const carrier = await dialer.dial({
           signal,
-          approach: origin && ((address) => ownListeners.approach(address, origin, false)),
-          group: origin && lineageGroup(origin),
+          preConnect: origin && ((address) => ownListeners.check(address, origin, false)),
+          group: origin && chainGroup(origin),
           observe,
           use,
         });
@@ -202,35 +202,35 @@ export function buildBalancer(
 }
 
 /**
- * Builds the plane over built exits; compiles the patterns of the rules in turns.
+ * Builds the routing snapshot over built targets; compiles the patterns of the rules in turns.
  * @throws {ApplyError} `build_failed`
  */
 export async function buildRoutingSnapshot(
   tables: RouterTables,
-  exits: ReadonlyMap<string, Exit>,
+  targets: ReadonlyMap<string, RouteTarget>,
   epoch: number,
   regexes: RegexCache,
   turns: Turns,
 ): Promise<RoutingSnapshot> {
   try {
     const compiled = await turns.run(regexes.compileInSteps(tables.domains.patterns));
-    return { epoch, routes: new Router(tables, { regexes, compiled }), exits };
+    return { epoch, routes: new Router(tables, { regexes, compiled }), targets };
   } catch (error) {
     throw failedBuild('route', error);
   }
 }
 
-/** Returns the exits that a route may name: outbounds and balancers. */
+/** Returns the targets that a route may name: outbounds and balancers. */
 export function* exitsOf(
   outbounds: ReadonlyMap<string, BuiltOutbound>,
   balancers: ReadonlyMap<string, BalancerGroup>,
-): Steps<ReadonlyMap<string, Exit>> {
-  const exits = new Map<string, Exit>(balancers);
+): Steps<ReadonlyMap<string, RouteTarget>> {
+  const targets = new Map<string, RouteTarget>(balancers);
   for (const [tag, { version }] of outbounds) {
-    exits.set(tag, { pick: () => version });
+    targets.set(tag, { pick: () => version });
     yield;
   }
-  return exits;
+  return targets;
 }
 
 const upstreamOf = ({ server, port }: OutboundSpec): Endpoint | undefined =>

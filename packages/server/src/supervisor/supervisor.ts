@@ -50,7 +50,7 @@ export interface SupervisorDeps {
 /** The current routing of flows, and the epoch since which rule indexes have their meaning. */
 export interface RuleIndexes {
   readonly epoch: number;
-  /** Epoch of the first plane with these rules and groups: only their targets have changed since. */
+  /** Epoch of the first routing snapshot with these rules and groups: only their targets have changed since. */
   readonly rulesSince: number;
   readonly groups: readonly RouteGroupSpec[];
 }
@@ -86,7 +86,7 @@ export class Supervisor {
   #outbounds: ReadonlyMap<string, BuiltOutbound> = new Map();
   #balancers: ReadonlyMap<string, BalancerGroup> = new Map();
   #inbounds: ReadonlyMap<string, RunningInbound> = new Map();
-  #plane: RoutingSnapshot | undefined;
+  #snapshot: RoutingSnapshot | undefined;
   #rulesSince = 0;
   readonly #stopping = new AbortController();
   readonly drain: Drain;
@@ -102,7 +102,7 @@ export class Supervisor {
       tracker: this.tracker,
       clock: deps.clock,
       log: deps.log,
-      plane: () => this.#currentPlane(),
+      snapshot: () => this.#currentSnapshot(),
       resolver: new DnsOutbound(this.#resolver, deps.clock),
     });
     this.drain = new Drain({
@@ -135,27 +135,27 @@ export class Supervisor {
   /** The epochs that give the rule indexes of flows their meaning. */
   get routing(): RuleIndexes {
     const { groups = [] } = this.#applied ?? {};
-    return { epoch: this.#plane?.epoch ?? 0, rulesSince: this.#rulesSince, groups };
+    return { epoch: this.#snapshot?.epoch ?? 0, rulesSince: this.#rulesSince, groups };
   }
 
   /**
-   * Returns the outbound with this tag, or a member of the balancer with it. The plane may lack either: it has only the
-   * targets of rules, and is kept as long as these do not change.
+   * Returns the outbound with this tag, or a member of the balancer with it. The routing snapshot may lack either: it
+   * has only the targets of rules, and is kept as long as these do not change.
    */
   pick(tag: string): OutboundVersion | undefined {
     return this.#balancers.get(tag)?.pick() ?? this.#outbounds.get(tag)?.version;
   }
 
-  /** The plane that routes new flows; `undefined` before the first configuration was applied. */
-  get plane(): RoutingSnapshot | undefined {
-    return this.#plane;
+  /** The routing snapshot that routes new flows; `undefined` before the first configuration was applied. */
+  get snapshot(): RoutingSnapshot | undefined {
+    return this.#snapshot;
   }
 
   /**
    * Applies a configuration. One call at a time. First loads the modules that it needs, builds and binds; then, in this
    * order:
    *
-   * 1. commits in one turn of the event loop: resolver, plane, handlers, stream settings, listeners, accounts;
+   * 1. commits in one turn of the event loop: resolver, snapshot, handlers, stream settings, listeners, accounts;
    * 2. starts the probes of new balancer groups;
    * 3. ends sessions of removed accounts;
    * 4. stops replaced balancer groups and retires replaced outbounds, which close after their last flow.
@@ -284,9 +284,10 @@ export class Supervisor {
     timer.cancel();
   }
 
-  #currentPlane(): RoutingSnapshot {
-    if (!this.#plane) throw new RangeError('nothing is dispatched before the first plane is built');
-    return this.#plane;
+  #currentSnapshot(): RoutingSnapshot {
+    if (!this.#snapshot)
+      throw new RangeError('nothing is dispatched before the first routing snapshot is built');
+    return this.#snapshot;
   }
 
   #refuseStopped(): void {
@@ -317,7 +318,7 @@ export class Supervisor {
       outbounds: this.#outbounds,
       balancers: this.#balancers,
       inbounds: this.#inbounds,
-      plane: this.#plane,
+      snapshot: this.#snapshot,
     };
   }
 
@@ -361,16 +362,16 @@ export class Supervisor {
     staged: Staged,
     exchange: ListenerExchange,
   ): ReadonlySet<Accounts> {
-    const { resolver, outbounds, balancers, plane } = staged;
+    const { resolver, outbounds, balancers, snapshot } = staged;
     if (resolver) this.#resolver.swap(resolver);
     if (this.#applied?.digests.matchers !== wanted.digests.matchers) {
-      this.#rulesSince = plane.epoch;
-      this.tracker.outcomes.rulesChanged(plane.epoch, this.#deps.clock.now());
+      this.#rulesSince = snapshot.epoch;
+      this.tracker.outcomes.rulesChanged(snapshot.epoch, this.#deps.clock.now());
     }
     this.#applied = wanted;
     this.#outbounds = outbounds;
     this.#balancers = balancers;
-    this.#plane = plane;
+    this.#snapshot = snapshot;
     for (const { spec: outbound, version } of plan.outbounds) {
       this.#versions.set(outbound.tag, version);
     }

@@ -11,7 +11,7 @@ export interface ListenerTarget {
   accept(connection: AcceptedConnection): void;
   receive(packet: Packet, replies: ReplyPath): void;
   /** Called when connections are temporarily not accepted and wait in the kernel's queue. */
-  heldBack(reason: string): void;
+  paused(reason: string): void;
   /**
    * Closes the target: nothing more will be passed to it; connections with several carriers open no more of them
    * either.
@@ -113,7 +113,7 @@ export class SwitchedListener implements InboundListener {
         spec,
         {
           onConnection: (connection) => this.#accept(connection),
-          onHeldBack: (reason) => this.#target.heldBack(reason),
+          onPaused: (reason) => this.#target.paused(reason),
         },
         signal,
       );

@@ -60,13 +60,13 @@ export class Bench {
   readonly clock = new ManualClock();
   readonly dispatcher = new FakeEngine('echo');
   readonly tracker = new Tracker(this.clock);
-  readonly book = this.createBook();
+  readonly registry = this.createRegistry();
   readonly #random = new SeededRandom(7);
   readonly #memory = new InboundMemory();
   /** Host names resolve to these addresses. */
   addresses: readonly string[] = ['192.0.2.1'];
 
-  createBook(tag = 'in'): LiveSessions {
+  createRegistry(tag = 'in'): LiveSessions {
     return new LiveSessions(tag, this.tracker, new OwnListeners());
   }
 
@@ -97,7 +97,7 @@ export class Bench {
   async listen(changes: Partial<Hysteria2InboundSettings> = {}): Promise<SessionListener> {
     const server = this.server(changes);
     const listen = { kind: 'ip', host: '192.0.2.1', port: 443 } as const;
-    const listener = await server.bind(listen, this.book);
+    const listener = await server.bind(listen, this.registry);
     listener.serve();
     return listener;
   }

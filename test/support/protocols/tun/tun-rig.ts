@@ -110,18 +110,18 @@ export class TunRig {
     });
   }
 
-  book(tag = 'tun'): LiveSessions {
+  registry(tag = 'tun'): LiveSessions {
     return new LiveSessions(tag, new Tracker(systemClock), new OwnListeners());
   }
 
   async bound(
     settings: Partial<TunSettings> = {},
-  ): Promise<{ listener: SessionListener; book: LiveSessions; device: MemoryDevice }> {
-    const book = this.book();
-    const listener = await this.server(settings).bind({ kind: 'none' }, book);
+  ): Promise<{ listener: SessionListener; registry: LiveSessions; device: MemoryDevice }> {
+    const registry = this.registry();
+    const listener = await this.server(settings).bind({ kind: 'none' }, registry);
     const [device] = this.#devices.at(-1) ?? [];
     assert.ok(device);
-    return { listener, book, device };
+    return { listener, registry, device };
   }
 
   /** The programs' side of the device that was opened last. */

@@ -184,7 +184,7 @@ function readGroups(
   });
 }
 
-interface Surroundings {
+interface DocumentContext {
   readonly sorted: readonly Named[];
   readonly types: ReadonlyMap<string, string>;
   readonly names: TargetNames;
@@ -192,7 +192,7 @@ interface Surroundings {
   readonly hasProviders: boolean;
 }
 
-function groupOf(name: string, fields: ForeignObject, all: Surroundings): ForeignGroup {
+function groupOf(name: string, fields: ForeignObject, all: DocumentContext): ForeignGroup {
   const type = fields.text('type') ?? '';
   if (type === 'relay') throw new ImportError('a chain of servers is not supported');
   const strategy = STRATEGIES.get(type);
@@ -256,7 +256,7 @@ function filtersOf(fields: ForeignObject, key: 'filter' | 'exclude-filter'): Fil
 /** The proxies of `include-all-proxies`, in the order of their names. */
 function included(
   fields: ForeignObject,
-  all: Surroundings,
+  all: DocumentContext,
   filters: Filters | undefined,
   notes: string[],
 ): readonly string[] {
@@ -322,7 +322,7 @@ const excludedTypes = (fields: ForeignObject): readonly string[] =>
 function kept(
   members: readonly string[],
   fields: ForeignObject,
-  all: Surroundings,
+  all: DocumentContext,
   excluded: Filters | undefined,
   notes: string[],
 ): readonly string[] {

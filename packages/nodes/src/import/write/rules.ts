@@ -7,7 +7,7 @@ import { problemsIn, type ConfigCheck } from './check.ts';
 import { ruleText, tableText } from './tables.ts';
 
 /** The context of rules to write. */
-export interface RuleSurroundings {
+export interface RuleContext {
   readonly check: ConfigCheck;
   /** Paths of geo files; rules that need a missing one are left out. */
   readonly geoip?: string | undefined;
@@ -19,19 +19,19 @@ export interface RuleSurroundings {
 /** The rules of a document in a form that can be written; a rule that cannot be becomes `skipped`. */
 export async function writableRules(
   given: readonly RuleEntry[],
-  surroundings: RuleSurroundings,
+  context: RuleContext,
 ): Promise<readonly RuleEntry[]> {
-  const rules = surroundings.geoip === undefined ? given.map(withoutPrivateList) : given;
+  const rules = context.geoip === undefined ? given.map(withoutPrivateList) : given;
   const problems = {
-    geoip: await listProblems('geoip', rules, surroundings),
-    geosite: await listProblems('geosite', rules, surroundings),
-    domain_regex: await listProblems('domain_regex', rules, surroundings),
+    geoip: await listProblems('geoip', rules, context),
+    geosite: await listProblems('geosite', rules, context),
+    domain_regex: await listProblems('domain_regex', rules, context),
   };
   let tags = 0;
   return rules.map((rule) => {
     if (!('any' in rule)) return rule;
     const kept = withoutMissingLists(rule.any, problems);
-    const any = kept.any.map((each) => withTags(each, surroundings.inbounds));
+    const any = kept.any.map((each) => withTags(each, context.inbounds));
     for (const { inbound_tag: named } of any) tags += named?.length ?? 0;
     const problem =
       tags > MOST_TAGS
@@ -57,7 +57,7 @@ type Problems = Readonly<Record<CheckedKey, ReadonlyMap<string, string>>>;
 async function listProblems(
   key: CheckedKey,
   rules: readonly RuleEntry[],
-  { check, geoip, geosite }: RuleSurroundings,
+  { check, geoip, geosite }: RuleContext,
 ): Promise<ReadonlyMap<string, string>> {
   const values = new Set(
     rules.flatMap((rule) => ('any' in rule ? rule.any.flatMap((each) => each[key] ?? []) : [])),
@@ -120,7 +120,7 @@ function privateNetworks(matchers: Matchers): readonly Matchers[] {
 }
 
 /** Replaces names of inbounds by their tags; without tags the list is empty. */
-function withTags(matchers: Matchers, inbounds: RuleSurroundings['inbounds']): Matchers {
+function withTags(matchers: Matchers, inbounds: RuleContext['inbounds']): Matchers {
   const { inbound_tag: names } = matchers;
   if (!names) return matchers;
   return { ...matchers, inbound_tag: names.flatMap((name) => inbounds?.get(name) ?? []) };

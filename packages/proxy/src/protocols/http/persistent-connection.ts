@@ -32,7 +32,7 @@ import {
   type AccountValidity,
   type AuthenticatedUser,
   OPEN_TO_ALL,
-} from '../users/standing.ts';
+} from '../users/accounts.ts';
 import { logRejection, RejectedClientError } from '../inbounds/handshake.ts';
 import {
   accountOf,
@@ -109,10 +109,10 @@ export class PersistentConnection {
   readonly #shared: HttpInboundShared;
   readonly #context: InboundContext;
   readonly #link: ByteLink;
-  readonly #origin: Omit<Origin, 'user' | 'standing'>;
+  readonly #origin: Omit<Origin, 'user' | 'account'>;
   readonly #accounts: Accounts;
-  /** The standing of the last request's user; `undefined` if that request was rejected. */
-  #standing: AccountValidity | undefined;
+  /** The account of the last request's user; `undefined` if that request was rejected. */
+  #account: AccountValidity | undefined;
   readonly #flows: OriginFlows;
   /** Rejected requests since the last one with a valid user name and password. */
   #unauthenticated = 0;
@@ -168,11 +168,11 @@ export class PersistentConnection {
    */
   async #readHead(first: boolean): Promise<HeadBytes | undefined> {
     const { clock } = this.#context;
-    const standing = this.#standing;
+    const account = this.#account;
     if (!first && !this.#mayWait) return undefined;
     // The first request is the handshake of this connection: one time limit from the start.
     using opening = new Deadline(clock, first ? HANDSHAKE_MS : CLIENT_IDLE_MS, 'a request');
-    const endWatch = standing?.watch(() => opening.abort(new LinkClosedError(ENDED)));
+    const endWatch = account?.watch(() => opening.abort(new LinkClosedError(ENDED)));
     try {
       if (!(await this.#firstByte(opening.signal))) return undefined;
     } finally {
@@ -206,7 +206,7 @@ export class PersistentConnection {
     if (hosts.length > 1) throw new MessageError(400, 'several Host headers');
     const { allowTransparent } = this.#shared;
     const user = this.#authenticate(head.fields);
-    this.#standing = user && this.#accounts.standing(user.credential);
+    this.#account = user && this.#accounts.validityOf(user.credential);
     if (!user) {
       this.#flows.retireIdle();
       if (hasCredentials(head.fields)) this.#logWrongCredentials();
@@ -353,14 +353,14 @@ export class PersistentConnection {
 
   /** Whether another request may follow. If not, the response says so, and clients do not repeat their requests. */
   get #mayWait(): boolean {
-    return this.#standing ? this.#standing.mayWait : !this.#accounts.draining;
+    return this.#account ? this.#account.mayWait : !this.#accounts.draining;
   }
 
   #streamRequest(
     { user: { label } }: Request,
     destination: Endpoint,
   ): Omit<StreamRequest, 'accept' | 'sniff'> {
-    const origin = { ...this.#origin, user: label, standing: this.#standing };
+    const origin = { ...this.#origin, user: label, account: this.#account };
     return { origin, destination, client: this.#link };
   }
 

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { DialErrorCode } from '@weir/io';
 import { field, type FieldLines, headBytes, valuesOf } from '@weir/http/http1';
 import type { Account, AccountTable } from '../users/account-table.ts';
-import type { AuthenticatedUser } from '../users/standing.ts';
+import type { AuthenticatedUser } from '../users/accounts.ts';
 
 /** The response to a CONNECT whose destination is connected (RFC 9110 §9.3.6). */
 export const CONNECTED = Buffer.from('HTTP/1.1 200 Connection established\r\n\r\n');

@@ -6,10 +6,15 @@ import { type QuicConnection, type QuicHandlers, ResetTokens, type ServerTls } f
 import type { ListenSpec, TlsServerSpec } from '../../spec.ts';
 import { BindError, bindFirst } from '../../transports/listeners/bind.ts';
 import { QuicServerTls } from '../../transports/tls/quic.ts';
-import type { InboundContext, SessionBook, SessionListener, SessionServer } from '../contract.ts';
+import type {
+  InboundContext,
+  SessionRegistry,
+  SessionListener,
+  SessionServer,
+} from '../contract.ts';
 import { logAcceptFailure } from '../inbounds/handshake.ts';
 import { SessionListenerBase } from '../inbounds/session-listener-base.ts';
-import { type AcceptedAccounts, accountsOf } from '../users/standing.ts';
+import { type AcceptedAccounts, accountsOf } from '../users/accounts.ts';
 import { AssociationPlaces, Circuits, WaitingRequests } from './server/listener-limits.ts';
 import type { Authenticator } from './authentication.ts';
 import { MasqueradeSite } from './server/masquerade.ts';
@@ -52,8 +57,8 @@ export class Hysteria2Server implements SessionServer {
     this.service = {
       context,
       authenticate: (credential) => authenticator.authenticate(credential),
-      standingOf: (credential) =>
-        accountsOf(context.memory).standing(authenticator.credentialOf(credential)),
+      accountOf: (credential) =>
+        accountsOf(context.memory).validityOf(authenticator.credentialOf(credential)),
       site: new MasqueradeSite(settings.masquerade, context.clock),
       udpIdleMs: settings.udp && settings.udp.idleSeconds * 1000,
     };
@@ -61,7 +66,7 @@ export class Hysteria2Server implements SessionServer {
 
   async bind(
     listen: ListenSpec,
-    sessions: SessionBook,
+    sessions: SessionRegistry,
     signal?: AbortSignal,
   ): Promise<SessionListener> {
     if (listen.kind !== 'ip' && listen.kind !== 'name') {
@@ -125,10 +130,10 @@ class Hysteria2Listener extends SessionListenerBase<Hysteria2Server> implements 
   constructor(
     port: ServerEndpoint,
     server: Hysteria2Server,
-    book: SessionBook,
+    registry: SessionRegistry,
     random: RandomSource,
   ) {
-    super(Hysteria2Server, server, book);
+    super(Hysteria2Server, server, registry);
     this.#port = port;
     this.random = random;
     this.circuits = new Circuits(server.settings.maxCircuits);

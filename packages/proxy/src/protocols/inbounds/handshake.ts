@@ -7,7 +7,7 @@ import { BoundedReader, type ByteLink, type Carrier, closeGracefully } from '@we
 import type { InboundMemory } from './inbound-memory.ts';
 import type { Session } from '../../tracker/flow.ts';
 import type { InboundContext, Origin } from '../contract.ts';
-import type { AuthenticatedUser } from '../users/standing.ts';
+import type { AuthenticatedUser } from '../users/accounts.ts';
 import { originOf } from './serve-flows.ts';
 
 /**

@@ -13,7 +13,7 @@ import type {
 } from '../contract.ts';
 import type { KnownUsers } from '../users/known-users.ts';
 import { logRejection } from '../inbounds/handshake.ts';
-import type { AcceptedAccounts } from '../users/standing.ts';
+import type { AcceptedAccounts } from '../users/accounts.ts';
 import { UserSearch } from '../users/user-search.ts';
 import { DatagramServer2022 } from './edition-2022/datagram-server.ts';
 import { readRequest2022, ResponseStreamSealer } from './edition-2022/stream.ts';

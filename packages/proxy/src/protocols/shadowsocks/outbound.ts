@@ -162,7 +162,7 @@ export class ShadowsocksOutbound implements Outbound {
     if (host === undefined)
       throw new DialError('not_found', `${shownHost(server.host)}: no address`);
     const address = { host, port: server.port };
-    const onSocket = origin && ownListeners.approach(address, origin, false, 'udp');
+    const onSocket = origin && ownListeners.check(address, origin, false, 'udp');
     const codec = this.#datagramCodec();
     try {
       const association = await UpstreamAssociation.open(address, codec, origin?.source, onSocket);

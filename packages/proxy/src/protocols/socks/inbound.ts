@@ -4,7 +4,7 @@ import { DialError, ProtocolError } from '@weir/io';
 import type { Steps } from '@weir/io/time';
 import { AccountTable } from '../users/account-table.ts';
 import { logRejection, RejectedClientError } from '../inbounds/handshake.ts';
-import { type AcceptedAccounts, type AuthenticatedUser, OPEN_TO_ALL } from '../users/standing.ts';
+import { type AcceptedAccounts, type AuthenticatedUser, OPEN_TO_ALL } from '../users/accounts.ts';
 import {
   AUTH_VERSION,
   AuthStatus,
@@ -243,7 +243,7 @@ export class SocksInbound implements InboundHandler {
   async #associate(request: SocksRequest, carrier: Carrier, origin: Origin): Promise<void> {
     const reject = (reply: Reply, reason: string): SocksRejection =>
       new SocksRejection(encodeReply(SOCKS5, reply), `UDP ASSOCIATE rejected: ${reason}`);
-    if (origin.standing?.stands === false) throw reject(Reply.notAllowed, 'the account is removed');
+    if (origin.account?.isValid === false) throw reject(Reply.notAllowed, 'the account is removed');
     if (!this.#settings.udp) throw reject(Reply.commandUnsupported, 'udp is off');
     const plan = planRelay({
       udpBind: this.#settings.udpBind,

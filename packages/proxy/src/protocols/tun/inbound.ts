@@ -23,7 +23,7 @@ import { BindError } from '../../transports/listeners/bind.ts';
 import type {
   InboundContext,
   Origin,
-  SessionBook,
+  SessionRegistry,
   SessionListener,
   SessionServer,
 } from '../contract.ts';
@@ -130,7 +130,7 @@ export class TunServer implements SessionServer {
 
   async bind(
     listen: ListenSpec,
-    sessions: SessionBook,
+    sessions: SessionRegistry,
     signal?: AbortSignal,
   ): Promise<SessionListener> {
     if (listen.kind !== 'none') throw new RangeError('a TUN inbound has no address');
@@ -163,8 +163,13 @@ class TunListener extends SessionListenerBase<TunServer> {
   #stack: Netstack | undefined;
   #flows = 0;
 
-  constructor(device: PacketDevice, random: RandomSource, server: TunServer, book: SessionBook) {
-    super(TunServer, server, book);
+  constructor(
+    device: PacketDevice,
+    random: RandomSource,
+    server: TunServer,
+    registry: SessionRegistry,
+  ) {
+    super(TunServer, server, registry);
     this.#device = device;
     this.#random = random;
     this.#limited = new LogLimiter(server.context.clock);
@@ -318,7 +323,7 @@ class TunListener extends SessionListenerBase<TunServer> {
 
   /** Counts a flow until the returned function is called. */
   #hold(destroy: (cause: Error) => void): () => void {
-    const release = this.book.hold(destroy);
+    const release = this.registry.hold(destroy);
     this.#flows++;
     return () => {
       this.#flows--;

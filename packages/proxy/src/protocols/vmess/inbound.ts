@@ -8,7 +8,7 @@ import type { Session } from '../../tracker/flow.ts';
 import { carryStream, originOf, serveMux } from '../inbounds/serve-flows.ts';
 import type { InboundContext, InboundHandler } from '../contract.ts';
 import { logRejection, RejectedClientError } from '../inbounds/handshake.ts';
-import type { AcceptedAccounts } from '../users/standing.ts';
+import type { AcceptedAccounts } from '../users/accounts.ts';
 import { BodyLink, type BodyParts } from './body/body.ts';
 import { requestKeys, responseKeys, responseSecrets } from './body/body-keys.ts';
 import { BodyOpener, BodySealer } from './body/body-chunks.ts';

@@ -7,7 +7,7 @@ import { RepeatedDial } from '@weir/io/net/sockets/repeated-dial';
 import { messageOf } from '@weir/base';
 import { Http2Driver, type Http2Stream } from '@weir/http/http2';
 import type { HttpField } from '@weir/http/fields';
-import type { Approach, DialerOptions } from '../dial-tcp.ts';
+import type { PreConnectCheck, DialerOptions } from '../dial-tcp.ts';
 import type { OutboundCarrierSpec } from '../../spec.ts';
 import {
   CONNECTION_LIMIT,
@@ -98,7 +98,7 @@ interface Connecting {
 /** Connects to the server, with or without TLS. */
 export type GrpcConnect = (options: {
   readonly signal: AbortSignal;
-  readonly approach?: Approach | undefined;
+  readonly preConnect?: PreConnectCheck | undefined;
   readonly observe?: DialObserver | undefined;
 }) => Promise<Carrier>;
 
@@ -145,7 +145,13 @@ export class GrpcClient {
     return { link, wire: link, below: call.below };
   }
 
-  async #call({ signal, approach, group = '', observe, use }: DialerOptions): Promise<OpenedCall> {
+  async #call({
+    signal,
+    preConnect,
+    group = '',
+    observe,
+    use,
+  }: DialerOptions): Promise<OpenedCall> {
     let barren = 0;
     for (;;) {
       if (signal.aborted) throw abortedDial(signal, this.#server);
@@ -158,7 +164,7 @@ export class GrpcClient {
         await unless(signal, this.#server, shared.probe());
         continue;
       }
-      const fresh = await this.#connection(signal, group, approach, observe);
+      const fresh = await this.#connection(signal, group, preConnect, observe);
       if (signal.aborted) throw abortedDial(signal, this.#server);
       if (fresh.usable) {
         observe?.('carried');
@@ -187,22 +193,22 @@ export class GrpcClient {
   #connection(
     signal: AbortSignal,
     group: string,
-    approach?: Approach,
+    preConnect?: PreConnectCheck,
     observe?: DialObserver,
   ): Promise<TunnelConnection> {
-    const connecting = this.#connecting.get(group) ?? this.#begin(group, approach, observe);
+    const connecting = this.#connecting.get(group) ?? this.#begin(group, preConnect, observe);
     connecting.dial.join();
     return unless(signal, this.#server, connecting.connection);
   }
 
-  #begin(group: string, approach?: Approach, observe?: DialObserver): Connecting {
+  #begin(group: string, preConnect?: PreConnectCheck, observe?: DialObserver): Connecting {
     if (this.#connections.size + this.#connecting.size >= CONNECTION_LIMIT) {
       throw this.#failure(`none of ${CONNECTION_LIMIT} connections accepts another tunnel`);
     }
     const { signal } = this.#closing;
     const dial = new RepeatedDial<TunnelConnection>({
       clock: this.#clock,
-      attempt: (attempt, onWire) => this.#connect(group, attempt, onWire, approach, observe),
+      attempt: (attempt, onWire) => this.#connect(group, attempt, onWire, preConnect, observe),
       discard: (connection) => connection.destroy(),
       signal,
     });
@@ -228,10 +234,10 @@ export class GrpcClient {
     group: string,
     signal: AbortSignal,
     onWire: (wire: WireCounter) => void,
-    approach?: Approach,
+    preConnect?: PreConnectCheck,
     observe?: DialObserver,
   ): Promise<TunnelConnection> {
-    const below = await this.#open({ signal, approach, observe });
+    const below = await this.#open({ signal, preConnect, observe });
     onWire(below.wire);
     const connection = new TunnelConnection(this.#request, group, below, this.#server, this.#clock);
     this.#connections.add(connection);

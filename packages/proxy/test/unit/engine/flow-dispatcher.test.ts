@@ -9,7 +9,7 @@ import { FlowDispatcher } from '../../../src/engine/flow-dispatcher.ts';
 import { WATCH_AFTER_MS } from '../../../src/engine/dial.ts';
 import { OutboundVersion, type RoutingSnapshot } from '../../../src/engine/routing-snapshot.ts';
 import type { DialOptions, Outbound, StreamRequest } from '../../../src/protocols/contract.ts';
-import { Accounts, NO_ACCOUNTS } from '../../../src/protocols/users/standing.ts';
+import { Accounts, NO_ACCOUNTS } from '../../../src/protocols/users/accounts.ts';
 import { Tracker } from '../../../src/tracker/tracker.ts';
 import { readAll } from '../../../../io/test/conformance/byte-link.ts';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';
@@ -52,7 +52,7 @@ function start({ byName = false, log = silentLogger } = {}) {
     plain: new OutboundVersion('plain', 1, outbound),
     named: new OutboundVersion('named', 3, named),
   };
-  const plane: RoutingSnapshot = {
+  const snapshot: RoutingSnapshot = {
     epoch: 7,
     routes: {
       route: ({ host, sniffed }) =>
@@ -61,7 +61,7 @@ function start({ byName = false, log = silentLogger } = {}) {
           : { outbound: 'plain', rule: undefined },
       needsDomain: () => byName,
     },
-    exits: new Map([
+    targets: new Map([
       ['plain', { pick: () => versions.plain }],
       ['named', { pick: () => versions.named }],
     ]),
@@ -71,7 +71,7 @@ function start({ byName = false, log = silentLogger } = {}) {
     tracker,
     clock,
     log,
-    plane: () => plane,
+    snapshot: () => snapshot,
     resolver,
   });
   const [client, near] = linkPair();
@@ -107,7 +107,7 @@ describe('the dispatcher', () => {
     const { tracker, dispatcher, outbound, request, accepted } = start();
     const accounts = new Accounts();
     accounts.replace(NO_ACCOUNTS);
-    const origin = { ...request.origin, standing: accounts.standing('ann') };
+    const origin = { ...request.origin, account: accounts.validityOf('ann') };
     await assert.rejects(dispatcher.stream({ ...request, origin }), { code: 'forbidden' });
     assert.deepEqual([outbound.dialled, tracker.flowCount, accepted()], [[], 0, 0]);
   });
@@ -116,7 +116,7 @@ describe('the dispatcher', () => {
     test(`an account that is removed during the dial gets no flow${byName ? ', after a success that was sent early' : ''}`, async () => {
       const { tracker, dispatcher, outbound, versions, request, client } = start({ byName });
       const accounts = new Accounts();
-      const origin = { ...request.origin, standing: accounts.standing('ann') };
+      const origin = { ...request.origin, account: accounts.validityOf('ann') };
       const { answer } = outbound;
       outbound.answer = (options) => {
         accounts.replace(NO_ACCOUNTS);
@@ -198,8 +198,8 @@ describe('the dispatcher', () => {
       outbound: 'plain',
       outboundVersion: 1,
       rule: undefined,
-      planeEpoch: 7,
-      standing: undefined,
+      routingEpoch: 7,
+      account: undefined,
     });
     await client.write(Buffer.from('hello'));
     const [server] = outbound.servers;

@@ -23,12 +23,12 @@ import type { LinkWatchdog } from './watchdog.ts';
 export function listenKernel(
   io: KernelIo,
   where: Endpoint | UnixPath,
-  { onConnection, onHeldBack }: ListenOptions,
+  { onConnection, onPaused }: ListenOptions,
   watchdog?: LinkWatchdog,
   holders = descriptorHolders,
 ): BoundListener {
   const listener = new StreamListener(io, where, {
-    onHeldBack,
+    onPaused,
     makeRoom: (remote) => holders.makeRoom(endpointOf(remote)?.host),
     onSocket: (socket, remote) => {
       // A listener on one address: every connection has it.

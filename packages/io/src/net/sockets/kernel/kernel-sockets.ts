@@ -16,8 +16,8 @@ import { isInterfaceAddress } from '../interface-addresses.ts';
 import { messageOf } from '@weir/base';
 import {
   probeSockets,
-  surroundings,
-  type ProbeSurroundings,
+  probeEnvironment,
+  type ProbeEnvironment,
 } from '../../../platform/sockets/probe.ts';
 
 /** Sockets of the kernel, without Node's streams. */
@@ -74,7 +74,7 @@ type OpenedIo =
  * Opens the kernel sockets of this thread, once for a process; never throws. The caller
  * closes them, or leaves that to the end of the process.
  */
-export function openKernelIo(around: ProbeSurroundings = surroundings()): OpenedIo {
+export function openKernelIo(around: ProbeEnvironment = probeEnvironment()): OpenedIo {
   const probe = probeSockets(around);
   if (probe.kind === 'node') return probe;
   try {

@@ -53,12 +53,12 @@ import {
   protocolOf,
   type Shape,
   specOf,
-  type Surroundings,
+  type HostState,
   takesLogins,
   withInbounds,
 } from './shapes.ts';
 
-interface Environment extends Surroundings {
+interface Environment extends HostState {
   readonly echo: number;
   readonly servers: readonly TestDnsServer[];
 }
@@ -129,10 +129,10 @@ class Real {
   /** What a failed reload leaves as it is, down to identity. */
   get state() {
     const { running, applied, routing } = this.supervisor;
-    const { outbounds, balancers, inbounds, plane } = running;
+    const { outbounds, balancers, inbounds, snapshot } = running;
     const addresses = [...inbounds.values()].map(({ listener }) => listener.address);
     const { epoch, rulesSince } = routing;
-    const maps = [outbounds, balancers, inbounds, plane, applied, this.own.changes];
+    const maps = [outbounds, balancers, inbounds, snapshot, applied, this.own.changes];
     return [...maps, epoch, rulesSince, addresses.join()];
   }
 
@@ -165,11 +165,11 @@ class Real {
 
 /** What runs, without what depends on the past: to be compared with a fresh start. */
 function observed({ running, applied, routing }: Supervisor) {
-  const { outbounds, balancers, inbounds, plane } = running;
-  assert.ok(plane);
+  const { outbounds, balancers, inbounds, snapshot } = running;
+  assert.ok(snapshot);
   for (const { version } of outbounds.values()) assert.ok(!version.retired && !version.closed);
   const decide = (inbound: string, host: string) => {
-    const decision = plane.routes.route({
+    const decision = snapshot.routes.route({
       inbound,
       host,
       source: '127.0.0.1',
@@ -177,7 +177,7 @@ function observed({ running, applied, routing }: Supervisor) {
       port: 80,
       sniffed: undefined,
     });
-    const picked = plane.exits.get(decision.outbound)?.pick();
+    const picked = snapshot.targets.get(decision.outbound)?.pick();
     // Otherwise flows would go on by what was replaced.
     assert.equal(picked, outbounds.get(picked?.tag ?? '')?.version);
     return decision;

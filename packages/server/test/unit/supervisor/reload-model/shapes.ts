@@ -240,7 +240,7 @@ export const FAULTS = {
 export type Fault = keyof typeof FAULTS;
 
 /** What configurations refer to. */
-export interface Surroundings {
+export interface HostState {
   /** Of the inbounds. */
   readonly ports: readonly number[];
   /** A port that another program has, for TCP and UDP. */
@@ -275,7 +275,7 @@ function streamOf(inbound: InboundShape): InboundStreamSpec | undefined {
     : { tls: undefined, carrier: { kind: 'ws', path, host: undefined } };
 }
 
-function brokenInbounds(fault: Fault | undefined, { taken }: Surroundings): InboundSpec[] {
+function brokenInbounds(fault: Fault | undefined, { taken }: HostState): InboundSpec[] {
   const fake = (settings: object): InboundSpec =>
     inboundSpec('broken', { protocol: 'lines', settings });
   const tls = { certificates: 'none', key: 'none' };
@@ -287,7 +287,7 @@ function brokenInbounds(fault: Fault | undefined, { taken }: Surroundings): Inbo
   return fault === 'taken' ? [inboundSpec('broken', { listen: at(taken) })] : [];
 }
 
-export function specOf(shape: Shape, around: Surroundings, fault?: Fault): Spec {
+export function specOf(shape: Shape, around: HostState, fault?: Fault): Spec {
   const { reversed } = shape;
   const inbounds = placed(shape).map((each): InboundSpec =>
     inboundSpec(each.tag, {

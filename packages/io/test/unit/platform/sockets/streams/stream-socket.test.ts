@@ -317,7 +317,7 @@ describe('a stream socket of the kernel', { skip: noKernelSockets }, () => {
       { host: '127.0.0.1', port: 0 },
       {
         onSocket: (socket) => accepted.push(socket),
-        onHeldBack: (reason) => reasons.push(reason),
+        onPaused: (reason) => reasons.push(reason),
       },
     );
     // So many flows fit: each has a seat for its destination beside its own descriptor.
@@ -373,7 +373,7 @@ describe('a stream socket of the kernel', { skip: noKernelSockets }, () => {
       { host: '127.0.0.1', port: 0 },
       {
         onSocket: (socket) => accepted.push(socket),
-        onHeldBack: (reason) => reasons.push(reason),
+        onPaused: (reason) => reasons.push(reason),
       },
     );
     const clients = await Promise.all(
@@ -403,7 +403,7 @@ describe('a stream socket of the kernel', { skip: noKernelSockets }, () => {
     const listener = new StreamListener(
       io,
       { host: '127.0.0.1', port: 0 },
-      { onSocket: (socket) => socket.close(), onHeldBack: (reason) => reasons.push(reason) },
+      { onSocket: (socket) => socket.close(), onPaused: (reason) => reasons.push(reason) },
     );
     refuse = true;
     const client = new Socket().connect((listener.local as IpAddress).port, '127.0.0.1');
@@ -479,7 +479,7 @@ describe('a stream socket of the kernel', { skip: noKernelSockets }, () => {
       { host: '127.0.0.1', port: 0 },
       {
         onSocket: (socket) => accepted.push(socket),
-        onHeldBack: (reason) => reasons.push(reason),
+        onPaused: (reason) => reasons.push(reason),
       },
     );
     const client = new Socket().connect((listener.local as IpAddress).port, '127.0.0.1');
@@ -517,7 +517,7 @@ describe('a stream socket of the kernel', { skip: noKernelSockets }, () => {
       { host: '127.0.0.1', port: 0 },
       {
         onSocket: (socket) => accepted.push(socket),
-        onHeldBack: (reason) => reasons.push(reason),
+        onPaused: (reason) => reasons.push(reason),
       },
     );
     const { port } = listener.local as IpAddress;
@@ -558,7 +558,7 @@ describe('a stream socket of the kernel', { skip: noKernelSockets }, () => {
       { host: '127.0.0.1', port: 0 },
       {
         onSocket: (socket) => accepted.push(socket),
-        onHeldBack: (reason) => reasons.push(reason),
+        onPaused: (reason) => reasons.push(reason),
       },
     );
     keeps = true;

@@ -23,7 +23,7 @@ import {
   Accounts,
   NO_ACCOUNTS,
   OPEN_TO_ALL,
-} from '../../../../src/protocols/users/standing.ts';
+} from '../../../../src/protocols/users/accounts.ts';
 import { trojanKey } from '../../../../src/protocols/trojan/key.ts';
 import { uuidBytes } from '../../../../src/protocols/users/uuid.ts';
 import { VmessUsers } from '../../../../src/protocols/vmess/inbound.ts';
@@ -31,12 +31,12 @@ import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 import { inboundContext } from '../../../../../../test/support/protocols/inbound-context.ts';
 import { FakeEngine } from '../../../../../../test/support/protocols/inbounds/engine.ts';
 
-/** The accounts before a reload and after it, and whether the first of those before it stands. */
+/** The accounts before a reload and after it, and whether the first of those before it is valid. */
 interface Change {
   readonly title: string;
   readonly before: { readonly accepted: AcceptedAccounts; readonly credential: string };
   readonly after: AcceptedAccounts;
-  readonly stands: boolean;
+  readonly isValid: boolean;
 }
 
 const change = <T>(
@@ -44,8 +44,8 @@ const change = <T>(
   of: (settings: T) => Change['before'],
   before: T,
   after: T,
-  stands: boolean,
-): Change => ({ title, before: of(before), after: of(after).accepted, stands });
+  isValid: boolean,
+): Change => ({ title, before: of(before), after: of(after).accepted, isValid });
 
 function ofAccounts(accounts: readonly Account[]): Change['before'] {
   const accepted = atOnce(AccountTable.of(accounts));
@@ -239,40 +239,40 @@ const CHANGES: readonly Change[] = [
     title: 'a password is asked for from now on',
     before: { accepted: OPEN_TO_ALL, credential: OPEN_TO_ALL.credential },
     after: ofAccounts([ann]).accepted,
-    stands: false,
+    isValid: false,
   },
   {
     title: 'no password is asked for any more',
     before: ofAccounts([ann]),
     after: OPEN_TO_ALL,
-    stands: false,
+    isValid: false,
   },
   {
     title: 'an open inbound stays open',
     before: { accepted: OPEN_TO_ALL, credential: OPEN_TO_ALL.credential },
     after: OPEN_TO_ALL,
-    stands: true,
+    isValid: true,
   },
   {
     title: 'the inbound is gone',
     before: { accepted: OPEN_TO_ALL, credential: OPEN_TO_ALL.credential },
     after: NO_ACCOUNTS,
-    stands: false,
+    isValid: false,
   },
 ];
 
 describe('the account of a session', () => {
-  for (const { title, before, after, stands } of CHANGES) {
-    test(`${stands ? 'stands' : 'is removed'}: ${title}`, () => {
+  for (const { title, before, after, isValid } of CHANGES) {
+    test(`${isValid ? 'stands' : 'is removed'}: ${title}`, () => {
       const accounts = new Accounts();
-      const standing = accounts.standing(before.credential);
-      assert.equal(standing.stands, true);
+      const account = accounts.validityOf(before.credential);
+      assert.equal(account.isValid, true);
       accounts.replace(before.accepted);
-      assert.equal(standing.stands, true);
+      assert.equal(account.isValid, true);
       accounts.replace(after);
-      assert.equal(standing.stands, stands);
+      assert.equal(account.isValid, isValid);
       accounts.replace(before.accepted);
-      assert.equal(standing.stands, true);
+      assert.equal(account.isValid, true);
     });
   }
 
@@ -282,9 +282,9 @@ describe('the account of a session', () => {
     accounts.replace(accepted);
     const ended: number[] = [];
     const ends = Array.from({ length: 1000 }, (_, i) =>
-      accounts.standing(credential).watch(() => ended.push(i)),
+      accounts.validityOf(credential).watch(() => ended.push(i)),
     );
-    accounts.standing(ofAccounts([bob]).credential).watch(() => ended.push(-1));
+    accounts.validityOf(ofAccounts([bob]).credential).watch(() => ended.push(-1));
     ends[7]?.();
     const reports: number[] = [];
     const turns = { due: false, next: () => Promise.resolve(void reports.push(ended.length)) };
@@ -303,7 +303,7 @@ describe('the account of a session', () => {
     const ended: string[] = [];
     const failures: unknown[] = [];
     const watch = (onRemoved: () => void): void => {
-      accounts.standing('').watch(onRemoved);
+      accounts.validityOf('').watch(onRemoved);
     };
     watch(() => ended.push('first'));
     watch(() => {

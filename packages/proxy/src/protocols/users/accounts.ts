@@ -34,7 +34,7 @@ export const OPEN_TO_ALL: AcceptedAccounts & AuthenticatedUser = {
 
 /** A session to be notified when it may no longer stay open without flows. */
 interface Watch {
-  readonly standing: AccountValidity;
+  readonly account: AccountValidity;
   readonly onLimited: () => void;
 }
 
@@ -65,8 +65,8 @@ export class Accounts {
     this.#accepted = accepted;
   }
 
-  /** Returns the standing of a session that was authenticated with this credential. */
-  standing(credential: string): AccountValidity {
+  /** Returns the validity of the account of a session that was authenticated with this credential. */
+  validityOf(credential: string): AccountValidity {
     return new AccountValidity(this, credential);
   }
 
@@ -79,11 +79,11 @@ export class Accounts {
   }
 
   /**
-   * Watches the account of a standing; see `AccountValidity.watch`.
+   * Watches an account; see `AccountValidity.watch`.
    * @internal for AccountValidity
    */
-  watch(standing: AccountValidity, onLimited: () => void): () => void {
-    const watch = { standing, onLimited };
+  watch(account: AccountValidity, onLimited: () => void): () => void {
+    const watch = { account, onLimited };
     this.#watching.add(watch);
     return () => void this.#watching.delete(watch);
   }
@@ -99,8 +99,8 @@ export class Accounts {
   ): Promise<void> {
     let reports = 0;
     // Sessions that begin to watch meanwhile have a valid account.
-    for (const { standing, onLimited } of Array.from(this.#watching)) {
-      if (!standing.mayWait) {
+    for (const { account, onLimited } of Array.from(this.#watching)) {
+      if (!account.mayWait) {
         try {
           onLimited();
         } catch (error) {
@@ -127,13 +127,13 @@ export class AccountValidity {
   }
 
   /** Whether the account is valid; must be checked before each new flow. Takes constant time. */
-  get stands(): boolean {
+  get isValid(): boolean {
     return this.#accounts.accepts(this.#credential);
   }
 
   /** Whether the session may stay open without a flow: its account is valid, and its inbound is not draining. */
   get mayWait(): boolean {
-    return this.stands && !this.#accounts.draining;
+    return this.isValid && !this.#accounts.draining;
   }
 
   /**
