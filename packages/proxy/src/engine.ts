@@ -6,7 +6,7 @@ export { asDialError } from './engine/flow-record.ts';
 export { InboundRuntime } from './engine/inbound-runtime.ts';
 export { LiveSessions } from './engine/live-sessions.ts';
 export {
-  type RouteTarget,
+  type RoutingTarget,
   OutboundVersion,
   type RoutingSnapshot,
 } from './engine/routing-snapshot.ts';

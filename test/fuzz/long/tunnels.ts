@@ -50,12 +50,12 @@ import {
   encodeReply,
   encodeRequest as encodeSocksRequest,
 } from '../../../packages/proxy/src/protocols/socks/wire.ts';
-import { TrojanFraming } from '../../../packages/proxy/src/protocols/trojan/packet-framing.ts';
 import {
   encodeRequest as encodeTrojanRequest,
   KEY_BYTES,
   MAX_TROJAN_REQUEST,
   readTrojanRequest,
+  TrojanFraming,
 } from '../../../packages/proxy/src/protocols/trojan/wire.ts';
 import { AccountTable } from '../../../packages/proxy/src/protocols/users/account-table.ts';
 import {
@@ -208,7 +208,7 @@ const trojanRequest: FuzzTarget = {
 
 const trojanPackets: FuzzTarget = {
   name: 'trojan-packets',
-  files: ['proxy/protocols/trojan/packet-framing.ts'],
+  files: ['proxy/protocols/trojan/wire.ts'],
   samples: [SITE, V4, V6].map((peer) =>
     Buffer.concat([...made(new TrojanFraming().encode({ data: Buffer.from('some data'), peer }))]),
   ),

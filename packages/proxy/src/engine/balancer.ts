@@ -9,7 +9,7 @@ import {
   ServerReach,
 } from '@weir/io';
 import type { BalancerSpec } from '../spec.ts';
-import type { RouteTarget, TargetGroup, OutboundVersion } from './routing-snapshot.ts';
+import type { RoutingTarget, TargetGroup, OutboundVersion } from './routing-snapshot.ts';
 
 /** The result of the last probe of a member; `unknown` before the first result. */
 export type Health = 'unknown' | 'available' | 'unavailable';
@@ -223,13 +223,8 @@ export interface GroupMember {
   readonly probe: (signal: AbortSignal) => Promise<void>;
 }
 
-interface GroupDeps {
-  readonly clock: Clock;
-  readonly log: Logger;
-}
-
 /** A balancer and one prober for each distinct outbound among its members. */
-export class BalancerGroup implements RouteTarget, TargetGroup {
+export class BalancerGroup implements RoutingTarget, TargetGroup {
   readonly tag: string;
   readonly #balancer: Balancer;
   readonly #probers = new Map<OutboundVersion, Prober>();
@@ -239,7 +234,7 @@ export class BalancerGroup implements RouteTarget, TargetGroup {
     spec: BalancerSpec,
     members: readonly GroupMember[],
     previous: BalancerGroup | undefined,
-    { clock, log }: GroupDeps,
+    { clock, log }: { readonly clock: Clock; readonly log: Logger },
   ) {
     this.tag = spec.tag;
     for (const { version, probe } of members) {

@@ -58,7 +58,7 @@ export class OutboundVersion {
 }
 
 /** The target of a route: an outbound, or a balancer that picks one for each new flow. */
-export interface RouteTarget {
+export interface RoutingTarget {
   /** Picks the outbound for the next flow. */
   pick(): OutboundVersion;
   /** The group of the outbound; `undefined` for a single one. */
@@ -94,7 +94,7 @@ export interface RoutingSnapshot {
   readonly epoch: number;
   readonly routes: Routes;
   /** Targets by tag of an outbound or balancer; contains every tag that `routes` can return. */
-  readonly targets: ReadonlyMap<string, RouteTarget>;
+  readonly targets: ReadonlyMap<string, RoutingTarget>;
 }
 
 /** A routing decision with its outbound. */

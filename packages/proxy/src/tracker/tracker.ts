@@ -1,10 +1,16 @@
 import type { Clock } from '@weir/io/time';
-import { type WireCounter, endInTurns } from '@weir/io/links';
+import { endInTurns, type WireCounter } from '@weir/io/links';
 import type { ConnectionChain } from '@weir/io/net/own-listeners';
-import { CounterSlab, type ByteCounter } from './counter-slab.ts';
+import {
+  type ByteCounter,
+  CounterSlab,
+  Flow,
+  type FlowInfo,
+  type FlowRegistry,
+  type Session,
+} from './flow.ts';
 import { FlowEvents } from './flow-events.ts';
 import { FlowOutcomes } from './flow-outcomes.ts';
-import { Flow, type FlowInfo, type FlowRegistry, type Session } from './flow.ts';
 import { TrafficSampler, TrafficTotals } from './traffic.ts';
 
 /** A registered session; the caller of `openSession` closes it. */

@@ -2,7 +2,7 @@ import type { KeptObjects } from '@weir/base/collections';
 import { messageOf } from '@weir/base';
 import {
   BalancerGroup,
-  type RouteTarget,
+  type RoutingTarget,
   type GroupMember,
   OutboundVersion,
   type RoutingSnapshot,
@@ -207,7 +207,7 @@ export function buildBalancer(
  */
 export async function buildRoutingSnapshot(
   tables: RouterTables,
-  targets: ReadonlyMap<string, RouteTarget>,
+  targets: ReadonlyMap<string, RoutingTarget>,
   epoch: number,
   regexes: RegexCache,
   turns: Turns,
@@ -224,8 +224,8 @@ export async function buildRoutingSnapshot(
 export function* exitsOf(
   outbounds: ReadonlyMap<string, BuiltOutbound>,
   balancers: ReadonlyMap<string, BalancerGroup>,
-): Steps<ReadonlyMap<string, RouteTarget>> {
-  const targets = new Map<string, RouteTarget>(balancers);
+): Steps<ReadonlyMap<string, RoutingTarget>> {
+  const targets = new Map<string, RoutingTarget>(balancers);
   for (const [tag, { version }] of outbounds) {
     targets.set(tag, { pick: () => version });
     yield;

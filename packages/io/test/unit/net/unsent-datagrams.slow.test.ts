@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { SystemRandomSource } from '@weir/base/random';
+import { silentLogger } from '@weir/base/log';
 import { FramedPackets } from '../../../src/net/packets/framed-packets.ts';
 import { DATAGRAM_COST, MAX_KEPT_BYTES, MAX_UNSENT_BYTES } from '../../../src/net/bounds/limits.ts';
 import type { ByteLink, PacketLink } from '../../../src/net/links/link.ts';
@@ -8,12 +9,11 @@ import { MuxPackets } from '../../../../proxy/src/mux/mux-packets.ts';
 import { Outlet } from '../../../../proxy/src/mux/outlet.ts';
 import { DestinationLinks } from '../../../../proxy/src/protocols/outbounds/destination-links.ts';
 import { ResolvedPackets } from '../../../../proxy/src/protocols/outbounds/resolved-packets.ts';
-import { TrojanFraming } from '../../../../proxy/src/protocols/trojan/packet-framing.ts';
+import { TrojanFraming } from '../../../../proxy/src/protocols/trojan/wire.ts';
 import { VlessFraming } from '../../../../proxy/src/protocols/vless/wire.ts';
 import type { BodyKeys } from '../../../../proxy/src/protocols/vmess/body/body-keys.ts';
 import { BodyOpener, BodySealer } from '../../../../proxy/src/protocols/vmess/body/body-chunks.ts';
 import { BodyDatagrams } from '../../../../proxy/src/protocols/vmess/body/body-datagrams.ts';
-import { silentLogger } from '@weir/base/log';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';
 import { packetPair } from '../../../../../test/support/links/packet-pair.ts';
 

@@ -28,14 +28,11 @@ export function readGeoip(message: Uint8Array): GeoipList {
   return { networks: networks.build(), inverse };
 }
 
-/** A network as stored in the file. */
-interface GeoipNetwork {
+/** Reads one network. @throws {GeoFileError} for an invalid one */
+export function readNetwork(reader: WireReader): {
   readonly address: Uint8Array;
   readonly prefix: number;
-}
-
-/** Reads one network. @throws {GeoFileError} for an invalid one */
-export function readNetwork(reader: WireReader): GeoipNetwork {
+} {
   let address: Uint8Array = new Uint8Array(0);
   let prefix = 0;
   while (reader.next()) {

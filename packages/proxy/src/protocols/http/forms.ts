@@ -10,7 +10,7 @@ import {
   loginsOf,
   namedProxyDraft,
   proxyDraft,
-} from '../forms/login.ts';
+} from '../forms/users.ts';
 import { type SharedServer, ShareError, type StreamAccess } from '../forms/shared-server.ts';
 import * as singBox from '../forms/sing-box.ts';
 import * as xray from '../forms/xray.ts';

@@ -82,12 +82,13 @@ export interface AcceptedRequest<Request> {
   readonly origin: Origin;
 }
 
-interface HandshakeOptions<Request extends UserRequest> {
+/** How the request that a client begins with is read. */
+interface RequestForm<Request> {
   /** Bytes of the longest request. */
   readonly limit: number;
-  /** Name of the protocol, for the error of a deadline that passed. */
-  readonly protocol: string;
-  readonly read: (reader: BoundedReader) => Promise<Request>;
+  /** The request in the error of a deadline that passed. */
+  readonly what: string;
+  readonly read: (reader: BoundedReader, signal: AbortSignal) => Promise<Request>;
 }
 
 /**
@@ -103,19 +104,38 @@ export async function readHandshake<Request extends UserRequest>(
   { link, remote }: Carrier,
   session: Session,
   context: InboundContext,
-  { limit, protocol, read }: HandshakeOptions<Request>,
+  form: RequestForm<Request>,
 ): Promise<AcceptedRequest<Request>> {
   const { clock } = context;
   const source = remote && unmapIPv4(remote.host);
-  using deadline = new Deadline(clock, HANDSHAKE_MS, `the ${protocol} handshake`);
-  const { signal } = deadline;
   try {
-    const request = await readRequest(link, limit, signal, read);
+    const request = await readOrDrain(link, clock, form, (error) =>
+      logRejection(error, context, source),
+    );
     return { request, origin: originOf(context, source, session, request.user) };
   } catch (error) {
-    logRejection(error, context, source);
-    await drain(link, signal);
     await closeGracefully(link, clock);
+    throw error;
+  }
+}
+
+/**
+ * Reads a request under one time limit. After an invalid one the client is read until the limit or its close; the
+ * promise then rejects with the error, with which `onRefusal` was called at once.
+ */
+export async function readOrDrain<Request>(
+  link: ByteLink,
+  clock: Clock,
+  form: RequestForm<Request>,
+  onRefusal: (error: unknown) => void,
+): Promise<Request> {
+  using deadline = new Deadline(clock, HANDSHAKE_MS, form.what);
+  const { signal } = deadline;
+  try {
+    return await readRequest(link, signal, form);
+  } catch (error) {
+    onRefusal(error);
+    await drain(link, signal);
     throw error;
   }
 }
@@ -126,18 +146,17 @@ export async function readHandshake<Request extends UserRequest>(
  */
 async function readRequest<Request>(
   link: ByteLink,
-  limit: number,
   signal: AbortSignal,
-  read: (reader: BoundedReader) => Promise<Request>,
+  { limit, read }: RequestForm<Request>,
 ): Promise<Request> {
   const reader = new BoundedReader(link, limit, signal);
-  const request = await read(reader);
+  const request = await read(reader, signal);
   reader.release();
   return request;
 }
 
 /** Reads and discards until the client has closed or `signal` aborts. Never rejects. */
-export async function drain(link: ByteLink, signal: AbortSignal): Promise<void> {
+async function drain(link: ByteLink, signal: AbortSignal): Promise<void> {
   try {
     while ((await link.read(signal)) !== undefined);
   } catch {

@@ -31,7 +31,7 @@ export const vlessUsers = ({ users }: VlessInboundSettings): Steps<UsersByKey> =
 export function createVlessInbound(users: UsersByKey, context: InboundContext): InboundHandler {
   const handshake = {
     limit: MAX_VLESS_REQUEST,
-    protocol: 'VLESS',
+    what: 'the VLESS handshake',
     read: (reader: BoundedReader) => authenticate(reader, users),
   };
   return {

@@ -25,7 +25,7 @@ import {
 import { ForeignObject } from '../forms/foreign-object.ts';
 import type { SharedServer, StreamAccess } from '../forms/shared-server.ts';
 import * as singBox from '../forms/sing-box.ts';
-import { sharedUuidUsers, UUID_USER, uuidUserLines } from '../forms/uuid-users.ts';
+import { sharedUuidUsers, UUID_USER, uuidUserLines } from '../forms/users.ts';
 import * as xray from '../forms/xray.ts';
 
 /** The id is a hyphenated UUID. */

@@ -80,11 +80,6 @@ const ATTEMPTS = 2;
 
 type GrpcSpec = Extract<OutboundCarrierSpec, { kind: 'grpc' }>;
 
-/** A tunnel with the connection that carries it. */
-export interface OpenedTunnel extends GrpcTunnel {
-  readonly below: Carrier;
-}
-
 interface OpenedCall extends GrpcCall {
   readonly below: Carrier;
 }
@@ -137,7 +132,7 @@ export class GrpcClient {
    * Opens a tunnel without waiting for the server's response; a call that the server refuses unprocessed is repeated.
    * @throws {DialError} if the server cannot be reached, or accepts no tunnel on a new connection.
    */
-  async tunnel(options: DialerOptions): Promise<OpenedTunnel> {
+  async tunnel(options: DialerOptions): Promise<GrpcTunnel & { readonly below: Carrier }> {
     const call = await this.#call(options);
     const again = (signal: AbortSignal): Promise<GrpcCall> =>
       this.#call({ ...options, signal, observe: undefined });

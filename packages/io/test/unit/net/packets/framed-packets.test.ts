@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { SystemRandomSource } from '@weir/base/random';
 import { GRANT_UNITS, GRANTS_A_TURN, UnitCost } from '../../../../src/net/bounds/unit-share.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { FramedPackets } from '../../../../src/net/packets/framed-packets.ts';
-import { SystemRandomSource } from '@weir/base/random';
 import {
   BodyOpener,
   BodySealer,
 } from '../../../../../proxy/src/protocols/vmess/body/body-chunks.ts';
 import { BodyDatagrams } from '../../../../../proxy/src/protocols/vmess/body/body-datagrams.ts';
 import type { BodyKeys } from '../../../../../proxy/src/protocols/vmess/body/body-keys.ts';
-import { TrojanFraming } from '../../../../../proxy/src/protocols/trojan/packet-framing.ts';
+import { TrojanFraming } from '../../../../../proxy/src/protocols/trojan/wire.ts';
 import { VlessFraming } from '../../../../../proxy/src/protocols/vless/wire.ts';
 
 const PEER = { host: '192.0.2.1', port: 53 };

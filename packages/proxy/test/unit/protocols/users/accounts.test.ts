@@ -24,7 +24,7 @@ import {
   NO_ACCOUNTS,
   OPEN_TO_ALL,
 } from '../../../../src/protocols/users/accounts.ts';
-import { trojanKey } from '../../../../src/protocols/trojan/key.ts';
+import { trojanKey } from '../../../../src/protocols/trojan/settings.ts';
 import { uuidBytes } from '../../../../src/protocols/users/uuid.ts';
 import { VmessUsers } from '../../../../src/protocols/vmess/inbound.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
