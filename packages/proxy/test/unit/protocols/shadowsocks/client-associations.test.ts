@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { AssociationTable } from '../../../../../src/protocols/shadowsocks/client-associations.ts';
-import type { DatagramCodec } from '../../../../../src/protocols/shadowsocks/packets.ts';
-import type { KeyedUser } from '../../../../../src/protocols/shadowsocks/shadowsocks-users.ts';
-import { FakeEngine } from '../../../../../../../test/support/protocols/inbounds/engine.ts';
-import { ManualClock } from '../../../../../../../test/support/manual-clock.ts';
-import { inboundContext } from '../../../../../../../test/support/protocols/inbound-context.ts';
+import { AssociationTable } from '../../../../src/protocols/shadowsocks/client-associations.ts';
+import type { DatagramCodec } from '../../../../src/protocols/shadowsocks/packets.ts';
+import type { KeyedUser } from '../../../../src/protocols/shadowsocks/shadowsocks-users.ts';
+import { FakeEngine } from '../../../../../../test/support/protocols/inbounds/engine.ts';
+import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
+import { inboundContext } from '../../../../../../test/support/protocols/inbound-context.ts';
 import {
   codec,
   FakeSessions,
   listening,
   text,
-} from '../../../../../../../test/support/protocols/shadowsocks/datagram-harness.ts';
+} from '../../../../../../test/support/protocols/shadowsocks/datagram-harness.ts';
 import {
   clientAt,
   keyFor,
   settle,
   SITE,
-} from '../../../../../../../test/support/protocols/shadowsocks/harness.ts';
+} from '../../../../../../test/support/protocols/shadowsocks/harness.ts';
 
 test('a user that opens more and more associations closes its own, not those of others', async () => {
   const method = '2022-blake3-aes-128-gcm';

@@ -4,14 +4,14 @@ import * as fc from 'fast-check';
 import {
   datagramsOf,
   MessageReassembly,
-} from '../../../../../src/protocols/hysteria2/udp-sessions.ts';
-import { ADDRESS_LIMIT, UDP_PAYLOAD_LIMIT } from '../../../../../src/protocols/hysteria2/limits.ts';
+} from '../../../../src/protocols/hysteria2/udp-sessions.ts';
+import { ADDRESS_LIMIT, UDP_PAYLOAD_LIMIT } from '../../../../src/protocols/hysteria2/limits.ts';
 import {
   decodeUdpMessage,
   udpHeaderSize,
   type UdpMessage,
-} from '../../../../../src/protocols/hysteria2/wire.ts';
-import { SeededRandom } from '../../../../../../../test/support/simnet/seeded-random.ts';
+} from '../../../../src/protocols/hysteria2/wire.ts';
+import { SeededRandom } from '../../../../../../test/support/simnet/seeded-random.ts';
 
 const random = new SeededRandom(1);
 const ADDRESS = Buffer.from('test:123');
