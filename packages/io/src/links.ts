@@ -18,5 +18,5 @@ export { linkPair } from './net/links/memory-link.ts';
 export { ReadQueue } from './net/links/read-queue.ts';
 export { relay, type RelayEnd } from './net/links/relay.ts';
 export { asSole, freeChunk, joined, ownChunk, strip } from './net/links/spent-chunk.ts';
-export { QueuedPackets } from './net/packets/packet-queue.ts';
+export { ClosablePackets, QueuedPackets } from './net/packets/packet-queue.ts';
 export { ReceivingPackets } from './net/packets/receiving-packets.ts';

@@ -85,3 +85,16 @@ export abstract class QueuedPackets {
     return this.queue.receiveAll(take);
   }
 }
+
+/** Queued packets whose link is closed by itself, and not with another one. */
+export abstract class ClosablePackets extends QueuedPackets {
+  readonly closed: Promise<Error | undefined>;
+  protected readonly resolveClosed: (cause: Error | undefined) => void;
+
+  constructor(limit?: number) {
+    super(limit);
+    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+    this.closed = promise;
+    this.resolveClosed = resolve;
+  }
+}

@@ -2,7 +2,7 @@ import type { RandomSource } from '@weir/base/random';
 import { type Endpoint, formatEndpoint } from '@weir/io/addresses';
 import type { Clock } from '@weir/io/time';
 import { IdleTimer } from '@weir/io/pace';
-import { type Packet, type PacketLink, QueuedPackets } from '@weir/io/links';
+import { type Packet, type PacketLink, ClosablePackets } from '@weir/io/links';
 import type { QuicConnection } from '@weir/quic';
 import { ADDRESS_LIMIT, ASSOCIATION_QUEUE, FRAGMENT_LIMIT, UDP_PAYLOAD_LIMIT } from './limits.ts';
 import {
@@ -106,14 +106,12 @@ type DatagramChannel = Pick<QuicConnection, 'sendDatagram' | 'maxDatagramSize'>;
 const IDS = 2 ** 32;
 
 /** One association over the DATAGRAM frames of a connection, on either side. */
-export class UdpSession extends QueuedPackets implements PacketLink {
+export class UdpSession extends ClosablePackets implements PacketLink {
   readonly id: number;
-  readonly closed: Promise<Error | undefined>;
   readonly #channel: DatagramChannel;
   readonly #random: RandomSource;
   readonly #onClose: () => void;
   readonly #onSent: (() => void) | undefined;
-  readonly #resolveClosed: (cause: Error | undefined) => void;
   readonly #reassembly = new MessageReassembly();
   #idle: IdleTimer | undefined;
   // Most packets of a session have the address of the one before: the last received one and the last sent one are
@@ -139,9 +137,6 @@ export class UdpSession extends QueuedPackets implements PacketLink {
     this.#random = random;
     this.#onClose = onClose;
     this.#onSent = onSent;
-    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
-    this.closed = promise;
-    this.#resolveClosed = resolve;
   }
 
   /** Time at which the session last sent or received a datagram, on the clock; 0 before `closeWhenIdle`. */
@@ -193,7 +188,7 @@ export class UdpSession extends QueuedPackets implements PacketLink {
     this.#idle?.stop();
     this.queue.end(cause);
     this.#onClose();
-    this.#resolveClosed(cause);
+    this.resolveClosed(cause);
   }
 
   #peerOf(text: string): Endpoint | undefined {

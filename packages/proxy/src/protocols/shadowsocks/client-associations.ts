@@ -5,7 +5,7 @@ import {
   onClosed,
   type Packet,
   type PacketLink,
-  QueuedPackets,
+  ClosablePackets,
   type ReplyPath,
   type WireCounter,
 } from '@weir/io/links';
@@ -22,9 +22,7 @@ export interface ResponseSealer extends Disposable {
 }
 
 /** The association of one client of an inbound, as the dispatcher sees it. */
-export class ClientAssociation extends QueuedPackets implements PacketLink {
-  readonly closed: Promise<Error | undefined>;
-  readonly #resolveClosed: (cause: Error | undefined) => void;
+export class ClientAssociation extends ClosablePackets implements PacketLink {
   readonly #idle: IdleTimer;
   readonly #sealer: ResponseSealer;
   readonly #counts = { bytesRead: 0, bytesWritten: 0 };
@@ -40,9 +38,6 @@ export class ClientAssociation extends QueuedPackets implements PacketLink {
     this.#sealer = sealer;
     this.#idle = new IdleTimer(clock, UDP_IDLE_MS, () => this.close());
     this.#idle.start();
-    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
-    this.closed = promise;
-    this.#resolveClosed = resolve;
   }
 
   /** Counts the bytes of the client's datagrams. */
@@ -87,7 +82,7 @@ export class ClientAssociation extends QueuedPackets implements PacketLink {
     this.#forgetSocket?.();
     this.queue.end(cause);
     this.#sealer[Symbol.dispose]();
-    this.#resolveClosed(cause);
+    this.resolveClosed(cause);
   }
 
   /** Responds through a socket from now on, and closes the association with it. */
