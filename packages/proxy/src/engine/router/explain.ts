@@ -46,15 +46,21 @@ interface MatcherReader {
   readonly entries: (rule: RuleSpec) => readonly MatcherEntry[];
 }
 
-const each = <T>(
-  list: (rule: RuleSpec) => readonly T[],
-  text: (entry: T) => string,
-  alone: (entry: T) => Partial<RuleSpec>,
-): MatcherReader => ({
-  texts: (rule) => list(rule).map(text),
-  entries: (rule) =>
-    list(rule).map((entry) => ({ text: text(entry), rule: { ...NO_MATCHERS, ...alone(entry) } })),
-});
+/** The keys of a rule that have a list. */
+type ListKey = Exclude<keyof RuleSpec, 'outbound' | 'network'>;
+
+/** Reads the entries of a list, each of which is `text` in a configuration. */
+const each = <Key extends ListKey>(
+  key: Key,
+  text: (entry: RuleSpec[Key][number]) => string,
+): MatcherReader => {
+  const list = (rule: RuleSpec) => rule[key] as readonly RuleSpec[Key][number][];
+  return {
+    texts: (rule) => list(rule).map(text),
+    entries: (rule) =>
+      list(rule).map((entry) => ({ text: text(entry), rule: { ...NO_MATCHERS, [key]: [entry] } })),
+  };
+};
 
 const asWritten = (text: string): string => text;
 
@@ -62,61 +68,21 @@ const portText = ({ low, high }: PortRangeSpec): string =>
   low === high ? String(low) : `${low}-${high}`;
 
 const ENTRIES: Readonly<Record<MatcherKey, MatcherReader>> = {
-  domain_full: each(
-    (rule) => rule.domainFull,
-    asWritten,
-    (name) => ({ domainFull: [name] }),
-  ),
-  domain_suffix: each(
-    (rule) => rule.domainSuffix,
-    asWritten,
-    (name) => ({ domainSuffix: [name] }),
-  ),
-  domain_keyword: each(
-    (rule) => rule.domainKeyword,
-    asWritten,
-    (word) => ({ domainKeyword: [word] }),
-  ),
-  domain_regex: each(
-    (rule) => rule.domainRegex,
-    asWritten,
-    (regex) => ({ domainRegex: [regex] }),
-  ),
-  geosite: each(
-    (rule) => rule.geosite,
-    geositeKey,
-    (ref) => ({ geosite: [ref] }),
-  ),
-  cidr: each(
-    (rule) => rule.cidr,
-    formatCidr,
-    (cidr) => ({ cidr: [cidr] }),
-  ),
-  geoip: each(
-    (rule) => rule.geoip,
-    ({ code, negate }) => `${negate ? '!' : ''}${code}`,
-    (ref) => ({ geoip: [ref] }),
-  ),
-  source_cidr: each(
-    (rule) => rule.sourceCidr,
-    formatCidr,
-    (cidr) => ({ sourceCidr: [cidr] }),
-  ),
-  port: each(
-    (rule) => rule.port,
-    portText,
-    (range) => ({ port: [range] }),
-  ),
-  inbound_tag: each(
-    (rule) => rule.inboundTag,
-    asWritten,
-    (tag) => ({ inboundTag: [tag] }),
-  ),
-  network: each(
-    ({ network }) => (network === undefined ? [] : [network]),
-    asWritten,
-    (name) => ({ network: name }),
-  ),
+  domain_full: each('domainFull', asWritten),
+  domain_suffix: each('domainSuffix', asWritten),
+  domain_keyword: each('domainKeyword', asWritten),
+  domain_regex: each('domainRegex', asWritten),
+  geosite: each('geosite', geositeKey),
+  cidr: each('cidr', formatCidr),
+  geoip: each('geoip', ({ code, negate }) => `${negate ? '!' : ''}${code}`),
+  source_cidr: each('sourceCidr', formatCidr),
+  port: each('port', portText),
+  inbound_tag: each('inboundTag', asWritten),
+  network: {
+    texts: ({ network }) => (network === undefined ? [] : [network]),
+    entries: ({ network }) =>
+      network === undefined ? [] : [{ text: network, rule: { ...NO_MATCHERS, network } }],
+  },
 };
 
 /** A matcher of the rule that decided. */
