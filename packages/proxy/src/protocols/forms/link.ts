@@ -269,7 +269,7 @@ export const tlsQuery = (tls: SharedTls, carrier?: SharedCarrier): LinkQuery => 
   ['allowInsecure', tls.insecure ? '1' : undefined],
 ];
 
-/** What a client does that does not know the parameter `pcs` of `streamQuery`. */
+/** The behaviour of a client that does not know the parameter `pcs` of `streamQuery`. */
 export const WITHOUT_PCS = '; one that does not know "pcs" refuses it';
 
 /** The hash to pin in place of a chain to an authority; `undefined` if there is none. */
