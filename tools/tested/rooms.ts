@@ -67,7 +67,7 @@ export const ROOMS = {
     branches: 97,
   },
   socks: {
-    files: ['packages/proxy/src/protocols/socks/{wire,association,inbound,outbound}.ts'],
+    files: ['packages/proxy/src/protocols/socks/{wire,inbound,outbound}.ts'],
     tests: [
       'packages/proxy/test/unit/protocols/socks/*.test.ts',
       'packages/proxy/test/conformance/{inbound,outbound-pair}.test.ts',
@@ -117,7 +117,7 @@ export const ROOMS = {
   },
   hysteria2: {
     files: [
-      'packages/proxy/src/protocols/hysteria2/{wire,quic-endpoints,authentication}.ts',
+      'packages/proxy/src/protocols/hysteria2/{wire,salamander,authentication}.ts',
       'packages/proxy/src/protocols/hysteria2/udp-sessions.ts',
     ],
     tests: ['packages/proxy/test/unit/protocols/hysteria2/**/*.test.ts'],
@@ -218,9 +218,9 @@ export const ROOMS = {
   },
   dns: {
     files: [
-      'packages/proxy/src/dns/{message,questions,responder,policy,wire-backend}.ts',
+      'packages/proxy/src/dns/{message,questions,responder,policy}.ts',
       'packages/proxy/src/dns/exchanges/{exchange,doh-response}.ts',
-      'packages/proxy/src/dns/system/{host-config,system-resolvers}.ts',
+      'packages/proxy/src/dns/system/system-resolvers.ts',
     ],
     tests: ['packages/proxy/test/unit/dns/**/!(*.slow).test.ts'],
     branches: 92,

@@ -6,7 +6,7 @@
  *     WEIR_CRYPTO=baseline node packages/proxy/bench/salamander.ts
  */
 import { SystemRandomSource } from '@weir/base/random';
-import { Salamander } from '../src/protocols/hysteria2/quic-endpoints.ts';
+import { Salamander } from '../src/protocols/hysteria2/salamander.ts';
 
 const SIZE = 1252;
 const ROUNDS = 20;

@@ -18,7 +18,7 @@ import {
   parseHost,
   parseRequestTarget,
 } from '../../../packages/proxy/src/protocols/http/request-target.ts';
-import { Salamander } from '../../../packages/proxy/src/protocols/hysteria2/quic-endpoints.ts';
+import { Salamander } from '../../../packages/proxy/src/protocols/hysteria2/salamander.ts';
 import { MessageReassembly } from '../../../packages/proxy/src/protocols/hysteria2/udp-sessions.ts';
 import {
   decodeUdpMessage,
@@ -480,7 +480,7 @@ const salamander = new Salamander('secret', known);
 
 const obfuscation: FuzzTarget = {
   name: 'salamander',
-  files: ['proxy/protocols/hysteria2/quic-endpoints.ts'],
+  files: ['proxy/protocols/hysteria2/salamander.ts'],
   samples: [Buffer.alloc(1200, 5), Buffer.alloc(9, 5)],
   share: 0.5,
   longest: 1500,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Salamander } from '../../../../proxy/src/protocols/hysteria2/quic-endpoints.ts';
+import { Salamander } from '../../../../proxy/src/protocols/hysteria2/salamander.ts';
 import {
   CLOSE_TIMEOUT,
   HANDSHAKE_DATAGRAMS_A_TURN,

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { baselineBlake2b, openOpensslBlake2b } from '@weir/crypto/hash/blake2b';
 import { type RandomSource, SystemRandomSource } from '@weir/base/random';
-import { Salamander, SALT_LENGTH } from '../../../../src/protocols/hysteria2/quic-endpoints.ts';
+import { Salamander, SALT_LENGTH } from '../../../../src/protocols/hysteria2/salamander.ts';
 
 const random = new SystemRandomSource();
 
