@@ -71,7 +71,7 @@ import {
   BodySealer,
 } from '../../../packages/proxy/src/protocols/vmess/body/body-chunks.ts';
 import { requestKeys } from '../../../packages/proxy/src/protocols/vmess/body/body-keys.ts';
-import { userKey } from '../../../packages/proxy/src/protocols/vmess/header/auth-id.ts';
+import { userKey } from '../../../packages/proxy/src/protocols/vmess/header/header-seal.ts';
 import {
   MAX_REQUEST,
   readRequest as readVmessRequest,

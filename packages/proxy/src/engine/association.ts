@@ -19,7 +19,7 @@ import {
   flowInfo,
   notAHost,
   openedLine,
-} from './flow-record.ts';
+} from './flow-log.ts';
 import {
   type OutboundVersion,
   type Resolved,

@@ -17,7 +17,7 @@ import {
   flowInfo,
   notAHost,
   openedLine,
-} from './flow-record.ts';
+} from './flow-log.ts';
 import type { Resolved } from './routing-snapshot.ts';
 import type { RouteQuery } from './router/query.ts';
 import { sniff, SNIFF_TIMEOUT_MS, sniffAhead, sniffUntil } from './sniff.ts';

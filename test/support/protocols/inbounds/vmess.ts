@@ -1,7 +1,7 @@
 import { atOnce } from '@weir/io/time';
 import { BodySealer } from '../../../../packages/proxy/src/protocols/vmess/body/body-chunks.ts';
 import { requestKeys } from '../../../../packages/proxy/src/protocols/vmess/body/body-keys.ts';
-import { userKey } from '../../../../packages/proxy/src/protocols/vmess/header/auth-id.ts';
+import { userKey } from '../../../../packages/proxy/src/protocols/vmess/header/header-seal.ts';
 import { RequestSealer } from '../../../../packages/proxy/src/protocols/vmess/header/request.ts';
 import { ResponseDecoder } from '../../../../packages/proxy/src/protocols/vmess/header/response.ts';
 import {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import * as fc from 'fast-check';
 import { chooseAddresses } from '@weir/server/app/log/process-log';
-import { failureFields } from '../../../../proxy/src/engine/flow-record.ts';
+import { failureFields } from '../../../../proxy/src/engine/flow-log.ts';
 import { DialError, toDialError } from '../../../src/net/errors.ts';
 import {
   showAddresses,

@@ -30,10 +30,9 @@ import {
   type DohTarget,
 } from './doh-response.ts';
 import { type DnsExchange, serverError, UnansweredError, unlessEdnsRejected } from './exchange.ts';
-import { KeptConnection, Semaphore, SilenceWatch } from './kept-connection.ts';
+import { KeptConnection, Semaphore, SilenceWatch, TlsConnector } from './kept-connection.ts';
 import type { CaSpec } from '../../spec.ts';
 import { DohOverHttp1 } from './doh-over-http1.ts';
-import { TlsConnector } from './tls-connector.ts';
 
 /** The window of a stream is the initial one of RFC 9113 §6.9.2: as large as the longest message. */
 const OPTIONS: ConnectionOptions = {

@@ -11,7 +11,13 @@ import {
   UnansweredError,
   unlessEdnsRejected,
 } from './exchange.ts';
-import { type KeepableConnection, KeptConnection, SilenceWatch } from './kept-connection.ts';
+import {
+  type KeepableConnection,
+  KeptConnection,
+  SilenceWatch,
+  TlsConnector,
+  type TlsConnectorOptions,
+} from './kept-connection.ts';
 import {
   type DnsReply,
   encodeQuery,
@@ -20,7 +26,6 @@ import {
   type RawQuestion,
   readReply,
 } from '../message.ts';
-import { TlsConnector, type TlsConnectorOptions } from './tls-connector.ts';
 
 /** DNS over TLS (RFC 7858): one kept connection that all questions share. */
 export class TlsExchange implements DnsExchange {

@@ -19,7 +19,7 @@ import { sealResponse } from './header/response.ts';
 import { DerivedUsers, KnownUsers } from '../users/known-users.ts';
 import type { InboundMemory } from '../inbounds/inbound-memory.ts';
 import { UserSearch, type WaitingClient } from '../users/user-search.ts';
-import { AuthIdReader, userKey } from './header/auth-id.ts';
+import { AuthIdReader, userKey } from './header/header-seal.ts';
 
 /** A VMess server with AEAD headers on accepted carriers. */
 export class VmessInbound implements InboundHandler {

@@ -1,18 +1,25 @@
 import type { Clock } from '@weir/io/time';
 import type { BoundedReader, ByteLink } from '@weir/io/links';
 import { ProtocolError } from '@weir/io';
-import { AuthIdMaker, AUTH_ID_RANDOM } from './auth-id.ts';
 import { TAG_LENGTH } from '@weir/crypto/aead';
-import { openHeader, openLength, requestBox, sealHeader, sealLength } from './header-seal.ts';
 import type { RandomSource } from '@weir/base/random';
 import {
+  AUTH_ID_RANDOM,
+  AuthIdMaker,
+  openHeader,
+  openLength,
+  requestBox,
+  sealHeader,
+  sealLength,
+} from './header-seal.ts';
+import {
+  AUTH_ID_LENGTH,
+  CONNECTION_NONCE_LENGTH,
   decodeRequest,
   encodeRequest,
   MAX_HEADER,
   MAX_HEADER_PADDING,
   type RequestHeader,
-  AUTH_ID_LENGTH,
-  CONNECTION_NONCE_LENGTH,
   SEALED_LENGTH,
 } from '../wire.ts';
 import { readOrDrain } from '../../inbounds/handshake.ts';

@@ -10,7 +10,7 @@ import {
   AuthIdMaker,
   AuthIdReader,
   userKey,
-} from '../../../../src/protocols/vmess/header/auth-id.ts';
+} from '../../../../src/protocols/vmess/header/header-seal.ts';
 import { VmessUsers } from '../../../../src/protocols/vmess/inbound.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 import { ID, OTHER_ID } from '../../../../../../test/support/protocols/vmess/harness.ts';
