@@ -1,7 +1,7 @@
 import { traverseNodes } from 'toml-eslint-parser';
-import { parseText } from '../../packages/config/src/toml/parse.ts';
 import { lineBreak, lineStart, nextLine } from '@weir/config/text';
 import type { Span } from '@weir/proxy/schema';
+import { parseText } from '../../packages/config/src/toml/parse.ts';
 
 /** A comment of a document, and what it stands beside. */
 export interface OwnedComment {

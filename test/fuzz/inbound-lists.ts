@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { parse } from 'smol-toml';
+import { SourceText } from '@weir/config/documents';
+import { parseToml } from '@weir/config/toml';
+import type { Span } from '@weir/proxy/schema';
 import {
   ConfigInbounds,
   type InboundList,
 } from '../../packages/config/src/edit/lists/inbound-list.ts';
-import { SourceText } from '@weir/config/documents';
-import { parseToml } from '@weir/config/toml';
 import type { OpenNode, OpenTable } from '../../packages/config/src/toml/tree.ts';
-import type { Span } from '@weir/proxy/schema';
 import { commentsWithout, listAround, ownedComments } from './comment-owners.ts';
 import { KEYS, type ListCase } from './list-documents.ts';
 

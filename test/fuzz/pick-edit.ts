@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { isUtf8 } from 'node:buffer';
 import { parse as parseBySmol, TomlDate, TomlError as SmolError } from 'smol-toml';
 import type { AST } from 'toml-eslint-parser';
-import { outlineOf, samePath, type KeyPath } from '../../packages/config/src/edit/outline.ts';
 import { editPick, removePick } from '@weir/config/edit/pick-editor';
 import { ConfigError } from '@weir/config';
 import { TomlError } from '@weir/config/toml';
-import { parseSyntax, parseToml } from '../../packages/config/src/toml/parse.ts';
 import type { Node } from '@weir/proxy/schema';
+import { loadProtocols } from '@weir/proxy/protocols';
+import { type KeyPath, outlineOf, samePath } from '../../packages/config/src/edit/outline.ts';
+import { parseSyntax, parseToml } from '../../packages/config/src/toml/parse.ts';
 import { commentsWithout, ownedComments } from './comment-owners.ts';
 import type { PickCase } from './toml-documents.ts';
-import { loadProtocols } from '@weir/proxy/protocols';
 
 // Errors show lines of the document.
 await loadProtocols();

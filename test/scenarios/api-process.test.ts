@@ -4,19 +4,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { describe, test } from 'node:test';
-import { SNIFF_TIMEOUT_MS } from '../../packages/proxy/src/engine/sniff/sniff.ts';
+import { SNIFF_TIMEOUT_MS } from '../../packages/proxy/src/engine/sniff.ts';
 import { ctl } from '../../packages/weir/src/cli/control/ctl.ts';
 import { ApiClient, type Reply } from '../../packages/server/test/conformance/api-client.ts';
-import { disposable, parseAddress, type Address } from '../support/data/address.ts';
+import { type Address, disposable, parseAddress } from '../support/data/address.ts';
 import { freedom, rule, socksIn } from '../support/process/config.ts';
 import { errorOf, etagOf } from '../support/process/control.ts';
 import { ask } from '../support/peers/http-client.ts';
 import { readAll, roundTrip } from '../support/read.ts';
-import { echoServer, udpEcho, type Origin } from '../support/peers/servers.ts';
+import { echoServer, type Origin, udpEcho } from '../support/peers/servers.ts';
 import { socksConnect } from '../support/peers/socks-client.ts';
 import { UdpAssociation } from '../support/peers/socks-udp.ts';
 import { eventually } from '../support/wait.ts';
-import { Weir, runWeir, scratch, type WeirOptions } from '../support/process/weir.ts';
+import { runWeir, scratch, Weir, type WeirOptions } from '../support/process/weir.ts';
 
 /*
  * The API of the real process, every endpoint from end to end, on both carriers. The conformance

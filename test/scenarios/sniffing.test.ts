@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
-import { createSecureContext, connect as tlsConnect, type TLSSocket } from 'node:tls';
+import { connect as tlsConnect, createSecureContext, type TLSSocket } from 'node:tls';
 import { join } from 'node:path';
 import test from 'node:test';
-import { SNIFF_TIMEOUT_MS } from '../../packages/proxy/src/engine/sniff/sniff.ts';
+import { Duplex } from 'node:stream';
+import { SNIFF_TIMEOUT_MS } from '../../packages/proxy/src/engine/sniff.ts';
 import { freedom, proxyOut, rule, socksIn } from '../support/process/config.ts';
 import { readAll, readExactly } from '../support/read.ts';
 import { recorder } from '../support/peers/recorder.ts';
 import { bannerServer, echoServer } from '../support/peers/servers.ts';
 import { socksConnect } from '../support/peers/socks-client.ts';
 import { Weir } from '../support/process/weir.ts';
-import { Duplex } from 'node:stream';
 
 /** A client may take its time until its first bytes are complete. */
 const PATIENT = {

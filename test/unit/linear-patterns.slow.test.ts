@@ -9,7 +9,7 @@ import { shownLine } from '../../packages/config/src/shown-line.ts';
 import { loadProtocols } from '@weir/proxy/protocols';
 import { parseToml } from '@weir/config/toml';
 import { parseServerKey } from '@weir/crypto/certificates';
-import { DomainSniffer, sniffDomain } from '../../packages/proxy/src/engine/sniff/sniff.ts';
+import { DomainSniffer, sniffDomain } from '../../packages/proxy/src/engine/sniff.ts';
 import { chooseFilter } from '@weir/base/log';
 import { trimBlanks } from '../../packages/http/src/fields/field.ts';
 import { ChunkedDecoder } from '../../packages/http/src/http1/body.ts';

@@ -26,7 +26,7 @@ export const ROOMS = {
     branches: 89,
   },
   sniff: {
-    files: ['packages/proxy/src/engine/sniff/*.ts'],
+    files: ['packages/proxy/src/engine/sniff.ts'],
     tests: ['packages/proxy/test/unit/engine/sniff/*.test.ts'],
     branches: 97,
   },
@@ -67,9 +67,7 @@ export const ROOMS = {
     branches: 97,
   },
   socks: {
-    files: [
-      'packages/proxy/src/protocols/socks/{wire,address,udp-framing,relay-plan,outbound,server-handshake}.ts',
-    ],
+    files: ['packages/proxy/src/protocols/socks/{wire,inbound,outbound}.ts'],
     tests: [
       'packages/proxy/test/unit/protocols/socks/*.test.ts',
       'packages/proxy/test/conformance/{inbound,outbound-pair}.test.ts',
@@ -77,7 +75,7 @@ export const ROOMS = {
     branches: 98,
   },
   trojan: {
-    files: ['packages/proxy/src/protocols/trojan/{wire,packet-framing,key}.ts'],
+    files: ['packages/proxy/src/protocols/trojan/{wire,settings}.ts'],
     tests: [
       'packages/proxy/test/unit/protocols/trojan/*.test.ts',
       'packages/proxy/test/conformance/{inbound,outbound-pair,packet-link}.test.ts',
@@ -86,7 +84,7 @@ export const ROOMS = {
   },
   vless: {
     files: [
-      'packages/proxy/src/protocols/vless/{wire,packet-framing,outbound}.ts',
+      'packages/proxy/src/protocols/vless/{wire,outbound}.ts',
       'packages/proxy/src/protocols/users/uuid.ts',
     ],
     tests: [
@@ -108,7 +106,7 @@ export const ROOMS = {
   },
   shadowsocks: {
     files: [
-      'packages/proxy/src/protocols/shadowsocks/{chunks,keys,methods,packets,request,salts,stamped-entries}.ts',
+      'packages/proxy/src/protocols/shadowsocks/{chunks,keys,methods,packets,request,salts}.ts',
       'packages/proxy/src/protocols/shadowsocks/{edition-2022,legacy}/*.ts',
     ],
     tests: [
@@ -120,15 +118,15 @@ export const ROOMS = {
   hysteria2: {
     files: [
       'packages/proxy/src/protocols/hysteria2/{wire,salamander,authentication}.ts',
-      'packages/proxy/src/protocols/hysteria2/udp/fragments.ts',
+      'packages/proxy/src/protocols/hysteria2/udp-sessions.ts',
     ],
     tests: ['packages/proxy/test/unit/protocols/hysteria2/**/*.test.ts'],
     branches: 99,
   },
   wireguard: {
     files: [
-      'packages/proxy/src/protocols/wireguard/{wire,message-writer,peer-liveness,transport-session}.ts',
-      'packages/proxy/src/protocols/wireguard/{tunnel,deadlines,waiting-packets}.ts',
+      'packages/proxy/src/protocols/wireguard/{wire,transport-session}.ts',
+      'packages/proxy/src/protocols/wireguard/{tunnel,deadlines}.ts',
       'packages/proxy/src/protocols/wireguard/handshake/*.ts',
     ],
     tests: ['packages/proxy/test/unit/protocols/wireguard/**/*.test.ts'],
@@ -136,7 +134,7 @@ export const ROOMS = {
   },
   'http-proxy': {
     files: [
-      'packages/proxy/src/protocols/http/{credentials,request-target,max-forwards}.ts',
+      'packages/proxy/src/protocols/http/{responses,request-target}.ts',
       'packages/proxy/src/protocols/http/forwarding/*.ts',
     ],
     tests: [
@@ -220,9 +218,9 @@ export const ROOMS = {
   },
   dns: {
     files: [
-      'packages/proxy/src/dns/{message,query,questions,responder,follow-aliases,policy,server-order}.ts',
-      'packages/proxy/src/dns/exchanges/{framing,doh-response}.ts',
-      'packages/proxy/src/dns/system/{hosts-file,name-switch,resolv-conf}.ts',
+      'packages/proxy/src/dns/{message,questions,responder,policy}.ts',
+      'packages/proxy/src/dns/exchanges/{exchange,doh-response}.ts',
+      'packages/proxy/src/dns/system/system-resolvers.ts',
     ],
     tests: ['packages/proxy/test/unit/dns/**/!(*.slow).test.ts'],
     branches: 92,

@@ -1,16 +1,16 @@
-import { ipVersion } from '@weir/base/ip';
 import { inspect } from 'node:util';
+import { ipVersion } from '@weir/base/ip';
 import { parseIPv6 } from '@weir/io/addresses';
 import {
+  type Decoded,
   disclosed,
+  type Located,
   located,
   narrowed,
+  optional,
   secret,
   str,
-  type Located,
-  optional,
   struct,
-  type Decoded,
 } from '@weir/proxy/schema';
 import { Finding } from './findings.ts';
 

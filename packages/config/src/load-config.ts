@@ -350,7 +350,7 @@ async function loadKind(
     .map((rule): RuleSpec => ({ ...rule, ...none, [kind]: rule[kind] }));
   if (rules.length === 0) return { geoip: new Map(), geosite: new Map() };
   try {
-    const { loadGeoData } = await import('@weir/proxy/engine/geo/load');
+    const { loadGeoData } = await import('@weir/proxy/geo-files');
     return await loadGeoData({ geoip: route.geoip?.path, geosite: route.geosite?.path }, rules);
   } catch (error) {
     if (error instanceof GeoCodeError) {

@@ -1,7 +1,7 @@
 import { WeirError } from '@weir/base';
 import { allProtocolsLoaded, findProtocol, protocolNames } from '@weir/proxy/protocols';
 import { namesHere, DISCLOSURE, type Shape } from '@weir/proxy/schema';
-import { suggestion } from '@weir/proxy/schema/suggestion';
+import { suggestion } from '@weir/proxy/schema';
 import { configFile, subscribeFile } from './sources/config-file.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { protocolNames } from '@weir/proxy/protocols';
-import { suggestion } from '@weir/proxy/schema/suggestion';
+import { suggestion } from '@weir/proxy/schema';
 
 /** Names of protocols in other programs, and their names here. */
 const PROTOCOLS_ELSEWHERE: Readonly<Record<string, string>> = {

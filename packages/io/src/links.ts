@@ -15,4 +15,4 @@ export {
 } from './net/links/link.ts';
 export { linkPair } from './net/links/memory-link.ts';
 export { asSole, freeChunk, joined, ownChunk, ReadQueue, strip } from './net/links/read-queue.ts';
-export { QueuedPackets, ReceivingPackets } from './net/packets/packets.ts';
+export { ClosablePackets, QueuedPackets, ReceivingPackets } from './net/packets/packets.ts';

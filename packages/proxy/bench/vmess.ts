@@ -7,7 +7,7 @@
  */
 import { SystemRandomSource } from '@weir/base/random';
 import { BoundedReader, linkPair } from '@weir/io/links';
-import { AuthIdReader, userKey } from '../src/protocols/vmess/header/auth-id.ts';
+import { AuthIdReader, userKey } from '../src/protocols/vmess/header/header-seal.ts';
 import { requestKeys, responseKeys } from '../src/protocols/vmess/body/body-keys.ts';
 import {
   BodyOpener,

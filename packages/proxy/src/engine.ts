@@ -1,6 +1,12 @@
 /** Routes, dials and registers flows. */
+export { BalancerGroup, type GroupMember } from './engine/balancer.ts';
 export { DnsOutbound } from './engine/dns-outbound.ts';
 export { FlowDispatcher } from './engine/flow-dispatcher.ts';
+export { asDialError } from './engine/flow-log.ts';
 export { InboundRuntime } from './engine/inbound-runtime.ts';
 export { LiveSessions } from './engine/live-sessions.ts';
-export type { Exit, RoutingSnapshot } from './engine/routing-snapshot.ts';
+export {
+  type RoutingTarget,
+  OutboundVersion,
+  type RoutingSnapshot,
+} from './engine/routing-snapshot.ts';

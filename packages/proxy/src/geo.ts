@@ -1,5 +1,5 @@
 /** Lists of networks and names in geo files. */
-export type { ByteSource } from './engine/geo/byte-source.ts';
+export type { ByteSource } from './engine/geo/geo-data.ts';
 export {
   GeoCodeError,
   type GeoData,

@@ -1,4 +1,4 @@
-/** The protocols by name, their contracts and settings. */
+/** The protocols by name: their contracts, settings and accounts. */
 export type {
   Dispatcher,
   InboundHandler,
@@ -7,6 +7,15 @@ export type {
   SessionServer,
 } from './protocols/contract.ts';
 export type { Hysteria2OutboundSettings } from './protocols/hysteria2/settings.ts';
+export { InboundMemory } from './protocols/inbounds/inbound-memory.ts';
+export type {
+  CarrierProtocol,
+  CreateInbound,
+  CreateOutbound,
+  InboundProtocol,
+  Protocol,
+  SessionProtocol,
+} from './protocols/protocol.ts';
 export {
   allForms,
   allProtocolsLoaded,
@@ -21,4 +30,6 @@ export {
   udpCarrier,
 } from './protocols/registry.ts';
 export type { TunSettings } from './protocols/tun/settings.ts';
+export { Accounts, accountsOf, NO_ACCOUNTS } from './protocols/users/accounts.ts';
+export { hyphenated, parseUuid, shortId } from './protocols/users/uuid.ts';
 export type { WireGuardSettings } from './protocols/wireguard/settings.ts';

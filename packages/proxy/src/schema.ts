@@ -16,7 +16,7 @@ export {
   u16,
   u64,
 } from './schema/decoder.ts';
-export { DecodeError, PlainDecodeError } from './schema/errors.ts';
+export { DecodeError, describeNode, expectedOneOf, PlainDecodeError } from './schema/errors.ts';
 export { namesHere, NO_REALITY } from './schema/foreign-keys.ts';
 export {
   type Check,
@@ -38,6 +38,8 @@ export {
   type Span,
   type TableEntry,
   type TableNode,
+  textAt,
+  valueAt,
 } from './schema/node.ts';
 export { DISCLOSURE, type Shape, shaped } from './schema/shape.ts';
 export {
@@ -48,4 +50,4 @@ export {
   optional,
   struct,
 } from './schema/struct.ts';
-export { describeNode, expectedOneOf } from './schema/words.ts';
+export { meantHint, suggestion } from './schema/suggestion.ts';

@@ -64,7 +64,7 @@ const info = (i: number): FlowInfo => ({
   outbound: `outbound-${i % 10}`,
   outboundVersion: 1,
   rule: i % 7,
-  planeEpoch: 3,
+  routingEpoch: 3,
 });
 
 /** An API over nothing but a tracker. */

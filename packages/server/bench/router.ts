@@ -9,7 +9,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadGeoData } from '@weir/proxy/engine/geo/load';
+import { loadGeoData } from '@weir/proxy/geo-files';
 import { RegexCache } from '@weir/proxy/names';
 import { type RouteQuery, Router } from '@weir/proxy/router';
 import type { CidrSpec, RoutingSpec, RuleSpec } from '@weir/proxy/spec';

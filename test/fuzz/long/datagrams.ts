@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
+import { X25519PrivateKey } from '@weir/crypto/x25519';
 import { encodeQuery, readReply } from '../../../packages/proxy/src/dns/message.ts';
-import { hostNameOf, readQuery } from '../../../packages/proxy/src/dns/query.ts';
+import { hostNameOf, readQuery } from '../../../packages/proxy/src/dns/responder.ts';
 import { FragmentReassembly } from '../../../packages/netstack/src/ip/fragment-reassembly.ts';
 import {
   IcmpMessage,
@@ -25,10 +26,9 @@ import {
 } from '../../../packages/proxy/src/protocols/wireguard/handshake/noise.ts';
 import {
   DATA_OVERHEAD,
-  messageType,
   MessageType,
+  messageType,
 } from '../../../packages/proxy/src/protocols/wireguard/wire.ts';
-import { X25519PrivateKey } from '@weir/crypto/x25519';
 import { QuicError, TransportErrorCode } from '../../../packages/quic/src/errors.ts';
 import { AddressTokens } from '../../../packages/quic/src/protection/tokens.ts';
 import { FrameReader } from '../../../packages/quic/src/wire/frame-reader.ts';
@@ -60,7 +60,7 @@ import { BareStack } from '../../support/netstack/bare-stack.ts';
 import { Hostile } from '../../support/quic/hostile.ts';
 import { SeededRandom } from '../../support/simnet/seeded-random.ts';
 import { KnownRandom } from '../../support/known-random.ts';
-import { hex, type FuzzTarget } from './target.ts';
+import { type FuzzTarget, hex } from './target.ts';
 
 const QUIC_CODES = new Set<number>(Object.values(TransportErrorCode));
 
@@ -224,7 +224,7 @@ const dnsReplies: FuzzTarget = {
 
 const dnsQueries: FuzzTarget = {
   name: 'dns-queries',
-  files: ['proxy/dns/query.ts'],
+  files: ['proxy/dns/responder.ts'],
   samples: [QUERY, hex('0001 0100 0001 0000 0000 0000 0161 0765 78616d706c65 00 00ff 0001')],
   share: 1,
   run: (input) => {

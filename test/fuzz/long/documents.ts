@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { checkRegex } from '../../../packages/proxy/src/engine/router/tables/regex-set.ts';
 import { readForeign } from '@weir/nodes/import';
-import { Link } from '@weir/proxy/protocols/forms/link';
+import { followLine, parseFollow } from '@weir/nodes/import/write/markers';
+import { checkRegex } from '../../../packages/proxy/src/engine/router/tables/regex-set.ts';
+import { Link } from '../../../packages/proxy/src/protocols/forms/link.ts';
 import { parseJson } from '../../../packages/nodes/src/import/parse/json.ts';
 import { parseYaml } from '../../../packages/nodes/src/import/parse/yaml.ts';
-import { fromDotNet, expressionOf } from '../../../packages/nodes/src/import/values/expressions.ts';
-import { followLine, parseFollow } from '@weir/nodes/import/write/markers';
+import { expressionOf, fromDotNet } from '../../../packages/nodes/src/import/values/expressions.ts';
 import { readAnswer } from '../../../packages/nodes/src/subscribe/answer/read-answer.ts';
 import {
   parseUpdateInterval,
   parseUserinfo,
 } from '../../../packages/nodes/src/subscribe/files/state-file.ts';
 import { shown } from './stream-outcome.ts';
-import { textSamples, type FuzzTarget } from './target.ts';
+import { type FuzzTarget, textSamples } from './target.ts';
 import '../../support/import/load-forms.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
@@ -85,7 +85,7 @@ const shareLinks: FuzzTarget = {
   files: [
     'nodes/import/links/share-links.ts',
     'proxy/protocols/forms/link.ts',
-    'proxy/protocols/forms/encodings.ts',
+    'proxy/protocols/forms/link.ts',
   ],
   samples: [...SHARE_LINKS, LINKS],
   share: 0.1,

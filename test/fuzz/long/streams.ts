@@ -32,11 +32,11 @@ import {
   Http3RequestReader,
   Http3ResponseReader,
 } from '../../../packages/http/src/http3/request-stream.ts';
-import { MuxFrameDecoder } from '../../../packages/proxy/src/mux/frame-decoder.ts';
+import { MuxFrameDecoder } from '../../../packages/proxy/src/mux/frame.ts';
 import {
   frame as dnsFrame,
   FramedMessageReader,
-} from '../../../packages/proxy/src/dns/exchanges/framing.ts';
+} from '../../../packages/proxy/src/dns/exchanges/exchange.ts';
 import { HunkDecoder, encodeHunks } from '../../../packages/proxy/src/transports/grpc/hunks.ts';
 import { frameHeader, Opcode, WsFrameDecoder } from '@weir/proxy/websocket';
 import { parseHead } from '../../../packages/server/src/api/http/raw-http.ts';
@@ -315,7 +315,7 @@ const http3Types: FuzzTarget = {
 
 const mux: FuzzTarget = {
   name: 'mux',
-  files: ['proxy/mux/frame.ts', 'proxy/mux/frame-decoder.ts'],
+  files: ['proxy/mux/frame.ts', 'proxy/mux/frame.ts'],
   samples: [
     muxFrame(1, NEW, 'hello', addressed('tcp', SITE)),
     muxFrame(
@@ -403,7 +403,7 @@ const hunks: FuzzTarget = {
 
 const dnsStreams: FuzzTarget = {
   name: 'dns-streams',
-  files: ['proxy/dns/exchanges/framing.ts'],
+  files: ['proxy/dns/exchanges/exchange.ts'],
   samples: [dnsFrame(Buffer.alloc(30, 7)), dnsFrame(Buffer.alloc(0))],
   share: 0.2,
   run: (input, random) =>

@@ -1,32 +1,21 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import {
-  bearerCheck,
-  isOwnOrigin,
-  namesThisHost,
-} from '../../../packages/server/src/api/http/request-filter.ts';
-import { splitRequestTarget } from '../../../packages/server/src/api/http/api-router.ts';
-import {
   parseIfMatch,
   parseSelector,
   textParameter,
   u64Parameter,
 } from '@weir/server/api/requests/parameters';
-import { parsePickBody } from '../../../packages/server/src/api/requests/pick-body.ts';
-import { partsOf, routeRequest } from '../../../packages/watch/src/clash-api/serve/router.ts';
 import { formatToml } from '@weir/config/format/format-toml';
 import { parseToml } from '@weir/config/toml';
-import { readHosts, hostSources } from '../../../packages/proxy/src/dns/system/host-config.ts';
-import { parseResolvConf } from '@weir/proxy/dns/system/resolv-conf';
-import { bytesSource } from '../../../packages/proxy/src/engine/geo/byte-source.ts';
+import { parseResolvConf } from '@weir/proxy/dns/system';
 import {
   geoipMatches,
   geoipSummaries,
   geositeMatches,
   geositeSummaries,
-} from '@weir/proxy/engine/geo/survey';
-import { DomainSniffer } from '../../../packages/proxy/src/engine/sniff/sniff.ts';
-import { parseCidr, formatIP, parseIP } from '@weir/base/ip';
+} from '@weir/proxy/geo-files';
+import { formatIP, parseCidr, parseIP } from '@weir/base/ip';
 import { normalizeHost } from '@weir/io/addresses';
 import {
   decodeEarlyData,
@@ -34,14 +23,25 @@ import {
   pathMatches,
   splitWsPath,
 } from '@weir/proxy/transports/ws/handshake';
+import {
+  bearerCheck,
+  isOwnOrigin,
+  namesThisHost,
+} from '../../../packages/server/src/api/http/request-filter.ts';
+import { splitRequestTarget } from '../../../packages/server/src/api/http/api-router.ts';
+import { parsePickBody } from '../../../packages/server/src/api/requests/pick-body.ts';
+import { partsOf, routeRequest } from '../../../packages/watch/src/clash-api/serve/router.ts';
+import { hostSources, readHosts } from '../../../packages/proxy/src/dns/system/host-config.ts';
+import { bytesSource } from '../../../packages/proxy/src/engine/geo/geo-data.ts';
+import { DomainSniffer } from '../../../packages/proxy/src/engine/sniff.ts';
 import { encodeGeoip, encodeGeosite } from '../../support/data/geo-fixture.ts';
 import { OPENSSL, refragment } from '../../support/engine/sniff/client-hello.ts';
 import { shown } from './stream-outcome.ts';
-import { chunksOf, textSamples, type FuzzTarget } from './target.ts';
+import { chunksOf, type FuzzTarget, textSamples } from './target.ts';
 
 const sniffing: FuzzTarget = {
   name: 'sniffing',
-  files: ['proxy/engine/sniff/sniff.ts', 'proxy/engine/sniff/tls.ts', 'proxy/engine/sniff/http.ts'],
+  files: ['proxy/engine/sniff.ts'],
   samples: [
     ...Object.values(OPENSSL),
     refragment(OPENSSL.tls12, 20),
@@ -70,10 +70,9 @@ const geoFiles: FuzzTarget = {
   name: 'geo-files',
   files: [
     'proxy/engine/geo/find-entries.ts',
-    'proxy/engine/geo/geoip.ts',
-    'proxy/engine/geo/geosite.ts',
+    'proxy/engine/geo/geo-lists.ts',
     'proxy/engine/geo/wire-reader.ts',
-    'proxy/engine/geo/survey.ts',
+    'proxy/engine/geo/geo-files.ts',
   ],
   samples: [
     encodeGeosite([
@@ -251,7 +250,7 @@ const addressTexts: FuzzTarget = {
 const systemFiles: FuzzTarget = {
   name: 'resolver-files',
   files: [
-    'proxy/dns/system/resolv-conf.ts',
+    'proxy/dns/system/system-resolvers.ts',
     'proxy/dns/system/host-config.ts',
     'proxy/dns/system/host-config.ts',
   ],

@@ -1,24 +1,25 @@
 import { isDeepStrictEqual } from 'node:util';
 import assert from 'node:assert/strict';
-import { MessageError, field } from '@weir/http/http1';
+import { field, MessageError } from '@weir/http/http1';
 import {
   decodeAddressed,
   decodeAddressField,
   encodeAddressField,
+  type Endpoint,
   SOCKS_ADDRESS,
   V2RAY_ADDRESS,
-  type Endpoint,
 } from '@weir/io/addresses';
 import { ProtocolError } from '@weir/io';
 import { atOnce } from '@weir/io/time';
-import { accountOf } from '../../../packages/proxy/src/protocols/http/credentials.ts';
+import { METHODS } from '@weir/proxy/protocols/shadowsocks/methods';
+import { accountOf } from '../../../packages/proxy/src/protocols/http/responses.ts';
 import { hopsLeft } from '../../../packages/proxy/src/protocols/http/forwarding/forwarded-heads.ts';
 import {
   parseHost,
   parseRequestTarget,
 } from '../../../packages/proxy/src/protocols/http/request-target.ts';
 import { Salamander } from '../../../packages/proxy/src/protocols/hysteria2/salamander.ts';
-import { MessageReassembly } from '../../../packages/proxy/src/protocols/hysteria2/udp/fragments.ts';
+import { MessageReassembly } from '../../../packages/proxy/src/protocols/hysteria2/udp-sessions.ts';
 import {
   decodeUdpMessage,
   encodeTcpRequest,
@@ -41,8 +42,7 @@ import {
   encodeRequestVariable,
   writeStamp,
 } from '../../../packages/proxy/src/protocols/shadowsocks/edition-2022/wire.ts';
-import { METHODS } from '@weir/proxy/protocols/shadowsocks/methods';
-import { readSocksRequest } from '../../../packages/proxy/src/protocols/socks/server-handshake.ts';
+import { readSocksRequest } from '../../../packages/proxy/src/protocols/socks/inbound.ts';
 import { UdpFraming } from '../../../packages/proxy/src/protocols/socks/association.ts';
 import {
   encodeCredentials,
@@ -50,28 +50,28 @@ import {
   encodeReply,
   encodeRequest as encodeSocksRequest,
 } from '../../../packages/proxy/src/protocols/socks/wire.ts';
-import { TrojanFraming } from '../../../packages/proxy/src/protocols/trojan/packet-framing.ts';
 import {
   encodeRequest as encodeTrojanRequest,
   KEY_BYTES,
   MAX_TROJAN_REQUEST,
   readTrojanRequest,
+  TrojanFraming,
 } from '../../../packages/proxy/src/protocols/trojan/wire.ts';
 import { AccountTable } from '../../../packages/proxy/src/protocols/users/account-table.ts';
 import {
-  VlessFraming,
   encodeRequest as encodeVlessRequest,
   ID_BYTES,
   MAX_VLESS_REQUEST,
   readVlessRequest,
   requestPrefix,
+  VlessFraming,
 } from '../../../packages/proxy/src/protocols/vless/wire.ts';
 import {
   BodyOpener,
   BodySealer,
 } from '../../../packages/proxy/src/protocols/vmess/body/body-chunks.ts';
 import { requestKeys } from '../../../packages/proxy/src/protocols/vmess/body/body-keys.ts';
-import { userKey } from '../../../packages/proxy/src/protocols/vmess/header/auth-id.ts';
+import { userKey } from '../../../packages/proxy/src/protocols/vmess/header/header-seal.ts';
 import {
   MAX_REQUEST,
   readRequest as readVmessRequest,
@@ -90,7 +90,7 @@ import {
 import { KnownRandom } from '../../support/known-random.ts';
 import { ID } from '../../support/protocols/vmess/harness.ts';
 import { readFromLink, sameHoweverSplit, shown } from './stream-outcome.ts';
-import { hex, textSamples, type FuzzTarget } from './target.ts';
+import { type FuzzTarget, hex, textSamples } from './target.ts';
 import {
   makeRequest,
   requestFromServer,
@@ -131,7 +131,7 @@ const addresses: FuzzTarget = {
 
 const socksServer: FuzzTarget = {
   name: 'socks-server',
-  files: ['proxy/protocols/socks/server-handshake.ts', 'proxy/protocols/socks/wire.ts'],
+  files: ['proxy/protocols/socks/inbound.ts', 'proxy/protocols/socks/wire.ts'],
   samples: [
     Buffer.concat([encodeOffer(0), made(encodeSocksRequest(1, SITE))]),
     Buffer.concat([
@@ -208,7 +208,7 @@ const trojanRequest: FuzzTarget = {
 
 const trojanPackets: FuzzTarget = {
   name: 'trojan-packets',
-  files: ['proxy/protocols/trojan/packet-framing.ts'],
+  files: ['proxy/protocols/trojan/wire.ts'],
   samples: [SITE, V4, V6].map((peer) =>
     Buffer.concat([...made(new TrojanFraming().encode({ data: Buffer.from('some data'), peer }))]),
   ),
@@ -325,10 +325,7 @@ const sealedBody = (header: RequestHeader): Uint8Array => {
 
 const vmessBody: FuzzTarget = {
   name: 'vmess-body',
-  files: [
-    'proxy/protocols/vmess/body/body-chunks.ts',
-    'proxy/protocols/vmess/body/chunk-lengths.ts',
-  ],
+  files: ['proxy/protocols/vmess/body/body-chunks.ts'],
   samples: [sealedBody(VMESS_HEADER)],
   share: 0.1,
   run: (input, random) =>
@@ -466,7 +463,7 @@ const reassembly = new MessageReassembly();
 
 const hysteriaDatagrams: FuzzTarget = {
   name: 'hysteria2-datagrams',
-  files: ['proxy/protocols/hysteria2/udp/fragments.ts'],
+  files: ['proxy/protocols/hysteria2/udp-sessions.ts'],
   samples: [udpMessage(0, 1), udpMessage(0, 3), udpMessage(1, 3), udpMessage(2, 3)],
   share: 1,
   run: (input) => {
@@ -501,7 +498,7 @@ const httpRequests: FuzzTarget = {
   name: 'http-proxy-requests',
   files: [
     'proxy/protocols/http/request-target.ts',
-    'proxy/protocols/http/credentials.ts',
+    'proxy/protocols/http/responses.ts',
     'proxy/protocols/http/forwarding/forwarded-heads.ts',
   ],
   samples: textSamples(

@@ -1,4 +1,4 @@
-import { NO_MATCHERS } from '../../../packages/proxy/src/engine/router/matcher-entries.ts';
+import { NO_MATCHERS } from '../../../packages/proxy/src/engine/router/explain.ts';
 import {
   toDesiredState,
   type DesiredState,

@@ -1,14 +1,13 @@
 import { silentLogger } from '@weir/base/log';
-import { type ByteLink, type WireCounter, linkPair } from '@weir/io/links';
+import { type ByteLink, linkPair, type WireCounter } from '@weir/io/links';
 import { OwnListeners } from '@weir/io/net/own-listeners';
 import { Turns } from '@weir/io/time';
-import { InboundMemory } from '@weir/proxy/handlers';
-import { inboundProtocol, loadProtocols } from '@weir/proxy/protocols';
+import { InboundMemory, inboundProtocol, loadProtocols } from '@weir/proxy/protocols';
 import { InboundRuntime } from '@weir/proxy/engine';
-import { buildAcceptor, buildInbound } from '../../../packages/server/src/supervisor/build.ts';
 import { Tracker } from '@weir/proxy/tracker';
 import type { Acceptor } from '@weir/proxy/transports';
 import { UnauthenticatedClients } from '@weir/proxy/accept';
+import { buildAcceptor, buildInbound } from '../../../packages/server/src/supervisor/build.ts';
 import { specOf } from '../config/support.ts';
 import { ManualClock } from '../manual-clock.ts';
 import { freedom } from '../process/config.ts';

@@ -1,5 +1,5 @@
 import type { FamilyPolicy, Resolver } from '@weir/io/addresses';
-import { systemClock, type Clock } from '@weir/io/time';
+import { type Clock, systemClock } from '@weir/io/time';
 import { type Carrier, ReadQueue } from '@weir/io/links';
 import type {
   InboundCarrierSpec,
@@ -9,11 +9,11 @@ import type {
   TlsClientSpec,
   TlsServerSpec,
 } from '@weir/proxy/spec';
-import { createDialer, loadClients, Acceptor, loadServers } from '@weir/proxy/transports';
-import type { Dialer } from '../../../packages/proxy/src/transports/dialer.ts';
-import { UnauthenticatedClients, listenTcp } from '@weir/proxy/accept';
-import { parseAddress, portOf } from '../data/address.ts';
+import { Acceptor, createDialer, loadClients, loadServers } from '@weir/proxy/transports';
+import { listenTcp, UnauthenticatedClients } from '@weir/proxy/accept';
 import { silentLogger } from '@weir/base/log';
+import type { Dialer } from '../../../packages/proxy/src/transports/dial-tcp.ts';
+import { parseAddress, portOf } from '../data/address.ts';
 import { TestAuthority } from '../data/test-certificates.ts';
 
 /** Resolves every name to loopback. */

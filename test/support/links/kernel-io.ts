@@ -8,7 +8,7 @@ import {
   checkCalls,
   type CheckedCalls,
   probeSockets,
-  surroundings,
+  probeEnvironment,
 } from '../../../packages/io/src/platform/sockets/probe.ts';
 import {
   AF_UNIX,
@@ -19,7 +19,7 @@ import {
 import { KernelIo } from '../../../packages/io/src/platform/sockets/kernel-io.ts';
 import { StreamSocket } from '../../../packages/io/src/platform/sockets/streams/stream-socket.ts';
 
-const probe = probeSockets({ ...surroundings(), wanted: undefined, check: false });
+const probe = probeSockets({ ...probeEnvironment(), wanted: undefined, check: false });
 
 /** Why tests of kernel sockets cannot run here; false where they can. */
 export const noKernelSockets: string | false = probe.kind === 'kernel' ? false : probe.reason;

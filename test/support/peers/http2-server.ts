@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import * as http2 from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
-import { systemClock, type Clock } from '@weir/io/time';
+import { type Clock, systemClock } from '@weir/io/time';
 import { createDialer, loadClients } from '@weir/proxy/transports';
-import type { Dialer } from '../../../packages/proxy/src/transports/dialer.ts';
+import type { Dialer } from '../../../packages/proxy/src/transports/dial-tcp.ts';
 import { loopback } from '../links/carriers.ts';
 
 const GRPC = {

@@ -1,7 +1,6 @@
-import { encodeAddressField, V2RAY_ADDRESS, type Endpoint } from '@weir/io/addresses';
+import { encodeAddressField, type Endpoint, V2RAY_ADDRESS } from '@weir/io/addresses';
 import type { ByteLink } from '@weir/io/links';
-import type { FrameHeader } from '../../../packages/proxy/src/mux/frame.ts';
-import { MuxFrameDecoder } from '../../../packages/proxy/src/mux/frame-decoder.ts';
+import { type FrameHeader, MuxFrameDecoder } from '../../../packages/proxy/src/mux/frame.ts';
 
 /** A frame from its parts, as a client of Mux.Cool writes it. */
 export function frame(

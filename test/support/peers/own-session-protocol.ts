@@ -4,7 +4,7 @@ import { WeirError } from '@weir/base';
 import { type Endpoint, formatEndpoint } from '@weir/io/addresses';
 import type {
   OpenSession,
-  SessionBook,
+  SessionRegistry,
   SessionListener,
   SessionServer,
 } from '../../../packages/proxy/src/protocols/contract.ts';
@@ -94,7 +94,7 @@ export class LineServer implements SessionServer {
     this.#taken = taken;
   }
 
-  async bind(listen: ListenSpec, sessions: SessionBook): Promise<SessionListener> {
+  async bind(listen: ListenSpec, sessions: SessionRegistry): Promise<SessionListener> {
     await this.#beforeBind?.(this.settings);
     if (this.settings.unbindable) throw new BindError('a port for lines', new Error('it may not'));
     const { fixed } = this.settings;
@@ -126,14 +126,14 @@ class LineListener implements SessionListener {
   readonly closed: Promise<void>;
   readonly #socket: Socket;
   #server: LineServer;
-  #sessions: SessionBook;
+  #sessions: SessionRegistry;
   #accepting = false;
   #retired = false;
   #released = false;
   #unsent = 0;
   readonly #clients = new Map<string, Client>();
 
-  constructor(server: LineServer, socket: Socket, sessions: SessionBook, isDevice: boolean) {
+  constructor(server: LineServer, socket: Socket, sessions: SessionRegistry, isDevice: boolean) {
     this.#server = server;
     this.#socket = socket;
     this.#sessions = sessions;
@@ -152,7 +152,7 @@ class LineListener implements SessionListener {
     this.#accepting = true;
   }
 
-  swap(next: SessionServer, sessions: SessionBook): void {
+  swap(next: SessionServer, sessions: SessionRegistry): void {
     if (!(next instanceof LineServer)) throw new RangeError('another protocol');
     this.#server = next;
     this.#sessions = sessions;

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Target } from '../peers/socks-client.ts';
 
 /** What a configuration under random reloads may refer to. */
-export interface Surroundings {
+export interface ServersAround {
   /** Free ports, more than there are inbounds. */
   readonly ports: readonly number[];
   /** SOCKS servers that an outbound can go through. */
@@ -38,7 +38,7 @@ export function numbers(seed: number): Choose {
  * balancers, listen addresses, `[dns]`. The load of a test can go on through all of them.
  */
 export class RandomConfig {
-  readonly #around: Surroundings;
+  readonly #around: ServersAround;
   readonly #choose: Choose;
   readonly #ports: number[];
   readonly #host = new Map<string, string>();
@@ -55,7 +55,7 @@ export class RandomConfig {
   #udp = 'direct';
   readonly #exits = new Map<string, string>();
 
-  constructor(around: Surroundings, choose: Choose) {
+  constructor(around: ServersAround, choose: Choose) {
     this.#around = around;
     this.#choose = choose;
     this.#ports = [...around.ports];

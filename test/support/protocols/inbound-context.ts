@@ -1,7 +1,7 @@
 import { silentLogger } from '@weir/base/log';
 import type { Clock } from '@weir/io/time';
+import { InboundMemory } from '@weir/proxy/protocols';
 import type { Dispatcher, InboundContext } from '../../../packages/proxy/src/protocols/contract.ts';
-import { InboundMemory } from '@weir/proxy/handlers';
 
 /** What a handler needs that no test looks at, around its engine and its clock. */
 export const inboundContext = (

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { readForeign } from '@weir/nodes/import';
-import type { Draft } from '@weir/proxy/protocols/forms/draft';
+import type { Draft, SharedServer } from '@weir/proxy/protocols/forms';
 import {
   clashDocument,
   clashProxy,
@@ -8,7 +8,6 @@ import {
   singBoxOutbound,
   xrayOutbound,
 } from '@weir/nodes/share';
-import type { SharedServer } from '@weir/proxy/protocols/forms/shared-server';
 import type { OutboundSpec } from '@weir/proxy/spec';
 import '../import/load-forms.ts';
 

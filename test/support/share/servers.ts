@@ -1,8 +1,5 @@
-import type {
-  SharedAccess,
-  SharedServer,
-  SharedStream,
-} from '@weir/proxy/protocols/forms/shared-server';
+import type { SharedAccess, SharedServer } from '@weir/proxy/protocols/forms';
+import type { SharedStream } from '../../../packages/proxy/src/protocols/forms/shared-server.ts';
 
 export const ID = 'b831381d-6324-4d53-ad4f-8cda48b30811';
 

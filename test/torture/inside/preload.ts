@@ -99,8 +99,8 @@ function held(): Held {
 }
 
 /** The log counts failures for up to a minute before it writes their number. */
-const SUMMARY = 'proxy/engine/failure-log.ts';
-const OF_FLOWS = /^(?:net\/links|engine)\/(?!failure-log)/;
+const SUMMARY = 'engine/flow-log.ts';
+const OF_FLOWS = /^(?:net\/links|engine)\/(?!flow-log)/;
 
 /** The innermost places of Weir's own code on the stack, but for those that all timers have. */
 function placeInWeir(): string {

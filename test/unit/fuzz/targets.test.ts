@@ -31,8 +31,6 @@ const WITHOUT: Readonly<Record<string, string>> = {
     'packages/proxy/test/unit/protocols/shadowsocks/fuzz.test.ts',
   'proxy/protocols/shadowsocks/keys.ts': 'keys of the configuration',
   'proxy/protocols/users/uuid.ts': 'ids of the configuration',
-  'proxy/protocols/vmess/header/auth-id.ts':
-    'packages/proxy/test/unit/protocols/vmess/auth-id.test.ts',
 };
 
 test('every parser of foreign bytes is in the table of fuzz targets, or has a reason not to be', async () => {

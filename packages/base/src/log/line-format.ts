@@ -71,7 +71,7 @@ function timestamp(at: number): string {
 }
 
 /** Inputs that determine the format of a log. */
-export interface LogSurroundings {
+export interface LogEnvironment {
   readonly terminal: boolean;
   /** Whether a journal reads the log. */
   readonly journal: boolean;
@@ -93,7 +93,7 @@ export function chooseFormat({
   journal,
   wanted = '',
   noColour = '',
-}: LogSurroundings): ChosenFormat {
+}: LogEnvironment): ChosenFormat {
   const text = terminal && noColour === '' ? colourFormat : textFormat;
   const line = wanted === 'json' ? jsonFormat : journal ? plainFormat : text;
   const isKnown = wanted === '' || wanted === 'json' || wanted === 'text';

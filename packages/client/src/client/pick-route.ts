@@ -2,7 +2,7 @@ import type { FlowView } from '@weir/server/api/views';
 import { requestStatus, type RunningStatus } from '@weir/server/control';
 import { DEFAULT_GROUP } from '@weir/config';
 import type { RouteView } from '@weir/config/route-view';
-import { meantHint } from '@weir/proxy/schema/suggestion';
+import { meantHint } from '@weir/proxy/schema';
 import type { ReloadReport } from '@weir/server/supervisor/reload-report';
 import { type ApiClient, ApiClientError } from './api-client.ts';
 
@@ -148,7 +148,7 @@ export async function closeFlows(
 
 /** Facts about the routes of a running Weir that the API does not report. */
 export interface RouteFacts {
-  /** Epoch of the first plane for which the rule indexes in `groups` are valid. */
+  /** Epoch of the first routing snapshot for which the rule indexes in `groups` are valid. */
   readonly rulesSince: number;
   readonly groups: readonly {
     readonly name: string;

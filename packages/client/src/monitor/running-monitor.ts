@@ -226,7 +226,7 @@ export class RunningMonitor implements Monitor {
     }
   }
 
-  /** Records the plane's epoch; routes may have changed with it. */
+  /** Records the epoch of the routing snapshot; routes may have changed with it. */
   #takeEpoch(epoch: number): void {
     if (this.#epoch !== undefined && epoch > this.#epoch) this.#routesDue.abort();
     this.#epoch = Math.max(epoch, this.#epoch ?? 0);

@@ -1,17 +1,17 @@
 import { findProtocol, udpCarrier } from '@weir/proxy/protocols';
 import {
   array,
+  type Decoded,
   disclosed,
+  fallback,
+  type Located,
   located,
   narrowed,
-  str,
-  u64,
-  type Located,
-  type Span,
-  fallback,
   optional,
+  type Span,
+  str,
   struct,
-  type Decoded,
+  u64,
 } from '@weir/proxy/schema';
 import type { BalancerSpec } from '@weir/proxy/spec';
 import { Finding, type Findings, namesakeAt } from '../findings.ts';

@@ -1,17 +1,17 @@
 import {
+  type DnsSettings,
   DnsSettingsError,
   lowerDns as lowerSettings,
-  type DnsSettings,
 } from '@weir/proxy/dns/settings';
 import {
+  type Decoded,
   disclosed,
   located,
   narrowed,
-  str,
-  type Span,
   optional,
+  type Span,
+  str,
   struct,
-  type Decoded,
 } from '@weir/proxy/schema';
 import type { DnsSpec } from '@weir/proxy/spec';
 import { Finding, type Findings } from '../findings.ts';

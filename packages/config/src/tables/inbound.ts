@@ -1,27 +1,26 @@
 import {
   bool,
+  type Decoded,
   disclosed,
+  emptyTable,
+  type Located,
   located,
   narrowed,
-  str,
-  table,
-  u16,
-  type Located,
-  emptyTable,
-  type Span,
-  type TableNode,
   optional,
+  type Span,
+  str,
   struct,
-  type Decoded,
+  table,
+  type TableNode,
+  u16,
 } from '@weir/proxy/schema';
-import { protocolNames } from '@weir/proxy/protocols';
-import type { InboundSpec, SocketListenSpec, ListenSpec } from '@weir/proxy/spec';
+import { type InboundProtocol, protocolNames } from '@weir/proxy/protocols';
+import type { InboundSpec, ListenSpec, SocketListenSpec } from '@weir/proxy/spec';
+import { ipVersion } from '@weir/io/addresses';
 import { Finding, type Findings, strayInSettings } from '../findings.ts';
 import type { InputFiles } from '../sources/input-files.ts';
 import { lowerSettings, protocolSide } from './protocol-side.ts';
 import { lowerInboundStream, streamTable } from './stream.ts';
-import { ipVersion } from '@weir/io/addresses';
-import type { InboundProtocol } from '@weir/proxy/handlers';
 import { hostProblem, hostShown } from '../values.ts';
 
 /** The table `[[inbound]]` as written. */

@@ -1,13 +1,13 @@
 import {
+  type Decoded,
+  DecodeError,
   disclosed,
   located,
   narrowed,
-  str,
-  optional,
-  struct,
-  type Decoded,
-  DecodeError,
   type Node,
+  optional,
+  str,
+  struct,
 } from '@weir/proxy/schema';
 import type { LogSpec } from '@weir/proxy/spec';
 

@@ -1,20 +1,20 @@
 import {
+  type Decoded,
   disclosed,
+  emptyTable,
+  type Located,
   located,
   narrowed,
+  optional,
   str,
+  struct,
   table,
   u16,
-  type Located,
-  emptyTable,
-  optional,
-  struct,
-  type Decoded,
 } from '@weir/proxy/schema';
 import type { FamilyPolicy } from '@weir/io/addresses';
 import { protocolNames } from '@weir/proxy/protocols';
 import type { OutboundSpec } from '@weir/proxy/spec';
-import { Finding, strayInSettings, type Findings } from '../findings.ts';
+import { Finding, type Findings, strayInSettings } from '../findings.ts';
 import type { InputFiles } from '../sources/input-files.ts';
 import { hostProblem, hostShown, parseFamilyPolicy } from '../values.ts';
 import { lowerSettings, protocolSide } from './protocol-side.ts';

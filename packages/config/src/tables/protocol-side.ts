@@ -1,6 +1,5 @@
-import type { Protocol } from '@weir/proxy/handlers';
-import { findProtocol, protocolName } from '@weir/proxy/protocols';
-import { type Located, DecodeError, PlainDecodeError } from '@weir/proxy/schema';
+import { findProtocol, type Protocol, protocolName } from '@weir/proxy/protocols';
+import { DecodeError, type Located, PlainDecodeError } from '@weir/proxy/schema';
 import { Finding, SettingsFinding } from '../findings.ts';
 import { protocolHint } from '../word-hints.ts';
 

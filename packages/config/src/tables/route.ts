@@ -1,17 +1,17 @@
 import { printable } from '@weir/base/printable';
-import { RegexError, type RegexCache } from '@weir/proxy/names';
+import { type RegexCache, RegexError } from '@weir/proxy/names';
 import type { GeoKind } from '@weir/proxy/geo';
 import { WeirError } from '@weir/base';
 import {
   array,
-  disclosed,
-  located,
-  str,
-  type Located,
-  fallback,
-  optional,
-  struct,
   type Decoded,
+  disclosed,
+  fallback,
+  type Located,
+  located,
+  optional,
+  str,
+  struct,
 } from '@weir/proxy/schema';
 import type { GeoFileSpec, RuleSpec } from '@weir/proxy/spec';
 import { Finding, type Findings } from '../findings.ts';

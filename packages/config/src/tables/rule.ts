@@ -1,16 +1,16 @@
 import { GeoCodeError, type GeoKind } from '@weir/proxy/geo';
 import {
   array,
+  type Decoded,
   disclosed,
+  type Located,
   located,
   narrowed,
+  optional,
+  type Span,
   spanned,
   str,
-  type Located,
-  type Span,
-  optional,
   struct,
-  type Decoded,
 } from '@weir/proxy/schema';
 import { parseCidr } from '@weir/base/ip';
 import type { CidrSpec, GeoipRef, GeositeRef, PortRangeSpec, RuleSpec } from '@weir/proxy/spec';

@@ -3,16 +3,16 @@ import { WeirError } from '@weir/base';
 import { ipVersion } from '@weir/io/addresses';
 import {
   bool,
+  type Decoded,
   disclosed,
+  type Located,
   located,
   narrowed,
-  str,
-  type Located,
-  type Span,
   NO_REALITY,
   optional,
+  type Span,
+  str,
   struct,
-  type Decoded,
 } from '@weir/proxy/schema';
 import type {
   CaSpec,

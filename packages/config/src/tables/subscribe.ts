@@ -1,16 +1,16 @@
 import { dirname, isAbsolute, join } from 'node:path';
-import { DocumentReadError } from '../errors.ts';
-import type { SourceText } from '../sources/source-text.ts';
 import {
+  type Decoded,
   disclosed,
+  fallback,
   located,
+  optional,
   record,
   str,
-  fallback,
-  optional,
   struct,
-  type Decoded,
 } from '@weir/proxy/schema';
+import { DocumentReadError } from '../errors.ts';
+import type { SourceText } from '../sources/source-text.ts';
 
 /** The table `[subscribe]` as written. */
 export const subscribeTable = located(

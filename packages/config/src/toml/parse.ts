@@ -1,22 +1,22 @@
-import { ParseError, type AST, parseTOML, traverseNodes } from 'toml-eslint-parser';
+import { type AST, ParseError, parseTOML, traverseNodes } from 'toml-eslint-parser';
 import type { ScalarNode, Span } from '@weir/proxy/schema';
 import {
-  TomlError,
   appendTable,
-  newTable,
-  openTable,
-  setValue,
   type Name,
+  newTable,
   type OpenNode,
   type OpenTable,
+  openTable,
+  setValue,
+  TomlError,
 } from './tree.ts';
-import { longArraysOf, SLICE, slicesOf, type LongArray, type Slice } from './slices.ts';
+import { type LongArray, longArraysOf, SLICE, type Slice, slicesOf } from './slices.ts';
 import {
+  type LongString,
   longStrings,
   piecesOf,
   placeholderEnd,
   withoutLongStrings,
-  type LongString,
 } from './long-strings.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { addressInNetwork, parseCidr, type Cidr } from '@weir/base/ip';
+import { addressInNetwork, type Cidr, parseCidr } from '@weir/base/ip';
 import { formatEndpoint, formatIP, ipVersion, parseIP, unmapIPv4 } from '@weir/io/addresses';
 import { inboundProtocol } from '@weir/proxy/protocols';
 import type { Span } from '@weir/proxy/schema';

@@ -1,9 +1,8 @@
 import { ipVersion } from '@weir/io/addresses';
 import { geositeKey } from '@weir/proxy/geo';
 import { isEmptyDomainList, normalizeName } from '@weir/proxy/names';
-import type { Located } from '@weir/proxy/schema';
-import { suggestion } from '@weir/proxy/schema/suggestion';
-import { listEntries, ruleSubject, type MatcherList, type RuleTable } from '../tables/rule.ts';
+import { type Located, suggestion } from '@weir/proxy/schema';
+import { listEntries, type MatcherList, ruleSubject, type RuleTable } from '../tables/rule.ts';
 import { parseGeositeRef, suffixesOf } from '../values.ts';
 import { type Examined, quotedShort, type WarningList } from './warning.ts';
 

@@ -1,9 +1,9 @@
-import { type InboundProtocol } from '@weir/proxy/handlers';
+import { type InboundProtocol } from '@weir/proxy/protocols';
 import { type Examined, type Warning, WarningList, quotedShort } from './warning.ts';
 import { warnOfListeners } from './listeners.ts';
 import { warnOfRules } from './rules.ts';
 import { warnOfShadowedRules } from './shadowed-rules.ts';
-import { suggestion } from '@weir/proxy/schema/suggestion';
+import { suggestion } from '@weir/proxy/schema';
 import { readsAsTarget, unreadDirectives } from '@weir/base/log';
 import type { LogTable } from '../tables/log.ts';
 import { ipVersion } from '@weir/io/addresses';
@@ -14,7 +14,7 @@ import { emptyTable, type Span, type Located, type TableNode } from '@weir/proxy
 import type { InboundStreamSpec, OutboundStreamSpec } from '@weir/proxy/spec';
 import type { StreamTable } from '../tables/stream.ts';
 import { leafFacts } from '@weir/crypto/certificates';
-import { textAt, valueAt } from '@weir/proxy/schema/table-values';
+import { textAt, valueAt } from '@weir/proxy/schema';
 import { DEFAULT_GROUP, picksOf, defaultTarget, groupTargets } from '../route-targets.ts';
 import { inheritOf } from '../sources/config-file.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { DEFAULT_API_LISTEN, apiTable, lowerApi, type ApiOptions } from '../../src/api.ts';
+import { DecodeError } from '@weir/proxy/schema';
+import { type ApiOptions, apiTable, DEFAULT_API_LISTEN, lowerApi } from '../../src/api.ts';
 import { Finding } from '../../src/findings.ts';
 import { parseToml } from '../../src/toml/parse.ts';
-import { DecodeError } from '@weir/proxy/schema';
 
 /** Keys of `[api]` as TOML. */
 const read = (toml: string): ApiOptions => lowerApi(apiTable(parseToml(toml)));

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Hysteria2InboundSettings } from '../../../proxy/src/protocols/hysteria2/settings.ts';
-import { restartReason } from '../../../proxy/src/protocols/hysteria2/settings.ts';
 import { inboundProtocol } from '@weir/proxy/protocols';
+import {
+  type Hysteria2InboundSettings,
+  restartReason,
+} from '../../../proxy/src/protocols/hysteria2/settings.ts';
 import { TestAuthority } from '../../../../test/support/data/test-certificates.ts';
 import {
   fakeFiles,

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
-import { configSchema } from '../../src/json-schema.ts';
 import { findProtocol, protocolNames } from '@weir/proxy/protocols';
 import type { Shape } from '@weir/proxy/schema';
+import { configSchema } from '../../src/json-schema.ts';
 import { DIRECT, errorOf } from '../../../../test/support/config/support.ts';
 
 const ROOT = join(import.meta.dirname, '../../../..');

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { Node } from '@weir/proxy/schema';
 import { outlineOf } from '../../src/edit/outline.ts';
 import { TomlError } from '../../src/toml/tree.ts';
 import { parseSyntax, parseToml } from '../../src/toml/parse.ts';
-import type { Node } from '@weir/proxy/schema';
 
 /** More characters than fit into one call. */
 const SIZE = 200_000;

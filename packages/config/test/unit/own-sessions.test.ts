@@ -4,7 +4,7 @@ import { SettingsFinding } from '../../src/findings.ts';
 import { lowerSettings } from '../../src/tables/protocol-side.ts';
 import { InputFiles } from '../../src/sources/input-files.ts';
 import { lowerListen } from '../../src/tables/inbound.ts';
-import type { Protocol } from '@weir/proxy/handlers';
+import type { Protocol } from '@weir/proxy/protocols';
 import { device, lines } from '../../../../test/support/peers/own-session-protocol.ts';
 import { fakeFiles } from '../../../../test/support/config/support.ts';
 

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { parse } from 'smol-toml';
+import { loadProtocols } from '@weir/proxy/protocols';
 import { editPick, removePick } from '../../src/edit/pick-editor.ts';
 import { ConfigError } from '../../src/errors.ts';
 import { checkBrokenDocument, checkPickEdit } from '../../../../test/fuzz/pick-edit.ts';
 import { brokenDocuments, pickCases } from '../../../../test/fuzz/toml-documents.ts';
-import { loadProtocols } from '@weir/proxy/protocols';
 
 // Errors show lines of the document.
 await loadProtocols();

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { inspect } from 'node:util';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { toControlError, reloadFailureLine } from '@weir/server/app/outcomes';
+import { reloadFailureLine, toControlError } from '@weir/server/app/outcomes';
+import { namesHere } from '@weir/proxy/schema';
 import { ConfigError, configHints, renderConfigError } from '../../src/errors.ts';
 import { shownKeys } from '../../src/shown-keys.ts';
-import { namesHere } from '@weir/proxy/schema';
 import { parseConfig } from '../../../../test/support/config/documents.ts';
 import { DIRECT, errorOf } from '../../../../test/support/config/support.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { eachKey, shownKeys, tableShapes, viewKey } from '../../src/shown-keys.ts';
 import { loadProtocols } from '@weir/proxy/protocols';
 import { DISCLOSURE } from '@weir/proxy/schema';
+import { eachKey, shownKeys, tableShapes, viewKey } from '../../src/shown-keys.ts';
 import { errorOf } from '../../../../test/support/config/support.ts';
 
 /** The line as an error shows it, without its number. */

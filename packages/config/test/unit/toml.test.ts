@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { Node, TableNode } from '@weir/proxy/schema';
 import { TomlError } from '../../src/toml/tree.ts';
 import { parseToml } from '../../src/toml/parse.ts';
-import type { Node, TableNode } from '@weir/proxy/schema';
-import { errorOf, specOf, DIRECT } from '../../../../test/support/config/support.ts';
+import { DIRECT, errorOf, specOf } from '../../../../test/support/config/support.ts';
 
 /** The values of a node without their places. */
 function valueOf(node: Node): unknown {

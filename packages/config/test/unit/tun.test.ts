@@ -3,8 +3,8 @@ import { describe, test } from 'node:test';
 import { DecodeError, emptyTable, type TableNode } from '@weir/proxy/schema';
 import {
   restartReason,
-  tunSettings,
   type TunSettings,
+  tunSettings,
 } from '../../../proxy/src/protocols/tun/settings.ts';
 import { inbound, load, loadErrorOf } from '../../../../test/support/config/support.ts';
 

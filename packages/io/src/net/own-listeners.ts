@@ -13,7 +13,7 @@ import { systemSockets } from './sockets/system-sockets.ts';
 export const MAX_HOPS = 16;
 
 /** The history of a connection that this process has made to one of its own listeners. */
-export interface Lineage {
+export interface ConnectionChain {
   /** Number of own connections so far, this one included. */
   readonly hops: number;
   /** Whether the first client of the chain is on another host. */
@@ -26,7 +26,7 @@ export interface DialOrigin {
   readonly inbound: string;
   /** The client's IP address; `undefined` on a unix socket. */
   readonly source: string | undefined;
-  readonly session: { readonly lineage?: Lineage | undefined } | undefined;
+  readonly session: { readonly chain?: ConnectionChain | undefined } | undefined;
 }
 
 /** The transport of a port: UDP and TCP ports are distinct. */
@@ -59,7 +59,7 @@ interface Made {
   /** The own address that the socket reaches. */
   readonly host: string;
   readonly port: number;
-  readonly lineage: Lineage;
+  readonly chain: ConnectionChain;
   /** The socket's local port, the key in `#made`; 0 until it is known. */
   placedAt: number;
 }
@@ -113,7 +113,7 @@ export class OwnListeners {
     this.#index();
   }
 
-  /** Whether any listener has this port; if not, `approach` has no effect. */
+  /** Whether any listener has this port; if not, `check` has no effect. */
   hasPort(port: number, network: PortNetwork): boolean {
     return this.#byPort[network].has(port);
   }
@@ -126,7 +126,7 @@ export class OwnListeners {
    *   by, or has passed `MAX_HOPS` inbounds; `forbidden` when it would bring a client of another
    *   host to an API without a secret
    */
-  approach(
+  check(
     to: Endpoint,
     origin: DialOrigin,
     direct: boolean,
@@ -137,7 +137,7 @@ export class OwnListeners {
     const host = reachedHost(to.host);
     const listener = candidates.find((each) => accepts(each.host, host));
     if (!listener) return undefined;
-    const { hops: passed, foreign } = lineageBefore(origin);
+    const { hops: passed, foreign } = chainBefore(origin);
     if (listener.inbound === undefined) {
       if (direct && foreign) {
         throw new DialError(
@@ -163,21 +163,21 @@ export class OwnListeners {
         network,
         host,
         port: to.port,
-        lineage: { hops, foreign },
+        chain: { hops, foreign },
         placedAt: 0,
       });
   }
 
   /**
-   * Returns the lineage of an accepted connection, or of a client's first datagram; `undefined` when it comes from
+   * Returns the chain of an accepted connection, or of a client's first datagram; `undefined` when it comes from
    * another process.
    * @param local the address that the client connected to. With UDP it may be unknown, or a wildcard.
    */
-  lineageOf(
+  chainOf(
     remote: Endpoint | undefined,
     local: Endpoint | undefined,
     network: PortNetwork = 'tcp',
-  ): Lineage | undefined {
+  ): ConnectionChain | undefined {
     if (!remote) return undefined;
     // The kernel has chosen the port by now, even if the connection has not been reported yet.
     for (const made of this.#portless) this.#place(made);
@@ -190,7 +190,7 @@ export class OwnListeners {
       const host = bareHost(own.host);
       // No other UDP socket of this host can have the port of one that is bound to all addresses.
       return network === 'udp' ? accepts(host, from) : host === from;
-    })?.lineage;
+    })?.chain;
   }
 
   #remember(made: Made): void {
@@ -235,17 +235,17 @@ export class OwnListeners {
 }
 
 /**
- * Returns the group of requests that may share a connection: requests accepted from it inherit the lineage of the
- * request that it was opened for, which therefore has to be the lineage of all.
+ * Returns the group of requests that may share a connection: requests accepted from it inherit the chain of the
+ * request that it was opened for, which therefore has to be the chain of all.
  */
-export function lineageGroup(origin: DialOrigin): string {
-  const { hops, foreign } = lineageBefore(origin);
+export function chainGroup(origin: DialOrigin): string {
+  const { hops, foreign } = chainBefore(origin);
   return `${foreign ? 'foreign' : 'local'} ${hops}`;
 }
 
-/** Returns the lineage of the connection that carried a request. */
-const lineageBefore = ({ session, source }: DialOrigin): Lineage =>
-  session?.lineage ?? { hops: 0, foreign: !isLocalClient(source) };
+/** Returns the chain of the connection that carried a request. */
+const chainBefore = ({ session, source }: DialOrigin): ConnectionChain =>
+  session?.chain ?? { hops: 0, foreign: !isLocalClient(source) };
 
 /** Whether an own socket reaches the address that a client connected to. */
 function reaches({ network, host, port }: Made, local: Endpoint | undefined): boolean {
@@ -289,7 +289,7 @@ export const dialledUdp = ({
 });
 
 /**
- * Checks the peers to which a UDP socket sends for a client, as `OwnListeners.approach` checks a
+ * Checks the peers to which a UDP socket sends for a client, as `OwnListeners.check` checks a
  * connection. A datagram to a port without an own listener costs one look-up.
  */
 export class OwnPeers {
@@ -325,14 +325,14 @@ export class OwnPeers {
     const key = formatEndpoint(peer);
     const known = this.#results.get(key);
     if (known !== undefined) return known;
-    const allowed = this.#approach(peer);
+    const allowed = this.#check(peer);
     this.#results.set(key, allowed);
     return allowed;
   }
 
-  #approach(peer: Endpoint): boolean {
+  #check(peer: Endpoint): boolean {
     try {
-      const observe = this.#own.approach(peer, this.#origin, true, 'udp');
+      const observe = this.#own.check(peer, this.#origin, true, 'udp');
       if (observe && !this.#ports.has(peer.port)) {
         this.#ports.add(peer.port);
         observe(this.#socket);

@@ -1,8 +1,8 @@
 import type { RandomSource } from '@weir/base/random';
 import { X25519_LENGTH, X25519PrivateKey } from '@weir/crypto/x25519';
-import { findMethod, METHODS, type MethodName } from '@weir/proxy/protocols/shadowsocks/methods';
-import type { UserForm } from '@weir/proxy/protocols/forms/contract';
-import { hyphenated } from '@weir/proxy/protocols/users/uuid';
+import { findMethod, type MethodName, METHODS } from '@weir/proxy/protocols/shadowsocks/methods';
+import type { UserForm } from '@weir/proxy/protocols/forms';
+import { hyphenated } from '@weir/proxy/protocols';
 
 /** Letters and digits: they need no escapes in URLs, TOML, JSON and shells, and a double click selects all of them. */
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';

@@ -7,7 +7,7 @@ import {
 } from '@weir/proxy/explain';
 import { UsageError } from '@weir/base';
 import { ipVersion, formatEndpoint } from '@weir/io/addresses';
-import { suggestion } from '@weir/proxy/schema/suggestion';
+import { suggestion } from '@weir/proxy/schema';
 import type { InboundSpec, Spec } from '@weir/proxy/spec';
 import type { ExplainedFlow, FlowOptions } from './flow.ts';
 import type { LoadedRoutes, RulePlaces } from './load-routes.ts';

@@ -11,8 +11,8 @@ import { formatEndpoint, type Endpoint } from '@weir/io/addresses';
 import { DeadlineError, toDialError, DialError } from '@weir/io';
 import { systemClock, Deadline, abortReason, unlessAborted } from '@weir/io/time';
 import type { CaSpec } from '@weir/proxy/spec';
-import { NodeClient } from '@weir/proxy/transports/tls/node-client';
-import { tlsReason } from '@weir/proxy/transports/tls/tls-reason';
+import { NodeClient } from '@weir/proxy/tls';
+import { tlsReason } from '@weir/proxy/tls';
 import { FetchError, type Fetch, type FetchedDocument, FlowError } from './contract.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { requestStatus, servesFile, openTunnel, TunnelError } from '@weir/server/control';
 import { WeirError } from '@weir/base';
-import { meantHint } from '@weir/proxy/schema/suggestion';
+import { meantHint } from '@weir/proxy/schema';
 import type { Spec, OutboundSpec } from '@weir/proxy/spec';
 import { type OutboundFlows, FlowError, type OpenedFlow } from './contract.ts';
 import { KeptObjects } from '@weir/base/collections';
@@ -9,7 +9,7 @@ import { readStreamConfig } from '@weir/server/loading';
 import { builtinOutbounds } from '@weir/config/load';
 import { ConfigError, renderConfigError } from '@weir/config';
 import { createResolver, loadExchange, type OwnedResolver } from '@weir/proxy/dns';
-import { asDialError } from '@weir/proxy/targets';
+import { asDialError } from '@weir/proxy/engine';
 import { silentLogger } from '@weir/base/log';
 import { type Endpoint, formatEndpoint } from '@weir/io/addresses';
 import { DialTimer } from '@weir/io';

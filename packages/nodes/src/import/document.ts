@@ -1,6 +1,6 @@
-import { ImportError, bareHost, toPort, type Draft } from '@weir/proxy/protocols/forms/draft';
-import { looselyFromBase64 } from '@weir/proxy/protocols/forms/encodings';
-import { ForeignObject, isEmpty } from '@weir/proxy/protocols/forms/foreign-object';
+import { ImportError, bareHost, toPort, type Draft } from '@weir/proxy/protocols/forms';
+import { looselyFromBase64 } from '@weir/proxy/protocols/forms';
+import { ForeignObject, isEmpty } from '@weir/proxy/protocols/forms';
 import { shadowsocksDraft } from '@weir/proxy/protocols/shadowsocks/forms';
 import { readClash } from './clash/clash.ts';
 import { trimmedLines, nameOf, readEntries, type EntryReader } from './entry.ts';

@@ -1,6 +1,6 @@
 import { quoted } from '@weir/base/printable';
-import { ImportError, type Draft } from '@weir/proxy/protocols/forms/draft';
-import { ForeignObject } from '@weir/proxy/protocols/forms/foreign-object';
+import { ImportError, type Draft } from '@weir/proxy/protocols/forms';
+import { ForeignObject } from '@weir/proxy/protocols/forms';
 import { bounded, type ImportedEntry, type InboundDraft, type InboundEntry } from './routing.ts';
 import { notesOn, type KeyTable } from './verdicts.ts';
 

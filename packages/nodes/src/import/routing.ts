@@ -1,10 +1,10 @@
 import {
-  ImportError,
   type Draft,
+  ImportError,
   type Settings,
   type SettingValue,
   type StreamDraft,
-} from '@weir/proxy/protocols/forms/draft';
+} from '@weir/proxy/protocols/forms';
 
 /*
  * The intermediate form of a document: the readers of Clash, sing-box, Xray and share links create it, and `write/`

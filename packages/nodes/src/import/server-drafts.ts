@@ -1,10 +1,10 @@
 import {
   ImportError,
-  streamOf,
   type Settings,
   type StreamDraft,
+  streamOf,
   type Transport,
-} from '@weir/proxy/protocols/forms/draft';
+} from '@weir/proxy/protocols/forms';
 import type { InboundDraft } from './routing.ts';
 
 /*

@@ -1,6 +1,5 @@
 import { quoted } from '@weir/base/printable';
-import { ImportError } from '@weir/proxy/protocols/forms/draft';
-import type { ForeignObject } from '@weir/proxy/protocols/forms/foreign-object';
+import { type ForeignObject, ImportError } from '@weir/proxy/protocols/forms';
 import type { DocumentKey } from './routing.ts';
 
 /** The treatment of another program's key that Weir does not carry over. */

@@ -1,9 +1,9 @@
 import { noteOn, UNKNOWN_KEY } from './verdicts.ts';
 import { quoted } from '@weir/base/printable';
-import { ImportError, type Draft } from '@weir/proxy/protocols/forms/draft';
+import { type Draft, ImportError } from '@weir/proxy/protocols/forms';
 import { wireguardDraft } from '@weir/proxy/protocols/wireguard/forms';
 import { entryOf, trimmedLines } from './entry.ts';
-import { serversAlone, type Routing } from './routing.ts';
+import { type Routing, serversAlone } from './routing.ts';
 
 export function isWireGuardConf(text: string): boolean {
   const lines = trimmedLines(text).map((line) => withoutComment(line).toLowerCase());

@@ -1,13 +1,11 @@
-import { codeOf, messageOf, WeirError, VERSION } from '@weir/base';
-import { targetOf, tlsFailure } from '../fetch/http-fetch.ts';
-import { LinkDuplex } from '../fetch/link-duplex.ts';
+import { codeOf, messageOf, VERSION, WeirError } from '@weir/base';
 import {
   field,
-  listOf,
   headBytes,
+  listOf,
   parseResponseHead,
-  type ResponseHead,
   readHead,
+  type ResponseHead,
   startsResponse,
 } from '@weir/http/http1';
 import { INTERIM_LIMIT } from '@weir/http/fields';
@@ -15,7 +13,9 @@ import type { Endpoint } from '@weir/io/addresses';
 import type { ByteLink } from '@weir/io/links';
 import { SocketLink } from '@weir/io/sockets';
 import type { Clock } from '@weir/io/time';
-import { NodeClient } from '@weir/proxy/transports/tls/node-client';
+import { NodeClient } from '@weir/proxy/tls';
+import { targetOf, tlsFailure } from '../fetch/http-fetch.ts';
+import { LinkDuplex } from '../fetch/link-duplex.ts';
 
 /** An invalid response from the URL's host; the message is one line. */
 export class ExchangeError extends WeirError {

@@ -1,12 +1,12 @@
 import { replaceUnprintable } from '@weir/base/printable';
-import type { ProtocolForms } from '@weir/proxy/protocols/forms/contract';
-import type { Draft } from '@weir/proxy/protocols/forms/draft';
 import {
+  type Draft,
   draftedStream,
   draftedTls,
-  ShareError,
+  type ProtocolForms,
   type SharedServer,
-} from '@weir/proxy/protocols/forms/shared-server';
+  ShareError,
+} from '@weir/proxy/protocols/forms';
 import { formsOf } from '@weir/proxy/protocols';
 
 /* A server in the forms of other programs, and of Weir. Each throws a ShareError for what the program lacks. */

@@ -8,7 +8,7 @@ import {
   type SharedServer,
   type SharedTls,
   type PinnedCertificate,
-} from '@weir/proxy/protocols/forms/shared-server';
+} from '@weir/proxy/protocols/forms';
 import { X509Certificate } from 'node:crypto';
 import { alternativeNames, chainOf } from '@weir/crypto/certificates';
 import { normalizeDomain } from '@weir/io/addresses';

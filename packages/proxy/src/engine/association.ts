@@ -1,11 +1,235 @@
-import { shownSource, formatEndpoint, type Endpoint, normalizeHost } from '@weir/io/addresses';
-import { messageOf } from '@weir/base';
-import type { Packet } from '@weir/io/links';
+import { type Endpoint, formatEndpoint, normalizeHost, shownSource } from '@weir/io/addresses';
+import { asError, messageOf } from '@weir/base';
+import { type Clock, type Deadline, type Timer, UDP_DNS_IDLE_MS, udpIdleMs } from '@weir/io/time';
+import { KeptDatagrams } from '@weir/io/bounds';
+import { IdleTimer } from '@weir/io/pace';
+import { DialError } from '@weir/io';
+import type { Packet, PacketLink, Unreachable } from '@weir/io/links';
+import type { Logger } from '@weir/base/log';
 import type { PacketRequest } from '../protocols/contract.ts';
-import type { OutboundVersion } from './outbound-version.ts';
-import { accountRemoved, notAHost } from './flow-record.ts';
-import { resolveRoute, type RoutingSnapshot, type Resolved } from './routing-snapshot.ts';
-import { SubLink, type AssociationDeps } from './sub-link.ts';
+import type { Flow } from '../tracker/flow.ts';
+import type { DialledFlow } from './dial.ts';
+import type { FlowDialer } from './flow-dialer.ts';
+import {
+  accountRemoved,
+  causeOfSilence,
+  clientLeft,
+  closedLine,
+  flowFields,
+  flowInfo,
+  notAHost,
+  openedLine,
+} from './flow-log.ts';
+import {
+  type OutboundVersion,
+  type Resolved,
+  resolveRoute,
+  type RoutingSnapshot,
+} from './routing-snapshot.ts';
+import type { Tracker } from '../tracker/tracker.ts';
+
+/** Milliseconds for which packets are dropped after a failed dial, before the next attempt. */
+const FAILED_MS = 1_000;
+/** Packets that are queued while the outbound is being opened. */
+const KEPT_WHILE_OPENING = 64;
+
+/** The parts of the engine that an association uses. */
+interface AssociationDeps {
+  readonly tracker: Tracker;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly snapshot: () => RoutingSnapshot;
+  readonly dialer: FlowDialer;
+}
+
+interface SubLinkDeps extends AssociationDeps {
+  readonly onClose: () => void;
+}
+
+/** The packets of one association through one outbound; once open, it is one flow. */
+class SubLink {
+  readonly #request: PacketRequest;
+  /** The route; once the sub-link is open, with the outbound that it uses. */
+  #resolved: Resolved;
+  /** The peer of the first packet, as the client wrote it; `#first` is the peer as it is sent. */
+  readonly #opener: Endpoint;
+  readonly #first: Endpoint;
+  readonly #client: PacketLink;
+  readonly #deps: SubLinkDeps;
+  #state: 'opening' | 'open' | 'failed' | 'closed' = 'opening';
+  #waiting: Packet[] = [];
+  readonly #room = new KeptDatagrams();
+  #dial: Deadline | undefined;
+  #remote: PacketLink | undefined;
+  #flow: Flow | undefined;
+  /** The timer that closes the sub-link after a failed dial, so that the next packet opens another. */
+  #retry: Timer | undefined;
+  /** The reason of the failed dial, if clients are to be notified. */
+  #refusal: Unreachable | undefined;
+  readonly #idle: IdleTimer;
+  /** The idle limit in milliseconds; shorter as long as all packets go to port 53. */
+  #idleMs = UDP_DNS_IDLE_MS;
+
+  constructor(
+    request: PacketRequest,
+    resolved: Resolved,
+    opener: Endpoint,
+    first: Endpoint,
+    client: PacketLink,
+    deps: SubLinkDeps,
+  ) {
+    this.#request = request;
+    this.#resolved = resolved;
+    this.#opener = opener;
+    this.#first = first;
+    this.#client = client;
+    this.#deps = deps;
+    this.#idle = new IdleTimer(
+      deps.clock,
+      () => this.#idleMs,
+      () => this.close(),
+    );
+    void this.#run();
+  }
+
+  /** Sends a packet to its peer, queues it while the outbound is being opened, or drops it. */
+  send(packet: Packet): void {
+    this.#idleMs = Math.max(this.#idleMs, udpIdleMs(packet.peer.port));
+    this.#idle.touch();
+    if (this.#state === 'opening') {
+      this.#keep(packet);
+    } else if (this.#state === 'open') {
+      this.#flow?.addUp(packet.data.length);
+      this.#remote?.send(packet);
+    } else if (this.#state === 'failed' && this.#refusal) {
+      this.#client.refuse?.(packet.peer, this.#refusal);
+    }
+  }
+
+  #keep(packet: Packet): void {
+    if (this.#waiting.length >= KEPT_WHILE_OPENING) return;
+    const kept = this.#room.keep(packet);
+    if (kept) this.#waiting.push(kept);
+  }
+
+  #takeWaiting(): readonly Packet[] {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    this.#room.release(waiting);
+    return waiting;
+  }
+
+  close(): void {
+    if (this.#state === 'closed') return;
+    this.#state = 'closed';
+    this.#retry?.cancel();
+    this.#idle.stop();
+    this.#takeWaiting();
+    this.#dial?.abort(clientLeft());
+    try {
+      this.#remote?.close();
+      this.#flow?.close();
+      if (this.#flow && this.#deps.log.enabled('debug')) {
+        this.#deps.log.debug(closedLine(this.#flow), flowFields(this.#flow));
+      }
+    } finally {
+      this.#deps.onClose();
+    }
+  }
+
+  /** Opens the outbound and relays packets. Never rejects. */
+  async #run(): Promise<void> {
+    using dialled = await this.#associate();
+    if (!dialled) return;
+    let failure: Error | undefined;
+    try {
+      this.#resolved = dialled.resolved;
+      this.#start(dialled.link);
+      await dialled.link.receiveAll((packet) => this.#receive(packet));
+    } catch (error) {
+      failure = asError(error);
+      const { tag } = this.#resolved.version;
+      const { inbound, source } = this.#request.origin;
+      const shown = shownSource(source);
+      const fields = { inbound, source: shown, outbound: tag, error: failure.message };
+      this.#deps.log.debug(`udp by ${tag} ended: ${failure.message}`, fields);
+    }
+    if (this.#state === 'open') this.#reportSilence(failure);
+    this.close();
+  }
+
+  /**
+   * Logs that the outbound has ended the link without a single response. A link that is merely idle is not
+   * logged, since many protocols over UDP have no responses.
+   */
+  #reportSilence(failure: Error | undefined): void {
+    const { dialer } = this.#deps;
+    const { failures, stopped } = dialer;
+    const flow = this.#flow;
+    if (!flow || flow.down > 0 || flow.killed || stopped || !failures.enabled) return;
+    const { suspect } = this.#resolved.version.outbound;
+    const cause = causeOfSilence(flow.up, { failure, first: 'remote', failed: 'remote' }, suspect);
+    if (cause === undefined) return;
+    dialer.report(flow.info, flow.info.destination, this.#resolved, cause);
+  }
+
+  async #associate(): Promise<DialledFlow<PacketLink> | undefined> {
+    const { clock, dialer } = this.#deps;
+    using deadline = dialer.limit();
+    this.#dial = deadline;
+    try {
+      const { origin } = this.#request;
+      return await dialer.associate(this.#resolved, this.#opener, origin, deadline, this.#first);
+    } catch (error) {
+      // The dialer has logged the failure. Packets are dropped until the next attempt.
+      if (this.#state === 'closed') return undefined;
+      this.#state = 'failed';
+      this.#refusal = refusalOf(error);
+      this.#retry = clock.after(FAILED_MS, () => this.close());
+      for (const packet of this.#takeWaiting()) this.send(packet);
+      return undefined;
+    } finally {
+      this.#dial = undefined;
+    }
+  }
+
+  #start(remote: PacketLink): void {
+    if (this.#state === 'closed') {
+      // The client has disconnected while the outbound was being opened.
+      remote.close();
+      return;
+    }
+    this.#remote = remote;
+    const client = this.#client;
+    if (client.refuse) {
+      remote.onUnreachable = (peer, reason) => client.refuse?.(peer, reason);
+    }
+    this.#state = 'open';
+    const destination = { ...this.#opener, network: 'udp' as const };
+    this.#flow = this.#deps.tracker.openFlow(
+      flowInfo(this.#request, destination, undefined, this.#resolved),
+      () => this.close(),
+    );
+    if (this.#deps.log.enabled('debug')) {
+      this.#deps.log.debug(openedLine(this.#flow), flowFields(this.#flow));
+    }
+    this.#idle.start();
+    for (const packet of this.#takeWaiting()) this.send(packet);
+  }
+
+  /** Handles a packet for the client. */
+  #receive(packet: Packet): void {
+    this.#idle.touch();
+    this.#flow?.addDown(packet.data.length);
+    this.#client.send(packet);
+  }
+}
+
+function refusalOf(error: unknown): Unreachable | undefined {
+  if (!(error instanceof DialError)) return undefined;
+  if (error.code === 'unreachable_network') return 'network unreachable';
+  return error.code === 'unreachable_host' ? 'host unreachable' : undefined;
+}
 
 /** Decisions that are cached by peer; the cache is cleared when it is full. */
 const KEPT_DECISIONS = 1024;
@@ -40,16 +264,16 @@ export class Association {
   /** Carries packets until the client's link closes; never rejects. */
   async run(): Promise<void> {
     const { client, origin } = this.#request;
-    const { standing } = origin;
-    if (standing?.stands === false) {
+    const { account } = origin;
+    if (account?.isValid === false) {
       client.close(accountRemoved());
       return;
     }
     let isNew = true;
-    const endWatch = standing?.watch(() => {
+    const endWatch = account?.watch(() => {
       if (this.#links.size > 0) return;
       // In a drain the first datagram of a new association may still arrive: it has until the next check.
-      if (!isNew || this.#wasUsed || !standing.stands) client.close();
+      if (!isNew || this.#wasUsed || !account.isValid) client.close();
       isNew = false;
     });
     try {
@@ -76,7 +300,7 @@ export class Association {
     const { peer, resolved } = decision;
     let link = this.#links.get(resolved.version);
     if (!link) {
-      if (this.#request.origin.standing?.stands === false) {
+      if (this.#request.origin.account?.isValid === false) {
         this.#refuse();
         return;
       }
@@ -89,21 +313,21 @@ export class Association {
 
   /** Routes a packet; `undefined` for a peer whose host is invalid: the packet is dropped. */
   #decide(written: Endpoint): Decision | undefined {
-    const plane = this.#deps.plane();
+    const snapshot = this.#deps.snapshot();
     // Most packets have the same peer as the previous one, and framings reuse the object.
-    if (written === this.#lastPeer && plane === this.#decidedOn) {
+    if (written === this.#lastPeer && snapshot === this.#decidedOn) {
       const last = this.#lastDecision;
       if (last && this.#links.has(last.resolved.version)) return last;
     }
     this.#lastPeer = written;
-    this.#lastDecision = this.#decideOn(plane, written);
+    this.#lastDecision = this.#decideOn(snapshot, written);
     return this.#lastDecision;
   }
 
-  #decideOn(plane: RoutingSnapshot, written: Endpoint): Decision | undefined {
-    if (plane !== this.#decidedOn || this.#decisions.size >= KEPT_DECISIONS) {
+  #decideOn(snapshot: RoutingSnapshot, written: Endpoint): Decision | undefined {
+    if (snapshot !== this.#decidedOn || this.#decisions.size >= KEPT_DECISIONS) {
       this.#decisions.clear();
-      this.#decidedOn = plane;
+      this.#decidedOn = snapshot;
     }
     const key = formatEndpoint(written);
     const known = this.#decisions.get(key);
@@ -111,7 +335,7 @@ export class Association {
     if (known && this.#links.has(known.resolved.version)) return known;
     if (!known && this.#decisions.has(key)) return undefined;
     const peer = known?.peer ?? this.#peerOf(written);
-    const decision = peer && { peer, resolved: this.#resolve(plane, peer, written) };
+    const decision = peer && { peer, resolved: this.#resolve(snapshot, peer, written) };
     this.#decisions.set(key, decision);
     return decision;
   }
@@ -128,10 +352,17 @@ export class Association {
     return { host, port: written.port };
   }
 
-  #resolve(plane: RoutingSnapshot, { host, port }: Endpoint, written: Endpoint): Resolved {
+  #resolve(snapshot: RoutingSnapshot, { host, port }: Endpoint, written: Endpoint): Resolved {
     const { inbound, source } = this.#request.origin;
-    if (this.#request.isResolver?.(written)) return this.#deps.dialer.resolverRoute(plane);
-    return resolveRoute(plane, { inbound, source, network: 'udp', host, port, sniffed: undefined });
+    if (this.#request.isResolver?.(written)) return this.#deps.dialer.resolverRoute(snapshot);
+    return resolveRoute(snapshot, {
+      inbound,
+      source,
+      network: 'udp',
+      host,
+      port,
+      sniffed: undefined,
+    });
   }
 
   /** Drops a packet that would open a flow of a removed account; closes the link when no flow remains. */
@@ -146,7 +377,7 @@ export class Association {
       onClose: () => {
         this.#links.delete(resolved.version);
         if (this.#links.size > 0) return;
-        if (endsWithFlows === true || origin.standing?.mayWait === false) client.close();
+        if (endsWithFlows === true || origin.account?.mayWait === false) client.close();
       },
     });
   }

@@ -1,10 +1,10 @@
 import type { Destination, Endpoint } from '@weir/io/addresses';
 import { DialError } from '@weir/io';
-import { type ByteLink, type PacketLink, LinkWatch, onClosed } from '@weir/io/links';
-import { descriptorHolders, type DescriptorHolder, systemSockets } from '@weir/io/sockets';
-import type { Clock, Timer, Deadline } from '@weir/io/time';
+import { type ByteLink, LinkWatch, onClosed, type PacketLink } from '@weir/io/links';
+import { type DescriptorHolder, descriptorHolders, systemSockets } from '@weir/io/sockets';
+import type { Clock, Deadline, Timer } from '@weir/io/time';
 import type { DialOptions, Origin, Outbound } from '../protocols/contract.ts';
-import { clientLeft } from './flow-record.ts';
+import { clientLeft } from './flow-log.ts';
 import type { Resolved } from './routing-snapshot.ts';
 import type { RouteQuery } from './router/query.ts';
 

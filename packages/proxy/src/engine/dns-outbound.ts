@@ -1,16 +1,16 @@
-import type { DnsService } from '../dns/backend.ts';
-import { frame, FramedMessageReader } from '../dns/exchanges/framing.ts';
-import { respond } from '../dns/responder.ts';
 import { type Clock, UDP_DNS_IDLE_MS } from '@weir/io/time';
 import { LinkClosedError } from '@weir/io';
 import { IdleTimer } from '@weir/io/pace';
 import {
   type ByteLink,
+  linkPair,
   type Packet,
   type PacketLink,
-  linkPair,
-  QueuedPackets,
+  ClosablePackets,
 } from '@weir/io/links';
+import type { DnsService } from '../dns/backend.ts';
+import { frame, FramedMessageReader } from '../dns/exchanges/exchange.ts';
+import { respond } from '../dns/responder.ts';
 import type { DialOptions, Outbound } from '../protocols/contract.ts';
 
 /** Pending queries of one client; beyond this number a stream is not read, and datagrams are dropped. */
@@ -92,21 +92,16 @@ export class DnsOutbound implements Outbound {
 }
 
 /** The datagrams of one client to the resolver. */
-class ResolverLink extends QueuedPackets implements PacketLink {
-  readonly closed: Promise<Error | undefined>;
+class ResolverLink extends ClosablePackets implements PacketLink {
   readonly #service: DnsService;
   readonly #client: string | undefined;
   readonly #ended = new AbortController();
-  readonly #resolveClosed: (cause: Error | undefined) => void;
   #pending = 0;
 
   constructor(service: DnsService, client: string | undefined) {
     super();
     this.#service = service;
     this.#client = client;
-    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
-    this.closed = promise;
-    this.#resolveClosed = resolve;
   }
 
   send({ data, peer }: Packet): void {
@@ -126,6 +121,6 @@ class ResolverLink extends QueuedPackets implements PacketLink {
     if (this.#ended.signal.aborted) return;
     this.#ended.abort(new LinkClosedError('the client has left'));
     this.queue.end(cause);
-    this.#resolveClosed(cause);
+    this.resolveClosed(cause);
   }
 }

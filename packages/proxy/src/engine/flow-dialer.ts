@@ -1,24 +1,27 @@
 import {
+  type Destination,
+  type Endpoint,
+  formatEndpoint,
   shownEndpoint,
   shownHost,
   shownSource,
-  formatEndpoint,
-  type Destination,
-  type Endpoint,
 } from '@weir/io/addresses';
 import type { Logger } from '@weir/base/log';
 import { type Clock, Deadline, DIAL_MS } from '@weir/io/time';
 import { DialError } from '@weir/io';
 import type { ByteLink, PacketLink } from '@weir/io/links';
+import { LogLimiter } from '@weir/io/pace';
 import type { Origin, Outbound } from '../protocols/contract.ts';
 import type { FlowOutcomes } from '../tracker/flow-outcomes.ts';
-import { LogLimiter } from '@weir/io/pace';
-import { MemberTries, SLOW_DIAL_MS } from './balancer/group.ts';
-import { AssociationDial, StreamDial, DialledFlow, type Dial } from './dial.ts';
-import { FailureLog } from './failure-log.ts';
-import { accountRemoved, asDialError, failureFields, failureLine } from './flow-record.ts';
-import { OutboundVersion } from './outbound-version.ts';
-import { resolveRoute, type RoutingSnapshot, type Resolved } from './routing-snapshot.ts';
+import { MemberTries, SLOW_DIAL_MS } from './balancer.ts';
+import { AssociationDial, type Dial, DialledFlow, StreamDial } from './dial.ts';
+import { accountRemoved, asDialError, failureFields, failureLine, FailureLog } from './flow-log.ts';
+import {
+  OutboundVersion,
+  type Resolved,
+  resolveRoute,
+  type RoutingSnapshot,
+} from './routing-snapshot.ts';
 import type { RouteQuery } from './router/query.ts';
 
 /*
@@ -63,8 +66,8 @@ const MOST_BLOCKED_LINES = 128;
  *
  * @throws {DialError} `forbidden`
  */
-function refuseRemoved<Link>({ standing }: Origin, link: Link, close: (link: Link) => void): void {
-  if (standing?.stands !== false) return;
+function refuseRemoved<Link>({ account }: Origin, link: Link, close: (link: Link) => void): void {
+  if (account?.isValid !== false) return;
   close(link);
   throw accountRemoved();
 }
@@ -72,8 +75,8 @@ function refuseRemoved<Link>({ standing }: Origin, link: Link, close: (link: Lin
 export interface FlowDialerDeps {
   readonly clock: Clock;
   readonly log: Logger;
-  /** Returns the current plane; called for every decision. */
-  readonly plane: () => RoutingSnapshot;
+  /** Returns the current routing snapshot; called for every decision. */
+  readonly snapshot: () => RoutingSnapshot;
   /** The outbound to the proxy's own resolver. */
   readonly resolver: Outbound;
   /** The counts of flows that were not opened. */
@@ -164,8 +167,8 @@ export class FlowDialer {
     client?: ByteLink,
     toResolver = false,
   ): Promise<DialledFlow<ByteLink>> {
-    const plane = this.#deps.plane();
-    const resolved = toResolver ? this.resolverRoute(plane) : resolveRoute(plane, query);
+    const snapshot = this.#deps.snapshot();
+    const resolved = toResolver ? this.resolverRoute(snapshot) : resolveRoute(snapshot, query);
     const dial = new StreamDial(query, origin, this.limit(), client, this.#deps.clock);
     return this.#dial(resolved, dial);
   }
@@ -218,7 +221,7 @@ export class FlowDialer {
           version.release();
           const failure = asDialError(error, limits?.signal ?? signal, to);
           const next = tries?.failed(version, failure, to.network === 'tcp');
-          if (!next || origin.standing?.stands === false) {
+          if (!next || origin.account?.isValid === false) {
             dial.place?.release();
             this.#countFailure(origin, resolved, failure);
             this.#logFailure(origin, to, resolved, failure, startedAt);
@@ -236,8 +239,8 @@ export class FlowDialer {
   }
 
   /** Counts a flow that was not opened, unless its client has disconnected or its account was removed. */
-  #countFailure({ standing }: Origin, resolved: Resolved, { code }: DialError): void {
-    if (code === 'aborted' || standing?.stands === false || this.leadsToResolver(resolved)) return;
+  #countFailure({ account }: Origin, resolved: Resolved, { code }: DialError): void {
+    if (code === 'aborted' || account?.isValid === false || this.leadsToResolver(resolved)) return;
     const { outcomes, clock } = this.#deps;
     const outcome = code === 'blocked' ? 'blocked' : 'failed';
     outcomes.refused(outcome, resolved, clock.now());
@@ -271,7 +274,7 @@ export class FlowDialer {
   ): void {
     const { log, clock } = this.#deps;
     const { code } = failure;
-    const isRemoved = origin.standing?.stands === false;
+    const isRemoved = origin.account?.isValid === false;
     if (!isRemoved && (code === 'loop' || code === 'forbidden')) {
       this.#logRefusal(origin, to, failure);
       return;

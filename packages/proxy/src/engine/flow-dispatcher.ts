@@ -1,4 +1,4 @@
-import { shownSource, ipVersion, type Destination, normalizeHost } from '@weir/io/addresses';
+import { type Destination, ipVersion, normalizeHost, shownSource } from '@weir/io/addresses';
 import { asError, messageOf } from '@weir/base';
 import { Deadline } from '@weir/io/time';
 import { LinkClosedError } from '@weir/io';
@@ -17,10 +17,10 @@ import {
   flowInfo,
   notAHost,
   openedLine,
-} from './flow-record.ts';
+} from './flow-log.ts';
 import type { Resolved } from './routing-snapshot.ts';
 import type { RouteQuery } from './router/query.ts';
-import { sniff, sniffAhead, sniffUntil, SNIFF_TIMEOUT_MS } from './sniff/sniff.ts';
+import { sniff, SNIFF_TIMEOUT_MS, sniffAhead, sniffUntil } from './sniff.ts';
 
 export interface DispatcherDeps extends Omit<FlowDialerDeps, 'outcomes'> {
   readonly tracker: Tracker;
@@ -54,7 +54,7 @@ export class FlowDispatcher implements Dispatcher {
 
   async stream(request: StreamRequest): Promise<void> {
     const { origin, destination } = request;
-    if (origin.standing?.stands === false) throw accountRemoved();
+    if (origin.account?.isValid === false) throw accountRemoved();
     origin.session?.authenticated?.();
     const query: RouteQuery = {
       inbound: origin.inbound,
@@ -69,7 +69,7 @@ export class FlowDispatcher implements Dispatcher {
 
     // A sniffed name could change the route, so it is needed before the dial; and the client sends its first bytes only
     // after it was accepted.
-    if (sniffable && this.#deps.plane().routes.needsDomain(query)) {
+    if (sniffable && this.#deps.snapshot().routes.needsDomain(query)) {
       const client = await request.accept();
       const sniffed = await sniff(client, { clock: this.#deps.clock });
       let dialled: DialledFlow<ByteLink>;

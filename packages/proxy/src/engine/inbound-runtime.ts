@@ -4,7 +4,7 @@ import { endInTurns, type Carrier, type Packet, type ReplyPath } from '@weir/io/
 import type { OwnListeners } from '@weir/io/net/own-listeners';
 import type { InboundHandler, DatagramServer } from '../protocols/contract.ts';
 import type { InboundMemory } from '../protocols/inbounds/inbound-memory.ts';
-import { accountsOf, NO_ACCOUNTS } from '../protocols/users/standing.ts';
+import { accountsOf, NO_ACCOUNTS } from '../protocols/users/accounts.ts';
 import type { LiveSession, Tracker } from '../tracker/tracker.ts';
 import { LiveSessions } from './live-sessions.ts';
 
@@ -129,7 +129,7 @@ export class InboundRuntime {
       this.tag,
       carrier.remote?.host,
       carrier.wire,
-      this.#ownListeners.lineageOf(carrier.remote, carrier.local),
+      this.#ownListeners.chainOf(carrier.remote, carrier.local),
       carrier.onAuthenticated,
     );
     session.isFresh = true;

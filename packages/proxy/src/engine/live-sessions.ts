@@ -1,14 +1,14 @@
 import { unmapIPv4, type Endpoint } from '@weir/io/addresses';
 import { endInTurns } from '@weir/io/links';
 import type { OwnListeners } from '@weir/io/net/own-listeners';
-import type { OpenSession, SessionBook, SessionClient } from '../protocols/contract.ts';
+import type { OpenSession, SessionRegistry, SessionClient } from '../protocols/contract.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 
 /**
  * The live sessions of a listener that owns its sessions, or of a handler that serves datagrams: registers
  * them in the tracker, and counts them for reloads and stops.
  */
-export class LiveSessions implements SessionBook {
+export class LiveSessions implements SessionRegistry {
   readonly #tag: string;
   readonly #tracker: Tracker;
   readonly #ownListeners: OwnListeners;
@@ -35,8 +35,8 @@ export class LiveSessions implements SessionBook {
 
   open(client: SessionClient): OpenSession {
     const { remote, local, wire, destroy } = client;
-    const lineage = this.#ownListeners.lineageOf(remote, local, 'udp');
-    const session = this.#tracker.openSession(this.#tag, sourceOf(remote), wire, lineage);
+    const chain = this.#ownListeners.chainOf(remote, local, 'udp');
+    const session = this.#tracker.openSession(this.#tag, sourceOf(remote), wire, chain);
     const release = this.hold(destroy);
     return {
       session,

@@ -1,5 +1,5 @@
 import { mayRespondFor, type Endpoint } from '@weir/io/addresses';
-import { type Packet, type PacketLink, QueuedPackets } from '@weir/io/links';
+import { type Packet, type PacketLink, ClosablePackets } from '@weir/io/links';
 import { encodeEnd, encodePacketHeader } from './frame.ts';
 import type { Outlet } from './outlet.ts';
 
@@ -26,9 +26,7 @@ export interface MuxPacketsOptions {
 }
 
 /** The server's end of a UDP flow on a carrier. */
-export class MuxPackets extends QueuedPackets implements PacketLink {
-  readonly closed: Promise<Error | undefined>;
-  readonly #resolveClosed: (cause: Error | undefined) => void;
+export class MuxPackets extends ClosablePackets implements PacketLink {
   readonly #options: MuxPacketsOptions;
   #addressed: boolean;
   #over = false;
@@ -39,9 +37,6 @@ export class MuxPackets extends QueuedPackets implements PacketLink {
     this.#options = options;
     this.#addressed = options.addressed;
     this.#lastSeen = options.now();
-    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
-    this.closed = promise;
-    this.#resolveClosed = resolve;
   }
 
   /** The time of the last datagram in either direction, on the carrier's clock. */
@@ -86,7 +81,7 @@ export class MuxPackets extends QueuedPackets implements PacketLink {
     this.#over = true;
     this.queue.end(cause);
     this.#options.onClosed();
-    this.#resolveClosed(cause);
+    this.resolveClosed(cause);
     return true;
   }
 }

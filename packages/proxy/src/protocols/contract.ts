@@ -10,7 +10,7 @@ import type { Logger } from '@weir/base/log';
 import type { ListenSpec } from '../spec.ts';
 import type { Session } from '../tracker/flow.ts';
 import type { InboundMemory } from './inbounds/inbound-memory.ts';
-import type { AcceptedAccounts, AccountValidity } from './users/standing.ts';
+import type { AcceptedAccounts, AccountValidity } from './users/accounts.ts';
 
 /** The client of a request, and of every flow that the request opens. */
 export interface Origin {
@@ -23,7 +23,7 @@ export interface Origin {
   /** The session of the carrier; `undefined` without one (a TUN device). */
   readonly session: Session | undefined;
   /** The client's account, checked before each new flow; `undefined` if clients have none (a TUN device). */
-  readonly standing?: AccountValidity | undefined;
+  readonly account?: AccountValidity | undefined;
 }
 
 /** A client's request for a byte stream to a destination. */
@@ -134,7 +134,7 @@ export interface SessionClient {
   readonly destroy: (cause: Error) => void;
 }
 
-/** A session in a `SessionBook`, closed by its opener. */
+/** A session in a `SessionRegistry`, closed by its opener. */
 export interface OpenSession {
   readonly session: Session;
   /** Called when the client has moved to another address, which has been validated. */
@@ -144,10 +144,10 @@ export interface OpenSession {
 }
 
 /** Opens the session of an authenticated client, one for each association. */
-export type DatagramSessions = Pick<SessionBook, 'open'>;
+export type DatagramSessions = Pick<SessionRegistry, 'open'>;
 
 /** The live sessions of an inbound whose protocol opens them itself. */
-export interface SessionBook {
+export interface SessionRegistry {
   /**
    * Opens a session in the tracker. Its first flow sets its user, as for the session of a carrier.
    *
@@ -176,7 +176,11 @@ export interface SessionServer {
    * @throws {BindError} when the address cannot be bound
    * @throws the reason of `signal`
    */
-  bind(listen: ListenSpec, sessions: SessionBook, signal?: AbortSignal): Promise<SessionListener>;
+  bind(
+    listen: ListenSpec,
+    sessions: SessionRegistry,
+    signal?: AbortSignal,
+  ): Promise<SessionListener>;
 }
 
 /**
@@ -190,12 +194,12 @@ export interface SessionListener {
   /** Accepts clients from now on. */
   serve(): void;
   /**
-   * Serves new clients by `next` and registers them in `sessions`; live sessions keep the server and the book
+   * Serves new clients by `next` and registers them in `sessions`; live sessions keep the server and the registry
    * that they started with. A retired listener that was kept accepts clients again.
    *
    * @param next a server of the same protocol; `restartReason` is `undefined`, or there are no live sessions
    */
-  swap(next: SessionServer, sessions: SessionBook): void;
+  swap(next: SessionServer, sessions: SessionRegistry): void;
   /**
    * Accepts no more clients. Live sessions continue; after the last one, or at once if there is none,
    * the listener is released. Idempotent.

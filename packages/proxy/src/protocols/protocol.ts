@@ -148,59 +148,19 @@ export interface Protocol {
   readonly outbound: OutboundProtocol<unknown> | undefined;
 }
 
-/** The export of a protocol's folder for the registry. */
-export interface ProtocolParts<In, Out> {
-  readonly inbound?: InboundProtocol<In>;
-  readonly outbound?: OutboundProtocol<Out>;
-}
-
 /**
  * Gives protocols with different settings one type.
  *
  * Only here is the type of settings erased: a Spec has the name of the protocol next to the settings, so the
  * result of `settings` is passed to the same protocol.
  */
-export function defineProtocol<In = never, Out = never>(parts: ProtocolParts<In, Out>): Protocol {
-  const { inbound, outbound } = parts;
-  return {
-    inbound: inbound && eraseInbound(inbound),
-    outbound: outbound && {
-      ...outbound,
-      load: async () => {
-        const create = await outbound.load();
-        return (settings, context) => create(settings as Out, context);
-      },
-    },
-  };
-}
-
-function eraseInbound<In>(side: InboundProtocol<In>): InboundProtocol<unknown> {
-  const shared = {
-    stream: side.stream,
-    ...(side.table && { table: side.table }),
-    settings: (table: TableNode, context: InboundSettingsContext) => side.settings(table, context),
-    users: (settings: unknown) => side.users(settings as In),
-    open: (settings: unknown) => side.open?.(settings as In) ?? false,
-    ...(side.certificates && {
-      certificates: (settings: unknown) => side.certificates?.(settings as In) ?? '',
-    }),
-  };
-  return side.kind === 'carriers'
-    ? {
-        ...side,
-        ...shared,
-        load: async () => {
-          const create = await side.load();
-          return (settings, context, turns) => create(settings as In, context, turns);
-        },
-      }
-    : {
-        ...side,
-        ...shared,
-        restartReason: (before, after) => side.restartReason(before as In, after as In),
-        load: async () => {
-          const create = await side.load();
-          return (settings, context, turns) => create(settings as In, context, turns);
-        },
-      };
-}
+export const defineProtocol = <In = never, Out = never>({
+  inbound,
+  outbound,
+}: {
+  readonly inbound?: InboundProtocol<In>;
+  readonly outbound?: OutboundProtocol<Out>;
+}): Protocol => ({
+  inbound: inbound as InboundProtocol<unknown> | undefined,
+  outbound: outbound as OutboundProtocol<unknown> | undefined,
+});

@@ -7,7 +7,7 @@ interface Listing {
   readonly aliases?: readonly string[];
   readonly inbound?: true;
   readonly outbound?: true;
-  /** What carries the outbound, where it is not TCP or a stream on it; QUIC has its TLS in the settings. */
+  /** The carrier of the outbound, where it is not TCP or a stream on it; QUIC has its TLS in the settings. */
   readonly carrier?: 'quic' | 'udp';
   readonly load: () => Promise<Protocol>;
   /** Its forms in other programs, and of its users in files: see `ProtocolForms`. */

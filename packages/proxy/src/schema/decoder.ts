@@ -1,7 +1,6 @@
-import { DecodeError, FirstError } from './errors.ts';
+import { DecodeError, describeKind, describeNode, expectedOneOf, FirstError } from './errors.ts';
 import type { Node, Span, TableNode } from './node.ts';
-import { DISCLOSURE, shaped, type Shape } from './shape.ts';
-import { describeNode, describeKind, expectedOneOf } from './words.ts';
+import { DISCLOSURE, type Shape, shaped } from './shape.ts';
 
 /**
  * Turns a node into a value.

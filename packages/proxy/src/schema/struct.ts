@@ -1,10 +1,9 @@
-import { tableWith, type Decoder } from './decoder.ts';
+import { type Decoder, tableWith } from './decoder.ts';
 import type { Node, TableNode } from './node.ts';
-import { DecodeError, FirstError } from './errors.ts';
+import { DecodeError, expectedOneOf, FirstError } from './errors.ts';
 import { foreignKeyHint } from './foreign-keys.ts';
-import { plainDefault, shaped, type Shape } from './shape.ts';
+import { plainDefault, type Shape, shaped } from './shape.ts';
 import { suggestion } from './suggestion.ts';
-import { expectedOneOf } from './words.ts';
 
 /** A key of a table that is optional or has aliases. */
 export interface KeyDecoder<T> {

@@ -18,7 +18,7 @@ export interface RuleOutcomes {
 export interface RefusedRoute {
   /** Index of the rule; `undefined` for the default route. */
   readonly rule: number | undefined;
-  /** Epoch of the plane that made the decision. */
+  /** Epoch of the routing snapshot that made the decision. */
   readonly epoch: number;
 }
 
@@ -52,17 +52,17 @@ export class FlowOutcomes {
     }
   }
 
-  /** Resets the counts by rule: from the plane `epoch` on, indexes refer to other rules. */
+  /** Resets the counts by rule: from the routing snapshot `epoch` on, indexes refer to other rules. */
   rulesChanged(epoch: number, now: number): void {
     this.#rules.clear();
     this.#sinceEpoch = epoch;
     this.since = now;
   }
 
-  opened({ rule, planeEpoch, outbound }: FlowInfo, now: number): void {
+  opened({ rule, routingEpoch, outbound }: FlowInfo, now: number): void {
     // No rule decides on queries to the proxy's own resolver.
     if (outbound === '') return;
-    const outcomes = this.#of(rule, planeEpoch, now);
+    const outcomes = this.#of(rule, routingEpoch, now);
     if (outcomes) outcomes.opened++;
   }
 

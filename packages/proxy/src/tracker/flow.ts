@@ -1,7 +1,69 @@
 import type { Destination } from '@weir/io/addresses';
-import type { ByteCounter } from './counter-slab.ts';
 import type { WireCounter } from '@weir/io/links';
-import type { Lineage } from '@weir/io/net/own-listeners';
+import type { ConnectionChain } from '@weir/io/net/own-listeners';
+
+const SLOTS_PER_BLOCK = 1024;
+
+/** Two totals of bytes, in shared memory. */
+export class ByteCounter {
+  readonly #cells: Float64Array<SharedArrayBuffer>;
+  readonly #at: number;
+
+  constructor(cells: Float64Array<SharedArrayBuffer>, at: number) {
+    this.#cells = cells;
+    this.#at = at;
+  }
+
+  get up(): number {
+    return this.#cells[this.#at] ?? 0;
+  }
+
+  get down(): number {
+    return this.#cells[this.#at + 1] ?? 0;
+  }
+
+  addUp(bytes: number): void {
+    this.#cells[this.#at] = this.up + bytes;
+  }
+
+  addDown(bytes: number): void {
+    this.#cells[this.#at + 1] = this.down + bytes;
+  }
+
+  reset(): void {
+    this.#cells[this.#at] = 0;
+    this.#cells[this.#at + 1] = 0;
+  }
+}
+
+/**
+ * Allocates counters in blocks of shared memory, so that a relay outside this thread can count the
+ * bytes that it moves while the tracker reads them. Doubles hold whole numbers up to 2^53.
+ */
+export class CounterSlab {
+  readonly #free: ByteCounter[] = [];
+
+  take(): ByteCounter {
+    if (this.#free.length === 0) this.#grow();
+    const counter = this.#free.pop();
+    if (!counter) throw new RangeError('a block of counters is never empty');
+    counter.reset();
+    return counter;
+  }
+
+  /** Returns a counter to the slab, for another flow. */
+  release(counter: ByteCounter): void {
+    this.#free.push(counter);
+  }
+
+  #grow(): void {
+    const bytes = SLOTS_PER_BLOCK * 2 * Float64Array.BYTES_PER_ELEMENT;
+    const cells = new Float64Array(new SharedArrayBuffer(bytes));
+    for (let slot = SLOTS_PER_BLOCK - 1; slot >= 0; slot--) {
+      this.#free.push(new ByteCounter(cells, slot * 2));
+    }
+  }
+}
 
 /** A flow as it is registered, after its dial and before its first byte. */
 export interface FlowInfo {
@@ -19,9 +81,9 @@ export interface FlowInfo {
   readonly outboundVersion: number;
   /** Index of the rule that matched; `undefined` for the default route. */
   readonly rule: number | undefined;
-  readonly planeEpoch: number;
+  readonly routingEpoch: number;
   /** Whether the flow's account is still valid; `undefined` if there are no accounts. */
-  readonly standing?: { readonly stands: boolean } | undefined;
+  readonly account?: { readonly isValid: boolean } | undefined;
 }
 
 /** The tracker, as a flow uses it. */
@@ -123,7 +185,7 @@ export interface Session {
   /** Time at which the carrier was accepted, in milliseconds of the monotonic clock. */
   readonly startedAt: number;
   /** The connection that this process opened itself to reach its own inbound, if any. */
-  readonly lineage?: Lineage | undefined;
+  readonly chain?: ConnectionChain | undefined;
   /**
    * Whether no flow has begun on the session: the first flow of an accepted connection begins even when the process is
    * stopping. `undefined` if a session is one of several on a connection, or a connection has many flows.

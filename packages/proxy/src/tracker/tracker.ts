@@ -1,10 +1,16 @@
 import type { Clock } from '@weir/io/time';
-import { type WireCounter, endInTurns } from '@weir/io/links';
-import type { Lineage } from '@weir/io/net/own-listeners';
-import { CounterSlab, type ByteCounter } from './counter-slab.ts';
+import { endInTurns, type WireCounter } from '@weir/io/links';
+import type { ConnectionChain } from '@weir/io/net/own-listeners';
+import {
+  type ByteCounter,
+  CounterSlab,
+  Flow,
+  type FlowInfo,
+  type FlowRegistry,
+  type Session,
+} from './flow.ts';
 import { FlowEvents } from './flow-events.ts';
 import { FlowOutcomes } from './flow-outcomes.ts';
-import { Flow, type FlowInfo, type FlowRegistry, type Session } from './flow.ts';
 import { TrafficSampler, TrafficTotals } from './traffic.ts';
 
 /** A registered session; the caller of `openSession` closes it. */
@@ -56,13 +62,13 @@ export class Tracker implements FlowRegistry {
     inbound: string,
     source: string | undefined,
     wire: WireCounter,
-    lineage?: Lineage,
+    chain?: ConnectionChain,
     onAuthenticated?: () => void,
   ): LiveSession {
     const id = ++this.#lastSession;
     const startedAt = this.#clock.now();
     const sessions = this.#sessions;
-    const session = new SessionRecord(id, inbound, source, startedAt, wire, lineage, sessions);
+    const session = new SessionRecord(id, inbound, source, startedAt, wire, chain, sessions);
     session.onAuthenticated = onAuthenticated;
     sessions.set(id, session);
     return session;
@@ -153,7 +159,7 @@ class SessionRecord implements LiveSession {
   readonly inbound: string;
   source: string | undefined;
   readonly startedAt: number;
-  readonly lineage: Lineage | undefined;
+  readonly chain: ConnectionChain | undefined;
   user: string | undefined;
   isFresh = false;
   /** Called once, when `authenticated` is first called. */
@@ -169,14 +175,14 @@ class SessionRecord implements LiveSession {
     source: string | undefined,
     startedAt: number,
     wire: WireCounter,
-    lineage: Lineage | undefined,
+    chain: ConnectionChain | undefined,
     sessions: Map<number, SessionRecord>,
   ) {
     this.id = id;
     this.inbound = inbound;
     this.source = source;
     this.startedAt = startedAt;
-    this.lineage = lineage;
+    this.chain = chain;
     this.#wire = wire;
     this.#sessions = sessions;
   }

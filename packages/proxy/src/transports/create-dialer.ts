@@ -1,10 +1,9 @@
 import { OnDemand } from '@weir/base';
-import { SystemRandomSource, type RandomSource } from '@weir/base/random';
+import { type RandomSource, SystemRandomSource } from '@weir/base/random';
 import type { Endpoint, FamilyPolicy, Resolver } from '@weir/io/addresses';
 import type { Clock } from '@weir/io/time';
 import type { OutboundCarrierSpec, OutboundStreamSpec, TlsClientSpec } from '../spec.ts';
-import { dialTcp, dialWith, carrierOver } from './dial-tcp.ts';
-import type { Dialer } from './dialer.ts';
+import { carrierOver, type Dialer, dialTcp, dialWith } from './dial-tcp.ts';
 
 /** Client implementations of TLS, WebSocket and gRPC, imported on demand. */
 const CLIENTS = new OnDemand('client side of', {
@@ -79,12 +78,12 @@ function connectionDial(
   deps: DialerDeps,
 ): Dialer['dial'] {
   if (!tls) {
-    return ({ signal, approach, observe, use }) =>
-      dialTcp(server, { ...deps, signal, approach, observe, use });
+    return ({ signal, preConnect, observe, use }) =>
+      dialTcp(server, { ...deps, signal, preConnect, observe, use });
   }
   const client = CLIENTS.get('tls')(tls, alpn, deps.clock);
-  return async ({ signal, approach, observe, use }) => {
-    const options = { ...deps, signal, approach, observe, use };
+  return async ({ signal, preConnect, observe, use }) => {
+    const options = { ...deps, signal, preConnect, observe, use };
     const below = await dialWith(client.below, server, options);
     const { carrier } = await client.secure(below, server, signal);
     observe?.('secured');

@@ -1,18 +1,23 @@
 import type { Socket } from 'node:net';
 import type { Endpoint, FamilyPolicy, Resolver } from '@weir/io/addresses';
 import type { DialObserver } from '@weir/io';
-import type { Carrier, ByteLink } from '@weir/io/links';
-import { connectAny, type ConnectOptions, type DatagramUse, systemSockets } from '@weir/io/sockets';
+import type { ByteLink, Carrier } from '@weir/io/links';
+import {
+  connectAny,
+  type ConnectOptions,
+  type DatagramUse,
+  type SocketObserver,
+  systemSockets,
+} from '@weir/io/sockets';
 import type { Clock } from '@weir/io/time';
-import type { Approach } from './dialer.ts';
 
-export interface TcpDialOptions {
+interface TcpDialOptions {
   readonly resolver: Resolver;
   readonly family: FamilyPolicy;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Called with each address before it is tried. @throws {DialError} to reject it. */
-  readonly approach?: Approach | undefined;
+  readonly preConnect?: PreConnectCheck | undefined;
   /** The address of the requesting client; `undefined` for a server of the configuration. */
   readonly client?: string | undefined;
   readonly observe?: DialObserver | undefined;
@@ -50,7 +55,7 @@ export const dialTcp = (target: Endpoint, options: TcpDialOptions): Promise<Carr
 export async function dialWith<Below>(
   opener: TcpOpener<Below>,
   target: Endpoint,
-  { resolver, family, clock, signal, approach, client, observe, use }: TcpDialOptions,
+  { resolver, family, clock, signal, preConnect, client, observe, use }: TcpDialOptions,
 ): Promise<Below> {
   const addresses = await resolver.resolve(target.host, family, signal, client);
   observe?.('resolved');
@@ -58,7 +63,7 @@ export async function dialWith<Below>(
     addresses,
     (host, attempt) => {
       const address = { host, port: target.port };
-      return opener.connect(address, { signal: attempt, onSocket: approach?.(address), use });
+      return opener.connect(address, { signal: attempt, onSocket: preConnect?.(address), use });
     },
     { clock, signal, discard: (below) => opener.discard(below) },
   );
@@ -76,3 +81,26 @@ export const carrierOver = (below: Carrier, link: ByteLink, wire = below.wire): 
     return below.local;
   },
 });
+
+/** Called with each IP address before a connection to it is attempted. @throws {DialError} to reject the address. */
+export type PreConnectCheck = (address: Endpoint) => SocketObserver | undefined;
+
+/** Options of a dial, independent of the carrier. */
+export interface DialerOptions {
+  readonly signal: AbortSignal;
+  /** Called with each address before it is tried; for a shared connection, for that of its first tunnel only. */
+  readonly preConnect?: PreConnectCheck | undefined;
+  /** Dials share connections only with dials of the same group; by default all belong to one group. */
+  readonly group?: string | undefined;
+  readonly observe?: DialObserver | undefined;
+  /** The use of the carrier for datagrams, if any: it then ends soon after the path to the server has failed. */
+  readonly use?: DatagramUse | undefined;
+}
+
+/** Opens carriers to one server, by the stream settings of one outbound. */
+export interface Dialer {
+  /** @throws {DialError} if the server is unreachable, fails authentication or violates a protocol. */
+  dial(options: DialerOptions): Promise<Carrier>;
+  /** Closes the shared connections, and with them their carriers. */
+  close(): void;
+}

@@ -11,7 +11,8 @@ const ESCAPED_IN_PATH = /[^-$&+,./0-9:;=@A-Z_a-z~]/gu;
 const ESCAPED_BUT_PERCENT = /[^-$&+,./0-9:;=@A-Z_a-z~%]/gu;
 const ESCAPED_IN_SEGMENT = /[^-$&+.0-9:=@A-Z_a-z~]/gu;
 
-const escaped = (text: string, which: RegExp): string =>
+/** Percent-encodes the characters that match `which`, each as the bytes of its UTF-8. */
+export const escaped = (text: string, which: RegExp): string =>
   text
     .toWellFormed()
     .replace(which, (character) =>

@@ -25,7 +25,7 @@ const server = (name: string): SessionServer =>
 sessionListenerConformance('the listener of Hysteria 2, over connections in memory', {
   listen: { kind: 'ip', host: '127.0.0.1', port: 0 },
   server,
-  async connect({ endpoint }, book) {
+  async connect({ endpoint }, registry) {
     bench.addresses = [endpoint?.host ?? ''];
     const client = bench.client({}, { port: endpoint?.port ?? 0 });
     const ask = async (): Promise<string> =>
@@ -36,9 +36,9 @@ sessionListenerConformance('the listener of Hysteria 2, over connections in memo
       server: ask,
       ended: connection?.closed.then(() => undefined) ?? Promise.reject(new Error('no connection')),
       async end() {
-        const before = book.count;
+        const before = registry.count;
         client.close();
-        await eventually('the end of a session', () => book.count < before);
+        await eventually('the end of a session', () => registry.count < before);
       },
     };
   },

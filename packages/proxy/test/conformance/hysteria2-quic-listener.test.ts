@@ -50,7 +50,7 @@ const server = (name: string): SessionServer =>
 sessionListenerConformance('the listener of Hysteria 2, over QUIC', {
   listen: { kind: 'ip', host: '127.0.0.1', port: 0 },
   server,
-  async connect({ endpoint }, book) {
+  async connect({ endpoint }, registry) {
     const ended = Promise.withResolvers<void>();
     const client = new Hysteria2Outbound(
       { ...clientSettings, ca: { file: 'ca.pem', content: authority.cert } },
@@ -81,9 +81,9 @@ sessionListenerConformance('the listener of Hysteria 2, over QUIC', {
       server: ask,
       ended: ended.promise,
       async end() {
-        const before = book.count;
+        const before = registry.count;
         client.close();
-        await eventually('the end of a session', () => book.count < before);
+        await eventually('the end of a session', () => registry.count < before);
       },
     };
   },

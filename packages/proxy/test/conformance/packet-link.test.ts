@@ -1,21 +1,21 @@
 import { networkInterfaces } from 'node:os';
 import type { Endpoint } from '@weir/io/addresses';
+import { type ByteLink, linkPair, type PacketLink } from '@weir/io/links';
+import { FramedPackets, type PacketFraming } from '@weir/io/layers';
+import { silentLogger } from '@weir/base/log';
 import { UdpLink } from '../../../io/src/net/sockets/node/udp-socket.ts';
-import { linkPair, type ByteLink, type PacketLink } from '@weir/io/links';
 import {
   ClientDatagrams,
   ServerDatagrams,
   UdpFraming,
 } from '../../src/protocols/socks/association.ts';
-import { FramedPackets, type PacketFraming } from '@weir/io/layers';
-import { MuxFrameDecoder } from '../../src/mux/frame-decoder.ts';
+import { MuxFrameDecoder } from '../../src/mux/frame.ts';
 import { MuxPackets } from '../../src/mux/mux-packets.ts';
 import { Outlet } from '../../src/mux/outlet.ts';
-import { TrojanFraming } from '../../src/protocols/trojan/packet-framing.ts';
+import { TrojanFraming } from '../../src/protocols/trojan/wire.ts';
 import { DestinationLinks } from '../../src/protocols/outbounds/destination-links.ts';
 import { VlessFraming } from '../../src/protocols/vless/wire.ts';
 import { ManualClock } from '../../../../test/support/manual-clock.ts';
-import { silentLogger } from '@weir/base/log';
 import {
   packetLinkConformance,
   type PacketLinkFixture,

@@ -9,7 +9,7 @@ import { sessionListenerConformance } from './session-listener.ts';
 sessionListenerConformance('the fake protocol', {
   listen: { kind: 'ip', host: '127.0.0.1', port: 0 },
   server: (name) => new LineServer({ name }),
-  async connect({ endpoint }, book) {
+  async connect({ endpoint }, registry) {
     const socket = createSocket('udp4');
     after(() => socket.close());
     const next = async (): Promise<string> => {
@@ -31,9 +31,9 @@ sessionListenerConformance('the fake protocol', {
       ended,
       server: async () => (await ask('name')).split(':', 1)[0] ?? '',
       async end() {
-        const before = book.count;
+        const before = registry.count;
         send('end');
-        await eventually('the end of a session', () => book.count < before);
+        await eventually('the end of a session', () => registry.count < before);
       },
     };
   },

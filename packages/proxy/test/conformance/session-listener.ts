@@ -25,7 +25,7 @@ export interface SessionListenerHarness {
   /** Connects a client; resolves when its session is open. */
   readonly connect: (
     listener: SessionListener,
-    book: LiveSessions,
+    registry: LiveSessions,
   ) => Promise<SessionClientUnderTest>;
 }
 
@@ -35,11 +35,11 @@ export function sessionListenerConformance(name: string, harness: SessionListene
 
   async function start() {
     const tracker = new Tracker(systemClock);
-    const createBook = (tag: string) => new LiveSessions(tag, tracker, new OwnListeners());
-    const book = createBook('first');
+    const createRegistry = (tag: string) => new LiveSessions(tag, tracker, new OwnListeners());
+    const registry = createRegistry('first');
     const server = harness.server('first');
-    const listener = await server.bind(listen, book);
-    return { tracker, createBook, book, server, listener };
+    const listener = await server.bind(listen, registry);
+    return { tracker, createRegistry, registry, server, listener };
   }
 
   /** The place of a listener: where another one could be bound in its stead. */
@@ -49,38 +49,38 @@ export function sessionListenerConformance(name: string, harness: SessionListene
   const over = new Error('the test is over');
 
   describe(name, () => {
-    test('opens sessions in its book once it is served', async () => {
-      const { listener, book, tracker } = await start();
-      assert.deepEqual([book.count, tracker.sessions()], [0, []]);
+    test('opens sessions in its registry once it is served', async () => {
+      const { listener, registry, tracker } = await start();
+      assert.deepEqual([registry.count, tracker.sessions()], [0, []]);
       listener.serve();
-      const client = await connect(listener, book);
+      const client = await connect(listener, registry);
       assert.equal(await client.server(), 'first');
-      assert.ok(book.count > 0);
+      assert.ok(registry.count > 0);
       await client.end();
-      assert.deepEqual([book.count, tracker.sessions()], [0, []]);
+      assert.deepEqual([registry.count, tracker.sessions()], [0, []]);
       listener.destroy(over);
       await listener.closed;
     });
 
-    test('passes new clients to the next server and book, and keeps live ones', async () => {
-      const { listener, book, createBook } = await start();
+    test('passes new clients to the next server and registry, and keeps live ones', async () => {
+      const { listener, registry, createRegistry } = await start();
       listener.serve();
-      const old = await connect(listener, book);
-      const [count, next] = [book.count, createBook('second')];
+      const old = await connect(listener, registry);
+      const [count, next] = [registry.count, createRegistry('second')];
       listener.swap(harness.server('second'), next);
       const young = await connect(listener, next);
       assert.equal(await old.server(), 'first');
       assert.equal(await young.server(), 'second');
-      assert.deepEqual([book.count, next.count > 0], [count, true]);
+      assert.deepEqual([registry.count, next.count > 0], [count, true]);
       listener.destroy(over);
       await Promise.all([old.ended, young.ended, listener.closed]);
-      assert.deepEqual([book.count, next.count], [0, 0]);
+      assert.deepEqual([registry.count, next.count], [0, 0]);
     });
 
     test('is released after the last session when it is retired, and at once without any', async () => {
-      const { listener, book, server } = await start();
+      const { listener, registry, server } = await start();
       listener.serve();
-      const client = await connect(listener, book);
+      const client = await connect(listener, registry);
       const place = placeOf(listener);
       listener.retire();
       listener.retire();
@@ -88,21 +88,21 @@ export function sessionListenerConformance(name: string, harness: SessionListene
       await client.end();
       await listener.closed;
       assert.equal(listener.keep(), false);
-      const another = await server.bind(place, book);
+      const another = await server.bind(place, registry);
       another.serve();
       another.retire();
       await another.closed;
     });
 
     test('that is kept outlives its last session until it is swapped or retired', async () => {
-      const { listener, book } = await start();
+      const { listener, registry } = await start();
       listener.serve();
-      const first = await connect(listener, book);
+      const first = await connect(listener, registry);
       listener.retire();
       assert.equal(listener.keep(), true);
       await first.end();
-      listener.swap(harness.server('second'), book);
-      const second = await connect(listener, book);
+      listener.swap(harness.server('second'), registry);
+      const second = await connect(listener, registry);
       assert.equal(await second.server(), 'second');
       await second.end();
       assert.equal(listener.keep(), true);
@@ -111,21 +111,21 @@ export function sessionListenerConformance(name: string, harness: SessionListene
     });
 
     test('may be destroyed before it is served, and again', async () => {
-      const { listener, book, server } = await start();
+      const { listener, registry, server } = await start();
       const place = placeOf(listener);
       listener.destroy(over);
       listener.destroy(over);
       listener.retire();
       await listener.closed;
-      const another = await server.bind(place, book);
+      const another = await server.bind(place, registry);
       assert.equal(another.address, listener.address);
       another.destroy(over);
       await another.closed;
     });
 
     test('is not bound where another one is', async () => {
-      const { listener, book, server } = await start();
-      await assert.rejects(server.bind(placeOf(listener), book), { code: 'bind' });
+      const { listener, registry, server } = await start();
+      await assert.rejects(server.bind(placeOf(listener), registry), { code: 'bind' });
       listener.destroy(over);
       await listener.closed;
     });

@@ -4,7 +4,7 @@ import { systemClock } from '@weir/io/time';
 import type { Packet } from '@weir/io/links';
 import { PacketQueue } from '../../../io/src/net/packets/packets.ts';
 import { UdpLink } from '../../../io/src/net/sockets/node/udp-socket.ts';
-import { ClientAssociation } from '../../src/protocols/shadowsocks/associations/client-association.ts';
+import { ClientAssociation } from '../../src/protocols/shadowsocks/client-associations.ts';
 import { AddressMemo } from '../../src/protocols/shadowsocks/packets.ts';
 import { LegacyDatagramCodec } from '../../src/protocols/shadowsocks/legacy/datagrams.ts';
 import { METHODS } from '../../src/protocols/shadowsocks/methods.ts';

@@ -1,7 +1,7 @@
 import type { RouteGroupView, RouteTargetView, RouteView } from '@weir/config/route-view';
+import type { Flow, LiveSession, TrafficFigures, TrafficSnapshot } from '@weir/proxy/tracker';
+import { type Check, isNumber, isText, listOf, orNull, recordOf, shape } from '@weir/proxy/schema';
 import type { AppliedReport } from '../supervisor/reload-report.ts';
-import type { Flow, TrafficFigures, TrafficSnapshot, LiveSession } from '@weir/proxy/tracker';
-import { isNumber, isText, listOf, orNull, recordOf, shape, type Check } from '@weir/proxy/schema';
 
 /*
  * The bodies of the API: their types, how they are made and written, and the checks of clients. A new field of a flow
@@ -88,7 +88,7 @@ export function sessionView(session: LiveSession, offset: number): SessionView {
 /** @param offset from monotonic to wall time: see `StartTimes` */
 export function flowView(flow: Flow, offset: number): FlowView {
   const { session, inbound, user = null, source = null, destination, sniffed = null } = flow.info;
-  const { outbound, outboundVersion, rule = null, planeEpoch } = flow.info;
+  const { outbound, outboundVersion, rule = null, routingEpoch } = flow.info;
   return {
     id: flow.id,
     session: session?.id ?? null,
@@ -102,7 +102,7 @@ export function flowView(flow: Flow, offset: number): FlowView {
     outbound,
     outbound_version: outboundVersion,
     rule,
-    plane_epoch: planeEpoch,
+    plane_epoch: routingEpoch,
     started_at: wallTime(offset + flow.startedAt),
     up: flow.up,
     down: flow.down,

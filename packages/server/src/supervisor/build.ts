@@ -4,7 +4,7 @@ import type { PacketTaps } from '@weir/base/ip/packet-device';
 import type { Logger } from '@weir/base/log';
 import type { Endpoint, FamilyPolicy, Resolver } from '@weir/io/addresses';
 import type { Carrier } from '@weir/io/links';
-import { lineageGroup, type OwnListeners } from '@weir/io/net/own-listeners';
+import { chainGroup, type OwnListeners } from '@weir/io/net/own-listeners';
 import type { Clock, Steps, Turns } from '@weir/io/time';
 import type {
   AddressRecordType,
@@ -13,13 +13,13 @@ import type {
   OwnedResolver,
   RawQuestion,
 } from '@weir/proxy/dns';
-import type { Exit, RoutingSnapshot } from '@weir/proxy/engine';
-import type { CreateInbound, CreateOutbound, InboundMemory } from '@weir/proxy/handlers';
+import type { RoutingTarget, RoutingSnapshot } from '@weir/proxy/engine';
+import type { CreateInbound, CreateOutbound, InboundMemory } from '@weir/proxy/protocols';
 import type { RegexCache } from '@weir/proxy/names';
 import { type Dispatcher, type Outbound, outboundProtocol } from '@weir/proxy/protocols';
 import { Router, type RouterTables } from '@weir/proxy/router';
 import type { BalancerSpec, InboundSpec, OutboundSpec } from '@weir/proxy/spec';
-import { BalancerGroup, type GroupMember, OutboundVersion } from '@weir/proxy/targets';
+import { BalancerGroup, type GroupMember, OutboundVersion } from '@weir/proxy/engine';
 import {
   Acceptor,
   createDialer,
@@ -144,8 +144,8 @@ export function buildOutbound(
         reach?.trying();
         const carrier = await dialer.dial({
           signal,
-          approach: origin && ((address) => ownListeners.approach(address, origin, false)),
-          group: origin && lineageGroup(origin),
+          preConnect: origin && ((address) => ownListeners.check(address, origin, false)),
+          group: origin && chainGroup(origin),
           observe,
           use,
         });
@@ -244,35 +244,35 @@ export function buildBalancer(
 }
 
 /**
- * Builds the plane over built exits; compiles the patterns of the rules in turns.
+ * Builds the routing snapshot over built targets; compiles the patterns of the rules in turns.
  * @throws {ApplyError} `build_failed`
  */
 export async function buildRoutingSnapshot(
   tables: RouterTables,
-  exits: ReadonlyMap<string, Exit>,
+  targets: ReadonlyMap<string, RoutingTarget>,
   epoch: number,
   regexes: RegexCache,
   turns: Turns,
 ): Promise<RoutingSnapshot> {
   try {
     const compiled = await turns.run(regexes.compileInSteps(tables.domains.patterns));
-    return { epoch, routes: new Router(tables, { regexes, compiled }), exits };
+    return { epoch, routes: new Router(tables, { regexes, compiled }), targets };
   } catch (error) {
     throw failedBuild('route', error);
   }
 }
 
-/** Returns the exits that a route may name: outbounds and balancers. */
+/** Returns the targets that a route may name: outbounds and balancers. */
 export function* exitsOf(
   outbounds: ReadonlyMap<string, BuiltOutbound>,
   balancers: ReadonlyMap<string, BalancerGroup>,
-): Steps<ReadonlyMap<string, Exit>> {
-  const exits = new Map<string, Exit>(balancers);
+): Steps<ReadonlyMap<string, RoutingTarget>> {
+  const targets = new Map<string, RoutingTarget>(balancers);
   for (const [tag, { version }] of outbounds) {
-    exits.set(tag, { pick: () => version });
+    targets.set(tag, { pick: () => version });
     yield;
   }
-  return exits;
+  return targets;
 }
 
 const upstreamOf = ({ server, port }: OutboundSpec): Endpoint | undefined =>

@@ -3,7 +3,7 @@ import type { Logger } from '@weir/base/log';
 import { type Clock, type Timer, Turns } from '@weir/io/time';
 import type { UnauthenticatedClients } from '@weir/proxy/accept';
 import type { InboundRuntime } from '@weir/proxy/engine';
-import { accountsOf } from '@weir/proxy/handlers';
+import { accountsOf } from '@weir/proxy/protocols';
 import type { Tracker } from '@weir/proxy/tracker';
 import type { InboundListener } from './inbound-listener.ts';
 import type { FreedListener } from './listener-exchange.ts';

@@ -1,5 +1,5 @@
 import type { OwnEndpoint } from '@weir/io/net/own-listeners';
-import type { InboundProtocol } from '@weir/proxy/handlers';
+import type { InboundProtocol } from '@weir/proxy/protocols';
 import { inboundProtocol } from '@weir/proxy/protocols';
 import type { InboundSpec, ListenSpec, SocketListenSpec } from '@weir/proxy/spec';
 

@@ -14,7 +14,7 @@ export interface ListenerTarget {
   accept(connection: AcceptedConnection): void;
   receive(packet: Packet, replies: ReplyPath): void;
   /** Called when connections are temporarily not accepted and wait in the kernel's queue. */
-  heldBack(reason: string): void;
+  paused(reason: string): void;
   /**
    * Closes the target: nothing more will be passed to it; connections with several carriers open no more of them
    * either.
@@ -116,7 +116,7 @@ export class SwitchedListener implements InboundListener {
         spec,
         {
           onConnection: (connection) => this.#accept(connection),
-          onHeldBack: (reason) => this.#target.heldBack(reason),
+          onPaused: (reason) => this.#target.paused(reason),
         },
         signal,
       );
@@ -209,8 +209,8 @@ export interface ReadySessions {
   readonly spec: InboundSpec;
   readonly means: ListenMeans;
   readonly server: SessionServer;
-  /** The book in which the listener registers the sessions that it accepts. */
-  readonly book: LiveSessions;
+  /** The registry in which the listener registers the sessions that it accepts. */
+  readonly registry: LiveSessions;
 }
 
 /** A bound listener that owns its sessions. Another inbound may take it over. */
@@ -237,8 +237,8 @@ export class SessionInbound implements InboundListener {
     listen: ListenSpec,
     signal?: AbortSignal,
   ): Promise<SessionInbound> {
-    const { server, book } = ready;
-    return new SessionInbound(ready, await server.bind(listen, book, signal));
+    const { server, registry } = ready;
+    return new SessionInbound(ready, await server.bind(listen, registry, signal));
   }
 
   /** The inbound that new clients belong to. */
@@ -278,7 +278,7 @@ export class SessionInbound implements InboundListener {
 
   get tied(): number {
     if (this.#isReleased) return 0;
-    return this.#books.reduce((live, book) => live + book.count, 0);
+    return this.#registries.reduce((live, registry) => live + registry.count, 0);
   }
 
   /** Resolves when all resources are released. */
@@ -297,16 +297,16 @@ export class SessionInbound implements InboundListener {
 
   /** Serves new clients by `ready`, of the same inbound or of another; live sessions are not affected. */
   swap(ready: ReadySessions): void {
-    if (ready.book !== this.#current.book) {
-      this.#former = this.#books.filter(({ count }) => count > 0);
+    if (ready.registry !== this.#current.registry) {
+      this.#former = this.#registries.filter(({ count }) => count > 0);
     }
     this.#current = ready;
-    this.#listener.swap(ready.server, ready.book);
+    this.#listener.swap(ready.server, ready.registry);
   }
 
-  /** The book that another server of the same inbound continues. */
-  get book(): LiveSessions {
-    return this.#current.book;
+  /** The registry that another server of the same inbound continues. */
+  get registry(): LiveSessions {
+    return this.#current.registry;
   }
 
   async close(): Promise<void> {
@@ -315,8 +315,8 @@ export class SessionInbound implements InboundListener {
   }
 
   async reopen(): Promise<void> {
-    const { server, book } = this.#current;
-    this.#listener = await server.bind(this.boundListen, book);
+    const { server, registry } = this.#current;
+    this.#listener = await server.bind(this.boundListen, registry);
     this.#isReleased = false;
     this.#watch(this.#listener);
     this.#listener.serve();
@@ -336,7 +336,7 @@ export class SessionInbound implements InboundListener {
   /** Accepts clients again after `retire`; binds again if the address was released meanwhile. */
   async resume(): Promise<void> {
     if (this.#listener.keep()) {
-      this.#listener.swap(this.#current.server, this.#current.book);
+      this.#listener.swap(this.#current.server, this.#current.registry);
       return;
     }
     await this.#listener.closed;
@@ -345,7 +345,7 @@ export class SessionInbound implements InboundListener {
 
   /** Resolves when no session is left. */
   async whenIdle(): Promise<void> {
-    await Promise.all(this.#books.map((book) => book.whenIdle()));
+    await Promise.all(this.#registries.map((registry) => registry.whenIdle()));
   }
 
   /** Ends sessions that have no flow: the proxy is stopping. */
@@ -355,7 +355,7 @@ export class SessionInbound implements InboundListener {
 
   /** Ends every session, and releases all resources. */
   destroy(cause: Error): void {
-    for (const book of this.#books) book.destroy(cause);
+    for (const registry of this.#registries) registry.destroy(cause);
     this.#listener.destroy(cause);
   }
 
@@ -365,7 +365,7 @@ export class SessionInbound implements InboundListener {
     });
   }
 
-  get #books(): readonly LiveSessions[] {
-    return [...this.#former, this.#current.book];
+  get #registries(): readonly LiveSessions[] {
+    return [...this.#former, this.#current.registry];
   }
 }

@@ -78,7 +78,7 @@ export function* planReload(
   const { tables } = wanted;
   const sameRoute =
     applied?.digests.route === wanted.digests.route &&
-    [...tables.exits, tables.default].every((tag) => kept.has(tag));
+    [...tables.targets, tables.default].every((tag) => kept.has(tag));
   const before = yield* byTag(old?.inbounds, (spec, index): DigestedInbound => ({
     spec,
     digests: applied?.digests.inbounds[index],

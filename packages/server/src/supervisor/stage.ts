@@ -12,12 +12,12 @@ import {
   InboundMemory,
   NO_ACCOUNTS,
   type SessionProtocol,
-} from '@weir/proxy/handlers';
+} from '@weir/proxy/protocols';
 import type { RegexCache } from '@weir/proxy/names';
 import type { Dispatcher, InboundHandler } from '@weir/proxy/protocols';
 import type { RouterTables } from '@weir/proxy/router';
 import type { InboundStreamSpec } from '@weir/proxy/spec';
-import type { BalancerGroup } from '@weir/proxy/targets';
+import type { BalancerGroup } from '@weir/proxy/engine';
 import type { Tracker } from '@weir/proxy/tracker';
 import type { Acceptor } from '@weir/proxy/transports';
 import {
@@ -66,8 +66,8 @@ export interface RunningResources {
   readonly outbounds: ReadonlyMap<string, BuiltOutbound>;
   readonly balancers: ReadonlyMap<string, BalancerGroup>;
   readonly inbounds: ReadonlyMap<string, RunningInbound>;
-  /** The running plane; `undefined` before the first configuration was applied. */
-  readonly plane: RoutingSnapshot | undefined;
+  /** The running routing snapshot; `undefined` before the first configuration was applied. */
+  readonly snapshot: RoutingSnapshot | undefined;
 }
 
 /** All resources that a reload has built before its commit. */
@@ -76,7 +76,7 @@ export interface Staged {
   readonly resolver: OwnedResolver | undefined;
   readonly outbounds: ReadonlyMap<string, BuiltOutbound>;
   readonly balancers: ReadonlyMap<string, BalancerGroup>;
-  readonly plane: RoutingSnapshot;
+  readonly snapshot: RoutingSnapshot;
   /** Staged inbounds by tag; none for an inbound that does not change. */
   readonly inbounds: ReadonlyMap<string, StagedInbound>;
 }
@@ -150,18 +150,18 @@ export async function stagePlan(
     balancers.set(spec.tag, reused ?? buildBalancer(spec, outbounds, before, deps));
     if (turns.due) await turns.next();
   }
-  const plane =
-    (plan.route === 'reuse' ? running.plane : undefined) ??
+  const snapshot =
+    (plan.route === 'reuse' ? running.snapshot : undefined) ??
     (await buildRoutingSnapshot(
       tables,
       await turns.run(exitsOf(outbounds, balancers)),
-      (running.plane?.epoch ?? 0) + 1,
+      (running.snapshot?.epoch ?? 0) + 1,
       deps.regexes,
       turns,
     ));
   const inbounds = await stageInbounds(plan, running, turns, deps);
   const next = plan.dns === 'build' ? await deps.createResolver() : undefined;
-  return { resolver: next, outbounds, balancers, plane, inbounds };
+  return { resolver: next, outbounds, balancers, snapshot, inbounds };
 }
 
 async function stageInbounds(
@@ -212,7 +212,7 @@ async function stageCarriers(
     accept: (connection: AcceptedConnection) => acceptor.accept(connection),
     close: () => acceptor.close(),
     receive: runtime.receive,
-    heldBack: heldBackLine(tag, { clock, log }),
+    paused: pausedLine(tag, { clock, log }),
   };
   return { kind: 'listening', handler, runtime, acceptor, target };
 }
@@ -226,9 +226,13 @@ async function stageSessions(
 ): Promise<StagedSessions> {
   const memory = old?.memory ?? new InboundMemory();
   const server = await buildInbound(spec, side, { clock, log, dispatcher, memory, capture }, turns);
-  const kept = action === 'swap' ? old?.listener.book : undefined;
-  const book = kept ?? new LiveSessions(spec.tag, tracker, ownListeners);
-  return { kind: 'sessions', ready: { spec, means: facts.meansOf(spec), server, book }, memory };
+  const kept = action === 'swap' ? old?.listener.registry : undefined;
+  const registry = kept ?? new LiveSessions(spec.tag, tracker, ownListeners);
+  return {
+    kind: 'sessions',
+    ready: { spec, means: facts.meansOf(spec), server, registry },
+    memory,
+  };
 }
 
 /** Milliseconds between equal log lines of one inbound. */
@@ -238,7 +242,7 @@ const SAME_LINE_MS = 60_000;
  * Rate-limits the log line of a listener without descriptors, which may run out and become available again many times a
  * second.
  */
-function heldBackLine(
+function pausedLine(
   tag: string,
   { clock, log }: Pick<StageDeps, 'clock' | 'log'>,
 ): (reason: string) => void {

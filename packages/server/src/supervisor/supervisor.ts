@@ -1,6 +1,6 @@
 import { KeptObjects } from '@weir/base/collections';
 import { FlowDispatcher, DnsOutbound, type RoutingSnapshot } from '@weir/proxy/engine';
-import type { BalancerGroup, OutboundVersion } from '@weir/proxy/targets';
+import type { BalancerGroup, OutboundVersion } from '@weir/proxy/engine';
 import type { RegexCache } from '@weir/proxy/names';
 import { createResolver, loadExchange, type OwnedResolver } from '@weir/proxy/dns';
 import { messageOf } from '@weir/base';
@@ -11,7 +11,7 @@ import { LinkClosedError } from '@weir/io';
 import type { OwnListeners } from '@weir/io/net/own-listeners';
 import { systemSockets } from '@weir/io/sockets';
 import type { DnsSpec, RouteGroupSpec } from '@weir/proxy/spec';
-import type { Accounts } from '@weir/proxy/handlers';
+import type { Accounts } from '@weir/proxy/protocols';
 import { Tracker } from '@weir/proxy/tracker';
 import { UnauthenticatedClients } from '@weir/proxy/accept';
 import { type AppliedReport, ApplyError, cutLine } from './reload-report.ts';
@@ -55,7 +55,7 @@ interface SupervisorDeps {
 /** The current routing of flows, and the epoch since which rule indexes have their meaning. */
 interface RuleIndexes {
   readonly epoch: number;
-  /** Epoch of the first plane with these rules and groups: only their targets have changed since. */
+  /** Epoch of the first routing snapshot with these rules and groups: only their targets have changed since. */
   readonly rulesSince: number;
   readonly groups: readonly RouteGroupSpec[];
 }
@@ -91,7 +91,7 @@ export class Supervisor {
   #outbounds: ReadonlyMap<string, BuiltOutbound> = new Map();
   #balancers: ReadonlyMap<string, BalancerGroup> = new Map();
   #inbounds: ReadonlyMap<string, RunningInbound> = new Map();
-  #plane: RoutingSnapshot | undefined;
+  #snapshot: RoutingSnapshot | undefined;
   #rulesSince = 0;
   readonly #stopping = new AbortController();
   readonly drain: Drain;
@@ -107,7 +107,7 @@ export class Supervisor {
       tracker: this.tracker,
       clock: deps.clock,
       log: deps.log,
-      plane: () => this.#currentPlane(),
+      snapshot: () => this.#currentSnapshot(),
       resolver: new DnsOutbound(this.#resolver, deps.clock),
     });
     this.drain = new Drain({
@@ -140,27 +140,27 @@ export class Supervisor {
   /** The epochs that give the rule indexes of flows their meaning. */
   get routing(): RuleIndexes {
     const { groups = [] } = this.#applied ?? {};
-    return { epoch: this.#plane?.epoch ?? 0, rulesSince: this.#rulesSince, groups };
+    return { epoch: this.#snapshot?.epoch ?? 0, rulesSince: this.#rulesSince, groups };
   }
 
   /**
-   * Returns the outbound with this tag, or a member of the balancer with it. The plane may lack either: it has only the
-   * targets of rules, and is kept as long as these do not change.
+   * Returns the outbound with this tag, or a member of the balancer with it. The routing snapshot may lack either: it
+   * has only the targets of rules, and is kept as long as these do not change.
    */
   pick(tag: string): OutboundVersion | undefined {
     return this.#balancers.get(tag)?.pick() ?? this.#outbounds.get(tag)?.version;
   }
 
-  /** The plane that routes new flows; `undefined` before the first configuration was applied. */
-  get plane(): RoutingSnapshot | undefined {
-    return this.#plane;
+  /** The routing snapshot that routes new flows; `undefined` before the first configuration was applied. */
+  get snapshot(): RoutingSnapshot | undefined {
+    return this.#snapshot;
   }
 
   /**
    * Applies a configuration. One call at a time. First loads the modules that it needs, builds and binds; then, in this
    * order:
    *
-   * 1. commits in one turn of the event loop: resolver, plane, handlers, stream settings, listeners, accounts;
+   * 1. commits in one turn of the event loop: resolver, snapshot, handlers, stream settings, listeners, accounts;
    * 2. starts the probes of new balancer groups;
    * 3. ends sessions of removed accounts;
    * 4. stops replaced balancer groups and retires replaced outbounds, which close after their last flow.
@@ -288,9 +288,10 @@ export class Supervisor {
     timer.cancel();
   }
 
-  #currentPlane(): RoutingSnapshot {
-    if (!this.#plane) throw new RangeError('nothing is dispatched before the first plane is built');
-    return this.#plane;
+  #currentSnapshot(): RoutingSnapshot {
+    if (!this.#snapshot)
+      throw new RangeError('nothing is dispatched before the first routing snapshot is built');
+    return this.#snapshot;
   }
 
   #refuseStopped(): void {
@@ -321,7 +322,7 @@ export class Supervisor {
       outbounds: this.#outbounds,
       balancers: this.#balancers,
       inbounds: this.#inbounds,
-      plane: this.#plane,
+      snapshot: this.#snapshot,
     };
   }
 
@@ -365,16 +366,16 @@ export class Supervisor {
     staged: Staged,
     exchange: ListenerExchange,
   ): ReadonlySet<Accounts> {
-    const { resolver, outbounds, balancers, plane } = staged;
+    const { resolver, outbounds, balancers, snapshot } = staged;
     if (resolver) this.#resolver.swap(resolver);
     if (this.#applied?.digests.matchers !== wanted.digests.matchers) {
-      this.#rulesSince = plane.epoch;
-      this.tracker.outcomes.rulesChanged(plane.epoch, this.#deps.clock.now());
+      this.#rulesSince = snapshot.epoch;
+      this.tracker.outcomes.rulesChanged(snapshot.epoch, this.#deps.clock.now());
     }
     this.#applied = wanted;
     this.#outbounds = outbounds;
     this.#balancers = balancers;
-    this.#plane = plane;
+    this.#snapshot = snapshot;
     for (const { spec: outbound, version } of plan.outbounds) {
       this.#versions.set(outbound.tag, version);
     }

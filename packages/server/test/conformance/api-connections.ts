@@ -43,7 +43,7 @@ export function connectionsSuite(carrier: Carrier): void {
         outbound: 'osaka "2"',
         outboundVersion: 3,
         rule: 0,
-        planeEpoch: 7,
+        routingEpoch: 7,
       });
       flow.addUp(11);
       flow.addDown(22);

@@ -202,7 +202,7 @@ export const flowInfo = (over: Partial<FlowInfo> = {}): FlowInfo => ({
   outbound: 'tokyo',
   outboundVersion: 1,
   rule: undefined,
-  planeEpoch: 1,
+  routingEpoch: 1,
   ...over,
 });
 

@@ -10,7 +10,7 @@ import { abortedDial, DeadlineError, DialError, type DialErrorCode, ServerReach 
 import type { ByteLink, PacketLink } from '@weir/io/links';
 import { KeptObjects } from '@weir/base/collections';
 import { OwnListeners } from '@weir/io/net/own-listeners';
-import { type Outbound, loadProtocols } from '@weir/proxy/protocols';
+import { loadProtocols, type Outbound } from '@weir/proxy/protocols';
 import type { OutboundSpec } from '@weir/proxy/spec';
 import { buildOutbound, loadForOutbounds } from '../../src/supervisor/build.ts';
 import { bodyOf, pattern, receiveBody, sendBody } from '../../../../test/support/data/pattern.ts';
@@ -18,9 +18,9 @@ import { freePort } from '../../../../test/support/ports.ts';
 import { openSockets } from '../../../../test/support/process/proc.ts';
 import {
   echoServer,
+  type Origin,
   tcpServer,
   udpEcho,
-  type Origin,
 } from '../../../../test/support/peers/servers.ts';
 import { eventually, within } from '../../../../test/support/wait.ts';
 import { readAll } from '../../../io/test/conformance/byte-link.ts';

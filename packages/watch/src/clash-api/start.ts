@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { LocalServer, type LocalListen } from '@weir/client/local-http';
+import { type LocalListen, LocalServer } from '@weir/client/local-http';
 import type { Monitor } from '@weir/client/monitor';
 import { systemClock } from '@weir/io/time';
 import { loadForms } from '@weir/proxy/protocols';

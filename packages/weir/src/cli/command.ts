@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { UsageError, WeirError, codeOf, hintsOf, messageOf } from '@weir/base';
 import { printableLines } from '@weir/base/printable';
-import { suggestion } from '@weir/proxy/schema/suggestion';
+import { suggestion } from '@weir/proxy/schema';
 import { once } from 'node:events';
 
 /** The output and the environment of a command. */

@@ -5,15 +5,15 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { loadConfigFile } from '@weir/server/loading';
-import { Weir } from '../../src/library/weir.ts';
 import type { Endpoint } from '@weir/io/addresses';
 import { protocolNames } from '@weir/proxy/protocols';
 import type { OutboundSpec } from '@weir/proxy/spec';
+import { Weir } from '../../src/library/weir.ts';
 import { parseAddress, portOf } from '../../../../test/support/data/address.ts';
 import { blackhole, freedom } from '../../../../test/support/process/config.ts';
 import { scratch } from '../../../../test/support/process/weir.ts';
 import { weirIn, weirOut } from '../../../../test/support/ways/weir-config.ts';
-import { wayTitle, type Way } from '../../../../test/support/ways/way.ts';
+import { type Way, wayTitle } from '../../../../test/support/ways/way.ts';
 import {
   outboundConformance,
   type OutboundHarness,

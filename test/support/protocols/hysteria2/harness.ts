@@ -3,6 +3,10 @@ import { silentLogger } from '@weir/base/log';
 import { KeptObjects } from '@weir/base/collections';
 import { OwnListeners } from '@weir/io/net/own-listeners';
 import { atOnce } from '@weir/io/time';
+import { accountsOf, InboundMemory, NO_ACCOUNTS } from '@weir/proxy/protocols';
+import { Http3Client } from '@weir/http/http3';
+import type { ClientTls, QuicConnection, ServerTls } from '@weir/quic';
+import { Tracker } from '@weir/proxy/tracker';
 import type {
   InboundContext,
   SessionListener,
@@ -15,10 +19,6 @@ import type {
   Hysteria2InboundSettings,
   Hysteria2OutboundSettings,
 } from '../../../../packages/proxy/src/protocols/hysteria2/settings.ts';
-import { InboundMemory, accountsOf, NO_ACCOUNTS } from '@weir/proxy/handlers';
-import { Http3Client } from '@weir/http/http3';
-import type { QuicConnection, ClientTls, ServerTls } from '@weir/quic';
-import { Tracker } from '@weir/proxy/tracker';
 import { ManualClock } from '../../manual-clock.ts';
 import { SeededRandom } from '../../simnet/seeded-random.ts';
 import { inboundContext } from '../inbound-context.ts';
@@ -60,13 +60,13 @@ export class Bench {
   readonly clock = new ManualClock();
   readonly dispatcher = new FakeEngine('echo');
   readonly tracker = new Tracker(this.clock);
-  readonly book = this.createBook();
+  readonly registry = this.createRegistry();
   readonly #random = new SeededRandom(7);
   readonly #memory = new InboundMemory();
   /** Host names resolve to these addresses. */
   addresses: readonly string[] = ['192.0.2.1'];
 
-  createBook(tag = 'in'): LiveSessions {
+  createRegistry(tag = 'in'): LiveSessions {
     return new LiveSessions(tag, this.tracker, new OwnListeners());
   }
 
@@ -97,7 +97,7 @@ export class Bench {
   async listen(changes: Partial<Hysteria2InboundSettings> = {}): Promise<SessionListener> {
     const server = this.server(changes);
     const listen = { kind: 'ip', host: '192.0.2.1', port: 443 } as const;
-    const listener = await server.bind(listen, this.book);
+    const listener = await server.bind(listen, this.registry);
     listener.serve();
     return listener;
   }

@@ -92,7 +92,7 @@ export class FakeEngine implements Dispatcher {
 
   async stream(request: StreamRequest): Promise<void> {
     this.streams.push(request);
-    if (request.origin.standing?.stands === false) {
+    if (request.origin.account?.isValid === false) {
       throw new DialError('forbidden', 'the account was removed');
     }
     if (this.dialing) await this.dialing;

@@ -5,14 +5,14 @@ import { ReadQueue } from '@weir/io/links';
 import { HANDSHAKE_MS, atOnce } from '@weir/io/time';
 import type {
   InboundContext,
-  SessionBook,
+  SessionRegistry,
   SessionListener,
   SessionServer,
 } from '../../../../packages/proxy/src/protocols/contract.ts';
 import { Authenticator } from '../../../../packages/proxy/src/protocols/hysteria2/authentication.ts';
 import { Hysteria2Server } from '../../../../packages/proxy/src/protocols/hysteria2/inbound.ts';
 import { endpointsOn } from '../../../../packages/proxy/src/protocols/hysteria2/quic-endpoints.ts';
-import type { AcceptedAccounts } from '../../../../packages/proxy/src/protocols/users/standing.ts';
+import type { AcceptedAccounts } from '../../../../packages/proxy/src/protocols/users/accounts.ts';
 import type { QuicConnection } from '@weir/quic';
 import type {
   ClientEnd,
@@ -194,7 +194,7 @@ class Hysteria2 implements Inbound {
   }
 }
 
-const BOOK: SessionBook = {
+const BOOK: SessionRegistry = {
   open: () => ({ session: SESSION, moved: () => undefined, close: () => undefined }),
   hold: () => () => undefined,
 };

@@ -1,16 +1,18 @@
 import { atOnce } from '@weir/io/time';
 import { BodySealer } from '../../../../packages/proxy/src/protocols/vmess/body/body-chunks.ts';
 import { requestKeys } from '../../../../packages/proxy/src/protocols/vmess/body/body-keys.ts';
-import { userKey } from '../../../../packages/proxy/src/protocols/vmess/header/auth-id.ts';
+import { userKey } from '../../../../packages/proxy/src/protocols/vmess/header/header-seal.ts';
 import { RequestSealer } from '../../../../packages/proxy/src/protocols/vmess/header/request.ts';
 import { ResponseDecoder } from '../../../../packages/proxy/src/protocols/vmess/header/response.ts';
-import { VmessInbound } from '../../../../packages/proxy/src/protocols/vmess/inbound.ts';
-import { VmessUsers } from '../../../../packages/proxy/src/protocols/vmess/vmess-users.ts';
+import {
+  VmessInbound,
+  VmessUsers,
+} from '../../../../packages/proxy/src/protocols/vmess/inbound.ts';
 import type { RequestHeader } from '../../../../packages/proxy/src/protocols/vmess/wire.ts';
 import {
-  SILENCE,
   type InboundClient,
   type InboundHarness,
+  SILENCE,
   type User,
 } from '../../../../packages/proxy/test/conformance/inbound/harness.ts';
 import { KnownRandom } from '../../known-random.ts';

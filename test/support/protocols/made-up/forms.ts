@@ -1,11 +1,16 @@
 import * as clash from '@weir/proxy/protocols/forms/clash';
-import { defineForms } from '@weir/proxy/protocols/forms/contract';
-import type { Draft, NamedServer, StreamDraft } from '@weir/proxy/protocols/forms/draft';
-import { encoded } from '@weir/proxy/protocols/forms/encodings';
-import { linkText, readLink, streamQuery } from '@weir/proxy/protocols/forms/link';
-import type { StreamAccess } from '@weir/proxy/protocols/forms/shared-server';
+import type { Draft, StreamDraft } from '@weir/proxy/protocols/forms';
 import * as singBox from '@weir/proxy/protocols/forms/sing-box';
 import * as xray from '@weir/proxy/protocols/forms/xray';
+import { defineForms } from '../../../../packages/proxy/src/protocols/forms/contract.ts';
+import type { NamedServer } from '../../../../packages/proxy/src/protocols/forms/draft.ts';
+import {
+  encoded,
+  linkText,
+  readLink,
+  streamQuery,
+} from '../../../../packages/proxy/src/protocols/forms/link.ts';
+import type { StreamAccess } from '../../../../packages/proxy/src/protocols/forms/shared-server.ts';
 
 const draft = (place: NamedServer, stream: StreamDraft | undefined, token: string): Draft => ({
   ...place,

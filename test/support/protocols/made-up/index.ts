@@ -1,5 +1,5 @@
-import { defineProtocol } from '../../../../packages/proxy/src/protocols/protocol.ts';
 import { secret, struct } from '@weir/proxy/schema';
+import { defineProtocol } from '../../../../packages/proxy/src/protocols/protocol.ts';
 
 /*
  * A protocol that exists in a test alone, whole in one folder: what checks its settings, what dials, and its forms. The

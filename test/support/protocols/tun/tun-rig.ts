@@ -1,22 +1,21 @@
 import assert from 'node:assert/strict';
 import { SystemRandomSource } from '@weir/base/random';
 import { LiveSessions } from '@weir/proxy/engine';
-import { toEndpoint, type IpEndpoint } from '@weir/base/ip';
+import { type IpEndpoint, toEndpoint } from '@weir/base/ip';
 import { type Logger, silentLogger } from '@weir/base/log';
 import { systemClock } from '@weir/io/time';
 import { OwnListeners } from '@weir/io/net/own-listeners';
 import type { TunPlan } from '@weir/io/sockets';
 import { Netstack } from '@weir/netstack';
+import { InboundMemory, type TunSettings } from '@weir/proxy/protocols';
+import { Tracker } from '@weir/proxy/tracker';
 import type {
   Dispatcher,
   PacketRequest,
   SessionListener,
   StreamRequest,
 } from '../../../../packages/proxy/src/protocols/contract.ts';
-import { InboundMemory } from '@weir/proxy/handlers';
 import { TunServer } from '../../../../packages/proxy/src/protocols/tun/inbound.ts';
-import type { TunSettings } from '@weir/proxy/protocols';
-import { Tracker } from '@weir/proxy/tracker';
 import { devicePair, type MemoryDevice } from '../../netstack/device-pair.ts';
 
 export const SETTINGS: TunSettings = {
@@ -111,18 +110,18 @@ export class TunRig {
     });
   }
 
-  book(tag = 'tun'): LiveSessions {
+  registry(tag = 'tun'): LiveSessions {
     return new LiveSessions(tag, new Tracker(systemClock), new OwnListeners());
   }
 
   async bound(
     settings: Partial<TunSettings> = {},
-  ): Promise<{ listener: SessionListener; book: LiveSessions; device: MemoryDevice }> {
-    const book = this.book();
-    const listener = await this.server(settings).bind({ kind: 'none' }, book);
+  ): Promise<{ listener: SessionListener; registry: LiveSessions; device: MemoryDevice }> {
+    const registry = this.registry();
+    const listener = await this.server(settings).bind({ kind: 'none' }, registry);
     const [device] = this.#devices.at(-1) ?? [];
     assert.ok(device);
-    return { listener, book, device };
+    return { listener, registry, device };
   }
 
   /** The programs' side of the device that was opened last. */

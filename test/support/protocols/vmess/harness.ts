@@ -1,13 +1,15 @@
 import type { ByteLink } from '@weir/io/links';
 import { atOnce } from '@weir/io/time';
-import { VmessInbound } from '../../../../packages/proxy/src/protocols/vmess/inbound.ts';
-import { VmessUsers } from '../../../../packages/proxy/src/protocols/vmess/vmess-users.ts';
+import {
+  VmessInbound,
+  VmessUsers,
+} from '../../../../packages/proxy/src/protocols/vmess/inbound.ts';
 import { VmessOutbound } from '../../../../packages/proxy/src/protocols/vmess/outbound.ts';
 import type { VmessSecurity } from '../../../../packages/proxy/src/protocols/vmess/settings.ts';
 import { KnownRandom } from '../../known-random.ts';
 import type { ManualClock } from '../../manual-clock.ts';
 import { carrierOf, type InboundFixture } from '../socks/harness.ts';
-import { clientOf, serverOf, type ClientFixture } from '../tunnel-harness.ts';
+import { type ClientFixture, clientOf, serverOf } from '../tunnel-harness.ts';
 
 /** Accounts that exist in these tests alone. */
 export const ID = 'b8314fca25d94e0c9a1b1d3a5c7e9f10';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { chooseFormat, isJournal, type LogSurroundings } from '../../../src/log/line-format.ts';
+import { chooseFormat, isJournal, type LogEnvironment } from '../../../src/log/line-format.ts';
 
-const FILE: LogSurroundings = {
+const FILE: LogEnvironment = {
   terminal: false,
   journal: false,
   wanted: undefined,
@@ -10,7 +10,7 @@ const FILE: LogSurroundings = {
 };
 const TIME = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{6}Z';
 
-const lineOf = (around: Partial<LogSurroundings>, message = 'ready') =>
+const lineOf = (around: Partial<LogEnvironment>, message = 'ready') =>
   chooseFormat({ ...FILE, ...around }).format('info', 'svc_app', message);
 
 test('a file gets the time, the level and the target as text', () => {

@@ -154,7 +154,7 @@ test('a list of flows is not kept while the next one is waited for', async () =>
   assert.deepEqual(await uncollected([api.lastList]), []);
 });
 
-test('routes are requested again when the tag changes or a new plane has routed a flow', async () => {
+test('routes are requested again when the tag changes or a new routing snapshot has routed a flow', async () => {
   const { api, monitor, pass } = start();
   held.push(monitor.hold());
   await settled();
@@ -169,7 +169,7 @@ test('routes are requested again when the tag changes or a new plane has routed 
   assert.equal(api.count('GET /v1/routes'), 3);
 });
 
-test('after a loss planes are counted from the start, as another process does', async () => {
+test('after a loss snapshots are counted from the start, as another process does', async () => {
   const { api, monitor, pass } = start();
   held.push(monitor.hold());
   await settled();
@@ -186,7 +186,7 @@ test('after a loss planes are counted from the start, as another process does', 
   assert.equal(api.count('GET /v1/routes'), before + 1);
 });
 
-test('planes of another process are counted from the start, also if the old one responded last', async () => {
+test('snapshots of another process are counted from the start, also if the old one responded last', async () => {
   let status = statusOf({ started_at: 1_000, plane_epoch: 9 });
   const { api, monitor, pass } = start({ status: async () => status });
   held.push(monitor.hold());

@@ -10,14 +10,14 @@ import {
 } from '../toml-text.ts';
 import {
   commaOf,
+  type Gap,
   gapIn,
-  isEmptyLine,
   hasOtherComments,
+  isEmptyLine,
   labelAbove,
   labelComment,
   labelIn,
   ownLines,
-  type Gap,
 } from './gap.ts';
 
 /** An array or an inline table that is the value of a key, with the places of its elements or pairs. */

@@ -1,9 +1,8 @@
 import { CodedError } from '@weir/base';
 import { printable, quoted } from '@weir/base/printable';
-import type { UserEdit, UserForm } from '@weir/proxy/protocols/forms/contract';
-import { formsOf } from '@weir/proxy/protocols';
-import { parseUuid, shortId } from '@weir/proxy/protocols/users/uuid';
-import { suggestion } from '@weir/proxy/schema/suggestion';
+import type { UserEdit, UserForm } from '@weir/proxy/protocols/forms';
+import { formsOf, parseUuid, shortId } from '@weir/proxy/protocols';
+import { suggestion } from '@weir/proxy/schema';
 import type { SourceText } from '../../sources/source-text.ts';
 import {
   ConfigInbounds,

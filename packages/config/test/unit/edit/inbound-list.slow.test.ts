@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
+import { loadProtocols } from '@weir/proxy/protocols';
 import { ConfigError } from '../../../src/errors.ts';
 import { editText } from '../../../src/edit/edit-text.ts';
 import {
@@ -9,7 +10,6 @@ import {
   type NewElement,
 } from '../../../src/edit/lists/inbound-list.ts';
 import { SourceText } from '../../../src/sources/source-text.ts';
-import { loadProtocols } from '@weir/proxy/protocols';
 import { checkListEdits } from '../../../../../test/fuzz/inbound-lists.ts';
 import { listCases } from '../../../../../test/fuzz/list-documents.ts';
 import { brokenDocuments } from '../../../../../test/fuzz/toml-documents.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { formatToml } from '../../../src/format/format-toml.ts';
-import { parseToml, parseText } from '../../../src/toml/parse.ts';
 import type { Node } from '@weir/proxy/schema';
+import { formatToml } from '../../../src/format/format-toml.ts';
+import { parseText, parseToml } from '../../../src/toml/parse.ts';
 import { listCases } from '../../../../../test/fuzz/list-documents.ts';
 import { pickCases } from '../../../../../test/fuzz/toml-documents.ts';
 

@@ -300,3 +300,16 @@ export function reachable({ family, dualStack }: UdpReach, peer: Endpoint): stri
   const version = ipVersion(host);
   return version === family || (version === 4 && dualStack) ? host : undefined;
 }
+
+/** Queued packets whose link is closed by itself, and not with another one. */
+export abstract class ClosablePackets extends QueuedPackets {
+  readonly closed: Promise<Error | undefined>;
+  protected readonly resolveClosed: (cause: Error | undefined) => void;
+
+  constructor(limit?: number) {
+    super(limit);
+    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+    this.closed = promise;
+    this.resolveClosed = resolve;
+  }
+}

@@ -133,7 +133,7 @@ export interface ListenOptions {
    * Called when descriptors have run out: accepting pauses until some are free, and the kernel queues the connections.
    * Sockets of Node cannot pause, and never call this.
    */
-  readonly onHeldBack?: ((reason: string) => void) | undefined;
+  readonly onPaused?: ((reason: string) => void) | undefined;
 }
 
 /**

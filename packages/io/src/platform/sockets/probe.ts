@@ -174,7 +174,7 @@ type SocketProbe =
   | { readonly kind: 'node'; readonly reason: string };
 
 /** The inputs of the probe besides the machine itself. */
-export interface ProbeSurroundings {
+export interface ProbeEnvironment {
   readonly platform: string;
   readonly arch: string;
   /** The value of `WEIR_IO`: `node` disables kernel sockets. */
@@ -186,7 +186,7 @@ export interface ProbeSurroundings {
 }
 
 /** Returns the inputs of the probe in this process. */
-export const surroundings = (): ProbeSurroundings => ({
+export const probeEnvironment = (): ProbeEnvironment => ({
   platform: process.platform,
   arch: process.arch,
   wanted: process.env['WEIR_IO'],
@@ -196,7 +196,7 @@ export const surroundings = (): ProbeSurroundings => ({
 });
 
 /** Tests whether kernel sockets work here; never throws. Loads koffi, about 20 ms. */
-export function probeSockets(around: ProbeSurroundings = surroundings()): SocketProbe {
+export function probeSockets(around: ProbeEnvironment = probeEnvironment()): SocketProbe {
   const unfit = unfitness(around);
   if (unfit !== undefined) return { kind: 'node', reason: unfit };
   try {
@@ -210,7 +210,7 @@ export function probeSockets(around: ProbeSurroundings = surroundings()): Socket
   }
 }
 
-function unfitness({ platform, arch, wanted, mainThread }: ProbeSurroundings): string | undefined {
+function unfitness({ platform, arch, wanted, mainThread }: ProbeEnvironment): string | undefined {
   if (wanted === 'node') return 'WEIR_IO=node';
   if (wanted !== undefined && wanted !== '' && wanted !== 'kernel') {
     return `WEIR_IO=${wanted} is neither "node" nor "kernel"`;

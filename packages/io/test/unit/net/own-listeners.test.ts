@@ -6,18 +6,18 @@ import { test } from 'node:test';
 import {
   MAX_HOPS,
   OwnListeners,
-  lineageGroup,
+  chainGroup,
   type DialOrigin,
-  type Lineage,
+  type ConnectionChain,
 } from '../../../src/net/own-listeners.ts';
 
 const PORT = 1080;
 
 /** A request that came in by another inbound than those of the tests. */
-const from = (source: string | undefined, lineage?: Lineage): DialOrigin => ({
+const from = (source: string | undefined, chain?: ConnectionChain): DialOrigin => ({
   inbound: 'entrance',
   source,
-  session: { lineage },
+  session: { chain },
 });
 
 const LOCAL = from('127.0.0.1');
@@ -27,7 +27,7 @@ const FOREIGN = from('192.0.2.1');
 function isOwn(bound: string, host: string): boolean {
   const own = new OwnListeners();
   own.setInbounds([{ inbound: 'in', endpoint: { host: bound, port: PORT }, network: 'tcp' }]);
-  return own.approach({ host, port: PORT }, LOCAL, true) !== undefined;
+  return own.check({ host, port: PORT }, LOCAL, true) !== undefined;
 }
 
 test('a listener is known by every address that reaches it', () => {
@@ -68,7 +68,7 @@ test('a listener on a wildcard is reached by the addresses of the interfaces', (
 test('another port is not the listener', () => {
   const own = new OwnListeners();
   own.setInbounds([{ inbound: 'in', endpoint: { host: '::', port: PORT }, network: 'tcp' }]);
-  assert.equal(own.approach({ host: '127.0.0.1', port: PORT + 1 }, LOCAL, true), undefined);
+  assert.equal(own.check({ host: '127.0.0.1', port: PORT + 1 }, LOCAL, true), undefined);
 });
 
 test('a direct dial to the inbound of the request is a loop, one by an outbound a hop', () => {
@@ -77,8 +77,8 @@ test('a direct dial to the inbound of the request is a loop, one by an outbound 
     { inbound: LOCAL.inbound, endpoint: { host: '::', port: PORT }, network: 'tcp' },
   ]);
   const to = { host: '::ffff:127.0.0.1', port: PORT };
-  assert.throws(() => own.approach(to, LOCAL, true), { code: 'loop' });
-  assert.ok(own.approach(to, LOCAL, false));
+  assert.throws(() => own.check(to, LOCAL, true), { code: 'loop' });
+  assert.ok(own.check(to, LOCAL, false));
 });
 
 test('the inbounds of a reload take the place of those before, and leave the API', () => {
@@ -93,12 +93,12 @@ test('the inbounds of a reload take the place of those before, and leave the API
     { inbound: 'stays', endpoint: loopback(1), network: 'tcp' },
     { inbound: 'new', endpoint: loopback(3), network: 'tcp' },
   ]);
-  const known = [1, 2, 3].map((port) => own.approach(loopback(port), LOCAL, true) !== undefined);
+  const known = [1, 2, 3].map((port) => own.check(loopback(port), LOCAL, true) !== undefined);
   assert.deepEqual(known, [true, false, true]);
-  assert.throws(() => own.approach(loopback(9090), FOREIGN, true), { code: 'forbidden' });
+  assert.throws(() => own.check(loopback(9090), FOREIGN, true), { code: 'forbidden' });
   own.setInbounds([]);
-  assert.equal(own.approach(loopback(1), LOCAL, true), undefined);
-  assert.throws(() => own.approach(loopback(9090), FOREIGN, true), { code: 'forbidden' });
+  assert.equal(own.check(loopback(1), LOCAL, true), undefined);
+  assert.throws(() => own.check(loopback(9090), FOREIGN, true), { code: 'forbidden' });
 });
 
 test('an API that has moved or has a secret is no longer kept from clients of other hosts', () => {
@@ -107,10 +107,10 @@ test('an API that has moved or has a secret is no longer kept from clients of ot
   const after = { host: '127.0.0.1', port: 9091 };
   own.setOpenApi(before);
   own.setOpenApi(after);
-  assert.equal(own.approach(before, FOREIGN, true), undefined);
-  assert.throws(() => own.approach(after, FOREIGN, true), { code: 'forbidden' });
+  assert.equal(own.check(before, FOREIGN, true), undefined);
+  assert.throws(() => own.check(after, FOREIGN, true), { code: 'forbidden' });
   own.setOpenApi(undefined);
-  assert.equal(own.approach(after, FOREIGN, true), undefined);
+  assert.equal(own.check(after, FOREIGN, true), undefined);
 });
 
 test('clients of loopback and of unix sockets are of this host, others are not', () => {
@@ -118,20 +118,20 @@ test('clients of loopback and of unix sockets are of this host, others are not',
   const to = { host: '127.0.0.1', port: 9090 };
   own.setOpenApi(to);
   for (const source of [undefined, '127.9.9.9', '::1', '::ffff:127.0.0.1']) {
-    assert.equal(own.approach(to, from(source), true), undefined, String(source));
+    assert.equal(own.check(to, from(source), true), undefined, String(source));
   }
   for (const source of ['192.0.2.1', '::ffff:192.0.2.1', '2001:db8::1', 'fe80::1%eth0']) {
-    assert.throws(() => own.approach(to, from(source), true), { code: 'forbidden' }, source);
+    assert.throws(() => own.check(to, from(source), true), { code: 'forbidden' }, source);
   }
 });
 
-test('the lineage of a request counts for more than its source', () => {
+test('the chain of a request counts for more than its source', () => {
   const own = new OwnListeners();
   const to = { host: '127.0.0.1', port: 9090 };
   own.setOpenApi(to);
   const carried = from('127.0.0.1', { hops: 1, foreign: true });
-  assert.throws(() => own.approach(to, carried, true), { code: 'forbidden' });
-  assert.equal(own.approach(to, from('192.0.2.1', { hops: 1, foreign: false }), true), undefined);
+  assert.throws(() => own.check(to, carried, true), { code: 'forbidden' });
+  assert.equal(own.check(to, from('192.0.2.1', { hops: 1, foreign: false }), true), undefined);
 });
 
 test('a request passes a bounded number of inbounds', () => {
@@ -139,9 +139,9 @@ test('a request passes a bounded number of inbounds', () => {
   const to = { host: '127.0.0.1', port: PORT };
   own.setInbounds([{ inbound: 'in', endpoint: to, network: 'tcp' }]);
   const after = (hops: number): DialOrigin => from('127.0.0.1', { hops, foreign: false });
-  assert.ok(own.approach(to, after(MAX_HOPS - 1), false));
-  assert.throws(() => own.approach(to, after(MAX_HOPS), false), { code: 'loop' });
-  assert.equal(own.approach({ host: '192.0.2.1', port: PORT }, after(MAX_HOPS), false), undefined);
+  assert.ok(own.check(to, after(MAX_HOPS - 1), false));
+  assert.throws(() => own.check(to, after(MAX_HOPS), false), { code: 'loop' });
+  assert.equal(own.check({ host: '192.0.2.1', port: PORT }, after(MAX_HOPS), false), undefined);
 });
 
 test('an accepted connection inherits from the one that this process has made, until it closes', async () => {
@@ -158,12 +158,12 @@ test('an accepted connection inherits from the one that this process has made, u
     peer.resume();
     return {
       peer,
-      lineage: () => own.lineageOf({ host: `::ffff:${remoteAddress}`, port: remotePort }, to),
+      chain: () => own.chainOf({ host: `::ffff:${remoteAddress}`, port: remotePort }, to),
     };
   };
 
   const made = connect(to);
-  own.approach(
+  own.check(
     { host: '0.0.0.0', port },
     from('192.0.2.1', { hops: 2, foreign: true }),
     true,
@@ -175,33 +175,33 @@ test('an accepted connection inherits from the one that this process has made, u
     onClose: (callback) => void made.once('close', callback),
   });
   const first = await accepted(made);
-  assert.deepEqual(first.lineage(), { hops: 3, foreign: true });
+  assert.deepEqual(first.chain(), { hops: 3, foreign: true });
 
   // A connection of another process, for which nothing is known.
   const other = connect(to);
   const second = await accepted(other);
-  assert.equal(second.lineage(), undefined);
-  assert.equal(own.lineageOf(undefined, to), undefined);
+  assert.equal(second.chain(), undefined);
+  assert.equal(own.chainOf(undefined, to), undefined);
 
   const closed = once(made, 'close');
   made.destroy();
   await closed;
-  assert.equal(first.lineage(), undefined);
+  assert.equal(first.chain(), undefined);
   for (const socket of [other, first.peer, second.peer]) socket.destroy();
   server.close();
 });
 
-test('requests of one group have one lineage', () => {
+test('requests of one group have one chain', () => {
   const groups = [
     LOCAL,
     FOREIGN,
     from('127.0.0.1', { hops: 1, foreign: false }),
     from('127.0.0.1', { hops: 1, foreign: true }),
     from('127.0.0.1', { hops: 2, foreign: true }),
-  ].map(lineageGroup);
+  ].map(chainGroup);
   assert.equal(new Set(groups).size, groups.length);
-  assert.equal(lineageGroup(from(undefined)), lineageGroup(LOCAL));
-  assert.equal(lineageGroup(from('192.0.2.9')), lineageGroup(FOREIGN));
+  assert.equal(chainGroup(from(undefined)), chainGroup(LOCAL));
+  assert.equal(chainGroup(from('192.0.2.9')), chainGroup(FOREIGN));
 });
 
 test('an accepted connection is looked at beside those that share its port alone', () => {
@@ -211,7 +211,7 @@ test('an accepted connection is looked at beside those that share its port alone
   let looks = 0;
   const closers: (() => void)[] = [];
   const made = (port: number): void =>
-    own.approach(
+    own.check(
       to,
       LOCAL,
       false,
@@ -225,12 +225,12 @@ test('an accepted connection is looked at beside those that share its port alone
   for (let port = 20_000; port < 24_000; port++) made(port);
   looks = 0;
   for (let port = 20_000; port < 20_100; port++) {
-    assert.deepEqual(own.lineageOf({ host: '127.0.0.1', port }, to), { hops: 1, foreign: false });
-    assert.equal(own.lineageOf({ host: '127.0.0.1', port: port - 10_000 }, to), undefined);
+    assert.deepEqual(own.chainOf({ host: '127.0.0.1', port }, to), { hops: 1, foreign: false });
+    assert.equal(own.chainOf({ host: '127.0.0.1', port: port - 10_000 }, to), undefined);
   }
   assert.equal(looks, 100);
   for (const close of closers) close();
-  assert.equal(own.lineageOf({ host: '127.0.0.1', port: 20_000 }, to), undefined);
+  assert.equal(own.chainOf({ host: '127.0.0.1', port: 20_000 }, to), undefined);
 });
 
 test('a connection whose port is not known yet is found when it is accepted', () => {
@@ -239,7 +239,7 @@ test('a connection whose port is not known yet is found when it is accepted', ()
   own.setInbounds([{ inbound: 'in', endpoint: to, network: 'tcp' }]);
   const known: { local?: { host: string; port: number } } = {};
   let close = (): void => undefined;
-  own.approach(
+  own.check(
     to,
     LOCAL,
     false,
@@ -249,9 +249,9 @@ test('a connection whose port is not known yet is found when it is accepted', ()
     },
     onClose: (callback) => void (close = callback),
   });
-  assert.equal(own.lineageOf({ host: '127.0.0.1', port: 20_000 }, to), undefined);
+  assert.equal(own.chainOf({ host: '127.0.0.1', port: 20_000 }, to), undefined);
   known.local = { host: '127.0.0.1', port: 20_000 };
-  assert.ok(own.lineageOf({ host: '127.0.0.1', port: 20_000 }, to));
+  assert.ok(own.chainOf({ host: '127.0.0.1', port: 20_000 }, to));
   close();
-  assert.equal(own.lineageOf({ host: '127.0.0.1', port: 20_000 }, to), undefined);
+  assert.equal(own.chainOf({ host: '127.0.0.1', port: 20_000 }, to), undefined);
 });

@@ -49,7 +49,7 @@ test('a TCP listener of that port is another place', async () => {
   own.setInbounds([listener('in', 'tcp')]);
   const { socket, peers } = await peersOf(own, 'in');
   assert.ok(peers.allows(peer('127.0.0.1')));
-  assert.throws(() => own.approach(peer('127.0.0.1'), from('in'), true), { code: 'loop' });
+  assert.throws(() => own.check(peer('127.0.0.1'), from('in'), true), { code: 'loop' });
   socket.close();
 });
 
@@ -57,19 +57,19 @@ test('a client that is an own socket inherits, until that is closed', async () =
   const own = new OwnListeners();
   own.setInbounds([listener('other', 'udp')]);
   const { socket, peers } = await peersOf(own, 'in');
-  const lineageOf = (host: string, port = socket.local.port) =>
-    own.lineageOf({ host, port }, undefined, 'udp');
-  assert.equal(lineageOf('127.0.0.1'), undefined);
+  const chainOf = (host: string, port = socket.local.port) =>
+    own.chainOf({ host, port }, undefined, 'udp');
+  assert.equal(chainOf('127.0.0.1'), undefined);
   assert.ok(peers.allows(peer('127.0.0.1')));
-  assert.deepEqual(lineageOf('127.0.0.1'), { hops: 1, foreign: false });
-  assert.deepEqual(lineageOf('::1'), { hops: 1, foreign: false });
+  assert.deepEqual(chainOf('127.0.0.1'), { hops: 1, foreign: false });
+  assert.deepEqual(chainOf('::1'), { hops: 1, foreign: false });
   // Another host may use the same port, and so may a TCP connection.
-  assert.equal(lineageOf('192.0.2.1'), undefined);
-  assert.equal(lineageOf('127.0.0.1', socket.local.port + 1), undefined);
+  assert.equal(chainOf('192.0.2.1'), undefined);
+  assert.equal(chainOf('127.0.0.1', socket.local.port + 1), undefined);
   const sameNumber = { host: '127.0.0.1', port: socket.local.port };
-  assert.equal(own.lineageOf(sameNumber, peer('127.0.0.1'), 'tcp'), undefined);
-  assert.equal(own.lineageOf(sameNumber, peer('127.0.0.1', PORT + 1), 'udp'), undefined);
+  assert.equal(own.chainOf(sameNumber, peer('127.0.0.1'), 'tcp'), undefined);
+  assert.equal(own.chainOf(sameNumber, peer('127.0.0.1', PORT + 1), 'udp'), undefined);
   socket.close();
   await socket.closed;
-  assert.equal(lineageOf('127.0.0.1'), undefined);
+  assert.equal(chainOf('127.0.0.1'), undefined);
 });

@@ -12,7 +12,7 @@ import { MuxPackets } from '../../../../proxy/src/mux/mux-packets.ts';
 import { Outlet } from '../../../../proxy/src/mux/outlet.ts';
 import { DestinationLinks } from '../../../../proxy/src/protocols/outbounds/destination-links.ts';
 import { ResolvedPackets } from '../../../../proxy/src/protocols/outbounds/resolved-packets.ts';
-import { TrojanFraming } from '../../../../proxy/src/protocols/trojan/packet-framing.ts';
+import { TrojanFraming } from '../../../../proxy/src/protocols/trojan/wire.ts';
 import { VlessFraming } from '../../../../proxy/src/protocols/vless/wire.ts';
 import type { BodyKeys } from '../../../../proxy/src/protocols/vmess/body/body-keys.ts';
 import { BodyOpener, BodySealer } from '../../../../proxy/src/protocols/vmess/body/body-chunks.ts';

@@ -1,5 +1,4 @@
-import { ImportError, toPort } from '@weir/proxy/protocols/forms/draft';
-import { ForeignObject } from '@weir/proxy/protocols/forms/foreign-object';
+import { ForeignObject, ImportError, toPort } from '@weir/proxy/protocols/forms';
 import { CLASH_LISTENER_KEYS } from '../keys/clash.ts';
 import { type InboundDraft, type InboundEntry, bounded } from '../routing.ts';
 import { notesOn } from '../verdicts.ts';

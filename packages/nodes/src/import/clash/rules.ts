@@ -1,5 +1,5 @@
 import { domainToASCII } from 'node:url';
-import { ImportError } from '@weir/proxy/protocols/forms/draft';
+import { ImportError } from '@weir/proxy/protocols/forms';
 import type { Matchers, RuleEntry, TargetNames } from '../routing.ts';
 import { fromDotNet } from '../values/expressions.ts';
 import { networkOf } from '../values/networks.ts';

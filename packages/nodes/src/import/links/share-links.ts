@@ -1,8 +1,8 @@
-import type { ProtocolForms } from '@weir/proxy/protocols/forms/contract';
-import { ImportError } from '@weir/proxy/protocols/forms/draft';
-import { decodedName, looselyFromBase64 } from '@weir/proxy/protocols/forms/encodings';
-import { ForeignObject } from '@weir/proxy/protocols/forms/foreign-object';
-import { parsedJson } from '@weir/proxy/protocols/forms/link';
+import type { ProtocolForms } from '@weir/proxy/protocols/forms';
+import { ImportError } from '@weir/proxy/protocols/forms';
+import { decodedName, looselyFromBase64 } from '@weir/proxy/protocols/forms';
+import { ForeignObject } from '@weir/proxy/protocols/forms';
+import { parsedJson } from '@weir/proxy/protocols/forms';
 import { allForms } from '@weir/proxy/protocols';
 import { entryOf, trimmedLines, type Reading } from '../entry.ts';
 import { serversAlone, type Routing, bounded } from '../routing.ts';

@@ -1,4 +1,4 @@
-import { ImportError } from '@weir/proxy/protocols/forms/draft';
+import { ImportError } from '@weir/proxy/protocols/forms';
 
 /** Maximum nesting of lists and objects; documents have about ten levels. */
 const DEEPEST = 64;

@@ -1,19 +1,19 @@
 import {
   Composer,
+  type Document,
   isAlias,
   isCollection,
   isMap,
   isPair,
   isScalar,
   LineCounter,
+  type Pair,
   Parser,
   Scalar,
-  type Document,
-  type Pair,
   type ScalarTag,
   type SchemaOptions,
 } from 'yaml';
-import { ImportError } from '@weir/proxy/protocols/forms/draft';
+import { ImportError } from '@weir/proxy/protocols/forms';
 
 /** Maximum nesting of lists and mappings; documents have about ten levels. */
 const DEEPEST = 64;

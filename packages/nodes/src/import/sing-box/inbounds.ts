@@ -1,12 +1,16 @@
-import { ImportError } from '@weir/proxy/protocols/forms/draft';
-import type { ForeignObject } from '@weir/proxy/protocols/forms/foreign-object';
-import { objectsOf, readInbound, type InboundReading } from '../entry.ts';
+import { type ForeignObject, ImportError } from '@weir/proxy/protocols/forms';
+import { type InboundReading, objectsOf, readInbound } from '../entry.ts';
 import { SING_BOX_INBOUND_KEYS, SING_BOX_USER_KEYS } from '../keys/sing-box.ts';
 import type { InboundDraft, InboundEntry } from '../routing.ts';
 import {
   ALL_ROUTES,
+  type CertificateFiles,
   httpServer,
   hysteria2Server,
+  mixedDrafts,
+  type NamedListener,
+  type PasswordUser,
+  type ProxyAccount,
   serverStream,
   shadowsocksServer,
   socksServer,
@@ -14,11 +18,6 @@ import {
   tunDevice,
   uuidServer,
   vmessNotes,
-  mixedDrafts,
-  type NamedListener,
-  type PasswordUser,
-  type ProxyAccount,
-  type CertificateFiles,
 } from '../server-drafts.ts';
 import { isVersion6, networkOf } from '../values/networks.ts';
 import { notesOn } from '../verdicts.ts';

@@ -1,9 +1,8 @@
-import { ImportError } from '@weir/proxy/protocols/forms/draft';
-import { ForeignObject, statedOf } from '@weir/proxy/protocols/forms/foreign-object';
+import { ForeignObject, ImportError, statedOf } from '@weir/proxy/protocols/forms';
 import { nameOf } from '../entry.ts';
 import type { Matchers } from '../routing.ts';
 import { expressionOf, literally } from '../values/expressions.ts';
-import { PRIVATE_NETWORKS, networkOf } from '../values/networks.ts';
+import { networkOf, PRIVATE_NETWORKS } from '../values/networks.ts';
 
 /** The rule sets of a document, each converted to alternatives. */
 export class RuleSets {

@@ -1,5 +1,4 @@
-import { ImportError } from '@weir/proxy/protocols/forms/draft';
-import { ForeignObject } from '@weir/proxy/protocols/forms/foreign-object';
+import { ForeignObject, ImportError } from '@weir/proxy/protocols/forms';
 import { SING_BOX_RULE_KEYS } from '../keys/sing-box.ts';
 import {
   both,
@@ -11,7 +10,7 @@ import {
   type TargetNames,
 } from '../routing.ts';
 import { everyAddress, isVersion6, portRangeOf } from '../values/networks.ts';
-import { destinationsOf, isSet, sourceOf, textsOf, type RuleSets } from './rule-sets.ts';
+import { destinationsOf, isSet, type RuleSets, sourceOf, textsOf } from './rule-sets.ts';
 import { notesOnRule } from '../verdicts.ts';
 
 /** The context of a document's rules. */

@@ -1,5 +1,5 @@
-import { ImportError, type Draft } from '@weir/proxy/protocols/forms/draft';
-import { ForeignObject, isEmpty } from '@weir/proxy/protocols/forms/foreign-object';
+import { ImportError, type Draft } from '@weir/proxy/protocols/forms';
+import { ForeignObject, isEmpty } from '@weir/proxy/protocols/forms';
 import { serverIn } from '@weir/proxy/protocols/forms/sing-box';
 import { allForms } from '@weir/proxy/protocols';
 import { nameOf, readEntries, portsOf, type EntryReader } from '../entry.ts';

@@ -1,5 +1,5 @@
 import { formatIP, parseIP } from '@weir/base/ip';
-import { bareHost, ImportError, toPort } from '@weir/proxy/protocols/forms/draft';
+import { bareHost, ImportError, toPort } from '@weir/proxy/protocols/forms';
 import type { DnsDraft } from '../routing.ts';
 
 /** A DNS server of another program. */

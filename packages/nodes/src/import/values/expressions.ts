@@ -1,5 +1,5 @@
 import { quoted } from '@weir/base/printable';
-import { ImportError } from '@weir/proxy/protocols/forms/draft';
+import { ImportError } from '@weir/proxy/protocols/forms';
 
 /**
  * Syntax that Rust's regex interprets differently than Go's: set operations, nested classes, a repetition without a

@@ -1,5 +1,5 @@
-import { formatCidr, parseInterfaceAddress, formatIP, parseIP } from '@weir/base/ip';
-import { ImportError } from '@weir/proxy/protocols/forms/draft';
+import { formatCidr, formatIP, parseInterfaceAddress, parseIP } from '@weir/base/ip';
+import { ImportError } from '@weir/proxy/protocols/forms';
 import { quoted } from '@weir/base/printable';
 
 /**

@@ -1,12 +1,11 @@
 import { udpCarrier } from '@weir/proxy/protocols';
 import { quoted } from '@weir/base/printable';
-import type { ImportedEntry } from '../routing.ts';
-import type { ForeignGroup, Routing, Target } from '../routing.ts';
+import type { ForeignGroup, ImportedEntry, Routing, Target } from '../routing.ts';
 import type { Targets } from './settle.ts';
 import { isInformation } from '../values/information.ts';
 import { balancerText, comment } from './tables.ts';
 import type { WrittenServers } from './servers.ts';
-import { EVERY_SOURCE, followLine, IMPORTED, isSourceName, type FollowMarker } from './markers.ts';
+import { EVERY_SOURCE, followLine, type FollowMarker, IMPORTED, isSourceName } from './markers.ts';
 
 /** The expression that matches every name. */
 const ANY_NAME = '.';

@@ -1,4 +1,4 @@
-import { ImportError } from '@weir/proxy/protocols/forms/draft';
+import { ImportError } from '@weir/proxy/protocols/forms';
 import type { Imported } from '../document.ts';
 import type { ImportReport, ReportItem } from '../report.ts';
 import type { Routing, Target } from '../routing.ts';

@@ -1,4 +1,4 @@
-import type { Draft } from '@weir/proxy/protocols/forms/draft';
+import type { Draft } from '@weir/proxy/protocols/forms';
 import type { ImportedEntry } from '../routing.ts';
 import type { ReportItem } from '../report.ts';
 import { IMPORTED, SOURCE_MARKER } from './markers.ts';

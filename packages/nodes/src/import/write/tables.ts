@@ -1,6 +1,6 @@
 import { basicString, dottedKey, terminalSafe, labelComment } from '@weir/config/text';
 import { printable, replaceUnprintable } from '@weir/base/printable';
-import type { Draft, Settings, SettingValue, StreamDraft } from '@weir/proxy/protocols/forms/draft';
+import type { Draft, Settings, SettingValue, StreamDraft } from '@weir/proxy/protocols/forms';
 import type { DnsDraft, InboundDraft, InboundValue, Matchers } from '../routing.ts';
 
 /** Tables of an outbound: in a configuration, or as a node of a subscribe file. */

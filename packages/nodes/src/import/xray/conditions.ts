@@ -1,5 +1,4 @@
-import { ImportError } from '@weir/proxy/protocols/forms/draft';
-import { statedOf, type ForeignObject } from '@weir/proxy/protocols/forms/foreign-object';
+import { type ForeignObject, ImportError, statedOf } from '@weir/proxy/protocols/forms';
 import type { Matchers } from '../routing.ts';
 import { expressionOf, literally } from '../values/expressions.ts';
 import { networkOf } from '../values/networks.ts';

@@ -1,9 +1,14 @@
-import { ImportError, toPort } from '@weir/proxy/protocols/forms/draft';
-import type { ForeignObject } from '@weir/proxy/protocols/forms/foreign-object';
+import { type ForeignObject, ImportError, toPort } from '@weir/proxy/protocols/forms';
+import { transportOf } from '@weir/proxy/protocols/forms/xray';
 import { XRAY_INBOUND_KEYS, XRAY_USER_KEYS } from '../keys/xray.ts';
 import type { InboundDraft, InboundEntry } from '../routing.ts';
 import {
+  type CertificateFiles,
   httpServer,
+  mixedDrafts,
+  type NamedListener,
+  type PasswordUser,
+  type ProxyAccount,
   serverStream,
   shadowsocksServer,
   socksServer,
@@ -11,16 +16,10 @@ import {
   tunDevice,
   uuidServer,
   vmessNotes,
-  mixedDrafts,
-  type NamedListener,
-  type PasswordUser,
-  type ProxyAccount,
-  type CertificateFiles,
 } from '../server-drafts.ts';
 import { notesOn } from '../verdicts.ts';
 import { wordsOf } from './conditions.ts';
-import { transportOf } from '@weir/proxy/protocols/forms/xray';
-import { objectsOf, readInbound, type InboundReading } from '../entry.ts';
+import { type InboundReading, objectsOf, readInbound } from '../entry.ts';
 
 /** Reads one of `inbounds`. @param taken the ports of the document */
 export const readInboundOf = (value: unknown, source: string, taken: Set<number>): InboundEntry =>

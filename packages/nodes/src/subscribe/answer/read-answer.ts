@@ -9,7 +9,7 @@ import { Targets } from '../../import/write/settle.ts';
 import { outboundText } from '../../import/write/tables.ts';
 import { formatEndpoint, type Endpoint } from '@weir/io/addresses';
 import { quoted } from '@weir/base/printable';
-import { ImportError, type Draft } from '@weir/proxy/protocols/forms/draft';
+import { ImportError, type Draft } from '@weir/proxy/protocols/forms';
 import { loadForms } from '@weir/proxy/protocols';
 import { RefusedAnswerError, MOST_NODES } from '../source.ts';
 import { contentOf, identityOf, trustOf, type SourceNode } from '../nodes/node-values.ts';

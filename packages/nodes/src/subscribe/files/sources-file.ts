@@ -1,17 +1,17 @@
 import { basicString, eolNear } from '@weir/config/text';
-import { TomlError, parseToml } from '@weir/config/toml';
+import { parseToml, TomlError } from '@weir/config/toml';
 import {
   array,
-  located,
-  secret,
-  str,
-  u64,
-  type Decoder,
   DecodeError,
-  type Span,
+  type Decoder,
   fallback,
+  located,
   optional,
+  secret,
+  type Span,
+  str,
   struct,
+  u64,
 } from '@weir/proxy/schema';
 import {
   SubscribeError,

@@ -1,18 +1,18 @@
 import { lineStart } from '@weir/config/text';
-import { IMPORTED, isSourceName, SOURCE_MARKER } from '../../import/write/markers.ts';
 import { printableJson } from '@weir/base/printable';
 import { protocolName } from '@weir/proxy/protocols';
 import type { Span, TableNode } from '@weir/proxy/schema';
+import { IMPORTED, isSourceName, SOURCE_MARKER } from '../../import/write/markers.ts';
 import { tableBlocks } from '../files/table-blocks.ts';
 import {
   contentOf,
   identityOf,
   isProbed,
   nameOfTable,
-  stringAt,
-  trustOf,
   type SourceNode,
+  stringAt,
   type Trust,
+  trustOf,
 } from './node-values.ts';
 
 /** A node of the subscribe file. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
+import { ImportError } from '@weir/proxy/protocols/forms';
 import { readForeign } from '../../../src/import/document.ts';
 import { parseJson } from '../../../src/import/parse/json.ts';
-import { ImportError } from '@weir/proxy/protocols/forms/draft';
 import { linesOf } from '../../../../../test/support/import/support.ts';
 import '../../../../../test/support/import/load-forms.ts';
 

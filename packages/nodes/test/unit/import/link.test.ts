@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { decoded, fromBase64 } from '@weir/proxy/protocols/forms/encodings';
-import { Link } from '@weir/proxy/protocols/forms/link';
+import { decoded, fromBase64, Link } from '../../../../proxy/src/protocols/forms/link.ts';
 import { isHttpProxy } from '../../../../proxy/src/protocols/http/forms.ts';
 import { withPlainPlace } from '../../../../proxy/src/protocols/socks/forms.ts';
 import { isLinkList } from '../../../src/import/links/share-links.ts';

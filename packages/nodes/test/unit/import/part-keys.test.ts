@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
+import { ImportError } from '@weir/proxy/protocols/forms';
 import { readForeign } from '../../../src/import/document.ts';
-import { ImportError } from '@weir/proxy/protocols/forms/draft';
 import { SING_BOX_INBOUND_KEYS, SING_BOX_RULE_KEYS } from '../../../src/import/keys/sing-box.ts';
 import { XRAY_RULE_KEYS } from '../../../src/import/keys/xray.ts';
 import type { Routing, RuleEntry } from '../../../src/import/routing.ts';

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ImportError } from '@weir/proxy/protocols/forms/draft';
-import { ForeignObject } from '@weir/proxy/protocols/forms/foreign-object';
+import { ForeignObject, ImportError } from '@weir/proxy/protocols/forms';
 import { both, levelOf, type Matchers } from '../../../src/import/routing.ts';
 import { secondsOf } from '../../../src/import/sing-box/inbounds.ts';
 import { expressionOf, literally } from '../../../src/import/values/expressions.ts';

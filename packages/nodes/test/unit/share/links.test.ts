@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { type SharedServer, ShareError } from '@weir/proxy/protocols/forms';
 import { shareLink } from '../../../src/share/forms.ts';
-import { ShareError, type SharedServer } from '@weir/proxy/protocols/forms/shared-server';
 import {
   BARE,
+  type FlatAccess,
   ID,
   serverWith,
   VERIFIED,
-  type FlatAccess,
 } from '../../../../../test/support/share/servers.ts';
 import '../../../../../test/support/import/load-forms.ts';
 

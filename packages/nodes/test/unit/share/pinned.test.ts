@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { type SharedTls, ShareError } from '@weir/proxy/protocols/forms';
 import { clashProxy, xrayOutbound } from '../../../src/share/forms.ts';
-import { type SharedTls, ShareError } from '@weir/proxy/protocols/forms/shared-server';
 import { serverWith, VERIFIED } from '../../../../../test/support/share/servers.ts';
 import '../../../../../test/support/import/load-forms.ts';
 

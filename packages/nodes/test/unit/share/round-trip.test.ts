@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { draftOf } from '../../../src/share/forms.ts';
-import { outboundText } from '../../../src/import/write/tables.ts';
 import { normalizeHost } from '@weir/io/addresses';
 import type {
   SharedAccess,
   SharedCarrier,
   SharedServer,
-  SharedStream,
   SharedTls,
-} from '@weir/proxy/protocols/forms/shared-server';
+} from '@weir/proxy/protocols/forms';
+import { draftOf } from '../../../src/share/forms.ts';
+import { outboundText } from '../../../src/import/write/tables.ts';
+import type { SharedStream } from '../../../../proxy/src/protocols/forms/shared-server.ts';
 import { specOf } from '../../../../../test/support/import/support.ts';
 import { comparable, FORMS, onlyDraft } from '../../../../../test/support/share/forms.ts';
 import { accessOf, type FlatAccess } from '../../../../../test/support/share/servers.ts';

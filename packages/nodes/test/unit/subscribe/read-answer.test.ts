@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { readAnswer } from '../../../src/subscribe/answer/read-answer.ts';
-import { ImportError } from '@weir/proxy/protocols/forms/draft';
+import { ImportError } from '@weir/proxy/protocols/forms';
 import { RefusedAnswerError, MOST_NODES } from '../../../src/subscribe/source.ts';
 import { nodeNotes } from '../../../src/subscribe/update/notes.ts';
 import { link } from '../../../../../test/support/subscribe/nodes.ts';

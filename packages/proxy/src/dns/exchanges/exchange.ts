@@ -1,7 +1,43 @@
-import { shownEndpoint, formatEndpoint, type Endpoint } from '@weir/io/addresses';
+import { BoundedReader, type ByteLink } from '@weir/io/links';
+import { type Endpoint, formatEndpoint, shownEndpoint } from '@weir/io/addresses';
 import { codeOf, messageOf, WeirError } from '@weir/base';
-import { DialError, toDialError, DeadlineError } from '@weir/io';
-import { rejectsEdns, type Question, type RawQuestion, type DnsReply } from '../message.ts';
+import { DeadlineError, DialError, toDialError } from '@weir/io';
+import {
+  type DnsReply,
+  MAX_MESSAGE_SIZE,
+  type Question,
+  type RawQuestion,
+  rejectsEdns,
+} from '../message.ts';
+
+const LENGTH_SIZE = 2;
+
+/** Prepends the length to a message, as in streams (RFC 1035 §4.2.2), in one buffer (RFC 7766 §8). */
+export function frame(message: Uint8Array): Buffer {
+  const framed = Buffer.allocUnsafe(LENGTH_SIZE + message.length);
+  framed.writeUInt16BE(message.length, 0);
+  framed.set(message, LENGTH_SIZE);
+  return framed;
+}
+
+/** Reads the messages of a stream one at a time, whatever the chunk boundaries. */
+export class FramedMessageReader {
+  readonly #reader: BoundedReader;
+
+  constructor(link: ByteLink, signal?: AbortSignal) {
+    this.#reader = new BoundedReader(link, MAX_MESSAGE_SIZE, signal);
+  }
+
+  /**
+   * Reads the next message.
+   *
+   * @throws {ProtocolError} when the stream ends.
+   */
+  async next(): Promise<Buffer> {
+    const length = (await this.#reader.bytes(LENGTH_SIZE)).readUInt16BE(0);
+    return this.#reader.bytes(length);
+  }
+}
 
 /** Exchanges messages with a DNS server, over UDP, TLS or HTTPS. */
 export interface DnsExchange {

@@ -1,20 +1,31 @@
-import { formatEndpoint, type Endpoint } from '@weir/io/addresses';
-import { serverError, unlessEdnsRejected, type DnsExchange, UnansweredError } from './exchange.ts';
-import { KeptConnection, type KeepableConnection, SilenceWatch } from './kept-connection.ts';
+import { type Endpoint, formatEndpoint } from '@weir/io/addresses';
+import { type Clock, unlessAborted } from '@weir/io/time';
+import type { ByteLink } from '@weir/io/links';
+import { abortedDial } from '@weir/io';
+import { asError } from '@weir/base';
 import {
-  type Question,
-  type RawQuestion,
+  type DnsExchange,
+  frame,
+  FramedMessageReader,
+  serverError,
+  UnansweredError,
+  unlessEdnsRejected,
+} from './exchange.ts';
+import {
+  type KeepableConnection,
+  KeptConnection,
+  SilenceWatch,
+  TlsConnector,
+  type TlsConnectorOptions,
+} from './kept-connection.ts';
+import {
   type DnsReply,
   encodeQuery,
   messageId,
+  type Question,
+  type RawQuestion,
   readReply,
 } from '../message.ts';
-import { TlsConnector, type TlsConnectorOptions } from './tls-connector.ts';
-import { type Clock, unlessAborted } from '@weir/io/time';
-import type { ByteLink } from '@weir/io/links';
-import { frame, FramedMessageReader } from './framing.ts';
-import { abortedDial } from '@weir/io';
-import { asError } from '@weir/base';
 
 /** DNS over TLS (RFC 7858): one kept connection that all questions share. */
 export class TlsExchange implements DnsExchange {

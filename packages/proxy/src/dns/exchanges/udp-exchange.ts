@@ -1,22 +1,21 @@
-import { SystemRandomSource, type RandomSource } from '@weir/base/random';
-import { formatEndpoint, ipVersion, type Endpoint } from '@weir/io/addresses';
+import { type RandomSource, SystemRandomSource } from '@weir/base/random';
+import { type Endpoint, formatEndpoint, ipVersion } from '@weir/io/addresses';
 import { type Clock, Deadline, unlessAborted } from '@weir/io/time';
 import { abortedDial, DeadlineError, DialError, ProtocolError } from '@weir/io';
-import { serverError, type DnsExchange } from './exchange.ts';
+import type { PacketLink } from '@weir/io/links';
+import { systemSockets } from '@weir/io/sockets';
+import { type DnsExchange, frame, FramedMessageReader, serverError } from './exchange.ts';
 import {
+  type DnsReply,
   encodeQuery,
+  type Question,
+  type RawQuestion,
   RCODE_NOTIMP,
   RCODE_REFUSED,
   RCODE_SERVFAIL,
   readReply,
   rejectsEdns,
-  type Question,
-  type RawQuestion,
-  type DnsReply,
 } from '../message.ts';
-import type { PacketLink } from '@weir/io/links';
-import { systemSockets } from '@weir/io/sockets';
-import { frame, FramedMessageReader } from './framing.ts';
 
 /** Milliseconds that each attempt waits; together less than the limit of a question. */
 const TRY_MS: readonly number[] = [1000, 2000, 4000];

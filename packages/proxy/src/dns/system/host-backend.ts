@@ -2,15 +2,15 @@ import { lookup, type LookupAddress } from 'node:dns';
 import { silentLogger } from '@weir/base/log';
 import { ipVersion, shownForeign } from '@weir/io/addresses';
 import { type Clock, unlessAborted } from '@weir/io/time';
-import { DialError, abortedDial } from '@weir/io';
+import { abortedDial, DialError } from '@weir/io';
+import { codeOf, messageOf } from '@weir/base';
 import type { DnsAnswer, DnsBackend } from '../backend.ts';
-import { HostFiles, LINUX_PATHS, type HostConfig, type HostPaths } from './host-config.ts';
+import { type HostConfig, HostFiles, type HostPaths, LINUX_PATHS } from './host-config.ts';
 import type { RawQuestion } from '../message.ts';
 import type { AddressRecordType } from '../policy.ts';
-import { searchNames, type ResolvConf } from './resolv-conf.ts';
+import { type ResolvConf, searchNames } from './system-resolvers.ts';
 import { UdpExchange } from '../exchanges/udp-exchange.ts';
 import { WireBackend } from '../wire-backend.ts';
-import { codeOf, messageOf } from '@weir/base';
 
 const DNS_PORT = 53;
 

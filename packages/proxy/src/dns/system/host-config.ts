@@ -5,8 +5,13 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { codeOf } from '@weir/base';
 import type { Clock } from '@weir/io/time';
-import { parseResolvConf, type ResolvConf } from './resolv-conf.ts';
-import { ipVersion, normalizeHost, normalizeDomain } from '@weir/io/addresses';
+import { ipVersion, normalizeDomain, normalizeHost } from '@weir/io/addresses';
+import {
+  MAX_CONF_SIZE,
+  parseResolvConf,
+  RESOLVED_STUBS,
+  type ResolvConf,
+} from './system-resolvers.ts';
 
 /** The files that configure how the host resolves names. */
 export interface HostPaths {
@@ -34,12 +39,8 @@ export interface HostConfig {
 
 /** Milliseconds between two checks of the files. */
 const CHECK_MS = 1000;
-/** Size in bytes beyond which files are left to the C library. */
-export const MAX_CONF_SIZE = 65_536;
+/** Size in bytes beyond which the hosts file is left to the C library. */
 const MAX_HOSTS_SIZE = 32 * 1024 * 1024;
-
-/** Addresses of systemd-resolved, which answers over DNS as it does as the source `resolve`. */
-export const RESOLVED_STUBS: ReadonlySet<string> = new Set(['127.0.0.53', '127.0.0.54']);
 
 /** The parsed content of one file, kept until the file changes. */
 class WatchedFile<T> {
@@ -104,9 +105,7 @@ export class HostFiles {
   constructor(clock: Clock, paths: HostPaths) {
     this.#clock = clock;
     this.#resolv = new WatchedFile(paths.resolvConf, MAX_CONF_SIZE, async (path) =>
-      path === undefined
-        ? undefined
-        : parseResolvConf(await readFile(path, 'utf8'), surroundings()),
+      path === undefined ? undefined : parseResolvConf(await readFile(path, 'utf8'), environment()),
     );
     this.#sources = new WatchedFile(paths.nameSwitch, MAX_CONF_SIZE, async (path) =>
       hostSources(path === undefined ? undefined : await readFile(path, 'utf8')),
@@ -141,7 +140,7 @@ export class HostFiles {
   }
 }
 
-const surroundings = () => ({
+const environment = () => ({
   localDomain: process.env['LOCALDOMAIN'],
   resOptions: process.env['RES_OPTIONS'],
   hostname: hostname(),

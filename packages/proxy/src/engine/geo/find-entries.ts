@@ -1,5 +1,4 @@
-import type { ByteSource } from './byte-source.ts';
-import { GeoFileError } from './geo-data.ts';
+import { type ByteSource, GeoFileError } from './geo-data.ts';
 import { WireReader } from './wire-reader.ts';
 
 /** Bytes of one read; many small entries fit in it. */

@@ -1,7 +1,8 @@
+import type { FileHandle } from 'node:fs/promises';
+import { WeirError } from '@weir/base';
 import type { GeositeRef } from '../../spec.ts';
 import type { DomainList } from '../router/tables/domain-list.ts';
 import type { NetworkList } from '../router/tables/network-list.ts';
-import { WeirError } from '@weir/base';
 
 /** The lists of the geo files that rules use. */
 export interface GeoData {
@@ -36,3 +37,34 @@ export class GeoCodeError extends WeirError {
 }
 
 export type GeoKind = 'geoip' | 'geosite';
+
+/** Bytes with random access. */
+export interface ByteSource {
+  readonly size: number;
+  /** Reads exactly `length` bytes from a position. @throws {GeoFileError} when the file is shorter. */
+  read(position: number, length: number): Promise<Uint8Array>;
+}
+
+export function bytesSource(bytes: Uint8Array): ByteSource {
+  return {
+    size: bytes.length,
+    read: (position, length) => Promise.resolve(bytes.subarray(position, position + length)),
+  };
+}
+
+/** Returns an open file as a byte source. @param size the size of the file in bytes when it was opened */
+export function fileSource(file: FileHandle, size: number): ByteSource {
+  return {
+    size,
+    async read(position, length) {
+      const buffer = Buffer.allocUnsafe(length);
+      let filled = 0;
+      while (filled < length) {
+        const { bytesRead } = await file.read(buffer, filled, length - filled, position + filled);
+        if (bytesRead === 0) throw new GeoFileError('the file became shorter while it was read');
+        filled += bytesRead;
+      }
+      return buffer;
+    },
+  };
+}

@@ -1,15 +1,14 @@
-/** The property of a flow that a condition examines. Lists are numbered per field. */
-export type QueryField = 'domain' | 'destination' | 'source' | 'port' | 'inbound' | 'network';
-
 /** Fields in the order in which rules are indexed by them: the most selective first. */
-export const QUERY_FIELDS: readonly QueryField[] = [
+export const QUERY_FIELDS = [
   'domain',
   'destination',
   'source',
   'port',
   'inbound',
   'network',
-];
+] as const;
+/** The property of a flow that a condition examines. Lists are numbered per field. */
+export type QueryField = (typeof QUERY_FIELDS)[number];
 
 /** The matchers of a rule, in the order in which they are examined. */
 export const MATCHERS = [

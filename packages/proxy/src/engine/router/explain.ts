@@ -1,14 +1,89 @@
-import type { RoutingSpec } from '../../spec.ts';
-import type { GeoData } from '../geo/geo-data.ts';
-import { compileRules } from './compile-rules.ts';
+import { formatCidr } from '@weir/base/ip';
+import type { PortRangeSpec, RoutingSpec, RuleSpec } from '../../spec.ts';
+import { type GeoData, geositeKey } from '../geo/geo-data.ts';
 import type { Facts, IndexedRule, MatcherKey } from './conditions.ts';
-import { matcherEntries } from './matcher-entries.ts';
-import { holdsAt, packRules } from './tables/pack-rules.ts';
-import { QueryFacts } from './query-facts.ts';
-import type { RouteDecision, RouteQuery } from './query.ts';
+import { compileRules } from './compile-rules.ts';
+import { holdsAt, packRules } from './tables/packing.ts';
+import { QueryFacts, type RouteDecision, type RouteQuery } from './query.ts';
 import type { RegexCache } from './tables/regex-set.ts';
 import { Router } from './router.ts';
 import { assembleTables } from './tables/router-tables.ts';
+
+/** One of the alternatives of a matcher. */
+export interface MatcherEntry {
+  /** The text as written in a configuration, except for the case of letters. */
+  readonly text: string;
+  /** A rule with this entry alone. */
+  readonly rule: RuleSpec;
+}
+
+/** A rule without matchers. */
+export const NO_MATCHERS: RuleSpec = {
+  outbound: '',
+  domainSuffix: [],
+  domainKeyword: [],
+  domainFull: [],
+  domainRegex: [],
+  cidr: [],
+  sourceCidr: [],
+  port: [],
+  network: undefined,
+  inboundTag: [],
+  geosite: [],
+  geoip: [],
+};
+
+/** The entries of one matcher of a rule, in the order of the configuration. */
+export const matcherEntries = (rule: RuleSpec, key: MatcherKey): readonly MatcherEntry[] =>
+  ENTRIES[key].entries(rule);
+
+/** Returns the texts of these entries alone, which costs less. */
+export const matcherTexts = (rule: RuleSpec, key: MatcherKey): readonly string[] =>
+  ENTRIES[key].texts(rule);
+
+interface MatcherReader {
+  readonly texts: (rule: RuleSpec) => readonly string[];
+  readonly entries: (rule: RuleSpec) => readonly MatcherEntry[];
+}
+
+/** The keys of a rule that have a list. */
+type ListKey = Exclude<keyof RuleSpec, 'outbound' | 'network'>;
+
+/** Reads the entries of a list, each of which is `text` in a configuration. */
+const each = <Key extends ListKey>(
+  key: Key,
+  text: (entry: RuleSpec[Key][number]) => string,
+): MatcherReader => {
+  const list = (rule: RuleSpec) => rule[key] as readonly RuleSpec[Key][number][];
+  return {
+    texts: (rule) => list(rule).map(text),
+    entries: (rule) =>
+      list(rule).map((entry) => ({ text: text(entry), rule: { ...NO_MATCHERS, [key]: [entry] } })),
+  };
+};
+
+const asWritten = (text: string): string => text;
+
+const portText = ({ low, high }: PortRangeSpec): string =>
+  low === high ? String(low) : `${low}-${high}`;
+
+const ENTRIES: Readonly<Record<MatcherKey, MatcherReader>> = {
+  domain_full: each('domainFull', asWritten),
+  domain_suffix: each('domainSuffix', asWritten),
+  domain_keyword: each('domainKeyword', asWritten),
+  domain_regex: each('domainRegex', asWritten),
+  geosite: each('geosite', geositeKey),
+  cidr: each('cidr', formatCidr),
+  geoip: each('geoip', ({ code, negate }) => `${negate ? '!' : ''}${code}`),
+  source_cidr: each('sourceCidr', formatCidr),
+  port: each('port', portText),
+  inbound_tag: each('inboundTag', asWritten),
+  network: {
+    texts: ({ network }) => (network === undefined ? [] : [network]),
+    entries: ({ network }) =>
+      network === undefined ? [] : [{ text: network, rule: { ...NO_MATCHERS, network } }],
+  },
+};
 
 /** A matcher of the rule that decided. */
 export interface MatchedEntry {

@@ -1,8 +1,7 @@
 import { ipVersion } from '@weir/io/addresses';
 import type { RoutingSpec } from '../../spec.ts';
 import type { GeoData } from '../geo/geo-data.ts';
-import type { RouteDecision, RouteQuery } from './query.ts';
-import { QueryFacts } from './query-facts.ts';
+import { QueryFacts, type RouteDecision, type RouteQuery } from './query.ts';
 import type { RegexCache, RegexSet } from './tables/regex-set.ts';
 import { buildRouterTables, type RouterTables } from './tables/router-tables.ts';
 import { RuleIndex } from './rule-index.ts';
@@ -27,9 +26,9 @@ export interface RouterResources {
  */
 export class Router {
   readonly #default: string;
-  readonly #exits: readonly string[];
-  /** The target of each rule, as a position in `#exits`. */
-  readonly #ruleExits: Uint32Array;
+  readonly #targets: readonly string[];
+  /** The target of each rule, as a position in `#targets`. */
+  readonly #ruleTargets: Uint32Array;
   readonly #rules: RuleIndex;
   /** The rules with a domain matcher, without their domain conditions. */
   readonly #domainRules: RuleIndex;
@@ -41,10 +40,10 @@ export class Router {
    * @throws {RegexError} for an invalid pattern
    */
   constructor(source: RoutingSpec | RouterTables, { regexes, compiled, geo }: RouterResources) {
-    const tables = 'ruleExits' in source ? source : buildRouterTables(source, geo);
+    const tables = 'ruleTargets' in source ? source : buildRouterTables(source, geo);
     this.#default = tables.default;
-    this.#exits = tables.exits;
-    this.#ruleExits = tables.ruleExits;
+    this.#targets = tables.targets;
+    this.#ruleTargets = tables.ruleTargets;
     this.#rules = new RuleIndex(tables.rules);
     this.#domainRules = new RuleIndex(tables.domainRules);
     const { patterns } = tables.domains;
@@ -72,6 +71,6 @@ export class Router {
 
   #outboundOf(rule: number | undefined): string {
     if (rule === undefined) return this.#default;
-    return this.#exits[this.#ruleExits[rule] ?? -1] ?? this.#default;
+    return this.#targets[this.#ruleTargets[rule] ?? -1] ?? this.#default;
   }
 }

@@ -1,12 +1,11 @@
-import { packLists } from './tables/pack-lists.ts';
+import { holdsAt, packLists, packRules, positionOf } from './tables/packing.ts';
 import {
-  QUERY_FIELDS,
   type Condition,
-  type IndexedRule,
-  type QueryField,
   type Facts,
+  type IndexedRule,
+  QUERY_FIELDS,
+  type QueryField,
 } from './conditions.ts';
-import { holdsAt, packRules, positionOf } from './tables/pack-rules.ts';
 
 /** An index as plain data. A rule is referred to by its start in `numbers`: see PackedRules. */
 export interface RuleIndexData {

@@ -34,7 +34,7 @@ export interface ProtocolForms<Access extends SharedAccess = SharedAccess> {
   readonly generated?: GeneratedServer<Access>;
 }
 
-/** What an inbound's file and carrier say about its clients. */
+/** The part of an inbound's clients that its file and its carrier determine. */
 export interface SharedContext extends Below {
   readonly protocol: string;
   /** The `settings` of the file: those of the Spec have no legacy Shadowsocks passwords. */
@@ -52,7 +52,7 @@ export interface LinkForm<Access extends SharedAccess> {
   /** Reads a link. */
   read(link: string): LinkReading;
   write?(server: SharedServer<Access>): string;
-  /** What a client does that does not know the parameter that pins a certificate; `undefined` without a parameter. */
+  /** The behaviour of a client that does not know the parameter that pins a certificate, if there is one. */
   readonly unpinned?: string;
 }
 
@@ -103,7 +103,7 @@ export interface UserForm {
   ): UserEdit | 'unchanged' | undefined;
 }
 
-/** What an edit of users means for others than the user. */
+/** The effect of an edit of users on others than the user. */
 export interface UserEdit {
   readonly message: string;
   /** A `note` goes with the edit; a `forced` edit is made only on demand, an `impossible` one never. */
@@ -120,7 +120,7 @@ export interface GeneratedServer<Access extends SharedAccess> {
   settings(access: Access, context: GeneratedContext): readonly string[];
 }
 
-/** What the settings of a generated inbound contain beside its secrets. */
+/** The contents of the settings of a generated inbound beside its secrets. */
 export interface GeneratedContext {
   readonly user: string;
   /** The comment with the name of the user, for tables without a key for it. */

@@ -4,19 +4,60 @@ import { quoted } from '@weir/base/printable';
 import type { LinkReading } from './contract.ts';
 import {
   bareHost,
-  ImportError,
-  streamOf,
-  toPort,
   type Draft,
+  ImportError,
   type NamedServer,
   type StreamDraft,
+  streamOf,
   type Tls,
+  toPort,
   type Transport,
   type withNameOfHost,
 } from './draft.ts';
 import { ForeignObject } from './foreign-object.ts';
-import { decoded, decodedName, encoded, fromBase64 } from './encodings.ts';
 import type { SharedCarrier, SharedServer, SharedStream, SharedTls } from './shared-server.ts';
+
+/** Percent-decodes a text; an invalid one is returned unchanged. */
+export function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Percent-decodes a name. Panels truncate names within a character: its bytes become U+FFFD. */
+export function decodedName(text: string): string {
+  const bytes = (coded: string): string =>
+    Buffer.from(coded.replaceAll('%', ''), 'hex').toString('utf8');
+  return text.replaceAll(/(?:%[0-9a-f]{2})+/gi, bytes);
+}
+
+/** The replacement for invalid UTF-8 where the rest of a text is still useful. */
+export const BROKEN = '\uFFFD';
+
+/** Decodes base64 in either alphabet, padded or not; `undefined` unless it is valid base64 of UTF-8. */
+export function fromBase64(text: string): string | undefined {
+  const plain = looselyFromBase64(text);
+  return plain?.includes(BROKEN) === true ? undefined : plain;
+}
+
+/**
+ * Decodes base64 in either alphabet, padded or not; invalid UTF-8 becomes U+FFFD, so that one broken name does not
+ * invalidate a document. `undefined` unless it is valid base64.
+ */
+export function looselyFromBase64(text: string): string | undefined {
+  const compact = text.replaceAll(/\s/g, '');
+  if (!/^[A-Za-z0-9+/_-]+={0,2}$/.test(compact)) return undefined;
+  return new TextDecoder().decode(Buffer.from(compact, 'base64'));
+}
+
+/** Percent-encodes all but the unreserved characters of RFC 3986, so that a link is one word anywhere. */
+export const encoded = (text: string): string =>
+  encodeURIComponent(text.toWellFormed()).replaceAll(
+    /[!'()*]/g,
+    (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
 
 /** A share link: `scheme://user@host:port/path?query#name`; any text may precede the `@`. */
 export class Link {
@@ -228,7 +269,7 @@ export const tlsQuery = (tls: SharedTls, carrier?: SharedCarrier): LinkQuery => 
   ['allowInsecure', tls.insecure ? '1' : undefined],
 ];
 
-/** What a client does that does not know the parameter `pcs` of `streamQuery`. */
+/** The behaviour of a client that does not know the parameter `pcs` of `streamQuery`. */
 export const WITHOUT_PCS = '; one that does not know "pcs" refuses it';
 
 /** The hash to pin in place of a chain to an authority; `undefined` if there is none. */

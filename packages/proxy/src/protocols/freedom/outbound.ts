@@ -94,7 +94,7 @@ export function createFreedomOutbound(context: OutboundContext): Outbound {
         signal,
         client: origin?.source,
         observe,
-        approach: origin && ((address) => ownListeners.approach(address, origin, true)),
+        preConnect: origin && ((address) => ownListeners.check(address, origin, true)),
       });
       return link;
     },

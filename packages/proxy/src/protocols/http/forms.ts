@@ -1,18 +1,17 @@
 import * as clash from '../forms/clash.ts';
 import { defineForms } from '../forms/contract.ts';
 import { streamOf } from '../forms/draft.ts';
-import { encoded } from '../forms/encodings.ts';
-import { Link, linkText, readLink, tlsQuery } from '../forms/link.ts';
+import { encoded, Link, linkText, readLink, tlsQuery } from '../forms/link.ts';
 import {
   accountIn,
+  type Login,
   loginForm,
   loginIn,
   loginsOf,
   namedProxyDraft,
   proxyDraft,
-  type Login,
-} from '../forms/login.ts';
-import { ShareError, type SharedServer, type StreamAccess } from '../forms/shared-server.ts';
+} from '../forms/users.ts';
+import { type SharedServer, ShareError, type StreamAccess } from '../forms/shared-server.ts';
 import * as singBox from '../forms/sing-box.ts';
 import * as xray from '../forms/xray.ts';
 import type { HttpInboundSettings } from './settings.ts';

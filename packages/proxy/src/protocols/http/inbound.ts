@@ -5,7 +5,7 @@ import { AccountTable } from '../users/account-table.ts';
 import type { InboundContext, InboundHandler } from '../contract.ts';
 import { PersistentConnection } from './persistent-connection.ts';
 import { REQUESTS_A_TURN } from './limits.ts';
-import { OPEN_TO_ALL } from '../users/standing.ts';
+import { OPEN_TO_ALL } from '../users/accounts.ts';
 import type { HttpInboundSettings } from './settings.ts';
 
 /** The pseudonym of an inbound in `Via`. */

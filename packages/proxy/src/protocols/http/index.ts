@@ -1,5 +1,5 @@
 import { defineProtocol, withUsers } from '../protocol.ts';
-import { inboundSettings, outboundSettings, inboundTable } from './settings.ts';
+import { outboundSettings, inboundTable } from './settings.ts';
 import { loginTable, loginWarnings, repeatedAccounts } from '../users/account-settings.ts';
 
 export const http = defineProtocol({
@@ -7,7 +7,7 @@ export const http = defineProtocol({
     kind: 'carriers',
     stream: true,
     table: inboundTable,
-    settings: inboundSettings,
+    settings: inboundTable,
     users: ({ accounts }) => (accounts.length > 0 ? accounts : undefined),
     open: ({ accounts }) => accounts.length === 0,
     warnings: repeatedAccounts,

@@ -1,19 +1,19 @@
-import { shownEndpoint, shownForeign, formatEndpoint, type Endpoint } from '@weir/io/addresses';
+import { type Endpoint, formatEndpoint, shownEndpoint, shownForeign } from '@weir/io/addresses';
 import { messageOf } from '@weir/base';
 import { DeadlineError, DialError, ProtocolError } from '@weir/io';
 import type { ByteLink } from '@weir/io/links';
 import { abortReason } from '@weir/io/time';
-import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
-import { basicCredentials } from './credentials.ts';
 import {
   field,
   headBytes,
   parseResponseHead,
-  type ResponseHead,
   readHead,
+  type ResponseHead,
   startsResponse,
 } from '@weir/http/http1';
 import { INTERIM_LIMIT } from '@weir/http/fields';
+import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
+import { basicCredentials } from './responses.ts';
 import type { HttpOutboundSettings } from './settings.ts';
 import { isHost } from './request-target.ts';
 

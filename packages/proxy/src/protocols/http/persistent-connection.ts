@@ -1,54 +1,60 @@
 import { asError, messageOf } from '@weir/base';
-import { unmapIPv4, type Endpoint } from '@weir/io/addresses';
+import { type Endpoint, unmapIPv4 } from '@weir/io/addresses';
 import {
+  type ByteLink,
+  type Carrier,
   closeGracefully,
   LinkWatch,
   type WatchResult,
-  type ByteLink,
-  type Carrier,
 } from '@weir/io/links';
 import { Deadline, HANDSHAKE_MS, type TurnShare } from '@weir/io/time';
 import { DialError, LinkClosedError } from '@weir/io';
+import {
+  type FieldLines,
+  type Framing,
+  type HeadBytes,
+  type HeadMemory,
+  MessageError,
+  parseRequestHead,
+  readHead,
+  requestFraming,
+  type RequestHead,
+  startsRequest,
+  valuesOf,
+} from '@weir/http/http1';
+import { HEAD_LIMIT } from '@weir/http/fields';
 import type { Session } from '../../tracker/flow.ts';
 import { AccountTable } from '../users/account-table.ts';
 import type { InboundContext, Origin, StreamRequest } from '../contract.ts';
 import {
-  type Framing,
-  requestFraming,
-  MessageError,
-  valuesOf,
-  type FieldLines,
-  parseRequestHead,
-  type RequestHead,
-  type HeadMemory,
-  readHead,
-  startsRequest,
-  type HeadBytes,
-} from '@weir/http/http1';
-import {
-  accountsOf,
-  OPEN_TO_ALL,
   type Accounts,
-  type AuthenticatedUser,
+  accountsOf,
   type AccountValidity,
-} from '../users/standing.ts';
-import { logRejection, RejectedClientError } from '../inbounds/rejected-client.ts';
-import { accountOf, hasCredentials } from './credentials.ts';
+  type AuthenticatedUser,
+  OPEN_TO_ALL,
+} from '../users/accounts.ts';
+import { logRejection, RejectedClientError } from '../inbounds/handshake.ts';
+import {
+  accountOf,
+  CHALLENGE,
+  CONNECTED,
+  hasCredentials,
+  responseBytes,
+  STATUS_OF,
+} from './responses.ts';
 import { ForwardedExchange } from './forwarding/forwarded-exchange.ts';
 import {
   expectsContinue,
+  finalResponse,
   hasPassed,
+  hopsLeft,
+  type OriginRequest,
   persists,
   upgradeOf,
-  type OriginRequest,
-  finalResponse,
-  hopsLeft,
   withOneHopLess,
 } from './forwarding/forwarded-heads.ts';
-import { HEAD_LIMIT } from '@weir/http/fields';
 import { CLIENT_IDLE_MS, RESPONSE_LINGER_MS, UNAUTHENTICATED_REQUESTS } from './limits.ts';
 import { OriginFlow, OriginFlows } from './origin-flow.ts';
-import { CHALLENGE, CONNECTED, responseBytes, STATUS_OF } from './own-response.ts';
 import { parseHost, parseRequestTarget, type TargetAuthority } from './request-target.ts';
 import { drainBody, isDrainable } from './forwarding/transfer-body.ts';
 
@@ -103,10 +109,10 @@ export class PersistentConnection {
   readonly #shared: HttpInboundShared;
   readonly #context: InboundContext;
   readonly #link: ByteLink;
-  readonly #origin: Omit<Origin, 'user' | 'standing'>;
+  readonly #origin: Omit<Origin, 'user' | 'account'>;
   readonly #accounts: Accounts;
-  /** The standing of the last request's user; `undefined` if that request was rejected. */
-  #standing: AccountValidity | undefined;
+  /** The account of the last request's user; `undefined` if that request was rejected. */
+  #account: AccountValidity | undefined;
   readonly #flows: OriginFlows;
   /** Rejected requests since the last one with a valid user name and password. */
   #unauthenticated = 0;
@@ -162,11 +168,11 @@ export class PersistentConnection {
    */
   async #readHead(first: boolean): Promise<HeadBytes | undefined> {
     const { clock } = this.#context;
-    const standing = this.#standing;
+    const account = this.#account;
     if (!first && !this.#mayWait) return undefined;
     // The first request is the handshake of this connection: one time limit from the start.
     using opening = new Deadline(clock, first ? HANDSHAKE_MS : CLIENT_IDLE_MS, 'a request');
-    const endWatch = standing?.watch(() => opening.abort(new LinkClosedError(ENDED)));
+    const endWatch = account?.watch(() => opening.abort(new LinkClosedError(ENDED)));
     try {
       if (!(await this.#firstByte(opening.signal))) return undefined;
     } finally {
@@ -200,7 +206,7 @@ export class PersistentConnection {
     if (hosts.length > 1) throw new MessageError(400, 'several Host headers');
     const { allowTransparent } = this.#shared;
     const user = this.#authenticate(head.fields);
-    this.#standing = user && this.#accounts.standing(user.credential);
+    this.#account = user && this.#accounts.validityOf(user.credential);
     if (!user) {
       this.#flows.retireIdle();
       if (hasCredentials(head.fields)) this.#logWrongCredentials();
@@ -347,14 +353,14 @@ export class PersistentConnection {
 
   /** Whether another request may follow. If not, the response says so, and clients do not repeat their requests. */
   get #mayWait(): boolean {
-    return this.#standing ? this.#standing.mayWait : !this.#accounts.draining;
+    return this.#account ? this.#account.mayWait : !this.#accounts.draining;
   }
 
   #streamRequest(
     { user: { label } }: Request,
     destination: Endpoint,
   ): Omit<StreamRequest, 'accept' | 'sniff'> {
-    const origin = { ...this.#origin, user: label, standing: this.#standing };
+    const origin = { ...this.#origin, user: label, account: this.#account };
     return { origin, destination, client: this.#link };
   }
 

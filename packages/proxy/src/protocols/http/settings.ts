@@ -20,6 +20,7 @@ const userName: Decoder<string> = converted(str, (text, reject) => {
   return text;
 });
 
+/** Decodes the `settings` of an HTTP inbound. @throws {DecodeError} */
 export const inboundTable = struct(
   {
     accounts: fallback(array(struct({ user: userName, pass: secret })), []),
@@ -30,9 +31,6 @@ export const inboundTable = struct(
     allowTransparent: 'Accepts GET /path with a Host header',
   },
 );
-
-/** Decodes the `settings` of an HTTP inbound. @throws {DecodeError} */
-export const inboundSettings = (table: TableNode): HttpInboundSettings => inboundTable(table);
 
 /** Decodes the `settings` of an HTTP outbound. @throws {DecodeError} */
 export function outboundSettings(table: TableNode): HttpOutboundSettings {

@@ -3,7 +3,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { RandomSource } from '@weir/base/random';
 import type { Http3Request, Http3ResponseHead } from '@weir/http/http3';
 import type { Steps } from '@weir/io/time';
-import type { AcceptedAccounts } from '../users/standing.ts';
+import type { AcceptedAccounts } from '../users/accounts.ts';
 import { padding, PADDING_RANGES } from './wire.ts';
 
 /** The status of a successful authentication. */

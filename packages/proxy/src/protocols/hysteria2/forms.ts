@@ -1,23 +1,22 @@
 import * as clash from '../forms/clash.ts';
 import { defineForms, type SharedContext } from '../forms/contract.ts';
 import {
-  ImportError,
-  tlsSettings,
   type Draft,
+  ImportError,
   type NamedServer,
   type Settings,
   type Tls,
+  tlsSettings,
 } from '../forms/draft.ts';
-import { encoded } from '../forms/encodings.ts';
+import { encoded, linkText, pinIn, readLink, sniOf } from '../forms/link.ts';
 import type { ForeignObject } from '../forms/foreign-object.ts';
-import { linkText, pinIn, readLink, sniOf } from '../forms/link.ts';
 import {
   namedUser,
-  ShareError,
-  UNNAMED_USER,
   type SharedAccess,
   type SharedTls,
   type SharedUser,
+  ShareError,
+  UNNAMED_USER,
 } from '../forms/shared-server.ts';
 import * as singBox from '../forms/sing-box.ts';
 import * as xray from '../forms/xray.ts';

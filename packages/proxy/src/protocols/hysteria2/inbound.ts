@@ -1,23 +1,27 @@
 import { hmacSha256 } from '@weir/crypto/hash';
-import { SystemRandomSource, type RandomSource } from '@weir/base/random';
+import { type RandomSource, SystemRandomSource } from '@weir/base/random';
 import { Http3ErrorCode } from '@weir/http/http3';
-import { formatEndpoint, type Endpoint } from '@weir/io/addresses';
-import { type QuicConnection, type QuicHandlers, type ServerTls, ResetTokens } from '@weir/quic';
+import { type Endpoint, formatEndpoint } from '@weir/io/addresses';
+import { type QuicConnection, type QuicHandlers, ResetTokens, type ServerTls } from '@weir/quic';
 import type { ListenSpec, TlsServerSpec } from '../../spec.ts';
-import { BindError } from '../../transports/listeners/bind-error.ts';
-import { bindFirst } from '../../transports/listeners/bind-first.ts';
+import { BindError, bindFirst } from '../../transports/listeners/bind.ts';
 import { QuicServerTls } from '../../transports/tls/quic.ts';
-import type { InboundContext, SessionBook, SessionListener, SessionServer } from '../contract.ts';
-import { logAcceptFailure } from '../inbounds/rejected-client.ts';
+import type {
+  InboundContext,
+  SessionRegistry,
+  SessionListener,
+  SessionServer,
+} from '../contract.ts';
+import { logAcceptFailure } from '../inbounds/handshake.ts';
 import { SessionListenerBase } from '../inbounds/session-listener-base.ts';
-import { accountsOf, type AcceptedAccounts } from '../users/standing.ts';
+import { type AcceptedAccounts, accountsOf } from '../users/accounts.ts';
 import { AssociationPlaces, Circuits, WaitingRequests } from './server/listener-limits.ts';
 import type { Authenticator } from './authentication.ts';
 import { MasqueradeSite } from './server/masquerade.ts';
-import { bindServer, type BindServer, type ServerEndpoint } from './quic-endpoints.ts';
+import { type BindServer, bindServer, type ServerEndpoint } from './quic-endpoints.ts';
 import {
-  ServerConnection,
   type ConnectionOwner,
+  ServerConnection,
   type Service,
 } from './server/server-connection.ts';
 import type { Hysteria2InboundSettings } from './settings.ts';
@@ -53,8 +57,8 @@ export class Hysteria2Server implements SessionServer {
     this.service = {
       context,
       authenticate: (credential) => authenticator.authenticate(credential),
-      standingOf: (credential) =>
-        accountsOf(context.memory).standing(authenticator.credentialOf(credential)),
+      accountOf: (credential) =>
+        accountsOf(context.memory).validityOf(authenticator.credentialOf(credential)),
       site: new MasqueradeSite(settings.masquerade, context.clock),
       udpIdleMs: settings.udp && settings.udp.idleSeconds * 1000,
     };
@@ -62,7 +66,7 @@ export class Hysteria2Server implements SessionServer {
 
   async bind(
     listen: ListenSpec,
-    sessions: SessionBook,
+    sessions: SessionRegistry,
     signal?: AbortSignal,
   ): Promise<SessionListener> {
     if (listen.kind !== 'ip' && listen.kind !== 'name') {
@@ -126,10 +130,10 @@ class Hysteria2Listener extends SessionListenerBase<Hysteria2Server> implements 
   constructor(
     port: ServerEndpoint,
     server: Hysteria2Server,
-    book: SessionBook,
+    registry: SessionRegistry,
     random: RandomSource,
   ) {
-    super(Hysteria2Server, server, book);
+    super(Hysteria2Server, server, registry);
     this.#port = port;
     this.random = random;
     this.circuits = new Circuits(server.settings.maxCircuits);

@@ -80,7 +80,7 @@ export const RESPONSE_MS = 1_000;
  */
 export const ASSOCIATION_SILENCE_MS = 8_000;
 
-/** Connections of one outbound, one for each lineage of its flows. */
+/** Connections of one outbound, one for each chain of its flows. */
 export const MOST_CONNECTIONS = 64;
 
 /** max_datagram_frame_size: any DATAGRAM frame that fits into a packet (RFC 9221 §3). */

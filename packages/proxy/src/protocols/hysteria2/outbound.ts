@@ -4,7 +4,7 @@ import { SystemRandomSource, type RandomSource } from '@weir/base/random';
 import { type DialObserver, abortedDial, DeadlineError, DialError, toDialError } from '@weir/io';
 import { connectAny } from '@weir/io/sockets';
 import type { ByteLink, PacketLink, WireCounter } from '@weir/io/links';
-import { lineageGroup, type DialOrigin } from '@weir/io/net/own-listeners';
+import { chainGroup, type DialOrigin } from '@weir/io/net/own-listeners';
 import { RepeatedDial } from '@weir/io/layers';
 import { unlessAborted } from '@weir/io/time';
 import type { ClientTls } from '@weir/quic';
@@ -40,7 +40,7 @@ interface Connecting {
 const ATTEMPTS = 2;
 
 /**
- * The client of one server. All flows of one lineage share a connection, which is established for the first of them,
+ * The client of one server. All flows of one chain share a connection, which is established for the first of them,
  * and again after its end. Flows that wait for the connection share an error of the server; the time limit for a silent
  * server is counted for each of them.
  */
@@ -50,7 +50,7 @@ export class Hysteria2Outbound implements Outbound {
   readonly #means: ClientMeans;
   readonly #random: RandomSource;
   readonly #server: Endpoint;
-  /** The connection for new flows, by lineage. */
+  /** The connection for new flows, by chain. */
   readonly #connections = new Map<string, ClientConnection>();
   readonly #connecting = new Map<string, Connecting>();
   /** All connections that have not ended, including those that accept no new flow. */
@@ -106,9 +106,9 @@ export class Hysteria2Outbound implements Outbound {
     }
   }
 
-  /** Returns the connection of that lineage. The signal ends the wait for it, not the connection. */
+  /** Returns the connection of that chain. The signal ends the wait for it, not the connection. */
   async #connection({ signal, origin, observe }: DialOptions): Promise<ClientConnection> {
-    const group = origin ? lineageGroup(origin) : '';
+    const group = origin ? chainGroup(origin) : '';
     const known = this.#connections.get(group);
     if (known?.isUsable) {
       observe?.('reused');
@@ -200,7 +200,7 @@ export class Hysteria2Outbound implements Outbound {
         addresses,
         (address, attempt) => {
           const server = { host: address, port };
-          const onSocket = origin && ownListeners.approach(server, origin, false, 'udp');
+          const onSocket = origin && ownListeners.check(server, origin, false, 'udp');
           const { obfuscation } = this.#settings;
           return establish(
             { server, tls, clock, random: this.#random, obfuscation },

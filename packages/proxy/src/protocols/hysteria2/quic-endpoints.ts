@@ -1,25 +1,26 @@
 import type { RandomSource } from '@weir/base/random';
 import type { BindDatagrams } from '@weir/base/ip';
 import { WeirError } from '@weir/base';
-import { ipVersion, type Endpoint, numericEndpoint } from '@weir/io/addresses';
-import type { Clock, Defer } from '@weir/io/time';
+import { type Endpoint, ipVersion, numericEndpoint } from '@weir/io/addresses';
+import type { Clock } from '@weir/io/time';
+import type { Defer } from '@weir/io/time';
 import { dialledUdp } from '@weir/io/net/own-listeners';
 import { type DialledSocket, systemSockets } from '@weir/io/sockets';
 import {
-  DEFAULT_SETTINGS,
-  type ConnectionSettings,
-  type QuicConnection,
-  type QuicHandlers,
   type ClientTls,
-  type ServerTls,
+  type ConnectionSettings,
+  DEFAULT_SETTINGS,
+  type QuicConnection,
   QuicEndpoint,
+  type QuicHandlers,
   type ResetTokens,
+  type ServerTls,
 } from '@weir/quic';
 import { Salamander } from './salamander.ts';
 import { IDLE_MS, KEEP_ALIVE_MS, LONGEST_DATAGRAM_FRAME } from './limits.ts';
 
 /** Settings of the endpoints of both sides. */
-export interface EndpointParts {
+interface EndpointParts {
   readonly clock: Clock;
   readonly random: RandomSource;
   /** The password of Salamander; `undefined` without obfuscation. */

@@ -1,11 +1,75 @@
-import { unmapIPv4 } from '@weir/io/addresses';
-import { BoundedReader, closeGracefully, type ByteLink, type Carrier } from '@weir/io/links';
-import { Deadline, HANDSHAKE_MS } from '@weir/io/time';
+import { shownSource, unmapIPv4 } from '@weir/io/addresses';
+import type { Logger } from '@weir/base/log';
+import { type Clock, Deadline, HANDSHAKE_MS } from '@weir/io/time';
+import { ProtocolError } from '@weir/io';
+import { LogLimiter, type LogNote } from '@weir/io/pace';
+import { BoundedReader, type ByteLink, type Carrier, closeGracefully } from '@weir/io/links';
+import type { InboundMemory } from './inbound-memory.ts';
 import type { Session } from '../../tracker/flow.ts';
 import type { InboundContext, Origin } from '../contract.ts';
-import type { AuthenticatedUser } from '../users/standing.ts';
-import { logRejection } from './rejected-client.ts';
+import type { AuthenticatedUser } from '../users/accounts.ts';
 import { originOf } from './serve-flows.ts';
+
+/**
+ * The error of a client that is rejected for a reason that the operator can act on: it is unauthenticated, or requests
+ * an unsupported variant of the protocol. The message contains no credential.
+ */
+export class RejectedClientError extends ProtocolError {}
+
+/** The inbound that rejects clients. */
+interface RejectingInbound {
+  readonly log: Logger;
+  readonly tag: string;
+  readonly clock: Clock;
+  /** The memory that keeps the limiter of log lines across reloads. */
+  readonly memory: InboundMemory;
+}
+
+/**
+ * Logs that a client was rejected, at most once a minute for each source. Errors other than
+ * RejectedClientError are not logged: they are port scans and broken clients.
+ *
+ * Must be called at once, before the client's connection is drained.
+ */
+export function logRejection(
+  error: unknown,
+  { log, tag, clock, memory }: RejectingInbound,
+  source: string | undefined,
+): void {
+  if (!(error instanceof RejectedClientError)) return;
+  const limiter = memory.recall('rejected clients', LogLimiter, () => new LogLimiter(clock));
+  const note = limiter.note(source ?? '');
+  if (!note) return;
+  const client = shownSource(source) ?? 'a local client';
+  log.info(`inbound ${tag}: rejected ${client}: ${error.message}${suppressedBefore(note)}`, {
+    inbound: tag,
+    source: shownSource(source),
+    error: error.message,
+  });
+}
+
+/** Logs that a client could not be accepted because of a failure of this side, at most once a minute. */
+export function logAcceptFailure(
+  error: Error,
+  { log, tag, clock, memory }: RejectingInbound,
+): void {
+  const limiter = memory.recall('failures to accept', LogLimiter, () => new LogLimiter(clock));
+  const note = limiter.note('');
+  if (!note) return;
+  log.error(
+    `inbound ${tag}: a client was not accepted: ${error.message}${suppressedBefore(note)}`,
+    {
+      inbound: tag,
+      error: error.message,
+    },
+  );
+}
+
+function suppressedBefore({ suppressed, others }: LogNote): string {
+  if (suppressed === 0) return '';
+  const from = others ? ' from other clients' : '';
+  return ` (${suppressed} more${from} since the last such line)`;
+}
 
 /** A request, with the user that sent it. */
 export interface UserRequest {
@@ -18,12 +82,13 @@ export interface AcceptedRequest<Request> {
   readonly origin: Origin;
 }
 
-export interface HandshakeOptions<Request extends UserRequest> {
+/** How the request that a client begins with is read. */
+interface RequestForm<Request> {
   /** Bytes of the longest request. */
   readonly limit: number;
-  /** Name of the protocol, for the error of a deadline that passed. */
-  readonly protocol: string;
-  readonly read: (reader: BoundedReader) => Promise<Request>;
+  /** The request in the error of a deadline that passed. */
+  readonly what: string;
+  readonly read: (reader: BoundedReader, signal: AbortSignal) => Promise<Request>;
 }
 
 /**
@@ -39,19 +104,38 @@ export async function readHandshake<Request extends UserRequest>(
   { link, remote }: Carrier,
   session: Session,
   context: InboundContext,
-  { limit, protocol, read }: HandshakeOptions<Request>,
+  form: RequestForm<Request>,
 ): Promise<AcceptedRequest<Request>> {
   const { clock } = context;
   const source = remote && unmapIPv4(remote.host);
-  using deadline = new Deadline(clock, HANDSHAKE_MS, `the ${protocol} handshake`);
-  const { signal } = deadline;
   try {
-    const request = await readRequest(link, limit, signal, read);
+    const request = await readOrDrain(link, clock, form, (error) =>
+      logRejection(error, context, source),
+    );
     return { request, origin: originOf(context, source, session, request.user) };
   } catch (error) {
-    logRejection(error, context, source);
-    await drain(link, signal);
     await closeGracefully(link, clock);
+    throw error;
+  }
+}
+
+/**
+ * Reads a request under one time limit. After an invalid one the client is read until the limit or its close; the
+ * promise then rejects with the error, with which `onRefusal` was called at once.
+ */
+export async function readOrDrain<Request>(
+  link: ByteLink,
+  clock: Clock,
+  form: RequestForm<Request>,
+  onRefusal: (error: unknown) => void,
+): Promise<Request> {
+  using deadline = new Deadline(clock, HANDSHAKE_MS, form.what);
+  const { signal } = deadline;
+  try {
+    return await readRequest(link, signal, form);
+  } catch (error) {
+    onRefusal(error);
+    await drain(link, signal);
     throw error;
   }
 }
@@ -62,18 +146,17 @@ export async function readHandshake<Request extends UserRequest>(
  */
 async function readRequest<Request>(
   link: ByteLink,
-  limit: number,
   signal: AbortSignal,
-  read: (reader: BoundedReader) => Promise<Request>,
+  { limit, read }: RequestForm<Request>,
 ): Promise<Request> {
   const reader = new BoundedReader(link, limit, signal);
-  const request = await read(reader);
+  const request = await read(reader, signal);
   reader.release();
   return request;
 }
 
 /** Reads and discards until the client has closed or `signal` aborts. Never rejects. */
-export async function drain(link: ByteLink, signal: AbortSignal): Promise<void> {
+async function drain(link: ByteLink, signal: AbortSignal): Promise<void> {
   try {
     while ((await link.read(signal)) !== undefined);
   } catch {

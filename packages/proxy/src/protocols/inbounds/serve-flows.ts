@@ -5,7 +5,7 @@ import { sourceGroup } from '@weir/io/bounds';
 import type { ByteLink } from '@weir/io/links';
 import type { Session } from '../../tracker/flow.ts';
 import type { InboundContext, Origin } from '../contract.ts';
-import { accountsOf, type AuthenticatedUser } from '../users/standing.ts';
+import { accountsOf, type AuthenticatedUser } from '../users/accounts.ts';
 
 /**
  * Returns the origin of the flows of an authenticated client.
@@ -22,7 +22,7 @@ export const originOf = (
   source,
   user: label,
   session,
-  standing: accountsOf(memory).standing(credential),
+  account: accountsOf(memory).validityOf(credential),
 });
 
 /** Returns the owner that a client's units count for, on all its connections: its user, or its address without one. */
@@ -62,18 +62,18 @@ export async function carryStream(
  * @throws {ProtocolError} for a connection that is not Mux.Cool.
  */
 export function serveMux(link: ByteLink, origin: Origin, context: InboundContext): Promise<void> {
-  const { standing } = origin;
+  const { account } = origin;
   const carrier = new MuxCarrier(
     link,
     {
       stream: (stream, destination) => carryStream(stream, { origin, destination }, context),
       packets: (client) => context.dispatcher.packets({ origin, client }),
-      mayOpen: () => standing?.stands !== false,
-      mayWait: () => standing?.mayWait !== false,
+      mayOpen: () => account?.isValid !== false,
+      mayWait: () => account?.mayWait !== false,
       holder: holderOf(origin),
     },
     context.clock,
   );
-  const endWatch = standing?.watch(() => carrier.endIfUnused());
+  const endWatch = account?.watch(() => carrier.endIfUnused());
   return carrier.run().finally(endWatch);
 }

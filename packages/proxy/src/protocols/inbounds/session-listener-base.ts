@@ -1,5 +1,5 @@
 import type { Endpoint } from '@weir/io/addresses';
-import type { SessionBook, SessionListener, SessionServer } from '../contract.ts';
+import type { SessionRegistry, SessionListener, SessionServer } from '../contract.ts';
 
 /**
  * - `bound`: `serve` has not been called, so there are no sessions.
@@ -11,7 +11,7 @@ import type { SessionBook, SessionListener, SessionServer } from '../contract.ts
 type ListenerState = 'bound' | 'serving' | 'retired' | 'kept' | 'released';
 
 /**
- * The states of a listener that owns its sessions, and the server and the book for new clients. A
+ * The states of a listener that owns its sessions, and the server and the registry for new clients. A
  * subclass accepts clients, and calls `releaseIfIdle` after each session's end.
  */
 export abstract class SessionListenerBase<Server extends SessionServer> implements SessionListener {
@@ -20,26 +20,26 @@ export abstract class SessionListenerBase<Server extends SessionServer> implemen
   abstract readonly closed: Promise<void>;
   readonly #serverClass: abstract new (...args: never[]) => Server;
   #server: Server;
-  #book: SessionBook;
+  #registry: SessionRegistry;
   #state: ListenerState = 'bound';
 
   /** @param serverClass the class of every server that `swap` accepts. */
   protected constructor(
     serverClass: abstract new (...args: never[]) => Server,
     server: Server,
-    book: SessionBook,
+    registry: SessionRegistry,
   ) {
     this.#serverClass = serverClass;
     this.#server = server;
-    this.#book = book;
+    this.#registry = registry;
   }
 
   get server(): Server {
     return this.#server;
   }
 
-  get book(): SessionBook {
-    return this.#book;
+  get registry(): SessionRegistry {
+    return this.#registry;
   }
 
   protected get isServing(): boolean {
@@ -52,7 +52,7 @@ export abstract class SessionListenerBase<Server extends SessionServer> implemen
   /** Begins to accept clients; called once. */
   protected abstract onServe(): void;
 
-  /** Called when `server` and `book` were replaced. Clients are accepted from now on if `isServing`. */
+  /** Called when `server` and `registry` were replaced. Clients are accepted from now on if `isServing`. */
   protected abstract onSwap(): void;
 
   /** Stops accepting new clients. Not called for a listener that was never served. */
@@ -69,10 +69,10 @@ export abstract class SessionListenerBase<Server extends SessionServer> implemen
     this.onServe();
   }
 
-  swap(next: SessionServer, sessions: SessionBook): void {
+  swap(next: SessionServer, sessions: SessionRegistry): void {
     if (!(next instanceof this.#serverClass)) throw new TypeError('a server of another protocol');
     this.#server = next;
-    this.#book = sessions;
+    this.#registry = sessions;
     if (this.#state === 'kept' || this.#state === 'retired') this.#state = 'serving';
     this.onSwap();
   }

@@ -3,7 +3,7 @@ import { asError, messageOf } from '@weir/base';
 import { type Timer, Deadline, DIAL_MS, udpIdleMs } from '@weir/io/time';
 import { KeptDatagrams } from '@weir/io/bounds';
 import { ServerReach, DialError } from '@weir/io';
-import { type Packet, type PacketLink, QueuedPackets } from '@weir/io/links';
+import { type Packet, type PacketLink, ClosablePackets } from '@weir/io/links';
 import type { AssociateOptions, DialOptions, OutboundContext } from '../contract.ts';
 
 /** Streams of one association; beyond this number the least recently used is closed. */
@@ -18,28 +18,39 @@ const SWEEP_MS = 5_000;
 type Open = (destination: Endpoint, options: DialOptions) => Promise<PacketLink>;
 type Deps = Pick<OutboundContext, 'clock' | 'log' | 'tag'>;
 
+/** The parts of an association that all of its streams use. */
+interface Shared {
+  readonly deps: Deps;
+  readonly open: Open;
+  readonly deliver: (packet: Packet) => void;
+  /** Called when the server was not reached. */
+  readonly missed: (cause: Error) => void;
+  /** Aborts when the association ends. */
+  readonly ending: AbortSignal;
+  /** Memory shared by the datagrams that wait for any stream. */
+  readonly room: KeptDatagrams;
+}
+
 /**
  * Datagrams to any peer over a protocol in which each stream carries those of one destination: the
  * first datagram to a destination opens its stream. Only destinations can send responses.
  */
-export class DestinationLinks extends QueuedPackets implements PacketLink {
-  readonly closed: Promise<Error | undefined>;
-  readonly #resolveClosed: (cause: Error | undefined) => void;
-  readonly #open: Open;
-  readonly #deps: Deps;
+export class DestinationLinks extends ClosablePackets implements PacketLink {
+  readonly #shared: Shared;
   readonly #links = new Map<string, DestinationLink>();
-  /** Memory shared by the datagrams that wait for any stream. */
-  readonly #room = new KeptDatagrams();
   readonly #ending = new AbortController();
   #timer: Timer | undefined;
 
   constructor(open: Open, deps: Deps) {
     super();
-    this.#open = open;
-    this.#deps = deps;
-    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
-    this.closed = promise;
-    this.#resolveClosed = resolve;
+    this.#shared = {
+      deps,
+      open,
+      deliver: (packet) => this.queue.push(packet),
+      missed: (cause) => this.#missed(cause),
+      ending: this.#ending.signal,
+      room: new KeptDatagrams(),
+    };
   }
 
   /**
@@ -92,20 +103,12 @@ export class DestinationLinks extends QueuedPackets implements PacketLink {
     this.#timer?.cancel();
     this.queue.end(cause);
     for (const key of this.#links.keys()) this.#remove(key);
-    this.#resolveClosed(cause);
+    this.resolveClosed(cause);
   }
 
   #add(peer: Endpoint): DestinationLink {
-    this.#timer ??= this.#deps.clock.after(SWEEP_MS, () => this.#sweep());
-    return new DestinationLink(
-      peer,
-      (options) => this.#open(peer, options),
-      (packet) => this.queue.push(packet),
-      (cause) => this.#missed(cause),
-      this.#ending.signal,
-      this.#room,
-      this.#deps,
-    );
+    this.#timer ??= this.#shared.deps.clock.after(SWEEP_MS, () => this.#sweep());
+    return new DestinationLink(peer, this.#shared);
   }
 
   /**
@@ -123,7 +126,9 @@ export class DestinationLinks extends QueuedPackets implements PacketLink {
       for (const [key, stream] of this.#links) if (stream.spent) this.#remove(key);
     } finally {
       this.#timer =
-        this.#links.size === 0 ? undefined : this.#deps.clock.after(SWEEP_MS, () => this.#sweep());
+        this.#links.size === 0
+          ? undefined
+          : this.#shared.deps.clock.after(SWEEP_MS, () => this.#sweep());
     }
   }
 
@@ -147,35 +152,17 @@ export class DestinationLinks extends QueuedPackets implements PacketLink {
 /** The stream of one destination: opened by the first datagram, and again by the first one after its end. */
 class DestinationLink {
   readonly #peer: Endpoint;
-  readonly #open: (options: DialOptions) => Promise<PacketLink>;
-  readonly #deliver: (packet: Packet) => void;
-  readonly #onMissed: (cause: Error) => void;
-  readonly #parent: AbortSignal;
-  readonly #room: KeptDatagrams;
-  readonly #deps: Deps;
+  readonly #shared: Shared;
   #state: 'idle' | 'opening' | 'open' | 'failed' | 'closed' = 'idle';
   #waiting: Packet[] = [];
   #packets: PacketLink | undefined;
   #lastSeen: number;
   #lost = 0;
 
-  constructor(
-    peer: Endpoint,
-    open: (options: DialOptions) => Promise<PacketLink>,
-    deliver: (packet: Packet) => void,
-    onMissed: (cause: Error) => void,
-    parent: AbortSignal,
-    room: KeptDatagrams,
-    deps: Deps,
-  ) {
+  constructor(peer: Endpoint, shared: Shared) {
     this.#peer = peer;
-    this.#open = open;
-    this.#deliver = deliver;
-    this.#onMissed = onMissed;
-    this.#parent = parent;
-    this.#room = room;
-    this.#deps = deps;
-    this.#lastSeen = deps.clock.now();
+    this.#shared = shared;
+    this.#lastSeen = shared.deps.clock.now();
   }
 
   get dropped(): number {
@@ -192,7 +179,7 @@ class DestinationLink {
 
   /** Whether the stream was idle for the UDP idle timeout of its port. */
   get spent(): boolean {
-    return this.#deps.clock.now() - this.#lastSeen >= udpIdleMs(this.#peer.port);
+    return this.#shared.deps.clock.now() - this.#lastSeen >= udpIdleMs(this.#peer.port);
   }
 
   /** Opens the stream before its first datagram. @throws {DialError} */
@@ -203,7 +190,7 @@ class DestinationLink {
   }
 
   send(packet: Packet): void {
-    const now = this.#deps.clock.now();
+    const now = this.#shared.deps.clock.now();
     if (this.#state === 'failed' && now - this.#lastSeen >= FAILED_MS) this.#state = 'idle';
     // Datagrams that are dropped after a failure do not delay the next attempt.
     if (this.#state !== 'failed') this.#lastSeen = now;
@@ -240,7 +227,7 @@ class DestinationLink {
    */
   #keep(packet: Packet): boolean {
     const isFull = this.#waiting.length >= KEPT_WHILE_OPENING;
-    const kept = isFull ? undefined : this.#room.keep(packet);
+    const kept = isFull ? undefined : this.#shared.room.keep(packet);
     if (kept) this.#waiting.push(kept);
     else this.#lost++;
     return kept !== undefined;
@@ -249,7 +236,7 @@ class DestinationLink {
   #takeWaiting(): readonly Packet[] {
     const waiting = this.#waiting;
     this.#waiting = [];
-    this.#room.release(waiting);
+    this.#shared.room.release(waiting);
     return waiting;
   }
 
@@ -257,12 +244,17 @@ class DestinationLink {
     const reach = new ServerReach();
     let packets: PacketLink | undefined;
     try {
-      using deadline = new Deadline(this.#deps.clock, DIAL_MS, 'the dial', this.#parent);
+      using deadline = new Deadline(
+        this.#shared.deps.clock,
+        DIAL_MS,
+        'the dial',
+        this.#shared.ending,
+      );
       packets = await this.#openWith({ signal: deadline.signal, reach });
     } catch (error) {
       this.#failed(error);
       this.#end(false);
-      if (reach.isMissed) this.#onMissed(asError(error));
+      if (reach.isMissed) this.#shared.missed(asError(error));
     }
     if (packets) await this.#receive(packets);
   }
@@ -272,8 +264,8 @@ class DestinationLink {
     try {
       await packets.receiveAll((packet) => {
         responded = true;
-        this.#lastSeen = this.#deps.clock.now();
-        this.#deliver(packet);
+        this.#lastSeen = this.#shared.deps.clock.now();
+        this.#shared.deliver(packet);
       });
     } catch (error) {
       this.#failed(error);
@@ -282,13 +274,13 @@ class DestinationLink {
   }
 
   #failed(error: unknown): void {
-    const { log, tag } = this.#deps;
+    const { log, tag } = this.#shared.deps;
     log.debug(`udp by ${tag} to ${shownEndpoint(this.#peer)}: ${messageOf(error)}`);
   }
 
   /** Opens the stream; `undefined` when it was closed meanwhile. */
   async #openWith(options: DialOptions): Promise<PacketLink | undefined> {
-    const packets = await this.#open(options);
+    const packets = await this.#shared.open(this.#peer, options);
     if (this.#state !== 'opening') {
       packets.close();
       return undefined;
@@ -307,7 +299,7 @@ class DestinationLink {
     if (this.#state === 'closed') return;
     this.#lost += this.#takeWaiting().length + (this.#packets?.dropped ?? 0);
     this.#packets = undefined;
-    this.#lastSeen = this.#deps.clock.now();
+    this.#lastSeen = this.#shared.deps.clock.now();
     this.#state = responded ? 'idle' : 'failed';
   }
 }

@@ -1,6 +1,7 @@
 import { ipVersion, type Endpoint, type FamilyPolicy, type Resolver } from '@weir/io/addresses';
 import { KeptDatagrams } from '@weir/io/bounds';
 import { DialError, toDialError } from '@weir/io';
+import { PacketLayer } from './packet-layer.ts';
 import type { Packet, PacketLink } from '@weir/io/links';
 import { reachableAddress, type HasRoute } from '@weir/io/sockets';
 
@@ -26,57 +27,39 @@ export interface ResolvedPacketsOptions {
 type Known = { readonly address: string } | { readonly waiting: Packet[] };
 
 /** Resolves the names of peers for an association that sends to IP addresses only. */
-export class ResolvedPackets implements PacketLink {
-  readonly #socket: PacketLink;
+export class ResolvedPackets extends PacketLayer {
   readonly #options: ResolvedPacketsOptions;
   readonly #names = new Map<string, Known>();
   /** Memory shared by the datagrams that wait for any name. */
   readonly #room = new KeptDatagrams();
   readonly #closing = new AbortController();
-  #lost = 0;
 
   /** @param socket sends to IP addresses; owned by this association from now on. */
   constructor(socket: PacketLink, options: ResolvedPacketsOptions) {
-    this.#socket = socket;
+    super(socket);
     this.#options = options;
-  }
-
-  get closed(): Promise<Error | undefined> {
-    return this.#socket.closed;
-  }
-
-  get dropped(): number {
-    return this.#lost + this.#socket.dropped;
   }
 
   /** Sets the listener for unreachable peers; reports addresses, also for peers that were given by name. */
   set onUnreachable(report: PacketLink['onUnreachable']) {
-    this.#socket.onUnreachable = report;
+    this.lower.onUnreachable = report;
   }
 
-  receive(): Promise<Packet | undefined> {
-    return this.#socket.receive();
-  }
-
-  receiveAll(take: (packet: Packet) => void): Promise<void> {
-    return this.#socket.receiveAll(take);
-  }
-
-  send(packet: Packet): void {
+  override send(packet: Packet): void {
     const { host } = packet.peer;
     if (ipVersion(host) === 0) this.#sendToName(host, packet);
     else this.#sendToAddress(packet);
   }
 
-  close(cause?: Error): void {
+  override close(cause?: Error): void {
     this.#closing.abort(new DialError('aborted', 'the association has ended'));
     this.#names.clear();
-    this.#socket.close(cause);
+    super.close(cause);
   }
 
   #sendToAddress(packet: Packet): void {
-    if (this.#options.allows(packet.peer)) this.#socket.send(packet);
-    else this.#lost++;
+    if (this.#options.allows(packet.peer)) this.lower.send(packet);
+    else this.lost++;
   }
 
   #sendToName(name: string, packet: Packet): void {
@@ -85,7 +68,7 @@ export class ResolvedPackets implements PacketLink {
     if (known === undefined) {
       const kept = this.#room.keep(packet);
       if (!kept) {
-        this.#lost++;
+        this.lost++;
         return;
       }
       const waiting = [kept];
@@ -97,7 +80,7 @@ export class ResolvedPackets implements PacketLink {
     } else {
       const kept = known.waiting.length < MAX_WAITING ? this.#room.keep(packet) : undefined;
       if (kept) known.waiting.push(kept);
-      else this.#lost++;
+      else this.lost++;
     }
   }
 
@@ -131,6 +114,6 @@ export class ResolvedPackets implements PacketLink {
       return;
     }
     if (isCurrent) this.#names.delete(name);
-    this.#lost += waiting.length;
+    this.lost += waiting.length;
   }
 }

@@ -164,3 +164,22 @@ export class ChunkOpener implements Disposable {
     }
   }
 }
+
+/** Seals pieces as chunks after a prefix that is already sealed. */
+export function sealPieces(
+  sealer: ChunkSealer,
+  prefix: readonly Uint8Array[],
+  pieces: readonly Uint8Array[],
+): Buffer {
+  let length = 0;
+  for (const part of prefix) length += part.length;
+  for (const piece of pieces) length += sealer.sealedLength(piece.length);
+  const out = Buffer.allocUnsafeSlow(length);
+  let offset = 0;
+  for (const part of prefix) {
+    out.set(part, offset);
+    offset += part.length;
+  }
+  for (const piece of pieces) offset = sealer.payload(piece, out, offset);
+  return out;
+}

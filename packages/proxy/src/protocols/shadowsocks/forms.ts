@@ -1,17 +1,23 @@
 import * as clash from '../forms/clash.ts';
 import { defineForms, type LinkReading, type SharedContext } from '../forms/contract.ts';
-import { ImportError, type Draft, type NamedServer, type StreamDraft } from '../forms/draft.ts';
-import { encoded, fromBase64 } from '../forms/encodings.ts';
-import { linkText, placeFromBase64, placeIn, readLink } from '../forms/link.ts';
+import { type Draft, ImportError, type NamedServer, type StreamDraft } from '../forms/draft.ts';
+import {
+  encoded,
+  fromBase64,
+  linkText,
+  placeFromBase64,
+  placeIn,
+  readLink,
+} from '../forms/link.ts';
 import {
   namedUser,
-  UNNAMED_USER,
   type SharedAccess,
   type SharedUser,
+  UNNAMED_USER,
 } from '../forms/shared-server.ts';
 import * as singBox from '../forms/sing-box.ts';
 import * as xray from '../forms/xray.ts';
-import { tablesAt, textAt } from '../../schema/table-values.ts';
+import { tablesAt, textAt } from '../../schema/node.ts';
 import { claims2022 } from './methods.ts';
 import type { ShadowsocksInboundSettings } from './settings.ts';
 

@@ -1,4 +1,4 @@
-import { SystemRandomSource, type RandomSource } from '@weir/base/random';
+import { type RandomSource, SystemRandomSource } from '@weir/base/random';
 import { unmapIPv4 } from '@weir/io/addresses';
 import { type Clock, Deadline, HANDSHAKE_MS } from '@weir/io/time';
 import { ProtocolError } from '@weir/io';
@@ -12,17 +12,17 @@ import type {
   InboundHandler,
 } from '../contract.ts';
 import type { KnownUsers } from '../users/known-users.ts';
-import { logRejection } from '../inbounds/rejected-client.ts';
-import type { AcceptedAccounts } from '../users/standing.ts';
+import { logRejection } from '../inbounds/handshake.ts';
+import type { AcceptedAccounts } from '../users/accounts.ts';
 import { UserSearch } from '../users/user-search.ts';
 import { DatagramServer2022 } from './edition-2022/datagram-server.ts';
-import { ResponseStreamSealer, readRequest2022 } from './edition-2022/stream.ts';
+import { readRequest2022, ResponseStreamSealer } from './edition-2022/stream.ts';
 import { LegacyDatagramServer } from './legacy/datagram-server.ts';
 import { LegacyStreamSealer, readLegacyRequest } from './legacy/stream.ts';
 import type { Request } from './request.ts';
-import { SaltPool, saltsOf, type SaltFilter } from './salts.ts';
+import { type SaltFilter, SaltPool, saltsOf } from './salts.ts';
 import { ShadowsocksLink, type StreamSealer } from './stream-link.ts';
-import { scopeOf, userIdOf, type ShadowsocksUsers, type KeyedUser } from './shadowsocks-users.ts';
+import { type KeyedUser, scopeOf, type ShadowsocksUsers, userIdOf } from './shadowsocks-users.ts';
 
 /** Milliseconds for which a rejected client of the 2022 edition is still read after this side's end of stream. */
 const REJECTED_2022_MS = 30_000;

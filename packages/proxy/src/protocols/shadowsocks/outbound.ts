@@ -8,6 +8,7 @@ import {
 } from '@weir/io/addresses';
 import { SystemRandomSource, type RandomSource } from '@weir/base/random';
 import { abortedDial, DialError, toDialError } from '@weir/io';
+import { PacketLayer } from '../outbounds/packet-layer.ts';
 import type { ByteLink, PacketLink, Packet } from '@weir/io/links';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { DatagramCodec2022 } from './edition-2022/datagram-codec.ts';
@@ -28,11 +29,9 @@ import {
 import { dialledUdp } from '@weir/io/net/own-listeners';
 
 /** An association of an outbound with its server: one socket and one codec. */
-export class UpstreamAssociation implements PacketLink {
-  readonly #udp: UdpSocket;
+export class UpstreamAssociation extends PacketLayer<UdpSocket> {
   readonly #codec: DatagramCodec;
   readonly #server: Endpoint;
-  #dropped = 0;
   #ended = false;
 
   /**
@@ -54,7 +53,7 @@ export class UpstreamAssociation implements PacketLink {
   }
 
   private constructor(udp: UdpSocket, codec: DatagramCodec, server: Endpoint) {
-    this.#udp = udp;
+    super(udp);
     this.#codec = codec;
     this.#server = server;
     void udp.closed.then(() => {
@@ -63,31 +62,15 @@ export class UpstreamAssociation implements PacketLink {
     });
   }
 
-  get dropped(): number {
-    return this.#dropped + this.#udp.dropped;
-  }
-
-  get closed(): Promise<Error | undefined> {
-    return this.#udp.closed;
-  }
-
-  receive(): Promise<Packet | undefined> {
-    return this.#udp.receive();
-  }
-
-  receiveAll(take: (packet: Packet) => void): Promise<void> {
-    return this.#udp.receiveAll(take);
-  }
-
-  send(packet: Packet): void {
+  override send(packet: Packet): void {
     const data = this.#ended ? undefined : this.#codec.encode(packet);
-    if (data) this.#udp.send({ data, peer: this.#server });
-    else this.#dropped++;
+    if (data) this.lower.send({ data, peer: this.#server });
+    else this.lost++;
   }
 
-  close(cause?: Error): void {
+  override close(cause?: Error): void {
     this.#ended = true;
-    this.#udp.close(cause);
+    super.close(cause);
   }
 }
 
@@ -162,7 +145,7 @@ export class ShadowsocksOutbound implements Outbound {
     if (host === undefined)
       throw new DialError('not_found', `${shownHost(server.host)}: no address`);
     const address = { host, port: server.port };
-    const onSocket = origin && ownListeners.approach(address, origin, false, 'udp');
+    const onSocket = origin && ownListeners.check(address, origin, false, 'udp');
     const codec = this.#datagramCodec();
     try {
       const association = await UpstreamAssociation.open(address, codec, origin?.source, onSocket);

@@ -1,17 +1,17 @@
 import { asError, messageOf } from '@weir/base';
 import {
-  type Endpoint,
   canonicalHost,
-  ipVersion,
   decodeAddressed,
+  type Endpoint,
+  ipVersion,
   SOCKS_ADDRESS,
 } from '@weir/io/addresses';
 import { DialError } from '@weir/io';
-import type { ByteLink, Carrier, Packet, PacketLink, WireCounter } from '@weir/io/links';
-import { bindToServer, type UdpSocket, systemSockets } from '@weir/io/sockets';
+import { PacketLayer } from '../outbounds/packet-layer.ts';
+import type { ByteLink, Carrier, Packet, WireCounter } from '@weir/io/links';
+import { bindToServer, systemSockets, type UdpSocket } from '@weir/io/sockets';
 import type { InboundContext, Origin } from '../contract.ts';
-import { SocksRejection } from './handshake.ts';
-import { encodeReply, Reply, SOCKS5, encodeAddressed } from './wire.ts';
+import { encodeAddressed, encodeReply, Reply, SOCKS5, SocksRejection } from './wire.ts';
 
 interface RelayQuestion {
   /** The value of the `udp_bind` setting. */
@@ -118,11 +118,9 @@ async function endOf(control: ByteLink): Promise<Error | undefined> {
  * The datagrams of one SOCKS5 client (RFC 1928 §7): receives only those of the client, without
  * their headers, and sends responses to the source of the client's datagrams.
  */
-export class ClientDatagrams implements PacketLink {
-  readonly #relay: UdpSocket;
+export class ClientDatagrams extends PacketLayer<UdpSocket> {
   readonly #framing: UdpFraming;
   readonly #client: ClientAddress;
-  #dropped = 0;
 
   /**
    * Binds the relay socket.
@@ -147,47 +145,27 @@ export class ClientDatagrams implements PacketLink {
   }
 
   private constructor(relay: UdpSocket, framing: UdpFraming, client: ClientAddress) {
-    this.#relay = relay;
+    super(relay);
     this.#framing = framing;
     this.#client = client;
   }
 
   /** The address to which the client sends its datagrams. */
   get address(): Endpoint {
-    const { host, port } = this.#relay.local;
+    const { host, port } = this.lower.local;
     return { host: withoutZone(host), port };
   }
 
   /** Counts the bytes between the client and the relay socket. */
   get wire(): WireCounter {
-    return this.#relay;
+    return this.lower;
   }
 
-  get dropped(): number {
-    return this.#dropped + this.#relay.dropped;
-  }
-
-  get closed(): Promise<Error | undefined> {
-    return this.#relay.closed;
-  }
-
-  receive(): Promise<Packet | undefined> {
-    return this.#relay.receive();
-  }
-
-  receiveAll(take: (packet: Packet) => void): Promise<void> {
-    return this.#relay.receiveAll(take);
-  }
-
-  send(packet: Packet): void {
+  override send(packet: Packet): void {
     const peer = this.#client.endpoint;
     const data = peer && this.#framing.encode(packet);
-    if (data) this.#relay.send({ data, peer });
-    else this.#dropped++;
-  }
-
-  close(cause?: Error): void {
-    this.#relay.close(cause);
+    if (data) this.lower.send({ data, peer });
+    else this.lost++;
   }
 }
 
@@ -218,13 +196,11 @@ class ClientAddress {
  * Datagrams through the relay of a SOCKS5 server (RFC 1928 §7). The end of the control connection closes the
  * association, and vice versa.
  */
-export class ServerDatagrams implements PacketLink {
-  readonly closed: Promise<Error | undefined>;
-  readonly #udp: UdpSocket;
+export class ServerDatagrams extends PacketLayer<UdpSocket> {
+  readonly #closed: Promise<Error | undefined>;
   readonly #framing: UdpFraming;
   readonly #relay: Endpoint;
   readonly #control: ByteLink;
-  #dropped = 0;
 
   /**
    * @param relay the server's address for datagrams: an IP address and a port.
@@ -238,37 +214,29 @@ export class ServerDatagrams implements PacketLink {
   }
 
   private constructor(udp: UdpSocket, framing: UdpFraming, relay: Endpoint, control: ByteLink) {
-    this.#udp = udp;
+    super(udp);
     this.#framing = framing;
     this.#relay = relay;
     this.#control = control;
-    this.closed = Promise.all([udp.closed, control.closed]).then(([cause]) => cause);
+    this.#closed = Promise.all([udp.closed, control.closed]).then(([cause]) => cause);
     void endOf(control).then((cause) =>
       this.close(new DialError('upstream', 'the SOCKS server ended the association', { cause })),
     );
     void udp.closed.then(() => control.destroy());
   }
 
-  get dropped(): number {
-    return this.#dropped + this.#udp.dropped;
+  override get closed(): Promise<Error | undefined> {
+    return this.#closed;
   }
 
-  receive(): Promise<Packet | undefined> {
-    return this.#udp.receive();
-  }
-
-  receiveAll(take: (packet: Packet) => void): Promise<void> {
-    return this.#udp.receiveAll(take);
-  }
-
-  send(packet: Packet): void {
+  override send(packet: Packet): void {
     const data = this.#framing.encode(packet);
-    if (data) this.#udp.send({ data, peer: this.#relay });
-    else this.#dropped++;
+    if (data) this.lower.send({ data, peer: this.#relay });
+    else this.lost++;
   }
 
-  close(cause?: Error): void {
-    this.#udp.close(cause);
+  override close(cause?: Error): void {
+    super.close(cause);
     this.#control.destroy();
   }
 }

@@ -5,14 +5,14 @@ import { linkText, placeFromBase64, placeIn, readLink } from '../forms/link.ts';
 import {
   accountIn,
   divided,
+  type Login,
   loginForm,
   loginIn,
   loginsOf,
   namedProxyDraft,
   pairOf,
   proxyDraft,
-  type Login,
-} from '../forms/login.ts';
+} from '../forms/users.ts';
 import type { SharedAccess } from '../forms/shared-server.ts';
 import * as singBox from '../forms/sing-box.ts';
 import * as xray from '../forms/xray.ts';

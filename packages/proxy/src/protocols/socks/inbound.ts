@@ -1,18 +1,173 @@
-import { unmapIPv4 } from '@weir/io/addresses';
-import { closeGracefully, type ByteLink, type Carrier } from '@weir/io/links';
-import { DialError } from '@weir/io';
+import { decodeName, type Endpoint, formatIP, unmapIPv4 } from '@weir/io/addresses';
+import { type BoundedReader, type ByteLink, type Carrier, closeGracefully } from '@weir/io/links';
+import { DialError, ProtocolError } from '@weir/io';
 import type { Steps } from '@weir/io/time';
-import type { Session } from '../../tracker/flow.ts';
 import { AccountTable } from '../users/account-table.ts';
+import { logRejection, RejectedClientError } from '../inbounds/handshake.ts';
+import { type AcceptedAccounts, type AuthenticatedUser, OPEN_TO_ALL } from '../users/accounts.ts';
+import {
+  AUTH_VERSION,
+  AuthStatus,
+  Command,
+  encodeAuthStatus,
+  encodeMethodChoice,
+  encodeReply,
+  Method,
+  readAddress,
+  Reply,
+  replyOf,
+  runHandshake,
+  SOCKS4,
+  SOCKS5,
+  type SocksHandshake,
+  SocksRejection,
+  type SocksVersion,
+} from './wire.ts';
+import type { Session } from '../../tracker/flow.ts';
 import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
-import { logRejection } from '../inbounds/rejected-client.ts';
 import { originOf } from '../inbounds/serve-flows.ts';
-import { OPEN_TO_ALL, type AcceptedAccounts } from '../users/standing.ts';
-import { serveAssociation, planRelay } from './association.ts';
-import { runHandshake, SocksRejection } from './handshake.ts';
-import { readSocksRequest, type SocksRequest } from './server-handshake.ts';
+import { planRelay, serveAssociation } from './association.ts';
 import type { SocksInboundSettings } from './settings.ts';
-import { encodeReply, Reply, replyOf, SOCKS5 } from './wire.ts';
+
+/** A client's request, in either version of the protocol. */
+export interface SocksRequest {
+  readonly version: SocksVersion;
+  readonly command: 'connect' | 'associate';
+  /** The destination, or for `associate` the address that the client will send datagrams from. */
+  readonly address: Endpoint;
+  readonly user: AuthenticatedUser;
+}
+
+/**
+ * Serves a client's handshake up to its request.
+ *
+ * @param accounts `undefined` for an inbound without authentication.
+ * @throws {SocksRejection} with the reply to send.
+ * @throws {ProtocolError} for a client of another protocol.
+ */
+export async function readSocksRequest(
+  handshake: SocksHandshake,
+  accounts: AccountTable | undefined,
+): Promise<SocksRequest> {
+  const version = await handshake.reader.byte();
+  switch (version) {
+    case SOCKS4: {
+      if (accounts) {
+        throw unauthenticated(
+          encodeReply(SOCKS4, Reply.failure),
+          'SOCKS4 does not support password authentication',
+        );
+      }
+      const address = await readSocks4(handshake.reader);
+      return { version, command: 'connect', address, user: OPEN_TO_ALL };
+    }
+    case SOCKS5: {
+      await chooseMethod(handshake, accounts ? Method.password : Method.none);
+      const user = accounts ? await authenticate(handshake, accounts) : OPEN_TO_ALL;
+      return { version, ...(await readSocks5(handshake.reader)), user };
+    }
+    default:
+      throw new ProtocolError(`not a SOCKS client: its first octet is ${version}`);
+  }
+}
+
+const NUL = Uint8Array.of(0);
+const MAX_TEXT = 255;
+
+/** Reads a SOCKS4 or SOCKS4a request after the version octet. The user id is not authenticated, so it is ignored. */
+async function readSocks4(reader: BoundedReader): Promise<Endpoint> {
+  const head = await reader.bytes(7);
+  const command = head.readUInt8(0);
+  const port = head.readUInt16BE(1);
+  const address = head.subarray(3);
+  await readText(reader, 'user id');
+  const host = isNameMarker(address)
+    ? decodeName(await readText(reader, 'host name'))
+    : formatIP(address);
+  if (command !== Command.connect) {
+    throw rejection(SOCKS4, Reply.failure, `SOCKS4 command ${command} is not supported`);
+  }
+  if (host === undefined) {
+    throw rejection(SOCKS4, Reply.failure, 'the SOCKS4a host name is empty or invalid');
+  }
+  return { host, port };
+}
+
+/** Whether an address is 0.0.0.x, with x other than 0: in SOCKS4a a host name follows. */
+function isNameMarker(address: Uint8Array): boolean {
+  return address[0] === 0 && address[1] === 0 && address[2] === 0 && address[3] !== 0;
+}
+
+async function readText(reader: BoundedReader, what: string): Promise<Buffer> {
+  const text = await reader.until(NUL);
+  // The reader's own limit does not apply to a text that was received in one piece.
+  if (text.length > MAX_TEXT) throw new ProtocolError(`the ${what} is longer than 255 bytes`);
+  return text;
+}
+
+/** Chooses the method: the client must offer the one that this inbound supports (RFC 1928 §3). */
+async function chooseMethod({ reader, send }: SocksHandshake, method: Method): Promise<void> {
+  const offered = await reader.bytes(await reader.byte());
+  if (!offered.includes(method)) {
+    throw unauthenticated(
+      encodeMethodChoice(Method.unacceptable),
+      method === Method.password
+        ? 'the client does not offer password authentication'
+        : 'the client requires authentication',
+    );
+  }
+  await send(encodeMethodChoice(method));
+}
+
+/** Authenticates a client by user name and password (RFC 1929 §2). */
+async function authenticate(
+  { reader, send }: SocksHandshake,
+  accounts: AccountTable,
+): Promise<AuthenticatedUser> {
+  const version = await reader.byte();
+  if (version !== AUTH_VERSION) {
+    throw new ProtocolError(`unknown version ${version} of password authentication`);
+  }
+  const name = await reader.bytes(await reader.byte());
+  const pass = await reader.bytes(await reader.byte());
+  const account = accounts.authenticate(name, pass);
+  if (account === undefined) {
+    throw unauthenticated(encodeAuthStatus(AuthStatus.failure), 'wrong user name or password');
+  }
+  await send(encodeAuthStatus(AuthStatus.success));
+  return account;
+}
+
+/** Reads a SOCKS5 request (RFC 1928 §4). */
+async function readSocks5(
+  reader: BoundedReader,
+): Promise<Pick<SocksRequest, 'command' | 'address'>> {
+  const [version, code] = await reader.bytes(3);
+  if (version !== SOCKS5) throw new ProtocolError(`a request of SOCKS version ${version}`);
+  const address = await readAddress(reader);
+  const command = commandOf(code);
+  if (command === undefined) {
+    throw rejection(SOCKS5, Reply.commandUnsupported, `SOCKS command ${code} is not supported`);
+  }
+  if (address.kind === 'unknown_type') {
+    throw rejection(SOCKS5, Reply.addressUnsupported, `unknown address type ${address.type}`);
+  }
+  if (address.kind === 'invalid_name') {
+    throw rejection(SOCKS5, Reply.failure, 'the host name is empty or invalid');
+  }
+  return { command, address: address.endpoint };
+}
+
+function commandOf(code: number | undefined): SocksRequest['command'] | undefined {
+  if (code === Command.connect) return 'connect';
+  return code === Command.associate ? 'associate' : undefined;
+}
+
+const unauthenticated = (reply: Uint8Array, message: string): SocksRejection =>
+  new SocksRejection(reply, message, { cause: new RejectedClientError(message) });
+
+const rejection = (version: SocksVersion, reply: Reply, message: string): SocksRejection =>
+  new SocksRejection(encodeReply(version, reply), message);
 
 /** Builds the table of accounts; `undefined` for a server that is open to all. */
 export function* socksAccounts({
@@ -88,7 +243,7 @@ export class SocksInbound implements InboundHandler {
   async #associate(request: SocksRequest, carrier: Carrier, origin: Origin): Promise<void> {
     const reject = (reply: Reply, reason: string): SocksRejection =>
       new SocksRejection(encodeReply(SOCKS5, reply), `UDP ASSOCIATE rejected: ${reason}`);
-    if (origin.standing?.stands === false) throw reject(Reply.notAllowed, 'the account is removed');
+    if (origin.account?.isValid === false) throw reject(Reply.notAllowed, 'the account is removed');
     if (!this.#settings.udp) throw reject(Reply.commandUnsupported, 'udp is off');
     const plan = planRelay({
       udpBind: this.#settings.udpBind,

@@ -1,26 +1,27 @@
-import { shownHost, shownEndpoint, ipVersion, type Endpoint } from '@weir/io/addresses';
+import { type Endpoint, ipVersion, shownEndpoint, shownHost } from '@weir/io/addresses';
 import { asError, codeOf, messageOf } from '@weir/base';
-import { DeadlineError, DialError, toDialError, TruncatedError, ProtocolError } from '@weir/io';
+import { DeadlineError, DialError, ProtocolError, toDialError, TruncatedError } from '@weir/io';
 import type { ByteLink, Carrier, PacketLink } from '@weir/io/links';
+import { reachableAddress } from '@weir/io/sockets';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import {
-  UNSPECIFIED,
-  readAddress,
-  Command,
   AUTH_VERSION,
   AuthStatus,
+  Command,
   encodeCredentials,
   encodeOffer,
   encodeRequest,
   meaningOf,
   Method,
+  readAddress,
   Reply,
+  runHandshake,
   SOCKS5,
+  type SocksHandshake,
+  UNSPECIFIED,
 } from './wire.ts';
 import { ServerDatagrams } from './association.ts';
-import { runHandshake, type SocksHandshake } from './handshake.ts';
 import type { SocksOutboundSettings } from './settings.ts';
-import { reachableAddress } from '@weir/io/sockets';
 import type { Account } from '../users/account-table.ts';
 
 /** A request as bytes, with the name of its destination for error messages. */

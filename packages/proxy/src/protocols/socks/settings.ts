@@ -4,16 +4,15 @@ import {
   array,
   bool,
   converted,
+  type Decoder,
   disclosed,
   narrowed,
   secret,
   str,
-  type Decoder,
 } from '../../schema/decoder.ts';
 import { DecodeError } from '../../schema/errors.ts';
-import type { TableNode } from '../../schema/node.ts';
+import { type TableNode, textAt, valueAt } from '../../schema/node.ts';
 import { fallback, optional, struct } from '../../schema/struct.ts';
-import { textAt, valueAt } from '../../schema/table-values.ts';
 import type { Account } from '../users/account-table.ts';
 import type { InboundSettingsContext, SettingsWarning } from '../protocol.ts';
 import { loginTable, repeatedAccounts } from '../users/account-settings.ts';

@@ -1,8 +1,7 @@
 import * as clash from '../forms/clash.ts';
 import { defineForms } from '../forms/contract.ts';
 import type { Draft, NamedServer, StreamDraft } from '../forms/draft.ts';
-import { encoded } from '../forms/encodings.ts';
-import { linkText, readLink, streamQuery, WITHOUT_PCS } from '../forms/link.ts';
+import { encoded, linkText, readLink, streamQuery, WITHOUT_PCS } from '../forms/link.ts';
 import { namedUser, ShareError, type StreamAccess } from '../forms/shared-server.ts';
 import * as singBox from '../forms/sing-box.ts';
 import * as xray from '../forms/xray.ts';

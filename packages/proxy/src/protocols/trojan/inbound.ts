@@ -2,18 +2,21 @@ import type { BoundedReader, ByteLink } from '@weir/io/links';
 import { FramedPackets } from '@weir/io/layers';
 import type { Steps } from '@weir/io/time';
 import type { InboundContext, InboundHandler } from '../contract.ts';
-import { readHandshake, type AcceptedRequest, type UserRequest } from '../inbounds/handshake.ts';
-import { RejectedClientError } from '../inbounds/rejected-client.ts';
+import {
+  type AcceptedRequest,
+  readHandshake,
+  RejectedClientError,
+  type UserRequest,
+} from '../inbounds/handshake.ts';
 import { carryStream, holderOf } from '../inbounds/serve-flows.ts';
 import { UsersByKey } from '../users/account-table.ts';
-import { trojanKey } from './key.ts';
-import { TrojanFraming } from './packet-framing.ts';
-import type { TrojanInboundSettings } from './settings.ts';
+import { type TrojanInboundSettings, trojanKey } from './settings.ts';
 import {
   Command,
   KEY_BYTES,
-  readTrojanRequest,
   MAX_TROJAN_REQUEST,
+  readTrojanRequest,
+  TrojanFraming,
   type TrojanRequest,
 } from './wire.ts';
 
@@ -28,7 +31,7 @@ export const trojanUsers = ({ users }: TrojanInboundSettings): Steps<UsersByKey>
 export function createTrojanInbound(users: UsersByKey, context: InboundContext): InboundHandler {
   const handshake = {
     limit: MAX_TROJAN_REQUEST,
-    protocol: 'Trojan',
+    what: 'the Trojan handshake',
     read: (reader: BoundedReader) => authenticate(reader, users),
   };
   return {

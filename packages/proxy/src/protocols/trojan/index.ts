@@ -1,18 +1,12 @@
 import { defineProtocol, withUsers } from '../protocol.ts';
-import {
-  inboundSettings,
-  outboundSettings,
-  inboundWarnings,
-  inboundTable,
-  outboundTable,
-} from './settings.ts';
+import { inboundWarnings, inboundTable, outboundTable } from './settings.ts';
 
 export const trojan = defineProtocol({
   inbound: {
     kind: 'carriers',
     stream: true,
     table: inboundTable,
-    settings: inboundSettings,
+    settings: inboundTable,
     users: ({ users }) => users,
     warnings: inboundWarnings,
     load: async () => {
@@ -24,7 +18,7 @@ export const trojan = defineProtocol({
     stream: true,
     table: outboundTable,
     upstream: true,
-    settings: outboundSettings,
+    settings: outboundTable,
     load: async () => (await import('./outbound.ts')).createTrojanOutbound,
   },
 });

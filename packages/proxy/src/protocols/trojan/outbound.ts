@@ -3,10 +3,8 @@ import { DialError } from '@weir/io';
 import { FramedPackets, GreetingLink } from '@weir/io/layers';
 import type { ByteLink, PacketLink } from '@weir/io/links';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
-import { ClientFraming } from './packet-framing.ts';
-import type { TrojanOutboundSettings } from './settings.ts';
-import { trojanKey } from './key.ts';
-import { Command, encodeRequest } from './wire.ts';
+import { ClientFraming, Command, encodeRequest } from './wire.ts';
+import { trojanKey, type TrojanOutboundSettings } from './settings.ts';
 
 /** Creates a Trojan client; host names are sent as names. */
 export function createTrojanOutbound(

@@ -1,7 +1,7 @@
+import { hash } from 'node:crypto';
 import { array, secret, str } from '../../schema/decoder.ts';
-import type { TableNode } from '../../schema/node.ts';
+import { type TableNode, textAt } from '../../schema/node.ts';
 import { fallback, struct } from '../../schema/struct.ts';
-import { textAt } from '../../schema/table-values.ts';
 import type { SettingsWarning } from '../protocol.ts';
 import { repeated } from '../users/account-settings.ts';
 
@@ -22,6 +22,7 @@ export interface TrojanOutboundSettings {
   readonly password: string;
 }
 
+/** Decodes the `settings` of a Trojan inbound. @throws {DecodeError} */
 export const inboundTable = struct(
   {
     users: fallback(array(struct({ password: secret, email: fallback(str, '') })), []),
@@ -31,18 +32,13 @@ export const inboundTable = struct(
   },
 );
 
-/** Decodes the `settings` of a Trojan inbound. @throws {DecodeError} */
-export const inboundSettings = (table: TableNode): TrojanInboundSettings => inboundTable(table);
-
+/** Decodes the `settings` of a Trojan outbound. @throws {DecodeError} */
 export const outboundTable = struct(
   { password: secret },
   {
     password: "One of the server's",
   },
 );
-
-/** Decodes the `settings` of a Trojan outbound. @throws {DecodeError} */
-export const outboundSettings = (table: TableNode): TrojanOutboundSettings => outboundTable(table);
 
 /** Warnings for users that replace earlier ones. */
 export const inboundWarnings = (table: TableNode): Iterable<SettingsWarning> =>
@@ -52,3 +48,7 @@ export const inboundWarnings = (table: TableNode): Iterable<SettingsWarning> =>
     (user) => textAt(user, 'password'),
     'a user above has the same password; this entry replaces the earlier one',
   );
+
+/** Returns the key that a client sends instead of its password: SHA-224 in lower-case hex. */
+export const trojanKey = (password: string): Buffer =>
+  Buffer.from(hash('sha224', password), 'latin1');

@@ -1,33 +1,34 @@
 import { asError } from '@weir/base';
 import type { PacketDevice } from '@weir/base/ip';
 import { TappedDevice } from '@weir/base/ip/packet-device';
-import { SystemRandomSource, type RandomSource } from '@weir/base/random';
-import { systemResolvers, type SystemResolver } from '../../dns/system/system-resolvers.ts';
+import { type RandomSource, SystemRandomSource } from '@weir/base/random';
 import type { Endpoint } from '@weir/io/addresses';
 import { DialError, type DialErrorCode } from '@weir/io';
-import { type Sockets, systemSockets, type TunEvents, type TunPlan } from '@weir/io/sockets';
+import { type Sockets, systemSockets, type TunEvents } from '@weir/io/sockets';
+import type { TunPlan } from '@weir/io/sockets';
 import { UDP_IDLE_MS } from '@weir/io/time';
 import {
-  Netstack,
   type AssociationRequest,
   type ConnectionRequest,
+  Netstack,
   type RefusalReason,
   type StackSettings,
   type Trace,
 } from '@weir/netstack';
+import { LogLimiter } from '@weir/io/pace';
+import type { ByteLink, PacketLink } from '@weir/io/links';
+import { type SystemResolver, systemResolvers } from '../../dns/system/system-resolvers.ts';
 import type { ListenSpec } from '../../spec.ts';
-import { BindError } from '../../transports/listeners/bind-error.ts';
+import { BindError } from '../../transports/listeners/bind.ts';
 import type {
   InboundContext,
   Origin,
-  SessionBook,
+  SessionRegistry,
   SessionListener,
   SessionServer,
 } from '../contract.ts';
-import { LogLimiter } from '@weir/io/pace';
 import { SessionListenerBase } from '../inbounds/session-listener-base.ts';
-import type { ByteLink, PacketLink } from '@weir/io/links';
-import { LocalResolver, broadcastAddresses, ResolverAddresses } from './local-resolver.ts';
+import { broadcastAddresses, LocalResolver, ResolverAddresses } from './local-resolver.ts';
 import { coversDefaultRoute, resolverWarning } from './system-resolver.ts';
 import type { TunSettings } from './settings.ts';
 
@@ -129,7 +130,7 @@ export class TunServer implements SessionServer {
 
   async bind(
     listen: ListenSpec,
-    sessions: SessionBook,
+    sessions: SessionRegistry,
     signal?: AbortSignal,
   ): Promise<SessionListener> {
     if (listen.kind !== 'none') throw new RangeError('a TUN inbound has no address');
@@ -162,8 +163,13 @@ class TunListener extends SessionListenerBase<TunServer> {
   #stack: Netstack | undefined;
   #flows = 0;
 
-  constructor(device: PacketDevice, random: RandomSource, server: TunServer, book: SessionBook) {
-    super(TunServer, server, book);
+  constructor(
+    device: PacketDevice,
+    random: RandomSource,
+    server: TunServer,
+    registry: SessionRegistry,
+  ) {
+    super(TunServer, server, registry);
     this.#device = device;
     this.#random = random;
     this.#limited = new LogLimiter(server.context.clock);
@@ -317,7 +323,7 @@ class TunListener extends SessionListenerBase<TunServer> {
 
   /** Counts a flow until the returned function is called. */
   #hold(destroy: (cause: Error) => void): () => void {
-    const release = this.book.hold(destroy);
+    const release = this.registry.hold(destroy);
     this.#flows++;
     return () => {
       this.#flows--;
@@ -345,7 +351,7 @@ class TunListener extends SessionListenerBase<TunServer> {
 const REPORTED = {
   'flow limit': ({ maxFlows }: TunSettings) =>
     `a new flow was dropped: max_flows (${maxFlows}) is reached`,
-  evicted: ({ maxFlows }: TunSettings) =>
+  'gave way': ({ maxFlows }: TunSettings) =>
     `a flow has ended for a new one: max_flows (${maxFlows}) is reached`,
   backlog: () => 'a new flow was dropped: too many connections wait for their destinations',
   descriptors: () => 'a new flow was dropped: this process has too many open files',

@@ -8,7 +8,7 @@ import {
 } from '@weir/base/ip';
 import { formatEndpoint, ipVersion, type Endpoint } from '@weir/io/addresses';
 import { LinkClosedError } from '@weir/io';
-import { type ByteLink, type Packet, type PacketLink, QueuedPackets } from '@weir/io/links';
+import { type ByteLink, type Packet, type PacketLink, ClosablePackets } from '@weir/io/links';
 import type { AcceptedConnection, Sockets } from '@weir/io/sockets';
 
 const DNS_PORT = 53;
@@ -174,12 +174,10 @@ function makeRoom(programs: Map<string, ProgramDatagrams>): void {
 }
 
 /** The datagrams of one program, which its address and port identify. */
-class ProgramDatagrams extends QueuedPackets implements PacketLink {
-  readonly closed: Promise<Error | undefined>;
+class ProgramDatagrams extends ClosablePackets implements PacketLink {
   readonly #client: Endpoint;
   readonly #socket: Pick<PacketLink, 'send'>;
   readonly #onClose: () => void;
-  readonly #resolveClosed: (cause: Error | undefined) => void;
   #isOpen = true;
 
   constructor(client: Endpoint, socket: Pick<PacketLink, 'send'>, onClose: () => void) {
@@ -187,9 +185,6 @@ class ProgramDatagrams extends QueuedPackets implements PacketLink {
     this.#client = client;
     this.#socket = socket;
     this.#onClose = onClose;
-    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
-    this.closed = promise;
-    this.#resolveClosed = resolve;
   }
 
   get isOpen(): boolean {
@@ -209,6 +204,6 @@ class ProgramDatagrams extends QueuedPackets implements PacketLink {
     this.#isOpen = false;
     this.queue.end(cause);
     this.#onClose();
-    this.#resolveClosed(cause);
+    this.resolveClosed(cause);
   }
 }

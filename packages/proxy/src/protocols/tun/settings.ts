@@ -1,27 +1,26 @@
 import {
   addressInNetwork,
+  type Cidr,
+  type CidrProblem,
   formatCidr,
   parseCidr,
   parseInterfaceAddress,
-  type Cidr,
-  type CidrProblem,
 } from '@weir/base/ip';
 import {
   array,
   bool,
   converted,
+  type Decoder,
   disclosed,
   located,
   str,
   u16,
   u64,
-  type Decoder,
 } from '../../schema/decoder.ts';
 import { DecodeError } from '../../schema/errors.ts';
-import type { TableNode } from '../../schema/node.ts';
+import { isZeroAt, type TableNode, textAt, valueAt } from '../../schema/node.ts';
 import { fallback, optional, struct } from '../../schema/struct.ts';
 import type { SettingsWarning } from '../protocol.ts';
-import { isZeroAt, textAt, valueAt } from '../../schema/table-values.ts';
 
 export interface TunSettings {
   /**

@@ -1,7 +1,6 @@
 import { secret, str } from '../../schema/decoder.ts';
-import type { TableNode } from '../../schema/node.ts';
+import { type TableNode, tablesAt, textAt, valueAt } from '../../schema/node.ts';
 import { optional, struct } from '../../schema/struct.ts';
-import { tablesAt, textAt, valueAt } from '../../schema/table-values.ts';
 import type { SettingsWarning } from '../protocol.ts';
 
 /** The settings of an outbound that may log in with a user name and a password. */

@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { Steps } from '@weir/io/time';
-import type { AcceptedAccounts, AuthenticatedUser } from './standing.ts';
+import type { AcceptedAccounts, AuthenticatedUser } from './accounts.ts';
 
 /** An entry of `accounts`, or the login of an outbound. */
 export interface Account {

@@ -1,6 +1,5 @@
-import { converted, secret, type Decoder } from '../../schema/decoder.ts';
-import type { TableNode } from '../../schema/node.ts';
-import { textAt } from '../../schema/table-values.ts';
+import { converted, type Decoder, secret } from '../../schema/decoder.ts';
+import { type TableNode, textAt } from '../../schema/node.ts';
 import type { SettingsWarning } from '../protocol.ts';
 import { repeated } from './account-settings.ts';
 

@@ -1,16 +1,16 @@
 import * as clash from '../forms/clash.ts';
 import { defineForms } from '../forms/contract.ts';
 import {
-  ImportError,
-  withNameOfHost,
   type Draft,
+  ImportError,
   type NamedServer,
   type StreamDraft,
+  withNameOfHost,
 } from '../forms/draft.ts';
 import { linkText, readLink, streamQuery, WITHOUT_PCS } from '../forms/link.ts';
 import type { StreamAccess } from '../forms/shared-server.ts';
 import * as singBox from '../forms/sing-box.ts';
-import { sharedUuidUsers, UUID_USER, uuidUserLines } from '../forms/uuid-users.ts';
+import { sharedUuidUsers, UUID_USER, uuidUserLines } from '../forms/users.ts';
 import * as xray from '../forms/xray.ts';
 
 /** The id is a hyphenated UUID. */

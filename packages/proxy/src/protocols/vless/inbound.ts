@@ -3,19 +3,23 @@ import { ProtocolError } from '@weir/io';
 import { FramedPackets, GreetingLink } from '@weir/io/layers';
 import type { Steps } from '@weir/io/time';
 import type { InboundContext, InboundHandler } from '../contract.ts';
-import { readHandshake, type AcceptedRequest, type UserRequest } from '../inbounds/handshake.ts';
-import { RejectedClientError } from '../inbounds/rejected-client.ts';
+import {
+  type AcceptedRequest,
+  readHandshake,
+  RejectedClientError,
+  type UserRequest,
+} from '../inbounds/handshake.ts';
 import { carryStream, holderOf, serveMux } from '../inbounds/serve-flows.ts';
 import { UsersByKey } from '../users/account-table.ts';
 import { uuidBytes } from '../users/uuid.ts';
 import {
-  VlessFraming,
   Command,
   ID_BYTES,
   MAX_VLESS_REQUEST,
   readVlessRequest,
   RESPONSE_HEADER,
   VLESS_VERSION,
+  VlessFraming,
   type VlessRequest,
 } from './wire.ts';
 import type { VlessInboundSettings } from './settings.ts';
@@ -27,7 +31,7 @@ export const vlessUsers = ({ users }: VlessInboundSettings): Steps<UsersByKey> =
 export function createVlessInbound(users: UsersByKey, context: InboundContext): InboundHandler {
   const handshake = {
     limit: MAX_VLESS_REQUEST,
-    protocol: 'VLESS',
+    what: 'the VLESS handshake',
     read: (reader: BoundedReader) => authenticate(reader, users),
   };
   return {

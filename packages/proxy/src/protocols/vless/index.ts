@@ -1,5 +1,5 @@
 import { defineProtocol, withUsers } from '../protocol.ts';
-import { inboundSettings, outboundSettings, inboundTable, outboundTable } from './settings.ts';
+import { inboundTable, outboundTable } from './settings.ts';
 import { repeatedIds } from '../users/uuid.ts';
 
 export const vless = defineProtocol({
@@ -7,7 +7,7 @@ export const vless = defineProtocol({
     kind: 'carriers',
     stream: true,
     table: inboundTable,
-    settings: inboundSettings,
+    settings: inboundTable,
     users: ({ users }) => users,
     warnings: repeatedIds,
     load: async () => {
@@ -19,7 +19,7 @@ export const vless = defineProtocol({
     stream: true,
     table: outboundTable,
     upstream: true,
-    settings: outboundSettings,
+    settings: outboundTable,
     load: async () => (await import('./outbound.ts')).createVlessOutbound,
   },
 });

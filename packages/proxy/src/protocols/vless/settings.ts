@@ -1,5 +1,4 @@
 import { array } from '../../schema/decoder.ts';
-import type { TableNode } from '../../schema/node.ts';
 import { fallback, struct } from '../../schema/struct.ts';
 import { uuid } from '../users/uuid.ts';
 
@@ -18,6 +17,7 @@ export interface VlessOutboundSettings {
   readonly id: string;
 }
 
+/** Decodes the `settings` of a VLESS inbound. @throws {DecodeError} */
 export const inboundTable = struct(
   { users: fallback(array(struct({ id: uuid })), []) },
   {
@@ -25,15 +25,10 @@ export const inboundTable = struct(
   },
 );
 
-/** Decodes the `settings` of a VLESS inbound. @throws {DecodeError} */
-export const inboundSettings = (table: TableNode): VlessInboundSettings => inboundTable(table);
-
+/** Decodes the `settings` of a VLESS outbound. @throws {DecodeError} */
 export const outboundTable = struct(
   { id: uuid },
   {
     id: 'UUID of a user of the server',
   },
 );
-
-/** Decodes the `settings` of a VLESS outbound. @throws {DecodeError} */
-export const outboundSettings = (table: TableNode): VlessOutboundSettings => outboundTable(table);

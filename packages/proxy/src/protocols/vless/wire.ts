@@ -1,15 +1,15 @@
 import {
   encodeAddressField,
-  readAddressField,
-  V2RAY_ADDRESS,
   type Endpoint,
   mayRespondFor,
+  readAddressField,
+  V2RAY_ADDRESS,
 } from '@weir/io/addresses';
 import type { BoundedReader, Packet } from '@weir/io/links';
 import { ProtocolError } from '@weir/io';
-import { RejectedClientError } from '../inbounds/rejected-client.ts';
 import { ByteQueue } from '@weir/base/bytes';
 import type { PacketFraming } from '@weir/io/layers';
+import { RejectedClientError } from '../inbounds/handshake.ts';
 
 /**
  * The messages of VLESS (Xray-core, `proxy/vless/encoding`). A request is version, UUID, addons,

@@ -3,19 +3,18 @@ import * as clash from '../forms/clash.ts';
 import { defineForms, type LinkReading } from '../forms/contract.ts';
 import {
   bareHost,
-  ImportError,
-  streamOf,
-  toPort,
-  withNameOfHost,
   type Draft,
+  ImportError,
   type NamedServer,
   type StreamDraft,
+  streamOf,
+  toPort,
   type Transport,
+  withNameOfHost,
 } from '../forms/draft.ts';
-import { looselyFromBase64 } from '../forms/encodings.ts';
-import { ForeignObject } from '../forms/foreign-object.ts';
 import {
   linkText,
+  looselyFromBase64,
   parsedJson,
   pinIn,
   readLink,
@@ -23,9 +22,10 @@ import {
   streamQuery,
   WITHOUT_PCS,
 } from '../forms/link.ts';
+import { ForeignObject } from '../forms/foreign-object.ts';
 import type { SharedServer, StreamAccess } from '../forms/shared-server.ts';
 import * as singBox from '../forms/sing-box.ts';
-import { sharedUuidUsers, UUID_USER, uuidUserLines } from '../forms/uuid-users.ts';
+import { sharedUuidUsers, UUID_USER, uuidUserLines } from '../forms/users.ts';
 import * as xray from '../forms/xray.ts';
 
 /** The id is a hyphenated UUID. */

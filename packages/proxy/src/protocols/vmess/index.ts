@@ -1,8 +1,8 @@
 import { defineProtocol, withUsers } from '../protocol.ts';
 import {
   inboundSettings,
-  outboundSettings,
   inboundTable,
+  outboundSettings,
   outboundTable,
   type VmessInboundSettings,
 } from './settings.ts';
@@ -18,7 +18,7 @@ export const vmess = defineProtocol({
     warnings: repeatedIds,
     load: async () => {
       const { VmessInbound } = await import('./inbound.ts');
-      const { VmessUsers } = await import('./vmess-users.ts');
+      const { VmessUsers } = await import('./inbound.ts');
       return withUsers(
         ({ users }: VmessInboundSettings, context) => VmessUsers.of(users, context),
         (users, context) => new VmessInbound(users, context),

@@ -2,18 +2,18 @@ import type { Endpoint } from '@weir/io/addresses';
 import { abortedDial, DialError } from '@weir/io';
 import { FIRST_PAYLOAD_MS } from '@weir/io/time';
 import type { ByteLink, PacketLink } from '@weir/io/links';
+import { type RandomSource, SystemRandomSource } from '@weir/base/random';
 import type { AssociateOptions, DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { DestinationLinks } from '../outbounds/destination-links.ts';
-import { type BodyParts, BodyLink } from './body/body.ts';
+import { BodyLink, type BodyParts } from './body/body.ts';
 import { requestKeys } from './body/body-keys.ts';
 import { BodySealer } from './body/body-chunks.ts';
 import { BodyDatagrams } from './body/body-datagrams.ts';
-import { SystemRandomSource, type RandomSource } from '@weir/base/random';
 import { RequestSealer } from './header/request.ts';
-import { type RequestHeader, Command, KEY_LENGTH, Option, Security } from './wire.ts';
+import { Command, KEY_LENGTH, Option, type RequestHeader, Security } from './wire.ts';
 import { ResponseDecoder } from './header/response.ts';
 import type { VmessOutboundSettings } from './settings.ts';
-import { userKey } from './header/auth-id.ts';
+import { userKey } from './header/header-seal.ts';
 
 /** The options of v2ray and Xray. Some servers do not support sealed lengths. */
 const OPTIONS = Option.chunkStream | Option.masking | Option.padding;

@@ -1,11 +1,11 @@
 import {
-  type Endpoint,
   decodeAddressField,
   encodeAddressField,
+  type Endpoint,
   V2RAY_ADDRESS,
 } from '@weir/io/addresses';
 import { ProtocolError } from '@weir/io';
-import { RejectedClientError } from '../inbounds/rejected-client.ts';
+import { RejectedClientError } from '../inbounds/handshake.ts';
 
 /**
  * Constants of VMess (v2fly developer/protocols/vmess, Xray-core common/protocol/headers.go).

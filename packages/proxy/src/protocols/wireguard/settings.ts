@@ -3,19 +3,18 @@ import { formatIP, parseIP, unmapIPv4 } from '@weir/io/addresses';
 import {
   array,
   converted,
+  type Decoder,
   disclosed,
   secret,
   str,
   u16,
   u64,
   u8,
-  type Decoder,
 } from '../../schema/decoder.ts';
 import { DecodeError } from '../../schema/errors.ts';
-import type { TableNode } from '../../schema/node.ts';
+import { type TableNode, textAt, valueAt } from '../../schema/node.ts';
 import { fallback, optional, struct } from '../../schema/struct.ts';
 import type { SettingsWarning } from '../protocol.ts';
-import { textAt, valueAt } from '../../schema/table-values.ts';
 
 /** The three bytes that follow the type of a message. */
 export type Reserved = readonly [number, number, number];

@@ -2,44 +2,43 @@ import type { RandomSource } from '@weir/base/random';
 import {
   assignEndpoint,
   copyEndpoint,
-  isSameEndpoint,
   type IpEndpoint,
+  isSameEndpoint,
   type MutableIpEndpoint,
 } from '@weir/base/ip';
 import { copyOf } from '@weir/base/bytes';
 import { NamedDeadlines } from '@weir/base/timers';
+import { Fifo } from '@weir/base/collections';
 import {
   ERASE_AFTER_TIME,
   MAX_JITTER,
+  PeerLiveness,
   REJECT_AFTER_TIME,
   REKEY_AFTER_TIME,
   REKEY_ON_RECEIPT_TIME,
   TUNNEL_DEADLINES,
-  PeerLiveness,
 } from './deadlines.ts';
-import { Handshakes, HandshakeAttempts } from './handshake/handshakes.ts';
-import { TransportSession, TransportSessions } from './transport-session.ts';
+import { HandshakeAttempts, Handshakes } from './handshake/handshakes.ts';
+import { MessageWriter, TransportSession, TransportSessions } from './transport-session.ts';
 import {
-  TunnelStatus,
+  type DropReason,
+  type Trace,
   type TunnelEvent,
   type TunnelOptions,
   type TunnelOutput,
   type TunnelSettings,
   type TunnelState,
-  type DropReason,
-  type Trace,
+  TunnelStatus,
 } from './contract.ts';
-import { RESOLVE_AFTER_TIME, MAX_WAITING_PACKET_BYTES, MAX_WAITING_PACKETS } from './limits.ts';
-import { MessageWriter } from './message-writer.ts';
+import { MAX_WAITING_PACKET_BYTES, MAX_WAITING_PACKETS, RESOLVE_AFTER_TIME } from './limits.ts';
 import {
-  INITIATION_SIZE,
-  DataOffset,
   DATA_OVERHEAD,
+  DataOffset,
+  INITIATION_SIZE,
   MessageType,
   messageType,
   readIndex,
 } from './wire.ts';
-import { Fifo } from '@weir/base/collections';
 
 /**
  * A WireGuard tunnel to one peer (whitepaper §5 and §6), as initiator and as responder: datagrams and packets

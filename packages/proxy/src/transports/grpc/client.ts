@@ -1,6 +1,5 @@
-import { shownEndpoint, type Endpoint } from '@weir/io/addresses';
-import type { Approach, DialerOptions } from '../dialer.ts';
-import { type DialObserver, abortedDial, DeadlineError, DialError, ProtocolError } from '@weir/io';
+import { type Endpoint, shownEndpoint } from '@weir/io/addresses';
+import { abortedDial, DeadlineError, DialError, type DialObserver, ProtocolError } from '@weir/io';
 import { type Clock, type Timer, unlessAborted } from '@weir/io/time';
 import type { DatagramUse } from '@weir/io/sockets';
 import type { ByteLink, Carrier, WireCounter } from '@weir/io/links';
@@ -8,19 +7,20 @@ import { RepeatedDial } from '@weir/io/layers';
 import { messageOf } from '@weir/base';
 import { Http2Driver, type Http2Stream } from '@weir/http/http2';
 import type { HttpField } from '@weir/http/fields';
+import type { PreConnectCheck, DialerOptions } from '../dial-tcp.ts';
 import type { OutboundCarrierSpec } from '../../spec.ts';
 import {
   CONNECTION_LIMIT,
   IDLE_CONNECTION_MS,
-  REUSE_PROBE_MS,
-  REUSE_SILENCE_MS,
   REQUEST_PROBE_MS,
   REQUEST_SILENCE_MS,
+  REUSE_PROBE_MS,
+  REUSE_SILENCE_MS,
 } from '../limits.ts';
-import { RepeatableLink, type GrpcCall } from './repeatable-link.ts';
+import { type GrpcCall, RepeatableLink } from './repeatable-link.ts';
 import type { GrpcTunnel } from './server.ts';
 import { CONNECTION_WINDOW, CONTENT_TYPE, SETTINGS, tunnelPath } from './settings.ts';
-import { Tunnels } from './tunnels.ts';
+import { Tunnels } from './link.ts';
 import type { PeerWatch } from './peer-watch.ts';
 
 type WatchedPeer = Pick<PeerWatch, 'silence' | 'responds'>;
@@ -80,11 +80,6 @@ const ATTEMPTS = 2;
 
 type GrpcSpec = Extract<OutboundCarrierSpec, { kind: 'grpc' }>;
 
-/** A tunnel with the connection that carries it. */
-export interface OpenedTunnel extends GrpcTunnel {
-  readonly below: Carrier;
-}
-
 interface OpenedCall extends GrpcCall {
   readonly below: Carrier;
 }
@@ -98,7 +93,7 @@ interface Connecting {
 /** Connects to the server, with or without TLS. */
 export type GrpcConnect = (options: {
   readonly signal: AbortSignal;
-  readonly approach?: Approach | undefined;
+  readonly preConnect?: PreConnectCheck | undefined;
   readonly observe?: DialObserver | undefined;
 }) => Promise<Carrier>;
 
@@ -137,7 +132,7 @@ export class GrpcClient {
    * Opens a tunnel without waiting for the server's response; a call that the server refuses unprocessed is repeated.
    * @throws {DialError} if the server cannot be reached, or accepts no tunnel on a new connection.
    */
-  async tunnel(options: DialerOptions): Promise<OpenedTunnel> {
+  async tunnel(options: DialerOptions): Promise<GrpcTunnel & { readonly below: Carrier }> {
     const call = await this.#call(options);
     const again = (signal: AbortSignal): Promise<GrpcCall> =>
       this.#call({ ...options, signal, observe: undefined });
@@ -145,7 +140,13 @@ export class GrpcClient {
     return { link, wire: link, below: call.below };
   }
 
-  async #call({ signal, approach, group = '', observe, use }: DialerOptions): Promise<OpenedCall> {
+  async #call({
+    signal,
+    preConnect,
+    group = '',
+    observe,
+    use,
+  }: DialerOptions): Promise<OpenedCall> {
     let barren = 0;
     for (;;) {
       if (signal.aborted) throw abortedDial(signal, this.#server);
@@ -158,7 +159,7 @@ export class GrpcClient {
         await unless(signal, this.#server, shared.probe());
         continue;
       }
-      const fresh = await this.#connection(signal, group, approach, observe);
+      const fresh = await this.#connection(signal, group, preConnect, observe);
       if (signal.aborted) throw abortedDial(signal, this.#server);
       if (fresh.usable) {
         observe?.('carried');
@@ -187,22 +188,22 @@ export class GrpcClient {
   #connection(
     signal: AbortSignal,
     group: string,
-    approach?: Approach,
+    preConnect?: PreConnectCheck,
     observe?: DialObserver,
   ): Promise<TunnelConnection> {
-    const connecting = this.#connecting.get(group) ?? this.#begin(group, approach, observe);
+    const connecting = this.#connecting.get(group) ?? this.#begin(group, preConnect, observe);
     connecting.dial.join();
     return unless(signal, this.#server, connecting.connection);
   }
 
-  #begin(group: string, approach?: Approach, observe?: DialObserver): Connecting {
+  #begin(group: string, preConnect?: PreConnectCheck, observe?: DialObserver): Connecting {
     if (this.#connections.size + this.#connecting.size >= CONNECTION_LIMIT) {
       throw this.#failure(`none of ${CONNECTION_LIMIT} connections accepts another tunnel`);
     }
     const { signal } = this.#closing;
     const dial = new RepeatedDial<TunnelConnection>({
       clock: this.#clock,
-      attempt: (attempt, onWire) => this.#connect(group, attempt, onWire, approach, observe),
+      attempt: (attempt, onWire) => this.#connect(group, attempt, onWire, preConnect, observe),
       discard: (connection) => connection.destroy(),
       signal,
     });
@@ -228,10 +229,10 @@ export class GrpcClient {
     group: string,
     signal: AbortSignal,
     onWire: (wire: WireCounter) => void,
-    approach?: Approach,
+    preConnect?: PreConnectCheck,
     observe?: DialObserver,
   ): Promise<TunnelConnection> {
-    const below = await this.#open({ signal, approach, observe });
+    const below = await this.#open({ signal, preConnect, observe });
     onWire(below.wire);
     const connection = new TunnelConnection(this.#request, group, below, this.#server, this.#clock);
     this.#connections.add(connection);

@@ -1,9 +1,10 @@
 import type { Clock } from '@weir/io/time';
 import { LINK_CLOSED, ProtocolError } from '@weir/io';
-import { type ByteLink, joined } from '@weir/io/links';
+import { type ByteLink, joined, type WireCounter } from '@weir/io/links';
 import { UnitCost, UnitShare } from '@weir/io/bounds';
 import { PulledLink } from '@weir/io/layers';
 import {
+  type Http2Driver,
   Http2Error,
   Http2ErrorCode,
   http2ErrorName,
@@ -15,12 +16,14 @@ import { type HttpField, valueOf } from '@weir/http/fields';
 import { CARRIER_LINGER_MS } from '../limits.ts';
 import { encodeHunks, HunkDecoder, HunkError } from './hunks.ts';
 import { invalidMessage } from './refusals.ts';
-import type { TunnelMeter } from './wire-share.ts';
+import { type TunnelMeter, WireShare } from './wire-share.ts';
+import { StreamWindow } from './settings.ts';
+import { PeerWatch } from './peer-watch.ts';
 
 /** Bytes passed to the reader at once: as many as one read of the underlying link returns. */
 const READ_BYTES = 128 << 10;
 
-export interface GrpcLinkOptions {
+interface GrpcLinkOptions {
   readonly clock: Clock;
   readonly meter: TunnelMeter;
   /** The trailers that a server sends after the last message; `undefined` for clients. */
@@ -319,4 +322,61 @@ function errorOf({ by, code, cause }: StreamEnd): Error {
     return new ProtocolError(`HTTP/2: ${cause.reason} (${cause.name})`);
   }
   return cause ?? LOST;
+}
+
+interface TunnelsOptions {
+  readonly clock: Clock;
+  /** The trailers that a server sends after the last message of a tunnel; `undefined` at a client. */
+  readonly trailers: readonly HttpField[] | undefined;
+  /** Called whenever the last tunnel is released. */
+  readonly onEmpty: () => void;
+}
+
+/** The tunnels of one connection, with its stream window, its byte counter and its watch. */
+export class Tunnels {
+  readonly watch: PeerWatch;
+  readonly #options: TunnelsOptions;
+  readonly #share: WireShare;
+  readonly #window: StreamWindow;
+  #count = 0;
+
+  /** @param wire the byte counter of the connection. */
+  constructor(driver: Http2Driver, wire: WireCounter, options: TunnelsOptions) {
+    this.watch = new PeerWatch(driver, options.clock);
+    this.#options = options;
+    this.#share = new WireShare(wire);
+    // A server limits the tunnels that its clients open.
+    this.#window = new StreamWindow(driver.connection, options.trailers !== undefined);
+  }
+
+  /** Called when a client has authenticated: it may open more tunnels. */
+  prove(): void {
+    this.#window.prove();
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Creates a tunnel that takes ownership of a stream. */
+  add(
+    stream: Http2Stream,
+    onSettled: (wasRefused: boolean) => void = () => undefined,
+  ): { readonly link: GrpcLink; readonly wire: WireCounter } {
+    const { clock, trailers, onEmpty } = this.#options;
+    const wire = this.#share.join();
+    this.#window.adjust(++this.#count);
+    const link = new GrpcLink(stream, {
+      clock,
+      meter: wire,
+      trailers,
+      onSettled,
+      onReleased: () => {
+        wire.leave();
+        this.#window.adjust(--this.#count);
+        if (this.#count === 0) onEmpty();
+      },
+    });
+    return { link, wire };
+  }
 }

@@ -1,4 +1,5 @@
 import { type HttpField, valueOf } from '@weir/http/fields';
+import { escaped } from '../request-target.ts';
 import { CONTENT_TYPE } from './settings.ts';
 
 /**
@@ -76,9 +77,4 @@ function statusOf(code: number, text: string): readonly HttpField[] {
 }
 
 /** Percent-encodes a `grpc-message`: `%` and all characters but visible ASCII and spaces. */
-const percentEncoded = (text: string): string =>
-  text.replace(/[^\x20-\x7e]|%/g, (character) =>
-    [...Buffer.from(character)]
-      .map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`)
-      .join(''),
-  );
+const percentEncoded = (text: string): string => escaped(text, /[^\x20-\x7e]|%/g);

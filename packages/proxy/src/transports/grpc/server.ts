@@ -12,7 +12,7 @@ import {
 import type { UnauthenticatedClients } from '../unauthenticated-clients.ts';
 import { CONNECTION_WINDOW, CONTENT_TYPE, SETTINGS, tunnelPaths } from './settings.ts';
 import { refusalOf } from './refusals.ts';
-import { Tunnels } from './tunnels.ts';
+import { Tunnels } from './link.ts';
 
 type GrpcSpec = Extract<InboundCarrierSpec, { kind: 'grpc' }>;
 

@@ -4,10 +4,9 @@ import type { Carrier } from '@weir/io/links';
 import { endsOf, socketCarrier } from '@weir/io/sockets';
 import type { Clock } from '@weir/io/time';
 import type { TlsClientSpec } from '../../spec.ts';
-import { CARRIERS, SOCKETS, carrierOver, type TcpOpener } from '../dial-tcp.ts';
+import { carrierOver, CARRIERS, SOCKETS, type TcpOpener } from '../dial-tcp.ts';
 import { NodeClient } from './node-client.ts';
-import type { OpensslClient } from './openssl-client.ts';
-import { opensslClient } from './openssl.ts';
+import { type OpensslClient, opensslClient } from './openssl.ts';
 
 /** A TLS connection to an authenticated server. */
 export interface SecureConnection {

@@ -2,7 +2,7 @@ import type { RandomSource } from '@weir/base/random';
 import { ReadInPieces, UnitCost } from '@weir/io/bounds';
 import { DeadlineError, LINK_CLOSED, ProtocolError } from '@weir/io';
 import { DecodedLink } from '@weir/io/layers';
-import { OWNED, type ByteLink, strip } from '@weir/io/links';
+import { type ByteLink, OWNED, strip } from '@weir/io/links';
 import type { Clock, Timer } from '@weir/io/time';
 import { IdleTimer, RateLimit } from '@weir/io/pace';
 import {
@@ -12,14 +12,17 @@ import {
   CLOSE_SILENCE_MS,
   KEEP_ALIVE_LOOK_MS,
 } from '../limits.ts';
-import { CloseCode, closeError, closePayload, WsFrameError } from './close-codes.ts';
 import {
   applyMask,
-  WsFrameDecoder,
+  CloseCode,
+  closeError,
+  closePayload,
   frameHeader,
   MASKING_KEY_BYTES,
   Opcode,
   wholeFrame,
+  WsFrameDecoder,
+  WsFrameError,
 } from './frames.ts';
 
 /** A connection whose activity is checked periodically. */

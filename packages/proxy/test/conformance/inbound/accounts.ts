@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { SocketLink } from '@weir/io/sockets';
-import { accountsOf } from '../../../src/protocols/users/standing.ts';
+import { accountsOf } from '../../../src/protocols/users/accounts.ts';
 import type { Ending, InboundHarness } from './harness.ts';
 import { clientOf, PATIENCE_MS, Rig, text, USERS, type Connection } from './rig.ts';
 
@@ -57,11 +57,11 @@ export function accounts(harness: InboundHarness): void {
     const next = rig.reloaded(['bob']);
     assert.ok(next.accounts);
     accountsOf(rig.memory).replace(next.accounts);
-    const stands = rig.engine.streams.map(({ origin }) => origin.standing?.stands);
+    const stands = rig.engine.streams.map(({ origin }) => origin.account?.isValid);
     assert.deepEqual(stands, [false, true]);
     await rig.send(clientOf(harness, 'bob').first(text('x')), { user: 'bob', inbound: next });
     await rig.settle();
-    assert.ok(rig.engine.streams[2]?.origin.standing?.stands);
+    assert.ok(rig.engine.streams[2]?.origin.account?.isValid);
     for (const origin of rig.engine.origins) origin.link.destroy(new Error('over'));
     const late = await rig.send(clientOf(harness).first(text('x')), { inbound: next });
     await rig.observe([[late, rejected, 'removed']]);

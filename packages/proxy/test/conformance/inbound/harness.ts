@@ -3,7 +3,7 @@ import { HANDSHAKE_MS } from '@weir/io/time';
 import type { Endpoint } from '@weir/io/addresses';
 import type { Carrier } from '@weir/io/links';
 import type { InboundContext, InboundHandler } from '../../../src/protocols/contract.ts';
-import type { AcceptedAccounts } from '../../../src/protocols/users/standing.ts';
+import type { AcceptedAccounts } from '../../../src/protocols/users/accounts.ts';
 import type { Target } from '../../../../../test/support/protocols/inbounds/address.ts';
 import type { End } from '../../../../../test/support/protocols/inbounds/engine.ts';
 

@@ -4,7 +4,7 @@ import { linkPair, type ByteLink, type Carrier } from '@weir/io/links';
 import type { Endpoint } from '@weir/io/addresses';
 import type { InboundContext, InboundHandler } from '../../../src/protocols/contract.ts';
 import { InboundMemory } from '../../../src/protocols/inbounds/inbound-memory.ts';
-import type { AcceptedAccounts } from '../../../src/protocols/users/standing.ts';
+import type { AcceptedAccounts } from '../../../src/protocols/users/accounts.ts';
 import type { Session } from '../../../src/tracker/flow.ts';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';
 import { inboundContext } from '../../../../../test/support/protocols/inbound-context.ts';

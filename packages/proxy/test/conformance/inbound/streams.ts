@@ -72,13 +72,13 @@ export function streams(harness: InboundHarness): void {
           assert.equal(rig.engine.origins.at(-1)?.text, 'hello');
           assert.deepEqual(request.destination, SITE);
           assert.equal(request.sniff, sniffing);
-          assert.ok(request.origin.standing?.stands);
+          assert.ok(request.origin.account?.isValid);
           assert.deepEqual(request.origin, {
             inbound: 'in',
             source,
             user: harness.label?.(user),
             session: SESSION,
-            standing: request.origin.standing,
+            account: request.origin.account,
           });
           connection.link.destroy();
         }

@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { FlowDispatcher } from '../../../src/engine/flow-dispatcher.ts';
-import { OutboundVersion } from '../../../src/engine/outbound-version.ts';
-import type { RoutingSnapshot } from '../../../src/engine/routing-snapshot.ts';
-import { KEPT_ROOM, MAX_ALL_KEPT_BYTES } from '../../../../io/src/net/bounds/queue-bounds.ts';
 import { UDP_DNS_IDLE_MS, UDP_IDLE_MS } from '@weir/io/time';
 import { DialError } from '@weir/io';
 import type { PacketLink } from '@weir/io/links';
+import { silentLogger } from '@weir/base/log';
+import { FlowDispatcher } from '../../../src/engine/flow-dispatcher.ts';
+import { OutboundVersion, type RoutingSnapshot } from '../../../src/engine/routing-snapshot.ts';
+import { KEPT_ROOM } from '../../../../io/src/net/bounds/queue-bounds.ts';
+import { MAX_ALL_KEPT_BYTES } from '../../../../io/src/net/bounds/queue-bounds.ts';
 import type { DialOptions, Outbound } from '../../../src/protocols/contract.ts';
 import {
   Accounts,
+  type AccountValidity,
   NO_ACCOUNTS,
   OPEN_TO_ALL,
-  type AccountValidity,
-} from '../../../src/protocols/users/standing.ts';
+} from '../../../src/protocols/users/accounts.ts';
 import { Tracker } from '../../../src/tracker/tracker.ts';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';
 import { packetPair } from '../../../../../test/support/links/packet-pair.ts';
-import { silentLogger } from '@weir/base/log';
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -48,8 +48,8 @@ class FakeOutbound implements Outbound {
 /** An association whose packets to port 53 go by `dns` and all others by `plain`. */
 function start({
   endsWithFlows = false,
-  standing,
-}: { readonly endsWithFlows?: boolean; readonly standing?: AccountValidity } = {}) {
+  account,
+}: { readonly endsWithFlows?: boolean; readonly account?: AccountValidity } = {}) {
   const clock = new ManualClock();
   const tracker = new Tracker(clock);
   const plain = new FakeOutbound();
@@ -59,7 +59,7 @@ function start({
     ['plain', new OutboundVersion('plain', 1, plain)],
     ['dns', new OutboundVersion('dns', 1, dns)],
   ]);
-  const planeOf = (epoch: number): RoutingSnapshot => ({
+  const snapshotOf = (epoch: number): RoutingSnapshot => ({
     epoch,
     routes: {
       route: ({ host, port }) =>
@@ -68,26 +68,26 @@ function start({
           : { outbound: 'plain', rule: undefined },
       needsDomain: () => false,
     },
-    exits: new Map([...versions.keys()].map((tag) => [tag, { pick: () => pickOf(tag) }])),
+    targets: new Map([...versions.keys()].map((tag) => [tag, { pick: () => pickOf(tag) }])),
   });
   const pickOf = (tag: string): OutboundVersion => {
     const version = versions.get(tag);
     assert.ok(version);
     return version;
   };
-  const state = { plane: planeOf(1) };
+  const state = { snapshot: snapshotOf(1) };
   const dispatcher = new FlowDispatcher({
     tracker,
     clock,
     log: silentLogger,
-    plane: () => state.plane,
+    snapshot: () => state.snapshot,
     resolver,
   });
   const [client, near] = packetPair();
   const refusals: string[] = [];
   near.refuse = ({ host, port }, reason) => void refusals.push(`${host}:${port} ${reason}`);
   const done = dispatcher.packets({
-    origin: { inbound: 'in', source: '10.0.0.9', user: undefined, session: undefined, standing },
+    origin: { inbound: 'in', source: '10.0.0.9', user: undefined, session: undefined, account },
     client: near,
     isResolver: ({ host, port }) => port === 53 && host === '172.19.0.2',
     endsWithFlows,
@@ -106,7 +106,7 @@ function start({
     resolver,
     versions,
     state,
-    planeOf,
+    snapshotOf,
     client,
     refusals,
     near,
@@ -148,8 +148,8 @@ describe('a UDP association', () => {
     await settle();
     assert.equal(dns.attempts, 0);
     const [flow] = tracker.flows();
-    const { outbound, outboundVersion, rule, planeEpoch } = flow?.info ?? {};
-    assert.deepEqual([outbound, outboundVersion, rule, planeEpoch], ['', 0, undefined, 1]);
+    const { outbound, outboundVersion, rule, routingEpoch } = flow?.info ?? {};
+    assert.deepEqual([outbound, outboundVersion, rule, routingEpoch], ['', 0, undefined, 1]);
     assert.equal((await resolver.remotes[0]?.receive())?.data.toString(), 'query');
     const peer = { host: '172.19.0.2', port: 53 };
     resolver.remotes[0]?.send({ data: Buffer.from('answer'), peer });
@@ -334,14 +334,14 @@ describe('a UDP association', () => {
     assert.equal(versions.get('plain')?.users, 0);
   });
 
-  test('after a reload new packets follow the new plane, and the old outbound is released', async () => {
-    const { tracker, versions, state, planeOf, send, end } = start();
+  test('after a reload new packets follow the new snapshot, and the old outbound is released', async () => {
+    const { tracker, versions, state, snapshotOf, send, end } = start();
     send('one', 1000);
     await settle();
     const old = versions.get('plain');
     const replacement = new FakeOutbound();
     versions.set('plain', new OutboundVersion('plain', 2, replacement));
-    state.plane = planeOf(2);
+    state.snapshot = snapshotOf(2);
     old?.retire();
     assert.equal(old?.closed, false);
     send('two', 1000);
@@ -349,7 +349,7 @@ describe('a UDP association', () => {
     assert.equal(replacement.remotes.length, 1);
     const flows = tracker.flows();
     assert.deepEqual(
-      flows.map(({ info }) => [info.outboundVersion, info.planeEpoch]),
+      flows.map(({ info }) => [info.outboundVersion, info.routingEpoch]),
       [
         [1, 1],
         [2, 2],
@@ -391,17 +391,17 @@ describe('a UDP association of an account that is removed', () => {
   function begin() {
     const accounts = new Accounts();
     accounts.replace(OPEN_TO_ALL);
-    const standing = accounts.standing(OPEN_TO_ALL.credential);
+    const account = accounts.validityOf(OPEN_TO_ALL.credential);
     const reload = (accepted = NO_ACCOUNTS): void => {
       accounts.replace(accepted);
       void accounts.endIdle({ due: false, next: settle }, assert.ifError);
     };
-    return { standing, reload };
+    return { account, reload };
   }
 
   test('keeps its flow, opens no other, and ends with it', async () => {
-    const { standing, reload } = begin();
-    const { tracker, plain, dns, send, done, near, clock } = start({ standing });
+    const { account, reload } = begin();
+    const { tracker, plain, dns, send, done, near, clock } = start({ account });
     send('one', 1000);
     await settle();
     reload();
@@ -417,16 +417,16 @@ describe('a UDP association of an account that is removed', () => {
   });
 
   test('ends with the reload when it has no flow', async () => {
-    const { standing, reload } = begin();
-    const { near, done } = start({ standing });
+    const { account, reload } = begin();
+    const { near, done } = start({ account });
     reload();
     assert.equal(await near.closed, undefined);
     await done;
   });
 
   test('opens no flow that was being dialled, and ends', async () => {
-    const { standing, reload } = begin();
-    const { tracker, plain, versions, clock, send, near, done } = start({ standing });
+    const { account, reload } = begin();
+    const { tracker, plain, versions, clock, send, near, done } = start({ account });
     const associate = plain.associate.bind(plain);
     plain.associate = (options) => {
       reload();
@@ -443,9 +443,9 @@ describe('a UDP association of an account that is removed', () => {
   });
 
   test('is refused when it begins after the reload', async () => {
-    const { standing, reload } = begin();
+    const { account, reload } = begin();
     reload();
-    const { near, plain, send, done } = start({ standing });
+    const { near, plain, send, done } = start({ account });
     send('refused', 1000);
     assert.match(String(await near.closed), /the account has been removed/);
     await done;
@@ -453,8 +453,8 @@ describe('a UDP association of an account that is removed', () => {
   });
 
   test('opens flows again when the account is back', async () => {
-    const { standing, reload } = begin();
-    const { dns, send, end } = start({ standing });
+    const { account, reload } = begin();
+    const { dns, send, end } = start({ account });
     send('one', 1000);
     await settle();
     reload();
@@ -468,8 +468,8 @@ describe('a UDP association of an account that is removed', () => {
   });
 
   test('watches its account no longer than it lives', async () => {
-    const { standing, reload } = begin();
-    const { near, end } = start({ standing });
+    const { account, reload } = begin();
+    const { near, end } = start({ account });
     await end();
     let closes = 0;
     near.close = () => closes++;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { decode, encode } from 'dns-packet';
 import type { DnsAnswer, DnsService } from '../../../src/dns/backend.ts';
-import { frame, FramedMessageReader } from '../../../src/dns/exchanges/framing.ts';
+import { frame, FramedMessageReader } from '../../../src/dns/exchanges/exchange.ts';
 import { DnsOutbound } from '../../../src/engine/dns-outbound.ts';
 import type { Origin } from '../../../src/protocols/contract.ts';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';

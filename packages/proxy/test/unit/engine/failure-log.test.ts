@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FailureLog } from '../../../src/engine/failure-log.ts';
-import { parseFilter, type LogFields, createLogger, FilterSwitch } from '@weir/base/log';
+import { createLogger, FilterSwitch, type LogFields, parseFilter } from '@weir/base/log';
+import { FailureLog } from '../../../src/engine/flow-log.ts';
 import { jsonFormat } from '../../../../base/src/log/line-format.ts';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';
 import { logLines } from '../../../../../test/support/engine/log-lines.ts';

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { FlowDialer } from '../../../src/engine/flow-dialer.ts';
-import { OutboundVersion } from '../../../src/engine/outbound-version.ts';
-import type { RouteQuery } from '../../../src/engine/router/query.ts';
 import { type Logger, silentLogger } from '@weir/base/log';
 import type { Endpoint } from '@weir/io/addresses';
 import { abortedDial, DialError } from '@weir/io';
 import { type ByteLink, linkPair } from '@weir/io/links';
 import { descriptorHolders } from '@weir/io/sockets';
 import { DIAL_MS } from '@weir/io/time';
+import { FlowDialer } from '../../../src/engine/flow-dialer.ts';
+import { OutboundVersion } from '../../../src/engine/routing-snapshot.ts';
+import type { RouteQuery } from '../../../src/engine/router/query.ts';
 import type { DialOptions, Origin } from '../../../src/protocols/contract.ts';
-import { Accounts, NO_ACCOUNTS } from '../../../src/protocols/users/standing.ts';
+import { Accounts, NO_ACCOUNTS } from '../../../src/protocols/users/accounts.ts';
 import { FlowOutcomes } from '../../../src/tracker/flow-outcomes.ts';
 import { Tracker } from '../../../src/tracker/tracker.ts';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';
@@ -43,10 +43,10 @@ function start(
     clock,
     log,
     resolver: version.outbound,
-    plane: () => ({
+    snapshot: () => ({
       epoch: 7,
       routes: { route: () => ({ outbound: 'out', rule: 2 }), needsDomain: () => false },
-      exits: new Map([['out', { pick: () => version }]]),
+      targets: new Map([['out', { pick: () => version }]]),
     }),
   });
   return { clock, version, dialer, outcomes };
@@ -229,7 +229,7 @@ test('flows that are not opened are counted by rule and outbound, unless their c
   clock.advance(5);
   for (const code of codes) await assert.rejects(dialer.connect(query, origin), { code });
   const accounts = new Accounts();
-  const removed = { ...origin, standing: accounts.standing('gone') };
+  const removed = { ...origin, account: accounts.validityOf('gone') };
   accounts.replace(NO_ACCOUNTS);
   await assert.rejects(dialer.connect(query, removed));
   // A question to the proxy's own resolver.

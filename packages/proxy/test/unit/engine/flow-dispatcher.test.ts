@@ -1,20 +1,19 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { FlowDispatcher } from '../../../src/engine/flow-dispatcher.ts';
-import { WATCH_AFTER_MS } from '../../../src/engine/dial.ts';
-import { OutboundVersion } from '../../../src/engine/outbound-version.ts';
-import type { RoutingSnapshot } from '../../../src/engine/routing-snapshot.ts';
 import type { Endpoint } from '@weir/io/addresses';
 import { DialError } from '@weir/io';
 import { type ByteLink, linkPair } from '@weir/io/links';
 import { DIAL_MS } from '@weir/io/time';
+import { silentLogger } from '@weir/base/log';
+import { FlowDispatcher } from '../../../src/engine/flow-dispatcher.ts';
+import { WATCH_AFTER_MS } from '../../../src/engine/dial.ts';
+import { OutboundVersion, type RoutingSnapshot } from '../../../src/engine/routing-snapshot.ts';
 import type { DialOptions, Outbound, StreamRequest } from '../../../src/protocols/contract.ts';
-import { Accounts, NO_ACCOUNTS } from '../../../src/protocols/users/standing.ts';
+import { Accounts, NO_ACCOUNTS } from '../../../src/protocols/users/accounts.ts';
 import { Tracker } from '../../../src/tracker/tracker.ts';
 import { readAll } from '../../../../io/test/conformance/byte-link.ts';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';
 import { logLines } from '../../../../../test/support/engine/log-lines.ts';
-import { silentLogger } from '@weir/base/log';
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -53,7 +52,7 @@ function start({ byName = false, log = silentLogger } = {}) {
     plain: new OutboundVersion('plain', 1, outbound),
     named: new OutboundVersion('named', 3, named),
   };
-  const plane: RoutingSnapshot = {
+  const snapshot: RoutingSnapshot = {
     epoch: 7,
     routes: {
       route: ({ host, sniffed }) =>
@@ -62,7 +61,7 @@ function start({ byName = false, log = silentLogger } = {}) {
           : { outbound: 'plain', rule: undefined },
       needsDomain: () => byName,
     },
-    exits: new Map([
+    targets: new Map([
       ['plain', { pick: () => versions.plain }],
       ['named', { pick: () => versions.named }],
     ]),
@@ -72,7 +71,7 @@ function start({ byName = false, log = silentLogger } = {}) {
     tracker,
     clock,
     log,
-    plane: () => plane,
+    snapshot: () => snapshot,
     resolver,
   });
   const [client, near] = linkPair();
@@ -108,7 +107,7 @@ describe('the dispatcher', () => {
     const { tracker, dispatcher, outbound, request, accepted } = start();
     const accounts = new Accounts();
     accounts.replace(NO_ACCOUNTS);
-    const origin = { ...request.origin, standing: accounts.standing('ann') };
+    const origin = { ...request.origin, account: accounts.validityOf('ann') };
     await assert.rejects(dispatcher.stream({ ...request, origin }), { code: 'forbidden' });
     assert.deepEqual([outbound.dialled, tracker.flowCount, accepted()], [[], 0, 0]);
   });
@@ -117,7 +116,7 @@ describe('the dispatcher', () => {
     test(`an account that is removed during the dial gets no flow${byName ? ', after a success that was sent early' : ''}`, async () => {
       const { tracker, dispatcher, outbound, versions, request, client } = start({ byName });
       const accounts = new Accounts();
-      const origin = { ...request.origin, standing: accounts.standing('ann') };
+      const origin = { ...request.origin, account: accounts.validityOf('ann') };
       const { answer } = outbound;
       outbound.answer = (options) => {
         accounts.replace(NO_ACCOUNTS);
@@ -199,8 +198,8 @@ describe('the dispatcher', () => {
       outbound: 'plain',
       outboundVersion: 1,
       rule: undefined,
-      planeEpoch: 7,
-      standing: undefined,
+      routingEpoch: 7,
+      account: undefined,
     });
     await client.write(Buffer.from('hello'));
     const [server] = outbound.servers;

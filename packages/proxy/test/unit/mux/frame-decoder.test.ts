@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { MuxFrameDecoder } from '../../../src/mux/frame-decoder.ts';
 import { ProtocolError } from '@weir/io';
+import { MuxFrameDecoder } from '../../../src/mux/frame.ts';
 import { chunksOf, cuts, nearly } from '../../../../../test/support/data/chunks.ts';
 import {
   addressed,

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ProtocolError } from '@weir/io';
-import { MuxFrameDecoder } from '../../../src/mux/frame-decoder.ts';
 import {
   decodeHeader,
   encodeEnd,
   encodePacketHeader,
   encodeStreamHeader,
   HEADER_LIMIT,
+  MuxFrameDecoder,
 } from '../../../src/mux/frame.ts';
 import { addressed, frame, KEEP, NEW } from '../../../../../test/support/peers/mux-client.ts';
 

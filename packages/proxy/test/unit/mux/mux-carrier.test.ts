@@ -1,13 +1,18 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { HOLD_MS, STREAM_BYTES } from '../../../src/mux/carrier-pause.ts';
-import { IDLE_CARRIER_MS, MAX_FLOWS, MuxCarrier } from '../../../src/mux/mux-carrier.ts';
-import { FAILED_END_PAUSE_MS, MuxStream, SHORT_BYTES } from '../../../src/mux/mux-stream.ts';
-import type { MuxPackets } from '../../../src/mux/mux-packets.ts';
 import type { Endpoint } from '@weir/io/addresses';
-import { GRANT_UNITS, GRANTS_A_TURN, UnitCost } from '../../../../io/src/net/bounds/units.ts';
 import { DialError, ProtocolError } from '@weir/io';
 import { type ByteLink, linkPair } from '@weir/io/links';
+import {
+  HOLD_MS,
+  IDLE_CARRIER_MS,
+  MAX_FLOWS,
+  MuxCarrier,
+  STREAM_BYTES,
+} from '../../../src/mux/mux-carrier.ts';
+import { FAILED_END_PAUSE_MS, MuxStream, SHORT_BYTES } from '../../../src/mux/mux-stream.ts';
+import type { MuxPackets } from '../../../src/mux/mux-packets.ts';
+import { GRANT_UNITS, GRANTS_A_TURN, UnitCost } from '../../../../io/src/net/bounds/units.ts';
 import { until } from '../../../../io/test/conformance/packet-link.ts';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';
 import {
@@ -31,7 +36,7 @@ interface Served<Link> {
 }
 
 /** A carrier whose flows wait for the test, and whose client may open more until it says otherwise. */
-function start(account: { stands: boolean; draining?: boolean } = { stands: true }) {
+function start(account: { isValid: boolean; draining?: boolean } = { isValid: true }) {
   const [near, far] = linkPair();
   const clock = new ManualClock();
   const streams: Served<ByteLink>[] = [];
@@ -49,8 +54,8 @@ function start(account: { stands: boolean; draining?: boolean } = { stands: true
         packets.push({ link, destination: undefined, done });
         return done.promise;
       },
-      mayOpen: () => account.stands,
-      mayWait: () => account.stands && account.draining !== true,
+      mayOpen: () => account.isValid,
+      mayWait: () => account.isValid && account.draining !== true,
     },
     clock,
   );
@@ -653,13 +658,13 @@ describe('the flows of a client that may open no more', () => {
   const refused = (id: number) => endOf(id, true);
 
   test('go on, are joined by no other, and the carrier ends with the last one', async () => {
-    const account = { stands: true };
+    const account = { isValid: true };
     const { client, streams, packets, opened, ended } = start(account);
     await client.open(1, SITE, 'hello');
     const [link] = await opened(1);
     assert.ok(link);
     assert.equal(await read(link), 'hello');
-    account.stands = false;
+    account.isValid = false;
     await client.open(2, SITE, 'let me out');
     assert.deepEqual((await client.next()).head, refused(2));
     await client.send(frame(3, NEW, 'let me out', addressed('udp', DNS)));
@@ -678,33 +683,33 @@ describe('the flows of a client that may open no more', () => {
   });
 
   test('may be opened again when the account is back', async () => {
-    const account = { stands: true };
+    const account = { isValid: true };
     const { client, opened, finish } = start(account);
     await client.open(1, SITE);
     await opened(1);
-    account.stands = false;
+    account.isValid = false;
     await client.open(2, SITE);
     assert.deepEqual((await client.next()).head, refused(2));
-    account.stands = true;
+    account.isValid = true;
     await client.open(3, SITE);
     assert.equal((await opened(2)).length, 2);
     await finish();
   });
 
   test('a carrier without flows ends when that is asked for, unless more may be opened', async () => {
-    const account = { stands: true };
+    const account = { isValid: true };
     const { client, carrier, ended } = start(account);
     carrier.endIfUnused();
     await client.send(frame(7, KEEP_ALIVE));
     await settle();
-    account.stands = false;
+    account.isValid = false;
     carrier.endIfUnused();
     assert.equal(await client.link.read(), undefined);
     assert.equal(await ended, undefined);
   });
 
   test('in a drain flows are opened beside others, and the carrier ends with the last one', async () => {
-    const account = { stands: true, draining: true };
+    const account = { isValid: true, draining: true };
     const { client, carrier, streams, opened, ended } = start(account);
     // Its first flow is on its way.
     carrier.endIfUnused();
@@ -723,14 +728,14 @@ describe('the flows of a client that may open no more', () => {
   });
 
   test('a refusal that waits for a full carrier is sent before the end', async () => {
-    const account = { stands: true };
+    const account = { isValid: true };
     const { client, streams, opened, ended } = start(account);
     await client.open(1, SITE);
     const [link] = await opened(1);
     await link?.write(Buffer.alloc(STREAM_BYTES));
     const full = link?.write(Buffer.alloc(1));
     assert.ok(full);
-    account.stands = false;
+    account.isValid = false;
     await client.open(2, SITE);
     await settle();
     link?.destroy(new Error('over'));

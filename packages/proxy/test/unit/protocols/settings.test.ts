@@ -122,7 +122,7 @@ describe('the settings of a SOCKS outbound', () => {
 
 describe('the settings of an HTTP inbound', () => {
   test('are an open proxy when nothing is written', () => {
-    assert.deepEqual(http.inboundSettings(tableNode({})), {
+    assert.deepEqual(http.inboundTable(tableNode({})), {
       accounts: [],
       allowTransparent: false,
     });
@@ -131,9 +131,9 @@ describe('the settings of an HTTP inbound', () => {
   test('take colons in passwords and none in users', () => {
     const accounts = [{ user: 'a', pass: 'p:q' }];
     const table = tableNode({ accounts, allow_transparent: true });
-    assert.deepEqual(http.inboundSettings(table), { accounts, allowTransparent: true });
+    assert.deepEqual(http.inboundTable(table), { accounts, allowTransparent: true });
     assert.throws(
-      () => http.inboundSettings(tableNode({ accounts: [{ user: 'a:b', pass: '' }] })),
+      () => http.inboundTable(tableNode({ accounts: [{ user: 'a:b', pass: '' }] })),
       refusal('an account user may not contain `:`'),
     );
   });
@@ -153,13 +153,13 @@ describe('the settings of an HTTP outbound', () => {
 
 describe('the settings of a Trojan inbound', () => {
   test('have no users by default', () => {
-    assert.deepEqual(trojan.inboundSettings(tableNode({})), { users: [] });
-    assert.deepEqual(trojan.inboundSettings(tableNode({ users: [] })), { users: [] });
+    assert.deepEqual(trojan.inboundTable(tableNode({})), { users: [] });
+    assert.deepEqual(trojan.inboundTable(tableNode({ users: [] })), { users: [] });
   });
 
   test('hold users in file order, with labels or without, whatever the password', () => {
     const users = [{ password: 'a', email: 'mia' }, { password: '' }, { password: 'a' }];
-    assert.deepEqual(trojan.inboundSettings(tableNode({ users })).users, [
+    assert.deepEqual(trojan.inboundTable(tableNode({ users })).users, [
       { password: 'a', email: 'mia' },
       { password: '', email: '' },
       { password: 'a', email: '' },
@@ -169,18 +169,18 @@ describe('the settings of a Trojan inbound', () => {
   test('have no keys of other programs', () => {
     for (const key of ['password', 'clients', 'fallbacks']) {
       assert.throws(
-        () => trojan.inboundSettings(tableNode({ [key]: 'x' })),
+        () => trojan.inboundTable(tableNode({ [key]: 'x' })),
         refusal(`unknown field \`${key}\`, expected \`users\``),
       );
     }
     for (const key of ['flow', 'level', 'id']) {
       assert.throws(
-        () => trojan.inboundSettings(tableNode({ users: [{ password: 'a', [key]: 'x' }] })),
+        () => trojan.inboundTable(tableNode({ users: [{ password: 'a', [key]: 'x' }] })),
         refusal(`unknown field \`${key}\`, expected \`password\` or \`email\``),
       );
     }
     assert.throws(
-      () => trojan.inboundSettings(tableNode({ users: [{ email: 'mia' }] })),
+      () => trojan.inboundTable(tableNode({ users: [{ email: 'mia' }] })),
       refusal('missing field `password`'),
     );
   });
@@ -188,7 +188,7 @@ describe('the settings of a Trojan inbound', () => {
   test('do not repeat a password of the wrong type', () => {
     const users = [{ password: 123_456n }];
     assert.throws(
-      () => trojan.inboundSettings(tableNode({ users })),
+      () => trojan.inboundTable(tableNode({ users })),
       refusal('invalid type: integer, expected a string'),
     );
   });
@@ -196,13 +196,10 @@ describe('the settings of a Trojan inbound', () => {
 
 describe('the settings of a Trojan outbound', () => {
   test('are a password and nothing else', () => {
-    assert.deepEqual(trojan.outboundSettings(tableNode({ password: '' })), { password: '' });
+    assert.deepEqual(trojan.outboundTable(tableNode({ password: '' })), { password: '' });
+    assert.throws(() => trojan.outboundTable(tableNode({})), refusal('missing field `password`'));
     assert.throws(
-      () => trojan.outboundSettings(tableNode({})),
-      refusal('missing field `password`'),
-    );
-    assert.throws(
-      () => trojan.outboundSettings(tableNode({ password: 'a', email: 'mia' })),
+      () => trojan.outboundTable(tableNode({ password: 'a', email: 'mia' })),
       refusal('unknown field `email`, expected `password`'),
     );
   });
@@ -214,22 +211,22 @@ describe('the settings of VLESS', () => {
 
   test('take ids in every form and keep them in one', () => {
     const users = [{ id: ID }, { id: `{${ID.toUpperCase()}}` }, { id: `urn:uuid:${ID}` }, { id }];
-    assert.deepEqual(vless.inboundSettings(tableNode({ users })), {
+    assert.deepEqual(vless.inboundTable(tableNode({ users })), {
       users: [{ id }, { id }, { id }, { id }],
     });
-    assert.deepEqual(vless.inboundSettings(tableNode({})), { users: [] });
-    assert.deepEqual(vless.outboundSettings(tableNode({ id: ID })), { id });
+    assert.deepEqual(vless.inboundTable(tableNode({})), { users: [] });
+    assert.deepEqual(vless.outboundTable(tableNode({ id: ID })), { id });
   });
 
   test('reject an invalid id, without quoting it', () => {
     for (const bad of ['', 'mia', `${ID}0`]) {
       const users = [{ id: bad }];
-      assert.throws(() => vless.inboundSettings(tableNode({ users })), refusal('invalid uuid'));
-      assert.throws(() => vless.outboundSettings(tableNode({ id: bad })), refusal('invalid uuid'));
+      assert.throws(() => vless.inboundTable(tableNode({ users })), refusal('invalid uuid'));
+      assert.throws(() => vless.outboundTable(tableNode({ id: bad })), refusal('invalid uuid'));
     }
-    assert.throws(() => vless.outboundSettings(tableNode({})), refusal('missing field `id`'));
+    assert.throws(() => vless.outboundTable(tableNode({})), refusal('missing field `id`'));
     assert.throws(
-      () => vless.outboundSettings(tableNode({ id: 1n })),
+      () => vless.outboundTable(tableNode({ id: 1n })),
       refusal('invalid type: integer, expected a string'),
     );
   });
@@ -237,15 +234,15 @@ describe('the settings of VLESS', () => {
   test('have no keys of other programs', () => {
     for (const key of ['clients', 'decryption', 'fallbacks']) {
       assert.throws(
-        () => vless.inboundSettings(tableNode({ [key]: 'none' })),
+        () => vless.inboundTable(tableNode({ [key]: 'none' })),
         refusal(`unknown field \`${key}\`, expected \`users\``),
       );
     }
     for (const key of ['flow', 'email', 'level']) {
       const entry = { id: ID, [key]: '' };
       const message = `unknown field \`${key}\`, expected \`id\``;
-      assert.throws(() => vless.inboundSettings(tableNode({ users: [entry] })), refusal(message));
-      assert.throws(() => vless.outboundSettings(tableNode(entry)), refusal(message));
+      assert.throws(() => vless.inboundTable(tableNode({ users: [entry] })), refusal(message));
+      assert.throws(() => vless.outboundTable(tableNode(entry)), refusal(message));
     }
   });
 });

@@ -13,7 +13,7 @@ const flow = (part: Partial<FlowInfo>): FlowInfo => ({
   outbound: 'out',
   outboundVersion: 1,
   rule: undefined,
-  planeEpoch: 1,
+  routingEpoch: 1,
   ...part,
 });
 
@@ -47,10 +47,10 @@ describe('the outcomes of flows', () => {
     outcomes.refused('failed', { rule: 0, epoch: 1 }, 2);
     outcomes.rulesChanged(5, 100);
     assert.deepEqual([[...outcomes.rules()], outcomes.since], [[], 100]);
-    outcomes.opened(flow({ rule: 0, planeEpoch: 4 }), 101);
+    outcomes.opened(flow({ rule: 0, routingEpoch: 4 }), 101);
     outcomes.refused('failed', { rule: 0, epoch: 4 }, 102);
     assert.deepEqual([...outcomes.rules()], []);
-    outcomes.opened(flow({ rule: 0, planeEpoch: 6 }), 103);
+    outcomes.opened(flow({ rule: 0, routingEpoch: 6 }), 103);
     assert.deepEqual(
       [...outcomes.rules()],
       [[0, { opened: 1, blocked: 0, failed: 0, lastAt: 103 }]],

@@ -17,7 +17,7 @@ const info = (over: Partial<FlowInfo> = {}): FlowInfo => ({
   outbound: 'out',
   outboundVersion: 1,
   rule: undefined,
-  planeEpoch: 1,
+  routingEpoch: 1,
   ...over,
 });
 

@@ -1,17 +1,17 @@
 import type { Socket } from 'node:net';
-import { ApiRouter, splitRequestTarget, type RouteKey } from '../../api/http/api-router.ts';
 import { messageOf } from '@weir/base';
 import { GrowingBytes } from '@weir/base/bytes';
 import {
   field,
-  valuesOf,
   headBytes,
+  MessageError,
   parseRequestHead,
   type RequestHead,
-  MessageError,
+  valuesOf,
 } from '@weir/http/http1';
 import { isObject, isText } from '@weir/proxy/schema';
-import { leaving, MAX_REQUEST, REQUEST_MS, type ControlHandlers } from './control-handlers.ts';
+import { ApiRouter, type RouteKey, splitRequestTarget } from '../../api/http/api-router.ts';
+import { type ControlHandlers, leaving, MAX_REQUEST, REQUEST_MS } from './control-handlers.ts';
 import { failed, FLOW_PROTOCOL, jsonIn, problemOfCause } from './messages.ts';
 
 /*

@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net';
 import { messageOf, WeirError } from '@weir/base';
-import { asDialError, type OutboundVersion } from '@weir/proxy/targets';
+import { asDialError, type OutboundVersion } from '@weir/proxy/engine';
 import { formatEndpoint, normalizeHost } from '@weir/io/addresses';
-import { DialTimer, type DialTimes, DeadlineError } from '@weir/io';
+import { DeadlineError, DialTimer, type DialTimes } from '@weir/io';
 import type { DialOrigin } from '@weir/io/net/own-listeners';
-import { relay, type ByteLink } from '@weir/io/links';
+import { type ByteLink, relay } from '@weir/io/links';
 import { SocketLink } from '@weir/io/sockets';
 import { type Clock, Deadline, DIAL_MS } from '@weir/io/time';
 import { IdleTimer } from '@weir/io/pace';

@@ -1,5 +1,5 @@
 import type { LogFields, LogLevel, WrittenLine } from '@weir/base/log';
-import { toDialTimes, type DialTimes } from '@weir/io';
+import { type DialTimes, toDialTimes } from '@weir/io';
 import { printable, printableJson } from '@weir/base/printable';
 import {
   isBoolean,

@@ -99,7 +99,7 @@ export async function answerUserFlows(
         !killed &&
         info.inbound === inbound &&
         (user === undefined || info.user === user) &&
-        (!removed || info.standing?.stands === false),
+        (!removed || info.account?.isValid === false),
     );
   if (!close) return { kind: 'flows', count: flows.length };
   const { count, ended } = killFlows(flows);

@@ -1,11 +1,11 @@
 import type { FlowView } from '@weir/server/api/views';
 import { ipVersion } from '@weir/io/addresses';
 import { printable } from '@weir/base/printable';
+import { formsOf } from '@weir/proxy/protocols';
 import type { ClashConnection, ClashMetadata, ClashSnapshot } from '../contract.ts';
 import { chainOf, isRuleKnown } from './chains.ts';
 import type { ClashFacts } from './facts.ts';
-import { formsOf } from '@weir/proxy/protocols';
-import { matchOfFlow, type ClashMatch } from './rules.ts';
+import { type ClashMatch, matchOfFlow } from './rules.ts';
 
 /** Bytes since the start, and the memory of the process. */
 export interface ClashTotals {

@@ -1,9 +1,9 @@
 import type { BalancerStatus } from '@weir/server/control';
+import { formsOf } from '@weir/proxy/protocols';
 import type { ClashProxy } from '../contract.ts';
 import type { DelayHistory } from '../delays/history.ts';
-import { inheritedName, memberOfRoute, type ClashRoute } from './chains.ts';
-import { GLOBAL, type ClashFacts, type Named } from './facts.ts';
-import { formsOf } from '@weir/proxy/protocols';
+import { type ClashRoute, inheritedName, memberOfRoute } from './chains.ts';
+import { type ClashFacts, GLOBAL, type Named } from './facts.ts';
 
 /** Default URL of health checks and tests: a small response without a body, served from many places. */
 export const TEST_URL = 'http://cp.cloudflare.com/generate_204';

@@ -29,9 +29,9 @@ export class FileWork implements FileWorker {
   readonly #updates = new SourceUpdates();
   /** Number of versions of this thread; they must differ from those of an earlier thread. */
   #versions = 0;
-  readonly #lineage = randomUUID();
+  readonly #series = randomUUID();
   readonly #configuration = new KeptReading(this.#mutex, (file, files) =>
-    ReadConfiguration.read(file, files, `${this.#lineage} ${++this.#versions}`),
+    ReadConfiguration.read(file, files, `${this.#series} ${++this.#versions}`),
   );
   /** The effective text of the same configuration, used only by the page Config. */
   readonly #effective = new KeptReading(this.#mutex, (file, files) =>

@@ -3,8 +3,8 @@ import { formatEndpoint } from '@weir/io/addresses';
 import type { ProbedSpec } from '@weir/nodes/probe';
 import {
   type Hysteria2OutboundSettings,
-  type WireGuardSettings,
   udpCarrier,
+  type WireGuardSettings,
 } from '@weir/proxy/protocols';
 import type { OutboundSpec, Spec } from '@weir/proxy/spec';
 import { lostSources } from '@weir/nodes/subscribe/balancers/lost-balancers';

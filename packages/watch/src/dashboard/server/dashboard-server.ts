@@ -1,7 +1,7 @@
 import {
-  type LocalListen,
   type LocalExchange,
   LocalHttpError,
+  type LocalListen,
   LocalServer,
 } from '@weir/client/local-http';
 import { loadForms } from '@weir/proxy/protocols';

@@ -1,8 +1,8 @@
 import { formsOf } from '@weir/proxy/protocols';
+import type { WatchedSums } from '@weir/client/monitor';
 import type { DashboardContext, PageTopic } from '../contract.ts';
 import { Parameters } from '../parameters.ts';
 import { MAX_ROWS } from '../shared/window.ts';
-import type { WatchedSums } from '@weir/client/monitor';
 import { compareUsers, hasText, userRows } from './user-rows.ts';
 import type { UsersInFile } from './users-in-file.ts';
 import { USER_COLUMNS, type UserRow, type UsersView } from './view.ts';

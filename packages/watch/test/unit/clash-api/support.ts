@@ -1,13 +1,13 @@
 import type { RunningStatus } from '@weir/server/control';
-import {
-  clashFacts,
-  type ClashFacts,
-  type ClashFactSources,
-} from '../../../src/clash-api/translate/facts.ts';
 import type { FlowView } from '@weir/server/api/views';
 import type { RouteView } from '@weir/config/route-view';
-import { NO_MATCHERS } from '../../../../proxy/src/engine/router/matcher-entries.ts';
 import type { OutboundSpec, RuleSpec, Spec } from '@weir/proxy/spec';
+import {
+  type ClashFacts,
+  clashFacts,
+  type ClashFactSources,
+} from '../../../src/clash-api/translate/facts.ts';
+import { NO_MATCHERS } from '../../../../proxy/src/engine/router/explain.ts';
 
 const outbound = (tag: string, protocol: string): OutboundSpec => ({
   tag,

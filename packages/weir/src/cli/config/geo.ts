@@ -1,6 +1,6 @@
 import { readDocuments } from '@weir/config/documents';
 import type { ByteSource, GeoKind } from '@weir/proxy/geo';
-import { withGeoFile } from '@weir/proxy/engine/geo/load';
+import { withGeoFile } from '@weir/proxy/geo-files';
 import {
   geoipMatches,
   geoipSummaries,
@@ -8,7 +8,7 @@ import {
   geositeSummaries,
   type GeoListSummary,
   type GeoMatch,
-} from '@weir/proxy/engine/geo/survey';
+} from '@weir/proxy/geo-files';
 import { WeirError, UsageError } from '@weir/base';
 import { ipVersion, unmapIPv4, normalizeHost } from '@weir/io/addresses';
 import { printableJson } from '@weir/base/printable';

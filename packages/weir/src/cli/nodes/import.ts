@@ -16,7 +16,7 @@ import {
   toPair,
   toSubscribe,
 } from '@weir/nodes/import';
-import { ImportError } from '@weir/proxy/protocols/forms/draft';
+import { ImportError } from '@weir/proxy/protocols/forms';
 import { printable, printableJson } from '@weir/base/printable';
 import { type CommandIo, expectOperands, parseOptions, optionLines } from '../command.ts';
 import { makeFolder, writeFiles } from '../write-files.ts';

@@ -10,8 +10,8 @@ import type {
   SharedAccess,
   SharedServer,
   SharedTls,
-} from '@weir/proxy/protocols/forms/shared-server';
-import type { GeneratedServer, NewSecrets } from '@weir/proxy/protocols/forms/contract';
+} from '@weir/proxy/protocols/forms';
+import type { GeneratedServer, NewSecrets } from '@weir/proxy/protocols/forms';
 import { formsOf } from '@weir/proxy/protocols';
 import type { RandomSource } from '@weir/base/random';
 import { ipVersion } from '@weir/base/ip';

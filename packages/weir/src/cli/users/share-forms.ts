@@ -3,16 +3,16 @@ import {
   clashDocument,
   clashProxy,
   draftOf,
+  type InboundServer,
   shareLink,
   singBoxOutbound,
   xrayOutbound,
-  type InboundServer,
 } from '@weir/nodes/share';
 import { UniqueNames } from '@weir/nodes/import/write/tables';
 import { printable, printableJson, printableJsonLines, quoted } from '@weir/base/printable';
-import { ShareError, type SharedServer } from '@weir/proxy/protocols/forms/shared-server';
-import type { QrForm, ShareForm } from './specs.ts';
+import { type SharedServer, ShareError } from '@weir/proxy/protocols/forms';
 import { encode } from 'uqr';
+import type { QrForm, ShareForm } from './specs.ts';
 
 /** A server with the tag of its inbound. */
 export interface Shared extends InboundServer {

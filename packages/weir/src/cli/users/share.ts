@@ -6,9 +6,9 @@ import type { LoadedConfig } from '@weir/config/load';
 import { decodeSource } from '@weir/config/documents';
 import { trustedCertificates } from '@weir/crypto/certificates';
 import { printable, quoted } from '@weir/base/printable';
-import { suggestion } from '@weir/proxy/schema/suggestion';
+import { suggestion } from '@weir/proxy/schema';
 import { adviceOn, inboundServers, type InboundServer, type ShareOptions } from '@weir/nodes/share';
-import { ShareError } from '@weir/proxy/protocols/forms/shared-server';
+import { ShareError } from '@weir/proxy/protocols/forms';
 import {
   reportErrors,
   type CommandIo,

@@ -37,10 +37,10 @@ import { loadConfigFile } from '@weir/server/loading';
 import { decodeSource } from '@weir/config/documents';
 import { trustedCertificates } from '@weir/crypto/certificates';
 import { adviceOn, inboundServers, shareLink } from '@weir/nodes/share';
-import { ShareError } from '@weir/proxy/protocols/forms/shared-server';
+import { ShareError } from '@weir/proxy/protocols/forms';
 import { userSecret } from '@weir/nodes/accounts/new-secrets';
 import { FileDigests } from '@weir/server/app/loading/file-digests';
-import type { UserForm } from '@weir/proxy/protocols/forms/contract';
+import type { UserForm } from '@weir/proxy/protocols/forms';
 
 const USER_HELP = `weir user, the users of a configuration file
 

@@ -4,23 +4,23 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { geoCommand } from '../../../src/cli/config/geo.ts';
-import { bytesSource } from '../../../../proxy/src/engine/geo/byte-source.ts';
 import { GeoFileError } from '@weir/proxy/geo';
-import { geositeLists } from '@weir/proxy/engine/geo/load';
 import {
   geoipMatches,
   geoipSummaries,
+  geositeLists,
   geositeMatches,
   geositeSummaries,
-} from '@weir/proxy/engine/geo/survey';
-import { domainList } from '../../../../proxy/src/engine/router/tables/domain-list.ts';
+} from '@weir/proxy/geo-files';
 import { Router } from '@weir/proxy/router';
 import { RegexCache, RegexError } from '@weir/proxy/names';
+import { geoCommand } from '../../../src/cli/config/geo.ts';
+import { bytesSource } from '../../../../proxy/src/engine/geo/geo-data.ts';
+import { domainList } from '../../../../proxy/src/engine/router/tables/domain-list.ts';
 import {
+  type DomainFixture,
   encodeGeoip,
   encodeGeosite,
-  type DomainFixture,
 } from '../../../../../test/support/data/geo-fixture.ts';
 import { freedom, rule } from '../../../../../test/support/process/config.ts';
 import { scratch } from '../../../../../test/support/process/weir.ts';

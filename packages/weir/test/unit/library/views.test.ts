@@ -34,7 +34,7 @@ function subject() {
           outbound: 'out',
           outboundVersion: 3,
           rule: undefined,
-          planeEpoch: 7,
+          routingEpoch: 7,
           ...over,
         },
         () => undefined,

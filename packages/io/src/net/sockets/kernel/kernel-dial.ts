@@ -58,12 +58,12 @@ function nodeSocket(kernel: StreamSocket): Socket {
 export function listenKernel(
   io: KernelIo,
   where: Endpoint | UnixPath,
-  { onConnection, onHeldBack }: ListenOptions,
+  { onConnection, onPaused }: ListenOptions,
   watchdog?: LinkWatchdog,
   holders = descriptorHolders,
 ): BoundListener {
   const listener = new StreamListener(io, where, {
-    onHeldBack,
+    onPaused,
     makeRoom: (remote) => holders.makeRoom(endpointOf(remote)?.host),
     onSocket: (socket, remote) => {
       // A listener on one address: every connection has it.

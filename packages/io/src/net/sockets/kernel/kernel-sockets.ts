@@ -15,8 +15,8 @@ import { KernelDatagramSocket } from '../../../platform/sockets/datagrams/kernel
 import { KernelIo } from '../../../platform/sockets/kernel-io.ts';
 import {
   probeSockets,
-  type ProbeSurroundings,
-  surroundings,
+  type ProbeEnvironment,
+  probeEnvironment,
 } from '../../../platform/sockets/probe.ts';
 import { TunDevice, type TunPlan } from '../../../platform/tun/tun-device.ts';
 
@@ -177,7 +177,7 @@ type OpenedIo =
  * Opens the kernel sockets of this thread, once for a process; never throws. The caller
  * closes them, or leaves that to the end of the process.
  */
-export function openKernelIo(around: ProbeSurroundings = surroundings()): OpenedIo {
+export function openKernelIo(around: ProbeEnvironment = probeEnvironment()): OpenedIo {
   const probe = probeSockets(around);
   if (probe.kind === 'node') return probe;
   try {

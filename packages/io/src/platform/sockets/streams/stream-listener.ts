@@ -49,7 +49,7 @@ interface StreamListenerOptions {
    */
   readonly makeRoom?: ((remote: SocketAddress | undefined) => boolean) | undefined;
   /** Called when accepting pauses because no descriptor is free; connections wait in the kernel. */
-  readonly onHeldBack?: ((reason: string) => void) | undefined;
+  readonly onPaused?: ((reason: string) => void) | undefined;
 }
 
 /**
@@ -214,7 +214,7 @@ export class StreamListener implements Readiness {
     if (this.#slot === undefined) return;
     this.#io.poller.detach(this.#slot, this.#descriptor.number);
     this.#slot = undefined;
-    this.#options.onHeldBack?.(reason);
+    this.#options.onPaused?.(reason);
     this.#lookAgain();
   }
 

@@ -22,7 +22,7 @@ import {
   shownSource,
 } from '../../../../src/net/addresses/addresses.ts';
 import { DialError, toDialError } from '../../../../src/net/errors.ts';
-import { failureFields } from '../../../../../proxy/src/engine/flow-record.ts';
+import { failureFields } from '../../../../../proxy/src/engine/flow-log.ts';
 import { CODE_POINT } from '../../../../../../test/support/data/code-point.ts';
 
 test('an IP address has one text, however it was written; other hosts stay as they are', () => {

@@ -6,7 +6,7 @@ import { GRANT_UNITS, GRANTS_A_TURN, UnitCost } from '../../../../src/net/bounds
 import type { Packet } from '../../../../src/net/links/link.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { FramedPackets, PacketQueue } from '../../../../src/net/packets/packets.ts';
-import { TrojanFraming } from '../../../../../proxy/src/protocols/trojan/packet-framing.ts';
+import { TrojanFraming } from '../../../../../proxy/src/protocols/trojan/wire.ts';
 import { VlessFraming } from '../../../../../proxy/src/protocols/vless/wire.ts';
 import {
   BodyOpener,

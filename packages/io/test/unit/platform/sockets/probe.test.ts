@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { NativeError } from '../../../../src/platform/native.ts';
 import { openSystemCalls } from '../../../../src/platform/sockets/bindings.ts';
-import { probeSockets, type ProbeSurroundings } from '../../../../src/platform/sockets/probe.ts';
+import { probeSockets, type ProbeEnvironment } from '../../../../src/platform/sockets/probe.ts';
 import { noKernelSockets } from '../../../../../../test/support/links/kernel-io.ts';
 
-const LINUX: ProbeSurroundings = {
+const LINUX: ProbeEnvironment = {
   platform: 'linux',
   arch: process.arch,
   wanted: undefined,

@@ -1,4 +1,4 @@
-import { packLists } from './pack-lists.ts';
+import { packLists } from './packing.ts';
 import type { Hits } from '../conditions.ts';
 
 /** A keyword and the lists that it is in. */

@@ -14,9 +14,9 @@ import { buildRuleIndex, type RuleIndexData } from '../rule-index.ts';
 export interface RouterTables {
   readonly default: string;
   /** The tags that rules name, each once. */
-  readonly exits: readonly string[];
-  /** The target of each rule of the configuration, as a position in `exits`. */
-  readonly ruleExits: Uint32Array;
+  readonly targets: readonly string[];
+  /** The target of each rule of the configuration, as a position in `targets`. */
+  readonly ruleTargets: Uint32Array;
   readonly rules: RuleIndexData;
   /** The rules with a domain matcher, without their domain conditions. */
   readonly domainRules: RuleIndexData;
@@ -46,16 +46,16 @@ export const buildRouterTables = (spec: RoutingSpec, geo: GeoData | undefined): 
  * @param compiled the rules of `spec`
  */
 export function assembleTables(spec: RoutingSpec, compiled: CompiledRules): RouterTables {
-  const exits = new Map<string, number>();
-  const ruleExits = Uint32Array.from(spec.rules, ({ outbound }) => {
-    const known = exits.get(outbound) ?? exits.size;
-    exits.set(outbound, known);
+  const targets = new Map<string, number>();
+  const ruleTargets = Uint32Array.from(spec.rules, ({ outbound }) => {
+    const known = targets.get(outbound) ?? targets.size;
+    targets.set(outbound, known);
     return known;
   });
   return {
     default: spec.default,
-    exits: [...exits.keys()],
-    ruleExits,
+    targets: [...targets.keys()],
+    ruleTargets,
     rules: buildRuleIndex(compiled.rules),
     domainRules: buildRuleIndex(
       compiled.rules.filter(looksAtDomain).map(({ rule, conditions }) => ({

@@ -1,4 +1,4 @@
-import { shownEndpoint, shownForeign, formatEndpoint, type Endpoint } from '@weir/io/addresses';
+import { type Endpoint, formatEndpoint, shownEndpoint, shownForeign } from '@weir/io/addresses';
 import type { RandomSource } from '@weir/base/random';
 import { messageOf, WeirError } from '@weir/base';
 import { Http3Client, Http3ErrorCode } from '@weir/http/http3';
@@ -6,11 +6,11 @@ import { BoundedReader, type ByteLink, type PacketLink, type WireCounter } from 
 import { type Clock, type Timer, unlessAborted } from '@weir/io/time';
 import { abortedDial, DialError, LinkClosedError } from '@weir/io';
 import type { SocketObserver } from '@weir/io/sockets';
-import { type QuicConnection, ConnectionEndedError, StreamFailedError } from '@weir/quic';
+import { ConnectionEndedError, type QuicConnection, StreamFailedError } from '@weir/quic';
 import { AUTHENTICATED, authenticationRequest, readTerms } from '../authentication.ts';
-import { READER_LIMIT, RESPONSE_MS, SILENCE_MS, ASSOCIATION_SILENCE_MS } from '../limits.ts';
+import { ASSOCIATION_SILENCE_MS, READER_LIMIT, RESPONSE_MS, SILENCE_MS } from '../limits.ts';
 import type { DialRequest, DialServer } from '../quic-endpoints.ts';
-import { UdpSessions } from '../udp/udp-sessions.ts';
+import { UdpSessions } from '../udp-sessions.ts';
 import { encodeTcpRequest, readTcpResponse } from '../wire.ts';
 import { withAdvice } from '../../../transports/tls/tls-reason.ts';
 

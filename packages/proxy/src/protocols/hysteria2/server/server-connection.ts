@@ -7,16 +7,16 @@ import {
   type Http3Response,
   Http3Server,
 } from '@weir/http/http3';
-import { unmapIPv4, type Endpoint } from '@weir/io/addresses';
+import { type Endpoint, unmapIPv4 } from '@weir/io/addresses';
 import { BoundedReader } from '@weir/io/links';
-import { type Timer, Deadline, HANDSHAKE_MS } from '@weir/io/time';
+import { Deadline, HANDSHAKE_MS, type Timer } from '@weir/io/time';
 import { DialError } from '@weir/io';
 import type { QuicConnection, QuicHandlers, QuicStream } from '@weir/quic';
-import type { InboundContext, OpenSession, Origin, SessionBook } from '../../contract.ts';
 import { sourceGroup } from '@weir/io/bounds';
-import { logRejection, RejectedClientError } from '../../inbounds/rejected-client.ts';
+import type { InboundContext, OpenSession, Origin, SessionRegistry } from '../../contract.ts';
+import { logRejection, RejectedClientError } from '../../inbounds/handshake.ts';
 import type { AssociationPlaces, Circuits, WaitingRequests } from './listener-limits.ts';
-import type { AccountValidity } from '../../users/standing.ts';
+import type { AccountValidity } from '../../users/accounts.ts';
 import { authenticationResponse, isAuthentication, readAuthentication } from '../authentication.ts';
 import {
   READER_LIMIT,
@@ -25,7 +25,7 @@ import {
   STREAMS_STEP,
 } from '../limits.ts';
 import type { MasqueradeSite } from './masquerade.ts';
-import { UdpSessions, type UdpSession } from '../udp/udp-sessions.ts';
+import { type UdpSession, UdpSessions } from '../udp-sessions.ts';
 import { encodeTcpResponse, parseHostPort, readTcpRequest, TCP_REQUEST } from '../wire.ts';
 
 /** The settings by which an inbound serves its clients. */
@@ -33,8 +33,8 @@ export interface Service {
   readonly context: InboundContext;
   /** Returns the label of a credential's user, empty for none; `undefined` for a wrong credential. */
   readonly authenticate: (credential: string) => string | undefined;
-  /** Returns the standing of a client that was authenticated by this credential. */
-  readonly standingOf: (credential: string) => AccountValidity;
+  /** Returns the validity of the account of a client that was authenticated by this credential. */
+  readonly accountOf: (credential: string) => AccountValidity;
   readonly site: MasqueradeSite;
   /**
    * Milliseconds after which an idle association is closed; `undefined` when UDP is not relayed.
@@ -46,7 +46,7 @@ export interface Service {
 export interface ConnectionOwner {
   /** The service for clients that authenticate from now on. */
   readonly service: Service;
-  readonly book: SessionBook;
+  readonly registry: SessionRegistry;
   readonly circuits: Circuits;
   readonly waiting: WaitingRequests;
   readonly associations: AssociationPlaces;
@@ -61,7 +61,7 @@ interface Client {
   readonly service: Service;
   readonly open: OpenSession;
   readonly user: string | undefined;
-  readonly standing: AccountValidity;
+  readonly account: AccountValidity;
   readonly endWatch: () => void;
   readonly udp: UdpSessions | undefined;
 }
@@ -132,13 +132,13 @@ export class ServerConnection {
    */
   #endIfUnused(): void {
     const client = this.#client;
-    if (client?.standing.mayWait !== false) return;
+    if (client?.account.mayWait !== false) return;
     this.endIfIdle();
     if (this.#ended || this.#unusedTimer || this.#flows > 0 || this.#associations > 0) return;
     this.#unusedTimer = client.service.context.clock.after(HANDSHAKE_MS, () => {
       this.#unusedTimer = undefined;
       const isOver = this.#flows === 0 && this.#associations === 0;
-      if (isOver && !client.standing.mayWait) this.end();
+      if (isOver && !client.account.mayWait) this.end();
     });
   }
 
@@ -168,7 +168,7 @@ export class ServerConnection {
     if (this.#ended) return undefined;
     const { auth, receiveRate } = readAuthentication(request);
     const service = this.#client?.service ?? this.#owner.service;
-    const isRemoved = this.#client?.standing.stands === false;
+    const isRemoved = this.#client?.account.isValid === false;
     const user = isRemoved ? undefined : service.authenticate(auth);
     if (user === undefined) {
       const error = new RejectedClientError('its credential is wrong');
@@ -184,20 +184,20 @@ export class ServerConnection {
   }
 
   #begin(service: Service, user: string, auth: string): Client {
-    const { book, random } = this.#owner;
+    const { registry, random } = this.#owner;
     const { local, wire } = this.#connection;
-    const open = book.open({ remote: this.#remote, local, wire, destroy: () => this.end() });
+    const open = registry.open({ remote: this.#remote, local, wire, destroy: () => this.end() });
     this.#owner.onAuthenticated(this);
     this.#connection.authenticated();
     this.#http.release();
     this.allowStreams();
-    const standing = service.standingOf(auth);
+    const account = service.accountOf(auth);
     return {
       service,
       open,
       user: user === '' ? undefined : user,
-      standing,
-      endWatch: standing.watch(() => this.#endIfUnused()),
+      account,
+      endWatch: account.watch(() => this.#endIfUnused()),
       udp:
         service.udpIdleMs === undefined
           ? undefined
@@ -303,7 +303,7 @@ export class ServerConnection {
   #takeSession(session: UdpSession): boolean {
     const { circuits, associations } = this.#owner;
     const client = this.#client;
-    if (client?.standing.stands !== true) return false;
+    if (client?.account.isValid !== true) return false;
     if (client.service.udpIdleMs === undefined || !circuits.open()) return false;
     const { dispatcher, clock } = client.service.context;
     session.closeWhenIdle(clock, client.service.udpIdleMs);
@@ -320,8 +320,8 @@ export class ServerConnection {
     return true;
   }
 
-  #originOf({ service, open, user, standing }: Client): Origin {
+  #originOf({ service, open, user, account }: Client): Origin {
     const source = unmapIPv4(this.#remote.host);
-    return { inbound: service.context.tag, source, user, session: open.session, standing };
+    return { inbound: service.context.tag, source, user, session: open.session, account };
   }
 }

@@ -2,11 +2,11 @@ import type { Opener } from '@weir/crypto/aead';
 import type { Packet, ReplyPath } from '@weir/io/links';
 import type { DatagramServer, DatagramSessions } from '../../contract.ts';
 import {
-  AssociationTable,
   type AssociationEntry,
+  AssociationTable,
   type DatagramServerDeps,
-} from '../associations/association-table.ts';
-import type { ResponseSealer } from '../associations/client-association.ts';
+  type ResponseSealer,
+} from '../client-associations.ts';
 import type { KeyedUser } from '../shadowsocks-users.ts';
 import { DatagramSealer, hasSeparateHeader, SESSION_HEADER, SESSION_ID } from './datagrams.ts';
 import { EndedSessions, openMerged, ReceivingSession, sessionOpener } from './receiving-session.ts';

@@ -2,8 +2,8 @@ import { TAG_LENGTH } from '@weir/crypto/aead';
 import type { RandomSource } from '@weir/base/random';
 import type { Clock } from '@weir/io/time';
 import { ProtocolError } from '@weir/io';
-import { RejectedClientError } from '../../inbounds/rejected-client.ts';
-import { ChunkOpener, ChunkSealer } from '../chunks.ts';
+import { RejectedClientError } from '../../inbounds/handshake.ts';
+import { ChunkOpener, ChunkSealer, sealPieces } from '../chunks.ts';
 import { subkeyOf } from '../keys.ts';
 import type { Method } from '../methods.ts';
 import { pushFirst, readAtLeast, type Request, type RequestSource } from '../request.ts';
@@ -83,25 +83,6 @@ function openFixed(opener: ChunkOpener, sealed: Uint8Array): Buffer {
 
 const joined = (first: Uint8Array, second: Uint8Array): Uint8Array =>
   second.length === 0 ? first : first.length === 0 ? second : Buffer.concat([first, second]);
-
-/** Seals pieces as chunks after a prefix that is already sealed. */
-function sealPieces(
-  sealer: ChunkSealer,
-  prefix: readonly Uint8Array[],
-  pieces: readonly Uint8Array[],
-): Buffer {
-  let length = 0;
-  for (const part of prefix) length += part.length;
-  for (const piece of pieces) length += sealer.sealedLength(piece.length);
-  const out = Buffer.allocUnsafeSlow(length);
-  let offset = 0;
-  for (const part of prefix) {
-    out.set(part, offset);
-    offset += part.length;
-  }
-  for (const piece of pieces) offset = sealer.payload(piece, out, offset);
-  return out;
-}
 
 /** Seals a header. */
 function sealHeader(sealer: ChunkSealer, plain: Uint8Array): Buffer {

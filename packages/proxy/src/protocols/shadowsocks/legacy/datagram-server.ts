@@ -1,16 +1,19 @@
 import { type Clock, Deadline } from '@weir/io/time';
 import { decodeAddressed, SOCKS_ADDRESS } from '@weir/io/addresses';
 import type { Packet, ReplyPath } from '@weir/io/links';
+import { costOfDatagram } from '@weir/io/bounds';
 import type { DatagramServer, DatagramSessions } from '../../contract.ts';
 import type { KnownUsers } from '../../users/known-users.ts';
 import { UserSearch } from '../../users/user-search.ts';
-import { AssociationTable, type DatagramServerDeps } from '../associations/association-table.ts';
-import type { ResponseSealer } from '../associations/client-association.ts';
+import {
+  AssociationTable,
+  type DatagramServerDeps,
+  type ResponseSealer,
+} from '../client-associations.ts';
 import { AddressMemo } from '../packets.ts';
-import { saltsOf, type SaltFilter } from '../salts.ts';
+import { type SaltFilter, saltsOf } from '../salts.ts';
 import type { KeyedUser } from '../shadowsocks-users.ts';
 import { LegacyDatagrams } from './datagrams.ts';
-import { costOfDatagram } from '@weir/io/bounds';
 
 /** Total memory of waiting datagrams in bytes, including the overhead of each. */
 const MOST_BYTES = 4 * 1024 * 1024;

@@ -2,9 +2,9 @@ import { AEAD_SHAPES, createOpener, TAG_LENGTH } from '@weir/crypto/aead';
 import { decodeAddressField, SOCKS_ADDRESS } from '@weir/io/addresses';
 import { ProtocolError } from '@weir/io';
 import type { KnownUsers } from '../../users/known-users.ts';
-import { RejectedClientError } from '../../inbounds/rejected-client.ts';
+import { RejectedClientError } from '../../inbounds/handshake.ts';
 import type { UserSearch } from '../../users/user-search.ts';
-import { ChunkOpener, ChunkSealer, LENGTH_CHUNK } from '../chunks.ts';
+import { ChunkOpener, ChunkSealer, LENGTH_CHUNK, sealPieces } from '../chunks.ts';
 import { subkeyOf } from '../keys.ts';
 import type { Method } from '../methods.ts';
 import { pushFirst, readAtLeast, type Request, type RequestSource } from '../request.ts';
@@ -106,16 +106,9 @@ export class LegacyStreamSealer implements StreamSealer {
   }
 
   seal(pieces: readonly Uint8Array[]): Buffer {
-    const salt = this.#salt;
-    const payload = this.#withHeader(pieces);
-    let length = salt?.length ?? 0;
-    for (const piece of payload) length += this.#sealer.sealedLength(piece.length);
-    const out = Buffer.allocUnsafeSlow(length);
-    if (salt) out.set(salt);
-    let offset = salt?.length ?? 0;
-    for (const piece of payload) offset = this.#sealer.payload(piece, out, offset);
+    const prefix = this.#salt ? [this.#salt] : [];
     this.#salt = undefined;
-    return out;
+    return sealPieces(this.#sealer, prefix, this.#withHeader(pieces));
   }
 
   [Symbol.dispose](): void {

@@ -1,21 +1,28 @@
-import { HANDSHAKE_MS, type Clock, Deadline } from '@weir/io/time';
-import { BoundedReader, type ByteLink } from '@weir/io/links';
+import type { Clock } from '@weir/io/time';
+import type { BoundedReader, ByteLink } from '@weir/io/links';
 import { ProtocolError } from '@weir/io';
-import { AuthIdMaker, AUTH_ID_RANDOM } from './auth-id.ts';
 import { TAG_LENGTH } from '@weir/crypto/aead';
-import { openHeader, openLength, requestBox, sealHeader, sealLength } from './header-seal.ts';
 import type { RandomSource } from '@weir/base/random';
 import {
+  AUTH_ID_RANDOM,
+  AuthIdMaker,
+  openHeader,
+  openLength,
+  requestBox,
+  sealHeader,
+  sealLength,
+} from './header-seal.ts';
+import {
+  AUTH_ID_LENGTH,
+  CONNECTION_NONCE_LENGTH,
   decodeRequest,
   encodeRequest,
   MAX_HEADER,
   MAX_HEADER_PADDING,
   type RequestHeader,
-  AUTH_ID_LENGTH,
-  CONNECTION_NONCE_LENGTH,
   SEALED_LENGTH,
 } from '../wire.ts';
-import { drain } from '../../inbounds/handshake.ts';
+import { readOrDrain } from '../../inbounds/handshake.ts';
 
 /** Bytes that `readRequest` may have to buffer. */
 export const MAX_REQUEST =
@@ -85,34 +92,19 @@ export async function readRequest(
  * @throws {ProtocolError} when it is not an authentic request.
  * @throws {DeadlineError} when it is not complete in time.
  */
-export async function receiveRequest(
+export const receiveRequest = (
   link: ByteLink,
   clock: Clock,
   identify: (authId: Uint8Array, signal: AbortSignal) => ReturnType<Identify>,
   onRefusal: (error: unknown) => void,
-): Promise<RequestHeader> {
-  using deadline = new Deadline(clock, HANDSHAKE_MS, 'the VMess request');
-  const { signal } = deadline;
-  try {
-    return await readFrom(link, signal, (authId) => identify(authId, signal));
-  } catch (error) {
-    onRefusal(error);
-    await drain(link, signal);
-    throw error;
-  }
-}
-
-/**
- * A separate function, since a rejected client is drained for seconds, during which the frame would hold the reader and
- * its bytes.
- */
-async function readFrom(
-  link: ByteLink,
-  signal: AbortSignal,
-  identify: Identify,
-): Promise<RequestHeader> {
-  const reader = new BoundedReader(link, MAX_REQUEST, signal);
-  const request = await readRequest(reader, identify);
-  reader.release();
-  return request;
-}
+): Promise<RequestHeader> =>
+  readOrDrain(
+    link,
+    clock,
+    {
+      limit: MAX_REQUEST,
+      what: 'the VMess request',
+      read: (reader, signal) => readRequest(reader, (authId) => identify(authId, signal)),
+    },
+    onRefusal,
+  );

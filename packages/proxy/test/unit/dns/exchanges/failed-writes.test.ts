@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DohOverHttp1 } from '../../../../src/dns/exchanges/doh-over-http1.ts';
-import { frame, FramedMessageReader } from '../../../../src/dns/exchanges/framing.ts';
-import { StreamConnection } from '../../../../src/dns/exchanges/tls-exchange.ts';
 import { linkPair } from '@weir/io/links';
+import { DohOverHttp1 } from '../../../../src/dns/exchanges/doh-over-http1.ts';
+import { frame, FramedMessageReader } from '../../../../src/dns/exchanges/exchange.ts';
+import { StreamConnection } from '../../../../src/dns/exchanges/tls-exchange.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 
 const never = new AbortController().signal;

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Health } from '../../../../src/engine/balancer/prober.ts';
-import { OutboundVersion } from '../../../../src/engine/outbound-version.ts';
 import {
   Balancer,
-  MOST_TRIES,
   type BalancerStrategy,
-} from '../../../../src/engine/balancer/group.ts';
+  type Health,
+  MOST_TRIES,
+} from '../../../../src/engine/balancer.ts';
+import { OutboundVersion } from '../../../../src/engine/routing-snapshot.ts';
 import { createBlackholeOutbound } from '../../../../src/protocols/blackhole/index.ts';
 
 /** Picks `count` times from members whose health is given by tag, in order. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BalancerGroup, type GroupMember } from '../../../../src/engine/balancer/group.ts';
-import { OutboundVersion } from '../../../../src/engine/outbound-version.ts';
 import { silentLogger } from '@weir/base/log';
+import { BalancerGroup, type GroupMember } from '../../../../src/engine/balancer.ts';
+import { OutboundVersion } from '../../../../src/engine/routing-snapshot.ts';
 import type { Outbound } from '../../../../src/protocols/contract.ts';
 import { balancerSpec } from '../../../../../../test/support/data/specs.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';

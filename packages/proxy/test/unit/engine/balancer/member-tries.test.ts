@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { FlowDialer } from '../../../../src/engine/flow-dialer.ts';
-import { OutboundVersion } from '../../../../src/engine/outbound-version.ts';
-import type { ExitGroup } from '../../../../src/engine/routing-snapshot.ts';
-import type { RouteQuery } from '../../../../src/engine/router/query.ts';
 import { DialError, type DialErrorCode } from '@weir/io';
 import { linkPair } from '@weir/io/links';
-import { DIAL_MS, abortReason } from '@weir/io/time';
+import { abortReason, DIAL_MS } from '@weir/io/time';
+import { FlowDialer } from '../../../../src/engine/flow-dialer.ts';
+import { type TargetGroup, OutboundVersion } from '../../../../src/engine/routing-snapshot.ts';
+import type { RouteQuery } from '../../../../src/engine/router/query.ts';
 import type { DialOptions, Origin } from '../../../../src/protocols/contract.ts';
 import { logLines } from '../../../../../../test/support/engine/log-lines.ts';
 import { FlowOutcomes } from '../../../../src/tracker/flow-outcomes.ts';
@@ -76,7 +75,7 @@ function start(scripts: readonly Script[], isFailover = true) {
   });
   const [first] = versions;
   assert.ok(first);
-  const group: ExitGroup = {
+  const group: TargetGroup = {
     tag: 'group',
     next: (tried) => (isFailover ? versions.find((version) => !tried.has(version)) : undefined),
     missed: ({ tag }) => told.push(`missed ${tag}`),
@@ -89,10 +88,10 @@ function start(scripts: readonly Script[], isFailover = true) {
     clock,
     log,
     resolver: first.outbound,
-    plane: () => ({
+    snapshot: () => ({
       epoch: 7,
       routes: { route: () => ({ outbound: 'group', rule: 2 }), needsDomain: () => false },
-      exits: new Map([['group', { pick: () => first, group }]]),
+      targets: new Map([['group', { pick: () => first, group }]]),
     }),
   });
   return { clock, dialer, dialled, group, lines, told, versions, first, outcomes };

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Prober, type Health } from '../../../../src/engine/balancer/prober.ts';
-import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 import { silentLogger } from '@weir/base/log';
+import { type Health, Prober } from '../../../../src/engine/balancer.ts';
+import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

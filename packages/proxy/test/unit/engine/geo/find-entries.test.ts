@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { bytesSource, type ByteSource } from '../../../../src/engine/geo/byte-source.ts';
-import { GeoFileError } from '../../../../src/engine/geo/geo-data.ts';
+import { type ByteSource, bytesSource, GeoFileError } from '../../../../src/engine/geo/geo-data.ts';
 import { findEntries } from '../../../../src/engine/geo/find-entries.ts';
-import { readGeoip } from '../../../../src/engine/geo/geoip.ts';
-import { SITE_CODE, readGeosite } from '../../../../src/engine/geo/geosite.ts';
+import { readGeoip, readGeosite, SITE_CODE } from '../../../../src/engine/geo/geo-lists.ts';
 import {
   encodeGeoip,
   encodeGeosite,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { GeoData } from '../../../../src/engine/geo/geo-data.ts';
 import type { MatcherKey } from '../../../../src/engine/router/conditions.ts';
-import { matcherEntries, matcherTexts } from '../../../../src/engine/router/matcher-entries.ts';
+import { matcherEntries, matcherTexts } from '../../../../src/engine/router/explain.ts';
 import type { RouteQuery } from '../../../../src/engine/router/query.ts';
 import { Router } from '../../../../src/engine/router/router.ts';
 import { domainList, packNames } from '../../../../src/engine/router/tables/domain-list.ts';

@@ -2,9 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import type { GeoData } from '../../../../src/engine/geo/geo-data.ts';
-import { MATCHERS, type MatcherKey } from '../../../../src/engine/router/conditions.ts';
-import { RouteExplainer, type PassedRule } from '../../../../src/engine/router/explain.ts';
-import { matcherEntries } from '../../../../src/engine/router/matcher-entries.ts';
+import { type MatcherKey, MATCHERS } from '../../../../src/engine/router/conditions.ts';
+import {
+  matcherEntries,
+  type PassedRule,
+  RouteExplainer,
+} from '../../../../src/engine/router/explain.ts';
 import { domainList, packNames } from '../../../../src/engine/router/tables/domain-list.ts';
 import { packNetworks } from '../../../../src/engine/router/tables/network-list.ts';
 import { RegexCache } from '../../../../src/engine/router/tables/regex-set.ts';
@@ -12,9 +15,9 @@ import type { RouteQuery } from '../../../../src/engine/router/query.ts';
 import { Router } from '../../../../src/engine/router/router.ts';
 import type { CidrSpec, RoutingSpec, RuleSpec } from '../../../../src/spec.ts';
 import {
+  type PlainGeo,
   referenceNeedsDomain,
   referenceRoute,
-  type PlainGeo,
 } from '../../../../../../test/support/engine/router/reference.ts';
 import { cidr, rule } from '../../../../../../test/support/engine/router/rules.ts';
 

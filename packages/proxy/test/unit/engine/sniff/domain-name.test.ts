@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { domainName } from '../../../../src/engine/sniff/sniffer.ts';
+import { domainName } from '../../../../src/engine/sniff.ts';
 
 const names: [string, string][] = [
   ['example.com', 'example.com'],

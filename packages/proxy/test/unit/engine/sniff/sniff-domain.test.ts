@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { DomainSniffer, sniffDomain } from '../../../../src/engine/sniff/sniff.ts';
+import { DomainSniffer, sniffDomain } from '../../../../src/engine/sniff.ts';
 import { OPENSSL, refragment } from '../../../../../../test/support/engine/sniff/client-hello.ts';
 
 const REQUEST = Buffer.from(

@@ -1,13 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import {
-  SNIFF_LIMIT,
-  SNIFF_TIMEOUT_MS,
-  sniff,
-  sniffAhead,
-} from '../../../../src/engine/sniff/sniff.ts';
 import { type ByteLink, linkPair } from '@weir/io/links';
+import { sniff, SNIFF_LIMIT, SNIFF_TIMEOUT_MS, sniffAhead } from '../../../../src/engine/sniff.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 import { OPENSSL } from '../../../../../../test/support/engine/sniff/client-hello.ts';
 

@@ -30,7 +30,7 @@ describe('a connection of a client', () => {
     const flows = [client.connect(echo, patient), client.associate(patient)];
     await Promise.all(flows.map((flow) => assert.rejects(flow, expected)));
     assert.equal(bench.network.connections.length, 1);
-    assert.equal(bench.book.count, 0);
+    assert.equal(bench.registry.count, 0);
     const [connection] = bench.network.connections[0] as [FakeConnection, unknown];
     assert.equal(connection.reason?.code, 0x100);
   });
@@ -213,7 +213,7 @@ describe('a connection of a client', () => {
       reason: '',
     });
     await settle();
-    assert.deepEqual([bench.book.count, bench.clock.timers], [0, 0]);
+    assert.deepEqual([bench.registry.count, bench.clock.timers], [0, 0]);
   });
 
   test('is not made with a CA file that has no certificates', async () => {

@@ -95,7 +95,7 @@ describe('a listener', () => {
     assert.equal(authenticated?.allowed, STREAMS_STEP + STREAMS_AHEAD_OF_CIRCUITS);
     while (links.length < 4 * STREAMS_STEP) links.push(await client.connect(echo, patient));
     assert.equal(authenticated.allowed, 5000 + STREAMS_BESIDE_CIRCUITS, 'as many as its circuits');
-    listener.swap(bench.server({ maxCircuits: 7000 }), bench.book);
+    listener.swap(bench.server({ maxCircuits: 7000 }), bench.registry);
     assert.equal(unauthenticated?.allowed, undefined);
     assert.equal(authenticated.allowed, 4 * STREAMS_STEP + STREAMS_AHEAD_OF_CIRCUITS);
     for (const link of links) link.destroy();
@@ -120,7 +120,7 @@ describe('a listener', () => {
     const old = bench.client();
     await old.connect(echo, patient);
     const credentials = { password: 'changed' };
-    listener.swap(bench.server({ credentials, maxCircuits: 3 }), bench.createBook());
+    listener.swap(bench.server({ credentials, maxCircuits: 3 }), bench.createRegistry());
     await old.connect(echo, patient);
     await assert.rejects(bench.client().connect(echo, patient), /rejected the password/);
     await bench.client({ password: 'changed' }).connect(echo, patient);
@@ -143,7 +143,7 @@ describe('a listener', () => {
     listener.endIdle?.();
     const hasEnded = bench.network.connections.map(([near]) => near.reason !== undefined);
     assert.deepEqual(hasEnded, [true, false, false]);
-    assert.equal(bench.book.count, 2);
+    assert.equal(bench.registry.count, 2);
     await link.write(Buffer.from('the last bytes'));
     await link.closeWrite();
     assert.equal(String(await readAll(link)), 'the last bytes');
@@ -152,19 +152,19 @@ describe('a listener', () => {
     await settle();
     listener.endIdle?.();
     await listener.closed;
-    assert.equal(bench.book.count, 0);
+    assert.equal(bench.registry.count, 0);
   });
 
   test('judges a client by the settings of the moment in which it authenticates', async () => {
     const bench = new Bench();
     const listener = await bench.listen();
     const { http } = await bench.prober();
-    const next = bench.createBook();
+    const next = bench.createRegistry();
     listener.swap(bench.server({ credentials: { password: 'changed' } }), next);
     assert.equal((await http.request(authentication())).status, 404);
     const right = authentication({ 'hysteria-auth': 'changed' });
     assert.equal((await http.request(right)).status, AUTHENTICATED);
-    assert.deepEqual([bench.book.count, next.count], [0, 1]);
+    assert.deepEqual([bench.registry.count, next.count], [0, 1]);
   });
 
   test('lets a client that moved on to wrong credentials in again with the right ones', async () => {
@@ -176,7 +176,7 @@ describe('a listener', () => {
     assert.equal((await http.request(authentication())).status, AUTHENTICATED);
     assert.equal((await http.request(wrong)).status, 404);
     assert.equal((await http.request(authentication())).status, AUTHENTICATED);
-    assert.equal(bench.book.count, 1);
+    assert.equal(bench.registry.count, 1);
   });
 
   test('ends every client that has not authenticated when it is retired, and no other', async () => {
@@ -291,6 +291,6 @@ describe('a listener', () => {
     await settle();
     bench.clock.advance(HANDSHAKE_MS);
     await assert.rejects(stream.read(), /took longer/);
-    assert.equal(bench.book.count, 1);
+    assert.equal(bench.registry.count, 1);
   });
 });

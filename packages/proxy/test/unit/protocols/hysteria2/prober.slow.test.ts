@@ -65,7 +65,7 @@ describe('what a prober sees', () => {
     const listener = await bench.listen();
     const { http } = await bench.prober();
     const masquerade = { status: 204, body: '', contentType: 'text/html; charset=ütf' };
-    listener.swap(bench.server({ masquerade }), bench.book);
+    listener.swap(bench.server({ masquerade }), bench.registry);
     const { status, fields } = await http.request(get);
     assert.equal(status, 204);
     assert.deepEqual(fields[0], {

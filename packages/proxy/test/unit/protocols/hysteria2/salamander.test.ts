@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { baselineBlake2b, openOpensslBlake2b } from '@weir/crypto/hash/blake2';
-import { SystemRandomSource, type RandomSource } from '@weir/base/random';
-import { SALT_LENGTH, Salamander } from '../../../../src/protocols/hysteria2/salamander.ts';
+import { type RandomSource, SystemRandomSource } from '@weir/base/random';
+import { Salamander, SALT_LENGTH } from '../../../../src/protocols/hysteria2/salamander.ts';
 
 const random = new SystemRandomSource();
 

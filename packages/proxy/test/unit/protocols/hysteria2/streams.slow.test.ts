@@ -39,7 +39,7 @@ describe('a stream through Hysteria 2', () => {
       dialError('upstream', 'hy.example:443: echo.example:7: connection refused'),
     );
     await settle();
-    assert.equal(bench.book.count, 1, 'the connection lives on');
+    assert.equal(bench.registry.count, 1, 'the connection lives on');
   });
 
   test('fails with a reason whose escapes the log writes escaped', async () => {
@@ -68,14 +68,14 @@ describe('a stream through Hysteria 2', () => {
     assert.equal(bench.tracker.sessions().length, 1);
   });
 
-  test('has a connection of its own for each lineage', async () => {
+  test('has a connection of its own for each chain', async () => {
     const bench = new Bench();
     await bench.listen();
     const client = bench.client();
     const origin = (hops: number) => ({
       inbound: 'socks',
       source: '127.0.0.1',
-      session: { lineage: { hops, foreign: false } },
+      session: { chain: { hops, foreign: false } },
     });
     await client.connect(echo, { ...patient, origin: origin(0) });
     await client.connect(echo, { ...patient, origin: origin(1) });

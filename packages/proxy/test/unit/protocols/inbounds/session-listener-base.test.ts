@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type {
-  SessionBook,
+  SessionRegistry,
   SessionListener,
   SessionServer,
 } from '../../../../src/protocols/contract.ts';
 import { SessionListenerBase } from '../../../../src/protocols/inbounds/session-listener-base.ts';
 
-const NO_BOOK: SessionBook = {
+const NO_SESSIONS: SessionRegistry = {
   open: () => assert.fail('no session is opened'),
   hold: () => assert.fail('nothing is held'),
 };
@@ -33,7 +33,7 @@ class RecordingListener extends SessionListenerBase<NamedServer> {
   sessions = 0;
 
   constructor(server: NamedServer) {
-    super(NamedServer, server, NO_BOOK);
+    super(NamedServer, server, NO_SESSIONS);
   }
 
   get accepts(): boolean {
@@ -117,7 +117,7 @@ describe('the states of a listener that owns its sessions', () => {
     assert.equal(listener.keep(), true);
     listener.endSession();
     assert.ok(!listener.accepts);
-    listener.swap(new NamedServer('second'), NO_BOOK);
+    listener.swap(new NamedServer('second'), NO_SESSIONS);
     assert.deepEqual(listener.steps, ['serve', 'retire', 'swap to second, serving']);
   });
 
@@ -138,7 +138,7 @@ describe('the states of a listener that owns its sessions', () => {
 
   test('one that was swapped before it is served does not accept clients yet', () => {
     const listener = new RecordingListener(new NamedServer('first'));
-    listener.swap(new NamedServer('second'), NO_BOOK);
+    listener.swap(new NamedServer('second'), NO_SESSIONS);
     listener.serve();
     assert.deepEqual(listener.steps, ['swap to second', 'serve']);
   });
@@ -146,7 +146,7 @@ describe('the states of a listener that owns its sessions', () => {
   test('a server of another protocol is not swapped in', () => {
     const listener = served();
     const other: SessionServer = { bind: () => Promise.reject(over) };
-    assert.throws(() => listener.swap(other, NO_BOOK), TypeError);
+    assert.throws(() => listener.swap(other, NO_SESSIONS), TypeError);
     assert.equal(listener.server.name, 'first');
   });
 

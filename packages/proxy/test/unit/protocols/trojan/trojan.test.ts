@@ -5,9 +5,8 @@ import { atOnce, HANDSHAKE_MS } from '@weir/io/time';
 import { WeirError } from '@weir/base';
 import { createTrojanInbound, trojanUsers } from '../../../../src/protocols/trojan/inbound.ts';
 import { createTrojanOutbound } from '../../../../src/protocols/trojan/outbound.ts';
-import { MAX_DATA, TrojanFraming } from '../../../../src/protocols/trojan/packet-framing.ts';
-import type { TrojanUser } from '../../../../src/protocols/trojan/settings.ts';
-import { trojanKey } from '../../../../src/protocols/trojan/key.ts';
+import { MAX_DATA, TrojanFraming } from '../../../../src/protocols/trojan/wire.ts';
+import { trojanKey, type TrojanUser } from '../../../../src/protocols/trojan/settings.ts';
 import { chunksOf, cuts, nearly } from '../../../../../../test/support/data/chunks.ts';
 import {
   bytes,

@@ -16,12 +16,12 @@ const MORE_THAN_A_WINDOW = 2 * MAX_RECEIVE_WINDOW;
 /** A flow that has ended for its dispatcher, while its program has read nothing. */
 async function endedFlow(rig: TunRig): Promise<{
   listener: SessionListener;
-  book: LiveSessions;
+  registry: LiveSessions;
   client: ByteLink;
   programs: Netstack;
   link: ByteLink;
 }> {
-  const { listener, book } = await rig.bound();
+  const { listener, registry } = await rig.bound();
   const served = Promise.withResolvers<ByteLink>();
   rig.dispatcher.onStream = async (request) => {
     const client = await request.accept();
@@ -34,7 +34,7 @@ async function endedFlow(rig: TunRig): Promise<{
   const programs = rig.programs();
   const link = await programs.connect(WEB, never);
   await link.closeWrite();
-  return { listener, book, client: await served.promise, programs, link };
+  return { listener, registry, client: await served.promise, programs, link };
 }
 
 describe('a TUN inbound', () => {
@@ -53,7 +53,7 @@ describe('a TUN inbound', () => {
 
   test('passes on connections with their source, no session and no user', async () => {
     const rig = new TunRig();
-    const { listener, book } = await rig.bound();
+    const { listener, registry } = await rig.bound();
     listener.serve();
     const programs = rig.programs();
     const link = await programs.connect(WEB, never);
@@ -65,42 +65,42 @@ describe('a TUN inbound', () => {
       session: undefined,
     });
     assert.deepEqual(request?.destination, { host: '192.0.2.1', port: 80 });
-    assert.deepEqual([request?.sniff, request?.toResolver, book.count], [true, false, 1]);
+    assert.deepEqual([request?.sniff, request?.toResolver, registry.count], [true, false, 1]);
     await link.write(Buffer.from('hello'));
     assert.equal(Buffer.from((await link.read()) ?? '').toString(), 'hello');
     await link.closeWrite();
     assert.equal(await link.read(), undefined);
-    await until(() => book.count === 0);
+    await until(() => registry.count === 0);
     listener.destroy(new Error('over'));
     programs.close();
   });
 
   test('a retired device is released only when a slow program has the end of its flow', async () => {
     const rig = new TunRig();
-    const { listener, book, client, programs, link } = await endedFlow(rig);
+    const { listener, registry, client, programs, link } = await endedFlow(rig);
     assert.equal(await client.closed, undefined);
     listener.retire();
     let isReleased = false;
     void listener.closed.then(() => (isReleased = true));
     await new Promise((resolve) => setImmediate(resolve));
-    assert.deepEqual([isReleased, book.count], [false, 1]);
+    assert.deepEqual([isReleased, registry.count], [false, 1]);
     let received = 0;
     for (let chunk = await link.read(); chunk; chunk = await link.read()) received += chunk.length;
     assert.equal(received, MORE_THAN_A_WINDOW);
     await listener.closed;
-    assert.equal(book.count, 0);
+    assert.equal(registry.count, 0);
     programs.close();
   });
 
-  test('a session book that is destroyed resets a flow whose end is on its way', async () => {
+  test('a session registry that is destroyed resets a flow whose end is on its way', async () => {
     const rig = new TunRig();
-    const { listener, book, client, programs, link } = await endedFlow(rig);
+    const { listener, registry, client, programs, link } = await endedFlow(rig);
     await client.closed;
-    assert.equal(book.count, 1);
+    assert.equal(registry.count, 1);
     listener.retire();
-    book.destroy(new Error('over'));
+    registry.destroy(new Error('over'));
     await listener.closed;
-    assert.equal(book.count, 0);
+    assert.equal(registry.count, 0);
     await link.closed;
     await assert.rejects(async () => {
       while (await link.read());
@@ -143,12 +143,12 @@ describe('a TUN inbound', () => {
   ] as const satisfies readonly (readonly [DialErrorCode, DialErrorCode])[]) {
     test(`a destination that is ${code} looks so to the program`, async () => {
       const rig = new TunRig();
-      const { listener, book } = await rig.bound();
+      const { listener, registry } = await rig.bound();
       rig.dispatcher.onStream = () => Promise.reject(new DialError(code, 'no'));
       listener.serve();
       const programs = rig.programs();
       await assert.rejects(programs.connect(WEB, never), { code: seen });
-      await until(() => book.count === 0);
+      await until(() => registry.count === 0);
       listener.destroy(new Error('over'));
       programs.close();
     });
@@ -178,7 +178,7 @@ describe('a TUN inbound', () => {
 
   test('all datagrams of one port are one association', async () => {
     const rig = new TunRig();
-    const { listener, book } = await rig.bound();
+    const { listener, registry } = await rig.bound();
     listener.serve();
     const programs = rig.programs();
     const packets = programs.bindUdp();
@@ -188,15 +188,15 @@ describe('a TUN inbound', () => {
       assert.deepEqual([back?.peer.host, Buffer.from(back?.data ?? '').toString()], [host, host]);
     }
     assert.equal(rig.dispatcher.associations.length, 1);
-    assert.equal(book.count, 1);
+    assert.equal(registry.count, 1);
     listener.destroy(new Error('over'));
-    await until(() => book.count === 0);
+    await until(() => registry.count === 0);
     programs.close();
   });
 
   test('without a descriptor for its destination a connection is dropped, but not one to the resolver', async () => {
     const rig = new TunRig();
-    const { listener, book } = await rig.bound();
+    const { listener, registry } = await rig.bound();
     listener.serve();
     const programs = rig.programs();
     rig.hasRoomForDial = false;
@@ -206,7 +206,7 @@ describe('a TUN inbound', () => {
     assert.deepEqual(rig.lines, [
       'inbound tun: a new flow was dropped: this process has too many open files',
     ]);
-    assert.equal(book.count, 0);
+    assert.equal(registry.count, 0);
     (await programs.connect(endpoint('172.19.0.2', 53), never)).destroy();
     aborted.abort();
     await assert.rejects(dropped);

@@ -3,7 +3,7 @@ import { sessionListenerConformance } from '../../../conformance/session-listene
 import { until } from '../../../../../io/test/conformance/packet-link.ts';
 import { endpoint, TunRig } from '../../../../../../test/support/protocols/tun/tun-rig.ts';
 
-// A flow of a device is its session: the book holds each as long as it lives.
+// A flow of a device is its session: the registry holds each as long as it lives.
 const rig = new TunRig();
 rig.dispatcher.onStream = async (request) => {
   const link = await request.accept();
@@ -14,9 +14,9 @@ rig.dispatcher.onStream = async (request) => {
 sessionListenerConformance('a TUN listener keeps the contract of a SessionListener', {
   listen: { kind: 'none' },
   server: (name) => rig.server({}, name),
-  async connect(_listener, book) {
+  async connect(_listener, registry) {
     const programs = rig.programs();
-    const before = book.count;
+    const before = registry.count;
     const link = await programs.connect(endpoint('192.0.2.1', 80), AbortSignal.timeout(10_000));
     const greeting = Buffer.from((await link.read()) ?? '').toString();
     return {
@@ -24,7 +24,7 @@ sessionListenerConformance('a TUN listener keeps the contract of a SessionListen
       ended: link.closed.then(() => undefined),
       async end() {
         link.destroy(new LinkClosedError());
-        await until(() => book.count <= before);
+        await until(() => registry.count <= before);
       },
     };
   },

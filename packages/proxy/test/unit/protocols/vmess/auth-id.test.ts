@@ -3,15 +3,15 @@ import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { atOnce } from '@weir/io/time';
 import { ProtocolError } from '@weir/io';
+import { ReplayFilter } from '@weir/crypto/replay';
 import { InboundMemory } from '../../../../src/protocols/inbounds/inbound-memory.ts';
-import { RejectedClientError } from '../../../../src/protocols/inbounds/rejected-client.ts';
+import { RejectedClientError } from '../../../../src/protocols/inbounds/handshake.ts';
 import {
   AuthIdMaker,
   AuthIdReader,
   userKey,
-} from '../../../../src/protocols/vmess/header/auth-id.ts';
-import { ReplayFilter } from '@weir/crypto/replay';
-import { VmessUsers } from '../../../../src/protocols/vmess/vmess-users.ts';
+} from '../../../../src/protocols/vmess/header/header-seal.ts';
+import { VmessUsers } from '../../../../src/protocols/vmess/inbound.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 import { ID, OTHER_ID } from '../../../../../../test/support/protocols/vmess/harness.ts';
 

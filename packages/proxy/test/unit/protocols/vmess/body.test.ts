@@ -4,16 +4,17 @@ import * as fc from 'fast-check';
 import { createSealer } from '@weir/crypto/aead';
 import { ProtocolError } from '@weir/io';
 import {
+  type BodyKeys,
+  type BodyTerms,
   ChunkNonce,
   requestKeys,
   responseKeys,
-  type BodyKeys,
-  type BodyTerms,
 } from '../../../../src/protocols/vmess/body/body-keys.ts';
-import { LengthReader, LengthWriter } from '../../../../src/protocols/vmess/body/chunk-lengths.ts';
 import {
   BodyOpener,
   BodySealer,
+  LengthReader,
+  LengthWriter,
   LONGEST_DATAGRAM,
 } from '../../../../src/protocols/vmess/body/body-chunks.ts';
 import { KnownRandom } from '../../../../../../test/support/known-random.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { BaselineSha256, chooseSha256 } from '@weir/crypto/hash/sha256';
-import { userKey } from '../../../../src/protocols/vmess/header/auth-id.ts';
+import { userKey } from '../../../../src/protocols/vmess/header/header-seal.ts';
 import { Kdf, Purpose } from '../../../../src/protocols/vmess/kdf.ts';
 import { fnv1a } from '../../../../src/protocols/vmess/wire.ts';
 import { referenceKdf } from '../../../../../../test/support/protocols/vmess/kdf-reference.ts';

@@ -9,6 +9,7 @@ import {
   requestBox,
   sealHeader,
   sealLength,
+  userKey,
 } from '../../../../src/protocols/vmess/header/header-seal.ts';
 import {
   MAX_REQUEST,
@@ -23,7 +24,6 @@ import {
   MAX_HEADER,
   type RequestHeader,
 } from '../../../../src/protocols/vmess/wire.ts';
-import { userKey } from '../../../../src/protocols/vmess/header/auth-id.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 import { KnownRandom } from '../../../../../../test/support/known-random.ts';
 import { ID } from '../../../../../../test/support/protocols/vmess/harness.ts';

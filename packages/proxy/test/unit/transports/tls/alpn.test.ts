@@ -3,17 +3,16 @@ import { test } from 'node:test';
 import * as tls from 'node:tls';
 import { systemClock } from '@weir/io/time';
 import { SocketLink } from '@weir/io/sockets';
+import { streamTls } from '@weir/io/tls';
 import {
+  type AlpnChoice,
   decodeProtocols,
   encodeProtocols,
-  type AlpnChoice,
 } from '../../../../../io/src/platform/quic-tls/quic-tls-library.ts';
-import { streamTls } from '@weir/io/tls';
-import { OpensslClient } from '../../../../src/transports/tls/openssl-client.ts';
+import { OpensslClient, OpensslServer } from '../../../../src/transports/tls/openssl.ts';
 import { TLS_CLIENT, TLS_SERVER } from '../../../../../../test/support/links/carriers.ts';
 import { loopbackSockets } from '../../../../../../test/support/links/loopback-sockets.ts';
 import { onlyHttp1, onlyHttp2, preferHttp1 } from '../../../../src/transports/acceptor.ts';
-import { OpensslServer } from '../../../../src/transports/tls/openssl.ts';
 
 const probe = streamTls();
 if (probe.kind === 'unavailable') throw new Error(probe.reason);

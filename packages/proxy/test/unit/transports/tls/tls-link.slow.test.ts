@@ -1,17 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { GRANT_UNITS, GRANTS_A_TURN, UnitCost } from '../../../../../io/src/net/bounds/units.ts';
 import { ProtocolError } from '@weir/io';
-import { MORE, type ByteLink, freeChunk, linkPair } from '@weir/io/links';
-import { TurnShare, systemClock } from '@weir/io/time';
-import { StreamTlsContext, streamTls, StreamTls } from '@weir/io/tls';
-import { OpensslClient } from '../../../../src/transports/tls/openssl-client.ts';
+import { type ByteLink, freeChunk, linkPair, MORE } from '@weir/io/links';
+import { systemClock, TurnShare } from '@weir/io/time';
+import { StreamTls, streamTls, StreamTlsContext } from '@weir/io/tls';
+import { GRANT_UNITS, GRANTS_A_TURN, UnitCost } from '../../../../../io/src/net/bounds/units.ts';
+import { OpensslClient, OpensslServer } from '../../../../src/transports/tls/openssl.ts';
 import { TlsLink } from '../../../../src/transports/tls/tls-link.ts';
 import { byteLinkConformance, readAll } from '../../../../../io/test/conformance/byte-link.ts';
 import { TLS_CLIENT, TLS_SERVER } from '../../../../../../test/support/links/carriers.ts';
 import { preferHttp1 } from '../../../../src/transports/acceptor.ts';
-import { OpensslServer } from '../../../../src/transports/tls/openssl.ts';
 
 const probe = streamTls();
 if (probe.kind === 'unavailable') throw new Error(probe.reason);

@@ -4,15 +4,15 @@ import { connect, createServer } from 'node:net';
 import { test } from 'node:test';
 import { DialError } from '@weir/io';
 import { type ByteLink, linkPair } from '@weir/io/links';
+import { SocketLink } from '@weir/io/sockets';
 import type { OutboundCarrierSpec } from '../../../../src/spec.ts';
 import { frameHeader, Opcode } from '../../../../src/transports/ws/frames.ts';
 import { failureLine } from '../../../../../../test/support/data/harmless-output.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 import { SeededRandom } from '../../../../../../test/support/simnet/seeded-random.ts';
-import { SocketLink } from '@weir/io/sockets';
 import { WsClient } from '../../../../src/transports/ws/client.ts';
 import { acceptKey } from '../../../../src/transports/ws/handshake.ts';
-import { markedKey } from '../../../../src/transports/ws/peer-mark.ts';
+import { markedKey } from '../../../../src/transports/ws/upgrade.ts';
 
 test('the key of a handshake and the masking keys come from the random source', async () => {
   const expected = new SeededRandom(7);

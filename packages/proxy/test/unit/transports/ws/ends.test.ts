@@ -3,10 +3,14 @@ import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { type ByteLink, linkPair } from '@weir/io/links';
 import { WsClient } from '../../../../src/transports/ws/client.ts';
-import { closePayload } from '../../../../src/transports/ws/close-codes.ts';
-import { Opcode, WsFrameDecoder, wholeFrame } from '../../../../src/transports/ws/frames.ts';
+import {
+  closePayload,
+  Opcode,
+  wholeFrame,
+  WsFrameDecoder,
+} from '../../../../src/transports/ws/frames.ts';
 import { WsLink } from '../../../../src/transports/ws/link.ts';
-import { isMarked, markedKey, markReply } from '../../../../src/transports/ws/peer-mark.ts';
+import { isMarked, markedKey, markReply } from '../../../../src/transports/ws/upgrade.ts';
 import { WsServer } from '../../../../src/transports/ws/server.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 import { SeededRandom } from '../../../../../../test/support/simnet/seeded-random.ts';

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { closePayload } from '../../../../src/transports/ws/close-codes.ts';
 import {
-  WsFrameDecoder,
+  applyMask,
+  closePayload,
+  copyMasked,
   frameHeader,
   Opcode,
   wholeFrame,
+  WsFrameDecoder,
   type WsFrameEvent,
-  applyMask,
-  copyMasked,
 } from '../../../../src/transports/ws/frames.ts';
 
 const KEY = Uint8Array.of(0x37, 0xfa, 0x21, 0x3d);

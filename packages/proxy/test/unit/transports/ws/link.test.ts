@@ -4,9 +4,11 @@ import { type ByteLink, linkPair } from '@weir/io/links';
 import {
   CloseCode,
   closePayload,
+  Opcode,
+  wholeFrame,
+  WsFrameDecoder,
   WsFrameError,
-} from '../../../../src/transports/ws/close-codes.ts';
-import { WsFrameDecoder, Opcode, wholeFrame } from '../../../../src/transports/ws/frames.ts';
+} from '../../../../src/transports/ws/frames.ts';
 import { WsLink } from '../../../../src/transports/ws/link.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 

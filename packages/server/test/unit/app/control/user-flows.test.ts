@@ -10,7 +10,7 @@ import { Tracker } from '@weir/proxy/tracker';
 function flowsOf() {
   const tracker = new Tracker(new ManualClock());
   const killed: string[] = [];
-  const open = (inbound: string, user: string | undefined, stands: boolean): void => {
+  const open = (inbound: string, user: string | undefined, isValid: boolean): void => {
     const info = {
       session: undefined,
       inbound,
@@ -21,8 +21,8 @@ function flowsOf() {
       outbound: 'direct',
       outboundVersion: 1,
       rule: undefined,
-      planeEpoch: 1,
-      standing: { stands },
+      routingEpoch: 1,
+      account: { isValid },
     };
     tracker.openFlow(info, () => killed.push(`${inbound} ${user ?? '-'}`));
   };

@@ -173,7 +173,7 @@ test('at the start a very large configuration is loaded in a thread, and others 
     let inline = false;
     const onLogLevel = (): void => void (inline = true);
     const { tables } = await loadAtStart(path, { ...options, files, bytes, onLogLevel });
-    return { inline, rules: tables.ruleExits.length, paths: files.paths };
+    return { inline, rules: tables.ruleTargets.length, paths: files.paths };
   };
   const veryLong = rules + LONG.repeat(4);
   assert.deepEqual(await loads(rules + LONG), { inline: true, rules: 1, paths: [path] });

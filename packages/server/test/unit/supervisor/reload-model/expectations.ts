@@ -100,8 +100,8 @@ export function reportOf(
     add(`balancer ${each.tag}`, stands);
   }
   const { route } = after;
-  const exits = [route.default, ...route.rules.map(({ outbound }) => outbound)];
-  const stands = exits.every((tag) => kept.has(tag));
+  const targets = [route.default, ...route.rules.map(({ outbound }) => outbound)];
+  const stands = targets.every((tag) => kept.has(tag));
   add('route', stands && isDeepStrictEqual(before?.route, route));
   for (const each of after.inbounds) {
     const users = facts.usersOf(each);

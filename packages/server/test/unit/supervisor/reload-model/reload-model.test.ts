@@ -5,11 +5,11 @@ import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import type { OutboundVersion } from '@weir/proxy/targets';
+import type { OutboundVersion } from '@weir/proxy/engine';
 import { RegexCache } from '@weir/proxy/names';
 import { type Logger, silentLogger } from '@weir/base/log';
 import { OwnListeners } from '@weir/io/net/own-listeners';
-import { systemClock, type Clock } from '@weir/io/time';
+import { type Clock, systemClock } from '@weir/io/time';
 import type { Spec } from '@weir/proxy/spec';
 import { Supervisor } from '../../../../src/supervisor/supervisor.ts';
 import { isListening, open } from '../../../../../../test/support/data/address.ts';
@@ -34,31 +34,31 @@ import { readExactly, readHead } from '../../../../../../test/support/read.ts';
 import { eventually, within } from '../../../../../../test/support/wait.ts';
 import { disruptionOf, listenersAfter, reportOf, type SessionListener } from './expectations.ts';
 import {
+  type Change,
   change,
   facts,
+  type Fault,
   FAULTS,
   FIRST,
   HOSTS,
+  type InboundShape,
   isTcp,
   isUdp,
   PASS,
   pathOf,
   PATHS,
-  PLAIN,
+  type Placed,
   placed,
+  PLAIN,
   protocolOf,
+  type Shape,
   specOf,
+  type HostState,
   takesLogins,
   withInbounds,
-  type Change,
-  type Fault,
-  type InboundShape,
-  type Placed,
-  type Shape,
-  type Surroundings,
 } from './shapes.ts';
 
-interface Environment extends Surroundings {
+interface Environment extends HostState {
   readonly echo: number;
   readonly servers: readonly TestDnsServer[];
 }
@@ -129,10 +129,10 @@ class Real {
   /** What a failed reload leaves as it is, down to identity. */
   get state() {
     const { running, applied, routing } = this.supervisor;
-    const { outbounds, balancers, inbounds, plane } = running;
+    const { outbounds, balancers, inbounds, snapshot } = running;
     const addresses = [...inbounds.values()].map(({ listener }) => listener.address);
     const { epoch, rulesSince } = routing;
-    const maps = [outbounds, balancers, inbounds, plane, applied, this.own.changes];
+    const maps = [outbounds, balancers, inbounds, snapshot, applied, this.own.changes];
     return [...maps, epoch, rulesSince, addresses.join()];
   }
 
@@ -165,11 +165,11 @@ class Real {
 
 /** What runs, without what depends on the past: to be compared with a fresh start. */
 function observed({ running, applied, routing }: Supervisor) {
-  const { outbounds, balancers, inbounds, plane } = running;
-  assert.ok(plane);
+  const { outbounds, balancers, inbounds, snapshot } = running;
+  assert.ok(snapshot);
   for (const { version } of outbounds.values()) assert.ok(!version.retired && !version.closed);
   const decide = (inbound: string, host: string) => {
-    const decision = plane.routes.route({
+    const decision = snapshot.routes.route({
       inbound,
       host,
       source: '127.0.0.1',
@@ -177,7 +177,7 @@ function observed({ running, applied, routing }: Supervisor) {
       port: 80,
       sniffed: undefined,
     });
-    const picked = plane.exits.get(decision.outbound)?.pick();
+    const picked = snapshot.targets.get(decision.outbound)?.pick();
     // Otherwise flows would go on by what was replaced.
     assert.equal(picked, outbounds.get(picked?.tag ?? '')?.version);
     return decision;

@@ -32,7 +32,7 @@ export const HOSTS = ['one.test', 'two.test', 'other.test'] as const;
 /** Of WebSockets. */
 export const PATHS = ['/x', '/y'] as const;
 
-type Exit = (typeof EXITS)[number];
+type RoutingTarget = (typeof EXITS)[number];
 type Family = 'auto' | 'ipv4_only';
 
 export interface InboundShape {
@@ -59,12 +59,12 @@ export interface Shape {
   readonly reversed: boolean;
   readonly members: readonly string[];
   readonly pace: number;
-  readonly default: Exit;
-  readonly one: Exit;
-  readonly two: Exit;
+  readonly default: RoutingTarget;
+  readonly one: RoutingTarget;
+  readonly two: RoutingTarget;
   readonly ports: boolean;
   /** Target of the route group, where there is one. */
-  readonly group: Exit | undefined;
+  readonly group: RoutingTarget | undefined;
   readonly dns: number;
   readonly level: string;
 }
@@ -240,7 +240,7 @@ export const FAULTS = {
 export type Fault = keyof typeof FAULTS;
 
 /** What configurations refer to. */
-export interface Surroundings {
+export interface HostState {
   /** Of the inbounds. */
   readonly ports: readonly number[];
   /** A port that another program has, for TCP and UDP. */
@@ -275,7 +275,7 @@ function streamOf(inbound: InboundShape): InboundStreamSpec | undefined {
     : { tls: undefined, carrier: { kind: 'ws', path, host: undefined } };
 }
 
-function brokenInbounds(fault: Fault | undefined, { taken }: Surroundings): InboundSpec[] {
+function brokenInbounds(fault: Fault | undefined, { taken }: HostState): InboundSpec[] {
   const fake = (settings: object): InboundSpec =>
     inboundSpec('broken', { protocol: 'lines', settings });
   const tls = { certificates: 'none', key: 'none' };
@@ -287,7 +287,7 @@ function brokenInbounds(fault: Fault | undefined, { taken }: Surroundings): Inbo
   return fault === 'taken' ? [inboundSpec('broken', { listen: at(taken) })] : [];
 }
 
-export function specOf(shape: Shape, around: Surroundings, fault?: Fault): Spec {
+export function specOf(shape: Shape, around: HostState, fault?: Fault): Spec {
   const { reversed } = shape;
   const inbounds = placed(shape).map((each): InboundSpec =>
     inboundSpec(each.tag, {

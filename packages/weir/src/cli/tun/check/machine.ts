@@ -8,7 +8,7 @@ import {
   type MachineNetwork,
 } from '@weir/io/netlink';
 import { coversDefaultRoute } from '@weir/proxy/protocols/tun/system-resolver';
-import type { SystemResolver } from '@weir/proxy/dns/system/system-resolvers';
+import type { SystemResolver } from '@weir/proxy/dns/system';
 import type { DnsSpec } from '@weir/proxy/spec';
 import type { FirewallFacts } from './firewall.ts';
 

@@ -1,4 +1,4 @@
-import type { SystemResolver } from '@weir/proxy/dns/system/system-resolvers';
+import type { SystemResolver } from '@weir/proxy/dns/system';
 import { nameServer } from '@weir/proxy/protocols/tun/system-resolver';
 import { say, sh, toml } from './device-findings.ts';
 import type {

@@ -12,7 +12,7 @@ import {
   TCP_STATES,
 } from '@weir/io/netlink';
 import { openSystemCalls } from '@weir/io/service';
-import { systemResolvers } from '@weir/proxy/dns/system/system-resolvers';
+import { systemResolvers } from '@weir/proxy/dns/system';
 import { codeOf } from '@weir/base';
 import {
   type CheckedInbound,
@@ -23,7 +23,7 @@ import {
   type ResolverFacts,
 } from '../check/machine.ts';
 import { readRuleset, type FirewallFacts } from '../check/firewall.ts';
-import { nameServersOf } from '@weir/proxy/dns/system/resolv-conf';
+import { nameServersOf } from '@weir/proxy/dns/system';
 import { openRegularFile } from '@weir/io/files';
 
 /**

@@ -5,7 +5,7 @@ import { connect, createServer, type AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { openKernelIo } from '../../../../../src/net/sockets/kernel/kernel-sockets.ts';
-import { surroundings } from '../../../../../src/platform/sockets/probe.ts';
+import { probeEnvironment } from '../../../../../src/platform/sockets/probe.ts';
 import { noKernelSockets } from '../../../../../../../test/support/links/kernel-io.ts';
 
 test(
@@ -47,9 +47,9 @@ test(
 );
 
 test('kernel sockets are opened, or the reason why not is given', () => {
-  const off = openKernelIo({ ...surroundings(), wanted: 'node' });
+  const off = openKernelIo({ ...probeEnvironment(), wanted: 'node' });
   assert.deepEqual(off, { kind: 'node', reason: 'WEIR_IO=node' });
-  const opened = openKernelIo({ ...surroundings(), wanted: undefined });
+  const opened = openKernelIo({ ...probeEnvironment(), wanted: undefined });
   assert.equal(opened.kind, noKernelSockets === false ? 'kernel' : 'node');
   opened.io?.close();
 });

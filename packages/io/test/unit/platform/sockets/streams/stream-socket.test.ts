@@ -81,7 +81,7 @@ function observedListener(io: KernelIo) {
     { host: '127.0.0.1', port: 0 },
     {
       onSocket: (socket) => accepted.push(socket),
-      onHeldBack: (reason) => reasons.push(reason),
+      onPaused: (reason) => reasons.push(reason),
     },
   );
   return { listener, reasons, accepted };
@@ -328,7 +328,7 @@ describe('a stream socket of the kernel', { skip: noKernelSockets }, () => {
       { host: '127.0.0.1', port: 0 },
       {
         onSocket: (socket) => accepted.push(socket),
-        onHeldBack: (reason) => reasons.push(reason),
+        onPaused: (reason) => reasons.push(reason),
       },
     );
     // So many flows fit: each has a seat for its destination beside its own descriptor.
@@ -405,7 +405,7 @@ describe('a stream socket of the kernel', { skip: noKernelSockets }, () => {
     const listener = new StreamListener(
       io,
       { host: '127.0.0.1', port: 0 },
-      { onSocket: (socket) => socket.close(), onHeldBack: (reason) => reasons.push(reason) },
+      { onSocket: (socket) => socket.close(), onPaused: (reason) => reasons.push(reason) },
     );
     refuse = true;
     const client = new Socket().connect((listener.local as IpAddress).port, '127.0.0.1');

@@ -1,3 +1,0 @@
-/** Rules in words, and why one took a flow. */
-export { type PassedRule, RouteExplainer, type RouteExplanation } from './engine/router/explain.ts';
-export { matcherEntries, matcherTexts } from './engine/router/matcher-entries.ts';

@@ -1,4 +1,0 @@
-/** Outbounds as routes name them: one version, or a group that picks. */
-export { BalancerGroup, type GroupMember } from './engine/balancer/group.ts';
-export { asDialError } from './engine/flow-record.ts';
-export { OutboundVersion } from './engine/outbound-version.ts';

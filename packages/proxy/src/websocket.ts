@@ -1,3 +1,0 @@
-/** Frames and handshakes of WebSocket. */
-export { CloseCode, closePayload } from './transports/ws/close-codes.ts';
-export { frameHeader, Opcode, WsFrameDecoder } from './transports/ws/frames.ts';

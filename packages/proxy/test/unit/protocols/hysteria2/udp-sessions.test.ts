@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import {
+  datagramsOf,
+  MessageReassembly,
+} from '../../../../src/protocols/hysteria2/udp-sessions.ts';
+import { ADDRESS_LIMIT, UDP_PAYLOAD_LIMIT } from '../../../../src/protocols/hysteria2/limits.ts';
+import {
+  decodeUdpMessage,
+  udpHeaderSize,
+  type UdpMessage,
+} from '../../../../src/protocols/hysteria2/wire.ts';
+import { SeededRandom } from '../../../../../../test/support/simnet/seeded-random.ts';
+
+const random = new SeededRandom(1);
+const ADDRESS = Buffer.from('test:123');
+
+const fragment = (
+  packetId: number,
+  fragmentId: number,
+  fragmentCount: number,
+  data: string | Uint8Array,
+): UdpMessage => ({
+  sessionId: 123,
+  packetId,
+  fragmentId,
+  fragmentCount,
+  address: 'test:123',
+  data: Buffer.from(data),
+});
+
+const split = (data: string | Uint8Array, maxSize: number): UdpMessage[] =>
+  datagramsOf({ sessionId: 123, address: ADDRESS, data: Buffer.from(data) }, maxSize, random).map(
+    (datagram) => {
+      assert.ok(datagram.length <= maxSize);
+      const message = decodeUdpMessage(datagram);
+      assert.ok(message);
+      return message;
+    },
+  );
+
+/** core/internal/frag/frag_test.go, TestFragUDPMessage. */
+for (const [data, maxSize, parts] of [
+  ['hello', 100, ['hello']],
+  ['hello', 20, ['hel', 'lo']],
+  ['abcdefgh', 19, ['ab', 'cd', 'ef', 'gh']],
+] as const) {
+  test(`${data} in datagrams of ${maxSize} bytes is divided as by the reference`, () => {
+    const messages = split(data, maxSize);
+    assert.deepEqual(
+      messages.map((message) => Buffer.from(message.data).toString()),
+      parts,
+    );
+    assert.deepEqual(
+      messages.map(({ fragmentId, fragmentCount }) => [fragmentId, fragmentCount]),
+      parts.map((_, index) => [index, parts.length]),
+    );
+  });
+}
+
+test('a whole message has packet id 0, fragments share another', () => {
+  assert.equal(split('hello', 100)[0]?.packetId, 0);
+  for (let round = 0; round < 100; round++) {
+    const [first, second] = split('hello', 20);
+    assert.ok(first && second && first.packetId > 0);
+    assert.equal(first.packetId, second.packetId);
+  }
+});
+
+test('the packet ids of fragments are 1 to 65535', () => {
+  for (const [below, packetId] of [
+    [() => 0, 1],
+    [() => 1, 2],
+    [(limit: number) => limit - 1, 0xffff],
+  ] as const) {
+    const chosen = Object.assign(new SeededRandom(1), { below });
+    const data = Buffer.from('hello');
+    const [first] = datagramsOf({ sessionId: 1, address: ADDRESS, data }, 20, chosen);
+    assert.equal(first && decodeUdpMessage(first)?.packetId, packetId);
+  }
+});
+
+test('an address has 1 byte to ADDRESS_LIMIT bytes', () => {
+  const count = (length: number): number =>
+    datagramsOf(
+      { sessionId: 1, address: Buffer.alloc(length, 'a'), data: Buffer.of(1) },
+      ADDRESS_LIMIT + 100,
+      random,
+    ).length;
+  assert.deepEqual([0, 1, ADDRESS_LIMIT, ADDRESS_LIMIT + 1].map(count), [0, 1, 1, 0]);
+});
+
+test('what cannot be sent gives no datagrams', () => {
+  assert.deepEqual(split('', 100), []);
+  assert.deepEqual(split(Buffer.alloc(UDP_PAYLOAD_LIMIT + 1), 1200), []);
+  assert.deepEqual(split('hello', udpHeaderSize(ADDRESS.length)), []);
+  assert.deepEqual(split('hello', 0), []);
+  assert.equal(split(Buffer.alloc(255), udpHeaderSize(ADDRESS.length) + 1).length, 255);
+  assert.deepEqual(split(Buffer.alloc(256), udpHeaderSize(ADDRESS.length) + 1), []);
+  assert.equal(split(Buffer.alloc(UDP_PAYLOAD_LIMIT), 1200).length, 4);
+});
+
+/** TestDefragger: one after the other, into one reassembly. */
+test('fragments are joined as by the reference', () => {
+  const reassembly = new MessageReassembly();
+  for (const [message, whole] of [
+    [fragment(987, 0, 1, 'hello'), 'hello'],
+    [fragment(987, 0, 2, 'hello '), undefined],
+    [fragment(987, 1, 2, 'moto'), 'hello moto'],
+    [fragment(987, 0, 3, 'deco'), undefined],
+    [fragment(987, 1, 3, '*'), undefined],
+    [fragment(987, 2, 3, '27'), 'deco*27'],
+    [fragment(233, 1, 2, 'shinsekai'), undefined],
+    [fragment(244, 1, 2, 'what???'), undefined],
+    [fragment(233, 1, 2, ' annaijo'), undefined],
+    [fragment(233, 88, 2, 'shinsekai'), undefined],
+    [fragment(233, 2, 2, 'shinsekai'), undefined],
+    [fragment(233, 0, 2, 'shinsekai'), 'shinsekai annaijo'],
+  ] as const) {
+    const result = reassembly.add(message);
+    assert.equal(result && Buffer.from(result.data).toString(), whole);
+    if (result) assert.deepEqual([result.fragmentId, result.fragmentCount], [0, 1]);
+  }
+});
+
+test('a message of the same packet id as the one before it is complete again', () => {
+  const reassembly = new MessageReassembly();
+  for (let round = 0; round < 3; round++) {
+    assert.equal(reassembly.add(fragment(5, 0, 2, 'a')), undefined);
+    assert.equal(reassembly.add(fragment(5, 0, 2, 'x')), undefined);
+    assert.equal(Buffer.from(reassembly.add(fragment(5, 1, 2, 'b'))?.data ?? []).toString(), 'ab');
+  }
+});
+
+test('a whole message does not disturb one that is being joined', () => {
+  const reassembly = new MessageReassembly();
+  assert.equal(reassembly.add(fragment(5, 0, 2, 'a')), undefined);
+  for (const count of [0, 1]) {
+    const whole = fragment(0, 0, count, 'x');
+    assert.equal(reassembly.add(whole), whole);
+  }
+  assert.equal(Buffer.from(reassembly.add(fragment(5, 1, 2, 'b'))?.data ?? []).toString(), 'ab');
+});
+
+test('fragments of the same packet id but another count are of another message', () => {
+  const reassembly = new MessageReassembly();
+  assert.equal(reassembly.add(fragment(5, 0, 2, 'x')), undefined);
+  assert.equal(reassembly.add(fragment(5, 1, 3, 'b')), undefined);
+  assert.equal(reassembly.add(fragment(5, 0, 3, 'a')), undefined);
+  assert.equal(Buffer.from(reassembly.add(fragment(5, 2, 3, 'c'))?.data ?? []).toString(), 'abc');
+});
+
+test('a message beyond the limit is dropped, whole or in fragments', () => {
+  const reassembly = new MessageReassembly();
+  const half = Buffer.alloc(UDP_PAYLOAD_LIMIT / 2);
+  assert.equal(reassembly.add(fragment(0, 0, 1, Buffer.alloc(UDP_PAYLOAD_LIMIT + 1))), undefined);
+  const longest = fragment(0, 0, 1, Buffer.alloc(UDP_PAYLOAD_LIMIT));
+  assert.equal(reassembly.add(longest), longest);
+  assert.equal(reassembly.add(fragment(5, 0, 3, half)), undefined);
+  assert.equal(reassembly.add(fragment(5, 1, 3, half)), undefined);
+  assert.equal(reassembly.add(fragment(5, 2, 3, 'x')), undefined);
+  // Nothing of it is kept: another one of the same id is complete.
+  assert.equal(reassembly.add(fragment(5, 0, 3, 'a')), undefined);
+  assert.equal(reassembly.add(fragment(5, 1, 3, 'b')), undefined);
+  assert.equal(reassembly.add(fragment(5, 2, 3, 'c'))?.data.length, 3);
+  assert.equal(reassembly.add(fragment(6, 0, 2, half)), undefined);
+  assert.equal(reassembly.add(fragment(6, 1, 2, half))?.data.length, UDP_PAYLOAD_LIMIT);
+});
+
+test('a packet arrives whole, in whatever order its fragments do', () => {
+  fc.assert(
+    fc.property(
+      fc.uint8Array({ minLength: 1, maxLength: UDP_PAYLOAD_LIMIT, size: 'max' }),
+      fc.integer({ min: 40, max: 1500 }),
+      fc.nat(0xffff_ffff),
+      (data, maxSize, seed) => {
+        const parts = split(data, maxSize);
+        const order = new SeededRandom(seed);
+        const shuffled = parts
+          .map((part) => [order.next(), part] as const)
+          .toSorted(([a], [b]) => a - b);
+        const reassembly = new MessageReassembly();
+        const results = shuffled.map(([, part]) => reassembly.add(part)).filter(Boolean);
+        assert.equal(results.length, parts.length > 0 ? 1 : 0);
+        if (results[0]) assert.deepEqual(Buffer.from(results[0].data), Buffer.from(data));
+      },
+    ),
+    { numRuns: 200 },
+  );
+});
+
+test('any fragments give messages within the limit', () => {
+  const anything = fc.record(
+    {
+      sessionId: fc.constant(1),
+      packetId: fc.nat(2),
+      fragmentId: fc.nat(255),
+      fragmentCount: fc.nat(255),
+      address: fc.constant('test:123'),
+      data: fc.uint8Array({ minLength: 1, maxLength: 3000, size: 'max' }),
+    },
+    { noNullPrototype: true },
+  );
+  fc.assert(
+    fc.property(fc.array(anything, { maxLength: 40, size: 'max' }), (messages) => {
+      const reassembly = new MessageReassembly();
+      for (const message of messages) {
+        assert.ok((reassembly.add(message)?.data.length ?? 0) <= UDP_PAYLOAD_LIMIT);
+      }
+    }),
+  );
+});
