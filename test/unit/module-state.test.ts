@@ -58,7 +58,7 @@ const ALLOWED: Readonly<Record<string, Readonly<Record<string, readonly string[]
     'netstack/tcp/recovery/sent-segments.ts': ['spare'],
   },
   'data about an object for as long as that object lives': {
-    'server/api/http/server.ts': ['claims'],
+    'server/local-http/bind.ts': ['claims'],
     'io/net/links/link-watch.ts': ['listenersOf'],
     'io/net/sockets/kernel/kernel-tun.ts': ['guards'],
     'io/net/sockets/node/udp-socket.ts': ['claims'],
@@ -82,6 +82,8 @@ const ALLOWED: Readonly<Record<string, Readonly<Record<string, readonly string[]
     'proxy/protocols/shadowsocks/keys.ts': ['sessionKeys'],
     'quic/recovery/sent-packets.ts': ['NO_FACTS'],
     'base/text/text-table.ts': ['SEGMENTER'],
+    'watch/clash-api/serve/controller.ts': ['ENDPOINTS'],
+    'watch/dashboard/server/dashboard-server.ts': ['ROUTER'],
   },
 };
 

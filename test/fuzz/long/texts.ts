@@ -1,19 +1,16 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
-import {
-  bearerCheck,
-  isOwnOrigin,
-  namesThisHost,
-} from '../../../packages/server/src/api/http/request-filter.ts';
-import { splitRequestTarget } from '../../../packages/server/src/api/http/api-router.ts';
+import { bearerCheck } from '../../../packages/server/src/api/http/request-filter.ts';
+import { addressPlace } from '../../../packages/server/src/local-http/guard.ts';
+import { splitRequestTarget } from '../../../packages/server/src/local-http/router.ts';
 import {
   parseIfMatch,
   parseSelector,
   textParameter,
   u64Parameter,
-} from '@weir/server/api/requests/parameters';
+} from '../../../packages/server/src/api/requests/parameters.ts';
 import { parsePickBody } from '../../../packages/server/src/api/requests/pick-body.ts';
-import { partsOf, routeRequest } from '../../../packages/watch/src/clash-api/serve/router.ts';
+import { partsOf, routeRequest } from '../../../packages/watch/src/clash-api/serve/controller.ts';
 import { formatToml } from '@weir/config/format/format-toml';
 import { parseToml } from '@weir/config/toml';
 import { readHosts, hostSources } from '../../../packages/proxy/src/dns/system/host-config.ts';
@@ -134,6 +131,7 @@ const toml: FuzzTarget = {
 };
 
 const isAllowed = bearerCheck('secret');
+const apiPlace = addressPlace(80);
 const hasSecret = (header: string): boolean =>
   header.slice(0, 7).toLowerCase() === 'bearer ' &&
   header.slice(7).replaceAll(/^[ \t]+|[ \t]+$/g, '') === 'secret';
@@ -144,7 +142,8 @@ const apiRequests: FuzzTarget = {
     'server/api/requests/parameters.ts',
     'server/api/requests/pick-body.ts',
     'server/api/http/request-filter.ts',
-    'server/api/http/api-router.ts',
+    'server/local-http/guard.ts',
+    'server/local-http/router.ts',
   ],
   samples: textSamples(
     '/v1/connections/18446744073709551615?x=%20y&session=1',
@@ -179,8 +178,8 @@ const apiRequests: FuzzTarget = {
         splitRequestTarget(text);
         return;
       case 6:
-        namesThisHost(text);
-        isOwnOrigin({ authority: text, origin: text, fetchSite: undefined }, 80);
+        apiPlace.isOwnHost(text);
+        apiPlace.isOwnOrigin(text, text);
         return;
       default:
         assert.equal(isAllowed(text), hasSecret(text));
@@ -190,7 +189,7 @@ const apiRequests: FuzzTarget = {
 
 const clashRequests: FuzzTarget = {
   name: 'clash-api-requests',
-  files: ['watch/clash-api/serve/router.ts'],
+  files: ['watch/clash-api/serve/controller.ts'],
   samples: textSamples(
     '/proxies/a%20b/delay',
     '/connections/1',

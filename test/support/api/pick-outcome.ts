@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { BadRequest } from '../../../packages/server/src/api/http/rejections.ts';
+import { BadRequest } from '../../../packages/server/src/api/http/response.ts';
 import { parsePickBody } from '../../../packages/server/src/api/requests/pick-body.ts';
 
 /** What becomes of the body of a pick: `target NAME`, or the text of its rejection. */

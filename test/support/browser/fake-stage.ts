@@ -5,7 +5,7 @@ import { loadPageFiles } from '@weir/watch/dashboard/files/load-page-files';
 import type { PageFiles } from '../../../packages/watch/src/dashboard/files/page-files.ts';
 import { DashboardServer } from '@weir/watch/dashboard/server/dashboard-server';
 import { SOURCES } from '@weir/watch/dashboard/sources';
-import { parseLocalListen } from '@weir/client/local-http';
+import { parseLocalListen } from '@weir/server/local-http';
 import { VERSION } from '@weir/base';
 import { contextOf, FakeApi, statusOf } from '../dashboard/context.ts';
 import { fakeMonitor, type FakeMonitor } from '../dashboard/fake-monitor.ts';

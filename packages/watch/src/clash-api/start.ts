@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { LocalServer, type LocalListen } from '@weir/client/local-http';
+import { LocalServer, type LocalListen } from '@weir/server/local-http';
 import type { Monitor } from '@weir/client/monitor';
 import { systemClock } from '@weir/io/time';
 import { loadForms } from '@weir/proxy/protocols';
@@ -67,7 +67,7 @@ export async function startClashApi(options: ClashApiOptions): Promise<ServedCla
   });
   const server = await LocalServer.start({
     listen: options.listen,
-    policy: { origins: access.origins },
+    origins: access.origins,
     headers: { 'X-Content-Type-Options': 'nosniff' },
     serve: (exchange) => controller.serve(exchange),
     upgrade: (request: IncomingMessage, stream: Duplex, head: Buffer, trust: () => void) => {

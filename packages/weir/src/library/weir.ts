@@ -1,5 +1,9 @@
-import { ControlError, type PickResult, type RoutesResult } from '@weir/server/api/contract';
-import { ANY_FILE } from '@weir/server/api/requests/parameters';
+import {
+  ControlError,
+  type PickResult,
+  type RoutesResult,
+  ANY_FILE,
+} from '@weir/server/api/contract';
 import { StartTimes } from '@weir/server/api/start-times';
 import { loadAtStart } from '@weir/server/app/loading/config-loader';
 import { toControlError } from '@weir/server/app/outcomes';

@@ -6,7 +6,7 @@ import {
   type FlowEvent,
   type Tracker,
 } from '@weir/proxy/tracker';
-import { eventText, type SseStream } from './sse-stream.ts';
+import { eventText, type SseStream } from '../../local-http/event-stream.ts';
 import { Rounds } from './slices.ts';
 import type { StartTimes } from '../start-times.ts';
 import { flowView, viewJson } from '../views.ts';

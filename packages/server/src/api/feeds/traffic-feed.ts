@@ -1,6 +1,6 @@
 import type { Clock } from '@weir/io/time';
 import type { TrafficSampler, TrafficSnapshot } from '@weir/proxy/tracker';
-import { eventText, type SseStream } from './sse-stream.ts';
+import { eventText, type SseStream } from '../../local-http/event-stream.ts';
 import { Rounds } from './slices.ts';
 import { trafficJson } from '../views.ts';
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { BadRequest } from './rejections.ts';
+import { BadRequest } from './response.ts';
 
 /** The longest request body that is accepted, in bytes. */
 const MAX_BODY = 2_097_152;

@@ -1,5 +1,4 @@
-import { STATUS_CODES } from 'node:http';
-import { field, valuesOf, headBytes, parseRequestHead, MessageError } from '@weir/http/http1';
+import { valuesOf, parseRequestHead, MessageError } from '@weir/http/http1';
 import { type ApiResponse, json } from './response.ts';
 import type { ApiRequestHead, RequestFilter } from './request-filter.ts';
 import { codeOf } from '@weir/base';
@@ -8,16 +7,6 @@ import { codeOf } from '@weir/base';
  * HTTP without Node's parser, for requests that it rejects: an unknown method, a path with unexpected bytes, or input
  * that is not HTTP.
  */
-
-/** A response after which the connection is closed. */
-export function rawResponse({ status, headers, body }: ApiResponse): Buffer {
-  const head = headBytes(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`, [
-    ...Object.entries(headers).map(([name, value]) => field(name, value)),
-    field('Content-Length', String(body.length)),
-    field('Connection', 'close'),
-  ]);
-  return Buffer.concat([head, body]);
-}
 
 const HEAD_END = '\r\n\r\n';
 

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { FlowSelector } from '@weir/proxy/tracker';
-import { BadPath, BadRequest } from '../http/rejections.ts';
+import { ANY_FILE, type IfMatch } from '../contract.ts';
+import { BadPath, BadRequest } from '../http/response.ts';
 
 const DIGITS = /^\+?\d+$/;
 /** The maximum of a `u64`, and its number of digits. */
@@ -95,14 +96,6 @@ function formPairs(query: string): [name: string, value: string][] {
       return [decode(name), decode(pair.slice(name.length + 1))];
     });
 }
-
-/** A client's condition on the configuration file that it edits. */
-export type IfMatch =
-  | { readonly kind: 'any' }
-  /** `etag` includes its quotes and is compared by equality. */
-  | { readonly kind: 'is'; readonly etag: string };
-
-export const ANY_FILE: IfMatch = { kind: 'any' };
 
 /** One strong entity tag: quoted, without a quote or a comma inside. */
 const ONE_TAG = /^"[^",]*"$/;

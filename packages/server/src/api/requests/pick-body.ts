@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { WeirError } from '@weir/base';
-import { BadRequest } from '../http/rejections.ts';
+import { BadRequest } from '../http/response.ts';
 
 const KEY = 'target';
 

@@ -1,7 +1,7 @@
-import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { WeirError } from '@weir/base';
-import { bindReason, bindUnixSocket } from '@weir/proxy/listeners';
+import { bindReason } from '@weir/proxy/listeners';
+import { bind, OWNER_ONLY } from '../../local-http/bind.ts';
 import { MAX_REQUEST, REQUEST_MS, type ControlHandlers } from './control-handlers.ts';
 
 /** Maximum number of clients, most of which may have tunnels; their reloads are serialised. */
@@ -45,11 +45,7 @@ export class ControlSocket {
     const socket = new ControlSocket(path, handlers);
     const server = socket.#server;
     try {
-      const bind = async (): Promise<void> => {
-        server.listen({ path });
-        await once(server, 'listening');
-      };
-      await bindUnixSocket(path, bind, 0o600);
+      await bind(server, { kind: 'unix', path }, { mode: OWNER_ONLY });
     } catch (error) {
       server.close();
       throw new WeirError('bind', `control socket ${path}: ${bindReason(error)}`, { cause: error });

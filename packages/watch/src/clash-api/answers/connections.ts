@@ -63,5 +63,5 @@ async function deleteConnections({ weir: { api } }: ClashContext): Promise<Clash
 export const CONNECTION_ENDPOINTS: readonly ClashEndpoint[] = [
   { method: 'GET', path: '/connections', answer: getConnections },
   { method: 'DELETE', path: '/connections', answer: deleteConnections },
-  { method: 'DELETE', path: '/connections/:id', answer: deleteConnection },
+  { method: 'DELETE', path: '/connections/{id?}', answer: deleteConnection },
 ];

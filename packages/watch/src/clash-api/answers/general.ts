@@ -123,7 +123,8 @@ const UPGRADE = 'Weir is upgraded as it was installed';
 
 /** Endpoints about the program as a whole, and those without an equivalent in Weir. */
 export const GENERAL_ENDPOINTS: readonly ClashEndpoint[] = [
-  { method: 'GET', path: '/', answer: () => ok({ hello: 'mihomo' }) },
+  // The path `/`: a slash at the end does not count.
+  { method: 'GET', path: '', answer: () => ok({ hello: 'mihomo' }) },
   { method: 'GET', path: '/version', answer: () => ok({ meta: true, version: VERSION }) },
   {
     method: 'GET',
@@ -136,9 +137,9 @@ export const GENERAL_ENDPOINTS: readonly ClashEndpoint[] = [
   refusal('POST', '/cache/dns/flush', 400, 'the DNS cache of Weir is not flushed from outside'),
   refusal('GET', '/dns/query', 500, 'DNS section is disabled'),
   // Dashboards store their settings in the browser when the controller has none.
-  { method: 'GET', path: '/storage/:key', answer: () => ok(null) },
-  { method: 'DELETE', path: '/storage/:key', answer: () => NO_CONTENT },
-  refusal('PUT', '/storage/:key', 400, 'settings of dashboards are not stored here'),
+  { method: 'GET', path: '/storage/{key?}', answer: () => ok(null) },
+  { method: 'DELETE', path: '/storage/{key?}', answer: () => NO_CONTENT },
+  refusal('PUT', '/storage/{key?}', 400, 'settings of dashboards are not stored here'),
   refusal('POST', '/configs/geo', 500, GEO),
   refusal('POST', '/upgrade/geo', 500, GEO),
   refusal('POST', '/upgrade/ui', 500, 'the files of --ui are replaced by hand'),

@@ -194,11 +194,11 @@ async function getGroupDelay(context: ClashContext, request: ClashRequest): Prom
 
 export const PROXY_ENDPOINTS: readonly ClashEndpoint[] = [
   { method: 'GET', path: '/proxies', answer: getProxies },
-  { method: 'GET', path: '/proxies/:name', answer: getProxy },
-  { method: 'PUT', path: '/proxies/:name', answer: putProxy },
-  { method: 'DELETE', path: '/proxies/:name', answer: deleteProxy },
-  { method: 'GET', path: '/proxies/:name/delay', answer: getDelay },
+  { method: 'GET', path: '/proxies/{name?}', answer: getProxy },
+  { method: 'PUT', path: '/proxies/{name?}', answer: putProxy },
+  { method: 'DELETE', path: '/proxies/{name?}', answer: deleteProxy },
+  { method: 'GET', path: '/proxies/{name?}/delay', answer: getDelay },
   { method: 'GET', path: '/group', answer: getGroups },
-  { method: 'GET', path: '/group/:name', answer: getGroup },
-  { method: 'GET', path: '/group/:name/delay', answer: getGroupDelay },
+  { method: 'GET', path: '/group/{name?}', answer: getGroup },
+  { method: 'GET', path: '/group/{name?}/delay', answer: getGroupDelay },
 ];

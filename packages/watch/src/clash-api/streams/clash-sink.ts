@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import type { LocalExchange } from '@weir/client/local-http';
+import type { LocalExchange } from '@weir/server/local-http';
 
 /** A client of a stream of JSON texts: a WebSocket, or an endless response. */
 export interface ClashSink {

@@ -1,4 +1,4 @@
-import { type LocalExchange, LocalHttpError } from '@weir/client/local-http';
+import { type LocalExchange, LocalHttpError } from '@weir/server/local-http';
 import type { PageEncoding, PageFile, PageFiles } from './page-files.ts';
 
 const IMMUTABLE = 'public, max-age=31536000, immutable';

@@ -6,7 +6,7 @@ import { loadPageFiles } from '@weir/watch/dashboard/files/load-page-files';
 import { DashboardServer } from '@weir/watch/dashboard/server/dashboard-server';
 import { SOURCES } from '@weir/watch/dashboard/sources';
 import { hintsOf, type WeirError, VERSION } from '@weir/base';
-import { parseLocalListen, defectText } from '@weir/client/local-http';
+import { parseLocalListen, defectText } from '@weir/server/local-http';
 import { RunningMonitor } from '@weir/client/monitor/running-monitor';
 import { printable, printableLines } from '@weir/base/printable';
 import { reportErrors, type CommandIo, expectOperands, parseOptions } from '../command.ts';

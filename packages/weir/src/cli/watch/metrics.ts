@@ -1,6 +1,6 @@
 import { readSecret } from '@weir/client/api';
 import { findRunning, type RunningWeir } from '@weir/client/running';
-import { parseLocalListen, defectText } from '@weir/client/local-http';
+import { parseLocalListen, defectText } from '@weir/server/local-http';
 import { collect } from '@weir/watch/metrics/collect';
 import { expositionText } from '@weir/watch/metrics/exposition';
 import { STANDARD_LISTEN, startMetricsServer } from '@weir/watch/metrics/metrics-server';

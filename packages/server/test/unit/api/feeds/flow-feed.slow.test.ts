@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { setImmediate as immediate } from 'node:timers/promises';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import type { SseStream } from '../../../../src/api/feeds/sse-stream.ts';
+import type { SseStream } from '../../../../src/local-http/event-stream.ts';
 import { FlowFeed } from '../../../../src/api/feeds/flow-feed.ts';
 import { StartTimes } from '../../../../src/api/start-times.ts';
 import { KEPT_EVENTS, Tracker } from '@weir/proxy/tracker';

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { UsageError, WeirError } from '@weir/base';
 import { isLoopbackHost } from '@weir/base/ip';
-import { parseLocalListen } from '../../../src/local-http/listen.ts';
+import { parseLocalListen } from '../../../src/local-http/listen-option.ts';
 import { TestAuthority } from '../../../../../test/support/data/test-certificates.ts';
 import { scratch } from '../../../../../test/support/process/weir.ts';
 

@@ -1,29 +1,22 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import {
-  guardRequest,
-  type GuardedPlace,
-  type GuardPolicy,
-} from '../../../src/local-http/guard.ts';
-import { LocalHttpError } from '../../../src/local-http/local-http-error.ts';
+import { type GuardedPlace, pagePlace } from '../../../src/local-http/guard.ts';
+import { LocalHttpError } from '../../../src/local-http/local-exchange.ts';
+import { guardRequest } from '../../../src/local-http/local-server.ts';
 
-const PLAIN: GuardedPlace = { scheme: 'http', port: 8080, isOwnName: () => false };
-const TLS: GuardedPlace = {
-  scheme: 'https',
-  port: 443,
-  isOwnName: (host) => host === 'weir.example' || host === '192.0.2.1',
-};
-const UNIX: GuardedPlace = { scheme: 'http', port: undefined, isOwnName: () => false };
+const PLAIN = pagePlace('http', 8080, () => false);
+const TLS = pagePlace('https', 443, (host) => host === 'weir.example' || host === '192.0.2.1');
+const UNIX = pagePlace('http', undefined, () => false);
 
-type Headers = Parameters<typeof guardRequest>[1];
+type Headers = Parameters<typeof guardRequest>[0]['headers'];
 
 function codeOf(
   headers: Headers,
   { method = 'GET', place = PLAIN, policy = {} }: Partial<Case> = {},
 ): string | undefined {
   try {
-    guardRequest(method, headers, place, policy);
+    guardRequest({ method, headers }, place, policy);
     return undefined;
   } catch (error) {
     assert.ok(error instanceof LocalHttpError);
@@ -35,7 +28,7 @@ function codeOf(
 interface Case {
   readonly method: string;
   readonly place: GuardedPlace;
-  readonly policy: GuardPolicy;
+  readonly policy: Parameters<typeof guardRequest>[2];
 }
 
 describe('the host of a request', () => {
@@ -76,8 +69,11 @@ describe('the host of a request', () => {
   test('a request without one is not from a browser', () => assert.equal(codeOf({}), undefined));
 
   test('the default port is not written', () => {
-    assert.equal(codeOf({ host: 'localhost' }, { place: { ...PLAIN, port: 80 } }), undefined);
-    assert.equal(codeOf({ host: 'localhost' }, { place: { ...TLS, port: 443 } }), undefined);
+    assert.equal(
+      codeOf({ host: 'localhost' }, { place: pagePlace('http', 80, () => false) }),
+      undefined,
+    );
+    assert.equal(codeOf({ host: 'localhost' }, { place: TLS }), undefined);
   });
 
   test('with TLS the names of the certificate are served', () => {

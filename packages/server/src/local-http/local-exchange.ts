@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { SseStream } from '@weir/server/api/feeds/sse-stream';
+import { WeirError, type WeirErrorOptions } from '@weir/base';
 import { systemClock } from '@weir/io/time';
-import { LocalHttpError } from './local-http-error.ts';
+import { SseStream } from './event-stream.ts';
 
 /** Default maximum bytes of a body. */
 const MAX_BODY = 256 << 10;
@@ -12,6 +12,30 @@ const MAX_BACKLOG = 1 << 20;
 const EVENT_HEADERS = { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' };
 
 type Headers = Readonly<Record<string, string>>;
+
+/** A request that fails with an error response: `code` and `message` are sent to the client. */
+export class LocalHttpError extends WeirError {
+  /** HTTP status, 4xx or 5xx. */
+  readonly status: number;
+  readonly headers: Headers;
+
+  constructor(
+    status: number,
+    code: string,
+    message: string,
+    options?: WeirErrorOptions & { readonly headers?: Headers },
+  ) {
+    super(code, message, options);
+    this.status = status;
+    this.headers = options?.headers ?? {};
+  }
+}
+
+/** The path and the query of a request target. */
+export function targetOf(url = ''): { readonly path: string; readonly query: URLSearchParams } {
+  const [path = '', ...query] = url.split('?');
+  return { path, query: new URLSearchParams(query.join('?')) };
+}
 
 /** One request that has passed the guard, and its response. */
 export class LocalExchange {
@@ -35,13 +59,13 @@ export class LocalExchange {
     common: Headers,
     trust: () => void,
   ) {
-    const { method = '', url = '' } = request;
-    const [path = '', ...query] = url.split('?');
+    const { method = '', url } = request;
+    const { path, query } = targetOf(url);
     const gone = new AbortController();
     response.once('close', () => gone.abort());
     this.method = method;
     this.path = path;
-    this.query = new URLSearchParams(query.join('?'));
+    this.query = query;
     this.headers = request.headers;
     this.signal = gone.signal;
     this.request = request;

@@ -7,11 +7,10 @@ import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { eventText, type SseStream } from '@weir/server/api/feeds/sse-stream';
-import { LocalHttpError } from '../../../src/local-http/local-http-error.ts';
-import type { LocalExchange } from '../../../src/local-http/local-exchange.ts';
+import { eventText, type SseStream } from '../../../src/local-http/event-stream.ts';
+import { type LocalExchange, LocalHttpError } from '../../../src/local-http/local-exchange.ts';
 import { LocalServer, type LocalServerOptions } from '../../../src/local-http/local-server.ts';
-import { newToken, secretCheck } from '../../../src/local-http/secret-check.ts';
+import { newToken, secretCheck } from '../../../src/local-http/secret.ts';
 import { TestAuthority } from '../../../../../test/support/data/test-certificates.ts';
 import { scratch } from '../../../../../test/support/process/weir.ts';
 

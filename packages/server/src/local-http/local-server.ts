@@ -1,26 +1,32 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
+import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { hintsOf, messageOf } from '@weir/base';
 import { paceParser } from '@weir/http/http1/paced-socket';
 import { ipVersion } from '@weir/base/ip';
 import { formatEndpoint } from '@weir/io/addresses';
-import { BindError, bindUnixSocket } from '@weir/proxy/listeners';
-import { type GuardedPlace, type GuardPolicy, guardRequest } from './guard.ts';
-import type { LocalListen, LocalTls } from './listen.ts';
-import { LocalExchange } from './local-exchange.ts';
-import { LocalHttpError } from './local-http-error.ts';
+import { BindError } from '@weir/proxy/listeners';
+import { bind, OWNER_ONLY } from './bind.ts';
+import { type GuardedPlace, pagePlace, type Rejection, rejectionOf } from './guard.ts';
+import { createHttpServer, type HttpTimes, rawResponse } from './http-server.ts';
+import type { LocalListen } from './listen-option.ts';
+import { LocalExchange, LocalHttpError } from './local-exchange.ts';
 
 export interface LocalServerOptions {
   readonly listen: LocalListen;
-  readonly policy?: GuardPolicy;
+  /**
+   * A header that all methods but GET, HEAD and OPTIONS require: a page of another origin cannot send it without a
+   * preflight request, and those are rejected.
+   */
+  readonly changeHeader?: string;
+  /** Origins of other pages that are accepted too, such as `https://board.example`. */
+  readonly origins?: ReadonlySet<string>;
   /** Headers of every response. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Maximum number of connections; `LocalConnections` decides which are closed beyond it. */
   readonly maxConnections?: number;
-  readonly times?: LocalTimes;
+  readonly times?: HttpTimes;
   /** Serves a request that has passed the guard. A thrown error is sent as `errorBody`. */
   readonly serve: (exchange: LocalExchange) => Promise<void> | void;
   /**
@@ -39,22 +45,10 @@ export interface LocalServerOptions {
   readonly onDefect: (error: unknown) => void;
 }
 
-/** Time limits of a client, in milliseconds. */
-export interface LocalTimes {
-  /**
-   * Limit for the head of a request, from the start of the connection or of the request; also for the TLS handshake.
-   */
-  readonly head: number;
-  /** Limit for a whole request. */
-  readonly request: number;
-  /** Limit without a byte received or sent, and between requests. */
-  readonly idle: number;
-}
-
-const TIMES: LocalTimes = {
+const TIMES: HttpTimes = {
   head: 10_000,
   request: 30_000,
-  // Longer than the interval of comments in a stream of events, and than the time limit of an action.
+  // Also without a byte received or sent. Longer than the interval of comments in a stream of events, and than the time limit of an action.
   idle: 120_000,
 };
 const MAX_HEAD_BYTES = 16 << 10;
@@ -64,8 +58,6 @@ const MAX_CONNECTIONS = 128;
  * served here wait for each response, whereas one read may deliver thousands of requests.
  */
 const MAX_PIPELINED = 16;
-/** Only the user of the process, and root, can connect. */
-const SOCKET_MODE = 0o600;
 
 /**
  * An HTTP server for programs and browsers on this host, with limits on every resource that a client can occupy. Each
@@ -87,12 +79,12 @@ export class LocalServer implements AsyncDisposable {
 
   /** @throws {BindError} */
   static async start(options: LocalServerOptions): Promise<LocalServer> {
-    const { listen } = options;
-    const { times = TIMES } = options;
-    const server = createHttpServer(listen.kind === 'tcp' ? listen.tls : undefined, times);
+    const { listen, times = TIMES } = options;
+    const tls = listen.kind === 'tcp' ? listen.tls : undefined;
+    const server = await createHttpServer({ headBytes: MAX_HEAD_BYTES, times }, tls);
     server.setTimeout(times.idle);
     try {
-      await bind(server, listen);
+      await bind(server, listen, { mode: OWNER_ONLY });
     } catch (error) {
       server.close();
       throw new BindError(listen.kind === 'unix' ? listen.path : formatEndpoint(listen), error);
@@ -113,7 +105,7 @@ export class LocalServer implements AsyncDisposable {
     this.#server = server;
     this.#options = options;
     this.#connections = new LocalConnections(options.maxConnections ?? MAX_CONNECTIONS);
-    this.#place = { scheme, port: this.port, isOwnName: ownNames(listen) };
+    this.#place = pagePlace(scheme, this.port, ownNames(listen));
     if (scheme === 'http') {
       paceParser(server, 'connection', (socket) => this.#connections.take(socket));
     } else {
@@ -149,7 +141,7 @@ export class LocalServer implements AsyncDisposable {
       this.#connections.trust(request.socket),
     );
     try {
-      guardRequest(exchange.method, request.headers, this.#place, this.#options.policy);
+      guardRequest(request, this.#place, this.#options);
       await this.#options.serve(exchange);
     } catch (error) {
       this.#fail(exchange, error);
@@ -199,9 +191,8 @@ export class LocalServer implements AsyncDisposable {
     upgrade: NonNullable<LocalServerOptions['upgrade']>,
   ): void {
     socket.on('error', () => undefined);
-    const { policy } = this.#options;
     try {
-      guardRequest(request.method ?? '', request.headers, this.#place, policy);
+      guardRequest(request, this.#place, this.#options);
     } catch {
       refuse(socket, 403);
       return;
@@ -219,42 +210,37 @@ const standardBody = (error: LocalHttpError): unknown => ({
   error: { code: error.code, message: error.message, hints: hintsOf(error) },
 });
 
-const REASONS: Readonly<Record<number, string>> = { 400: 'Bad Request', 403: 'Forbidden' };
+const READING: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+const REJECTIONS: Readonly<Record<Rejection, string>> = {
+  'foreign-host': 'the Host header does not name this server',
+  'foreign-origin': 'pages of other origins have no access',
+  'cross-site': 'requests from other sites are refused',
+};
+
+/** Whether a browser follows a link to a document. */
+const isFollowedLink = (headers: IncomingHttpHeaders): boolean =>
+  headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document';
+
+/** Rejects requests that pages of other origins make a browser send. @throws {LocalHttpError} 403 */
+export function guardRequest(
+  { method = '', headers }: Pick<IncomingMessage, 'method' | 'headers'>,
+  place: GuardedPlace,
+  { origins, changeHeader }: Pick<LocalServerOptions, 'origins' | 'changeHeader'>,
+): void {
+  const { host: authority, origin, 'sec-fetch-site': fetchSite } = headers;
+  const isFollowed = method === 'GET' && isFollowedLink(headers);
+  const rejection = rejectionOf({ authority, origin, fetchSite, isFollowed }, place, origins);
+  if (rejection) throw new LocalHttpError(403, rejection, REJECTIONS[rejection]);
+  if (changeHeader === undefined || READING.has(method)) return;
+  if (headers[changeHeader] !== undefined) return;
+  throw new LocalHttpError(403, 'no-change-header', `changes need the header ${changeHeader}`);
+}
 
 /** Sends a response without a body on a connection that has no exchange. */
 function refuse(socket: Duplex, status: 400 | 403): void {
-  if (!socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const head = `HTTP/1.1 ${status} ${REASONS[status]}\r\n`;
-  socket.end(`${head}Content-Length: 0\r\nConnection: close\r\n\r\n`, () => socket.destroy());
-}
-
-function createHttpServer(tls: LocalTls | undefined, times: LocalTimes): Server {
-  const limits = {
-    maxHeaderSize: MAX_HEAD_BYTES,
-    headersTimeout: times.head,
-    requestTimeout: times.request,
-    keepAliveTimeout: times.idle,
-    connectionsCheckingInterval: times.head / 2,
-    // The guard decides on requests without a host.
-    requireHostHeader: false,
-  };
-  if (!tls) return createServer(limits);
-  const handshakeTimeout = times.head;
-  return createTlsServer({ ...limits, handshakeTimeout, cert: tls.certificate, key: tls.key });
-}
-
-async function bind(server: Server, listen: LocalListen): Promise<void> {
-  const attempt = async (): Promise<void> => {
-    const { kind } = listen;
-    server.listen(
-      kind === 'tcp' ? { host: listen.host, port: listen.port } : { path: listen.path },
-    );
-    await once(server, 'listening');
-  };
-  await (listen.kind === 'tcp' ? attempt() : bindUnixSocket(listen.path, attempt, SOCKET_MODE));
+  if (socket.writable) socket.end(rawResponse(status), () => socket.destroy());
+  else socket.destroy();
 }
 
 /** Checks host names against the certificate; a rebound name is not in it, and browsers verify the names that are. */
