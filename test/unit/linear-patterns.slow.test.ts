@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { addressPlace } from '../../packages/server/src/local-http/guard.ts';
-import { parseSelector, percentDecode } from '../../packages/server/src/api/requests/parameters.ts';
-import { parseHead } from '../../packages/server/src/api/http/raw-http.ts';
-import { parsePickBody } from '../../packages/server/src/api/requests/pick-body.ts';
+import {
+  parseSelector,
+  percentDecode,
+  parsePickBody,
+} from '../../packages/server/src/api/requests.ts';
+import { parseHead } from '../../packages/server/src/api/http/request-filter.ts';
 import { EventReader } from '../../packages/client/src/client/event-reader.ts';
 import { shownLine } from '../../packages/config/src/shown-line.ts';
 import { loadProtocols } from '@weir/proxy/protocols';
@@ -106,7 +109,7 @@ const PATTERNS: readonly Row[] = [
     ],
   },
   {
-    file: 'server/api/http/body.ts',
+    file: 'server/api/requests.ts',
     pattern: /^application\/(?:[\w!#$&^.+-]+\+)?json[ \t]*(?:;|$)/i,
     worst: [
       run('application/', '+'),
@@ -116,7 +119,7 @@ const PATTERNS: readonly Row[] = [
     ],
   },
   {
-    file: 'server/api/requests/pick-body.ts',
+    file: 'server/api/requests.ts',
     pattern: /-?(?:0|[1-9]\d*)(?<rest>\.\d+(?:[eE][+-]?\d+)?|[eE][+-]?\d+)?/y,
     worst: [run('', '1'), runs('1.', '1', '1', 'e'), runs('1.1e', '1', '1', 'e')],
   },

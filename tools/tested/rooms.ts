@@ -275,8 +275,8 @@ export const ROOMS = {
   },
   'local-requests': {
     files: [
-      'packages/server/src/api/requests/*.ts',
-      'packages/server/src/api/http/{request-filter,raw-http}.ts',
+      'packages/server/src/api/requests.ts',
+      'packages/server/src/api/http/request-filter.ts',
       'packages/watch/src/clash-api/serve/controller.ts',
       'packages/client/src/client/event-reader.ts',
       'packages/server/src/local-http/{guard,router,secret}.ts',

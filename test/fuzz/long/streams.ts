@@ -22,7 +22,10 @@ import {
 } from '../../../packages/http/src/http3/control-stream.ts';
 import { http3ErrorName } from '../../../packages/http/src/http3/errors.ts';
 import { BUFFERED_FIELDS_LIMIT } from '../../../packages/http/src/limits.ts';
-import { decodeHeaderBlock } from '../../../packages/http/src/http3/qpack/header-block.ts';
+import {
+  decodeHeaderBlock,
+  encodeHeaderBlock,
+} from '../../../packages/http/src/http3/qpack/header-block.ts';
 import { InstructionReader } from '../../../packages/http/src/http3/qpack/instructions.ts';
 import {
   FieldBudget,
@@ -30,7 +33,6 @@ import {
   Http3ResponseReader,
 } from '../../../packages/http/src/http3/request-stream.ts';
 import { HpackEncoder } from '../../../packages/http/src/http2/hpack/encoder.ts';
-import { encodeHeaderBlock } from '../../../packages/http/src/http3/qpack/header-block.ts';
 import { MuxFrameDecoder } from '../../../packages/proxy/src/mux/frame-decoder.ts';
 import {
   frame as dnsFrame,
@@ -38,7 +40,7 @@ import {
 } from '../../../packages/proxy/src/dns/exchanges/framing.ts';
 import { HunkDecoder, encodeHunks } from '../../../packages/proxy/src/transports/grpc/hunks.ts';
 import { frameHeader, Opcode, WsFrameDecoder } from '@weir/proxy/websocket';
-import { parseHead } from '../../../packages/server/src/api/http/raw-http.ts';
+import { parseHead } from '../../../packages/server/src/api/http/request-filter.ts';
 import { EventReader } from '../../../packages/client/src/client/event-reader.ts';
 import { Core, corePair, exchange, REQUEST } from '../../support/http2/core.ts';
 import {
@@ -81,7 +83,7 @@ const http1Heads: FuzzTarget = {
     'http/http1/head.ts',
     'http/http1/framing.ts',
     'http/http1/fields.ts',
-    'server/api/http/raw-http.ts',
+    'server/api/http/request-filter.ts',
   ],
   samples: [...REQUEST_HEADS, ...RESPONSE_HEADS],
   share: 1,

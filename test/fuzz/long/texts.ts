@@ -8,8 +8,8 @@ import {
   parseSelector,
   textParameter,
   u64Parameter,
-} from '../../../packages/server/src/api/requests/parameters.ts';
-import { parsePickBody } from '../../../packages/server/src/api/requests/pick-body.ts';
+  parsePickBody,
+} from '../../../packages/server/src/api/requests.ts';
 import { partsOf, routeRequest } from '../../../packages/watch/src/clash-api/serve/controller.ts';
 import { formatToml } from '@weir/config/format/format-toml';
 import { parseToml } from '@weir/config/toml';
@@ -139,8 +139,7 @@ const hasSecret = (header: string): boolean =>
 const apiRequests: FuzzTarget = {
   name: 'api-requests',
   files: [
-    'server/api/requests/parameters.ts',
-    'server/api/requests/pick-body.ts',
+    'server/api/requests.ts',
     'server/api/http/request-filter.ts',
     'server/local-http/guard.ts',
     'server/local-http/router.ts',

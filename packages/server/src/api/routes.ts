@@ -10,14 +10,18 @@ import {
   type ApiResponse,
   type Streaming,
 } from './http/response.ts';
-import { requireJson } from './http/body.ts';
+import {
+  requireJson,
+  parseIfMatch,
+  parseSelector,
+  textParameter,
+  u64Parameter,
+  parsePickBody,
+} from './requests.ts';
 import type { ControlledApp } from './contract.ts';
-import type { FlowFeed } from './feeds/flow-feed.ts';
-import { parseIfMatch, parseSelector, textParameter, u64Parameter } from './requests/parameters.ts';
-import { parsePickBody } from './requests/pick-body.ts';
+import type { FlowFeed, TrafficFeed } from './feeds/feeds.ts';
 import type { RouteKey } from '../local-http/router.ts';
 import type { StartTimes } from './start-times.ts';
-import type { TrafficFeed } from './feeds/traffic-feed.ts';
 import { writeList } from './feeds/slices.ts';
 import {
   REPORT_LISTS,

@@ -1,5 +1,5 @@
 /** The parts of a request target, undecoded. */
-export interface RequestTarget {
+export interface TargetParts {
   /** The authority of an absolute target, which replaces the `Host` header (RFC 9112 §3.2.2). */
   readonly authority: string | undefined;
   readonly path: string;
@@ -9,7 +9,7 @@ export interface RequestTarget {
 
 const ABSOLUTE = /^[a-z][a-z0-9+.-]*:\/\/(?<authority>[^/?#]*)/i;
 
-export function splitRequestTarget(target: string): RequestTarget {
+export function splitRequestTarget(target: string): TargetParts {
   const match = ABSOLUTE.exec(target);
   const authority = match?.groups?.['authority'];
   const [local = ''] = target.slice(match?.[0].length ?? 0).split('#', 1);
@@ -51,7 +51,7 @@ interface RoutedPath<Route> {
  * Finds routes. Segments are compared as they are, without normalisation. Of several paths that match, the first one of
  * the table applies, whatever the method.
  */
-export class Router<Route extends RouteKey> {
+export class RequestRouter<Route extends RouteKey> {
   readonly #paths: readonly RoutedPath<Route>[];
 
   constructor(routes: readonly Route[]) {

@@ -12,18 +12,21 @@ import type { SocketListenSpec } from '@weir/proxy/spec';
 import { bindReason } from '@weir/proxy/listeners';
 import { UnauthenticatedClients, type ClientPlace } from '@weir/proxy/accept';
 import { responseTo, internalError, type ApiResponse } from './response.ts';
-import { MAX_DISCARDED, readBody } from './body.ts';
+import { MAX_DISCARDED, readBody } from '../requests.ts';
 import { ApiConnection } from './connection.ts';
 import type { ControlledApp } from '../contract.ts';
 import { bind, unbind } from '../../local-http/bind.ts';
 import { EVENT_STREAM_HEADERS, SseStream } from '../../local-http/event-stream.ts';
 import { createHttpServer, rawResponse } from '../../local-http/http-server.ts';
-import { FlowFeed } from '../feeds/flow-feed.ts';
-import { RequestFilter, type ApiRequestHead, type FilterDecision } from './request-filter.ts';
-import { parserRejection } from './raw-http.ts';
+import { FlowFeed, TrafficFeed } from '../feeds/feeds.ts';
+import {
+  RequestFilter,
+  type ApiRequestHead,
+  type FilterDecision,
+  parserRejection,
+} from './request-filter.ts';
 import type { Services } from '../routes.ts';
 import { StartTimes } from '../start-times.ts';
-import { TrafficFeed } from '../feeds/traffic-feed.ts';
 
 /** Milliseconds that responses in progress may take after the API stops. */
 const STOP_WAIT_MS = 5_000;

@@ -1,5 +1,10 @@
 import type { Socket } from 'node:net';
-import { Router, splitRequestTarget, withHead, type RouteKey } from '../../local-http/router.ts';
+import {
+  RequestRouter,
+  splitRequestTarget,
+  withHead,
+  type RouteKey,
+} from '../../local-http/router.ts';
 import { messageOf } from '@weir/base';
 import { GrowingBytes } from '@weir/base/bytes';
 import {
@@ -95,7 +100,7 @@ const textIn = (body: unknown, key: string): string | undefined => {
   return isText(value) ? value : undefined;
 };
 
-const ROUTER = new Router(withHead(ROUTES));
+const ROUTER = new RequestRouter(withHead(ROUTES));
 
 /** Serves a connection. @param read what has been read of it */
 export async function serveHttp(

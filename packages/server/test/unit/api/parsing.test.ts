@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { bearerCheck } from '../../../src/api/http/request-filter.ts';
+import { bearerCheck, parseHead } from '../../../src/api/http/request-filter.ts';
 import { addressPlace, rejectionOf } from '../../../src/local-http/guard.ts';
 import {
   parseIfMatch,
@@ -9,8 +9,7 @@ import {
   parseU64,
   textParameter,
   u64Parameter,
-} from '../../../src/api/requests/parameters.ts';
-import { parseHead } from '../../../src/api/http/raw-http.ts';
+} from '../../../src/api/requests.ts';
 import { BadPath, BadRequest } from '../../../src/api/http/response.ts';
 import { splitRequestTarget } from '../../../src/local-http/router.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Router, withHead } from '../../../src/local-http/router.ts';
+import { RequestRouter, withHead } from '../../../src/local-http/router.ts';
 
-const router = new Router(
+const router = new RequestRouter(
   withHead([
     { method: 'GET', path: '/things' },
     { method: 'DELETE', path: '/things' },

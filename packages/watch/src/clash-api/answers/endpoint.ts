@@ -1,6 +1,5 @@
 import { LocalHttpError } from '@weir/server/local-http';
-import type { DelayTester } from '../delays/delay-tester.ts';
-import type { DelayHistory } from '../delays/history.ts';
+import type { DelayTester, DelayHistory } from '../delays.ts';
 import type { FactReader, WatchedWeir } from '../fact-reader.ts';
 import type { LeasedMonitor } from '../leased-monitor.ts';
 import type { SharedSnapshots } from '../streams/shared-snapshots.ts';

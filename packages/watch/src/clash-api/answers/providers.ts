@@ -1,6 +1,6 @@
 import { WeirError } from '@weir/base';
 import type { ClashProvider } from '../contract.ts';
-import type { DelayHistory } from '../delays/history.ts';
+import type { DelayHistory } from '../delays.ts';
 import { type ClashFacts, type ClashSubscription, providerName } from '../translate/facts.ts';
 import { clashProxy, isGroup, TEST_URL } from '../translate/proxies.ts';
 import { answerDelay, delayTestOf, needControlSocket, subjectOf } from './proxies.ts';

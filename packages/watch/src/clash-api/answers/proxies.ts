@@ -1,9 +1,13 @@
 import { ApiClientError } from '@weir/client/api';
-import type { DelaySubject, DelayTest } from '../delays/delay-tester.ts';
-import { parseExpected } from '../delays/expected-status.ts';
-import { memberOfRoute, targetOfRoute } from '../translate/chains.ts';
+import { type DelaySubject, type DelayTest, parseExpected } from '../delays.ts';
+import {
+  memberOfRoute,
+  targetOfRoute,
+  clashProxies,
+  clashProxy,
+  isGroup,
+} from '../translate/proxies.ts';
 import type { ClashFacts, Named } from '../translate/facts.ts';
-import { clashProxies, clashProxy, isGroup } from '../translate/proxies.ts';
 import {
   bodyInvalid,
   clashError,

@@ -6,11 +6,11 @@ import {
   type LocalExchange,
   LocalHttpError,
   rawResponse,
-  Router,
+  RequestRouter,
   secretCheck,
   targetOf,
 } from '@weir/server/local-http';
-import { CONNECTION_ENDPOINTS } from '../answers/connections.ts';
+import { CONNECTION_ENDPOINTS, CONFIG_ENDPOINTS, GENERAL_ENDPOINTS } from '../answers/general.ts';
 import {
   bodyInvalid,
   type ClashContext,
@@ -19,12 +19,10 @@ import {
   type ClashRequest,
   unauthorized,
 } from '../answers/endpoint.ts';
-import { CONFIG_ENDPOINTS, GENERAL_ENDPOINTS } from '../answers/general.ts';
 import { PROVIDER_ENDPOINTS } from '../answers/providers.ts';
 import { PROXY_ENDPOINTS } from '../answers/proxies.ts';
-import { ResponseSink } from '../streams/clash-sink.ts';
+import { ResponseSink, upgradeResponse, WebSocketSink } from '../streams/sinks.ts';
 import { STREAMS, type ClashStream } from '../streams/feeds.ts';
-import { upgradeResponse, WebSocketSink } from '../streams/web-socket.ts';
 import type { StaticFiles } from './static-files.ts';
 
 /** Maximum bytes of a body; the largest is a pick with a name. */
@@ -169,7 +167,7 @@ function refuseUpgrade(socket: Duplex, { status, message }: LocalHttpError): voi
     .end(rawResponse(status, type, JSON.stringify({ message })), () => socket.destroy());
 }
 
-const ENDPOINTS = new Router<ClashEndpoint>([
+const ENDPOINTS = new RequestRouter<ClashEndpoint>([
   ...GENERAL_ENDPOINTS,
   ...CONFIG_ENDPOINTS,
   ...PROXY_ENDPOINTS,

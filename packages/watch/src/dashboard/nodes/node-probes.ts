@@ -12,17 +12,17 @@ import {
   probeEach,
 } from '@weir/nodes/probe';
 import { Listeners } from '@weir/base/collections';
-import { ActionError } from '../action-error.ts';
+import { ActionError } from '../parameters.ts';
 import { MOST_NODE_FACTS } from '../reader/node-facts.ts';
 import type { NodeProbe } from './view.ts';
 
-export interface ProbeRun {
+interface ProbeRun {
   readonly specs: readonly ProbedSpec[];
   readonly url: URL;
   readonly tries: number;
 }
 
-export interface NodeProbesOptions {
+interface NodeProbesOptions {
   /** Opens the flows of a run. */
   readonly open: () => OutboundFlows;
   /** Unix milliseconds. */

@@ -3,7 +3,7 @@ import { requestLoadedFiles, type LoadedFiles } from '@weir/server/control';
 import { hintsOf, messageOf } from '@weir/base';
 import { systemClock, type Clock, type Timer } from '@weir/io/time';
 import { printable } from '@weir/base/printable';
-import { ActionError } from '../action-error.ts';
+import { ActionError } from '../parameters.ts';
 import type { DashboardContext } from '../contract.ts';
 import type { FileFreshness, FileState } from '../rules/view.ts';
 import type { ConfigFacts, FileWorker, OfFile } from './file-requests.ts';

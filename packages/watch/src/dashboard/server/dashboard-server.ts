@@ -3,14 +3,13 @@ import {
   type LocalExchange,
   LocalHttpError,
   LocalServer,
-  Router,
+  RequestRouter,
   type RouteKey,
 } from '@weir/server/local-http';
 import { loadForms } from '@weir/proxy/protocols';
-import { ActionError } from '../action-error.ts';
+import { ActionError } from '../parameters.ts';
 import type { DashboardContext, PageAction, PageSource, PageTopic } from '../contract.ts';
-import type { PageFiles } from '../files/page-files.ts';
-import { respondFile } from '../files/respond-file.ts';
+import { type PageFiles, respondFile } from '../files/page-files.ts';
 import { type JsonValue, KEY_HEADER, type SessionInfo } from '../shared/protocol.ts';
 import {
   checkedParameters,
@@ -44,7 +43,7 @@ interface DashboardRoute extends RouteKey {
   readonly name: 'session' | 'open' | 'change' | 'act';
 }
 
-const ROUTER = new Router<DashboardRoute>([
+const ROUTER = new RequestRouter<DashboardRoute>([
   { method: 'GET', path: '/session', name: 'session' },
   { method: 'POST', path: '/session', name: 'session' },
   { method: 'POST', path: '/streams', name: 'open' },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { KeyReader, type Key } from '../../../src/top/keys.ts';
+import { KeyReader, type Key } from '../../../src/top/press.ts';
 import { CODE_POINT } from '../../../../../test/support/data/code-point.ts';
 
 /** The keys in pieces, after which nothing comes. */

@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { press, type KeyAction } from '../../../src/top/press.ts';
-import type { Snapshot } from '../../../src/top/snapshot.ts';
-import { EVERY_FLOW, SORTS, type Overlay, type TopState } from '../../../src/top/top-state.ts';
+import {
+  type Snapshot,
+  EVERY_FLOW,
+  SORTS,
+  type Overlay,
+  type TopState,
+} from '../../../src/top/top-state.ts';
 import { fakeMonitor, flowOf } from '../../../../../test/support/dashboard/fake-monitor.ts';
 import { promptOf, snapshotOf, stateOf } from '../../../../../test/support/top/snapshot.ts';
 

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { userKey, userOfKey } from '../../../../src/monitor/sums/user-key.ts';
+import { userKey, userOfKey, WatchedSums, SumsByKey } from '../../../../src/monitor/sums.ts';
 import type { MonitoredFlow } from '../../../../src/monitor/contract.ts';
-import { WatchedSums } from '../../../../src/monitor/sums/watched-sums.ts';
-import { SumsByKey } from '../../../../src/monitor/sums/sums-by-key.ts';
 import { statusOf } from '../../../../../../test/support/dashboard/context.ts';
 import {
   fakeMonitor,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { changedLines } from '../../../../src/dashboard/config/changed-lines.ts';
+import { changedLines } from '../../../../src/dashboard/reader/file-work.ts';
 
 const lines = (all: readonly { readonly line: number; readonly text: string }[]): string[] =>
   all.map(({ line, text }) => `${line} ${text}`);

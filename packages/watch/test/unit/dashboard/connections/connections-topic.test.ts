@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createConnectionsTopic } from '../../../../src/dashboard/connections/connections-topic.ts';
+import { createConnectionsTopic } from '../../../../src/dashboard/connections/source.ts';
 import type { ConnectionListView } from '../../../../src/dashboard/connections/view.ts';
 import type { JsonValue } from '../../../../src/dashboard/shared/protocol.ts';
 import type { MonitoredFlow } from '@weir/client/monitor';

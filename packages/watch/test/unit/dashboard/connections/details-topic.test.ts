@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createDetailsTopic } from '../../../../src/dashboard/connections/details-topic.ts';
+import { createDetailsTopic } from '../../../../src/dashboard/connections/source.ts';
 import type { ConnectionDetails } from '../../../../src/dashboard/connections/view.ts';
 import { contextOf } from '../../../../../../test/support/dashboard/context.ts';
 import { fakeMonitor, flowOf } from '../../../../../../test/support/dashboard/fake-monitor.ts';

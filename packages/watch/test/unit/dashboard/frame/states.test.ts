@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { differingVersions } from '../../../../src/dashboard/frame/states.ts';
+import { differingVersions } from '../../../../src/dashboard/frame/frame-topic.ts';
 import { VERSION } from '@weir/base';
 
 test('a running Weir of the same version and another commit differs, and so does one that says none', () => {

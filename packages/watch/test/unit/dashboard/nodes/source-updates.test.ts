@@ -6,8 +6,10 @@ import { describe, test } from 'node:test';
 import { once } from 'node:events';
 import { FileModel } from '../../../../src/dashboard/reader/file-model.ts';
 import { FileWork } from '../../../../src/dashboard/reader/file-work.ts';
-import { subscriptionActions } from '../../../../src/dashboard/nodes/subscription-actions.ts';
-import { SubscriptionsTopic } from '../../../../src/dashboard/nodes/subscriptions-topic.ts';
+import {
+  subscriptionActions,
+  SubscriptionsTopic,
+} from '../../../../src/dashboard/nodes/subscriptions.ts';
 import type { UpdateReport } from '../../../../src/dashboard/nodes/view.ts';
 import { freedom, socksIn } from '../../../../../../test/support/process/config.ts';
 import { scratch } from '../../../../../../test/support/process/weir.ts';

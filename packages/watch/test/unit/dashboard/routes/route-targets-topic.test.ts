@@ -4,7 +4,7 @@ import type { RunningStatus } from '@weir/server/control';
 import type { DashboardContext } from '../../../../src/dashboard/contract.ts';
 import { NodeProbes } from '../../../../src/dashboard/nodes/node-probes.ts';
 import { FileModel } from '../../../../src/dashboard/reader/file-model.ts';
-import { routeTargetsTopic } from '../../../../src/dashboard/routes/route-targets-topic.ts';
+import { routeTargetsTopic } from '../../../../src/dashboard/routes/routes-topic.ts';
 import type { RouteTargetsView } from '../../../../src/dashboard/routes/view.ts';
 import { contextOf } from '../../../../../../test/support/dashboard/context.ts';
 import { readerMonitor } from '../reader/support.ts';

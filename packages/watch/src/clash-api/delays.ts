@@ -1,3 +1,4 @@
+import type { ClashDelay, ClashProxyState } from './contract.ts';
 import { LRUCache } from 'lru-cache';
 import { WeirError } from '@weir/base';
 import { type OpenedFlow, type OutboundFlows, RunningOutbounds } from '@weir/nodes/fetch';
@@ -5,9 +6,123 @@ import type { Endpoint } from '@weir/io/addresses';
 import type { ByteLink } from '@weir/io/links';
 import { type Clock, Deadline, unlessAborted } from '@weir/io/time';
 import { exchange, UrlLinks } from '@weir/nodes/probe';
-import type { WatchedWeir } from '../fact-reader.ts';
-import { isExpected, type StatusRanges } from './expected-status.ts';
-import type { DelayHistory } from './history.ts';
+import type { WatchedWeir } from './fact-reader.ts';
+
+/** Inclusive ranges of HTTP statuses. */
+type StatusRanges = readonly { readonly low: number; readonly high: number }[];
+
+/** Maximum number of ranges, as in mihomo. */
+const MOST_RANGES = 28;
+
+const NUMBER = /^[0-9]{1,5}$/;
+
+/**
+ * Parses `expected` of a delay test: `200/204-299`, also with commas; empty and `*` accept every status.
+ *
+ * @returns the ranges, none for every status; `undefined` for invalid text
+ */
+export function parseExpected(text: string): StatusRanges | undefined {
+  const trimmed = text.trim();
+  if (trimmed === '' || trimmed === '*') return [];
+  const parts = trimmed.replaceAll(',', '/').split('/', MOST_RANGES + 1);
+  if (parts.length > MOST_RANGES) return undefined;
+  const ranges: { low: number; high: number }[] = [];
+  for (const part of parts) {
+    if (part === '') continue;
+    const [low, high = low, ...rest] = part.split('-', 3).map(numberOf);
+    if (low === undefined || high === undefined || rest.length > 0) return undefined;
+    ranges.push({ low, high });
+  }
+  return ranges;
+}
+
+function numberOf(text: string): number | undefined {
+  const bare = text.replaceAll(/[[\] ]/g, '');
+  return NUMBER.test(bare) ? Number(bare) : undefined;
+}
+
+export const isExpected = (ranges: StatusRanges, status: number): boolean =>
+  ranges.length === 0 || ranges.some(({ low, high }) => status >= low && status <= high);
+
+/** Maximum number of results of a proxy and URL, as in mihomo. */
+const MOST_RESULTS = 10;
+/** Maximum number of URLs of a proxy; beyond it the least recently used one is evicted. */
+const MOST_URLS = 8;
+/** Maximum number of proxies; nodes of subscriptions come and go. */
+const MOST_PROXIES = 10_000;
+
+/** The results of a proxy. */
+interface ProxyDelays extends ClashProxyState {
+  /** Results by URL. */
+  readonly extra: Readonly<Record<string, ClashProxyState>>;
+}
+
+interface Kept {
+  readonly all: ClashDelay[];
+  alive: boolean;
+  readonly urls: Map<string, { alive: boolean; readonly history: ClashDelay[] }>;
+}
+
+const NOTHING: ProxyDelays = { alive: true, history: [], extra: {} };
+
+/** The results of delay tests, by the name of the proxy. A proxy without a test counts as alive. */
+export class DelayHistory {
+  readonly #proxies = new Map<string, Kept>();
+  readonly #now: () => number;
+
+  /** @param now returns Unix milliseconds */
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  of(name: string): ProxyDelays {
+    const kept = this.#proxies.get(name);
+    if (!kept) return NOTHING;
+    const { all, alive, urls } = kept;
+    return { alive, history: [...all], extra: Object.fromEntries(urls) };
+  }
+
+  /**
+   * Adds a result. @param delay milliseconds; `undefined` for a failed test
+   * @param isExpected whether the status was expected: an unexpected one is a failure of that URL alone
+   */
+  add(name: string, url: string, delay: number | undefined, isExpected: boolean): void {
+    const kept = lately(this.#proxies, name, MOST_PROXIES, () => ({
+      all: [],
+      alive: true,
+      urls: new Map(),
+    }));
+    const time = new Date(this.#now()).toISOString();
+    kept.alive = delay !== undefined;
+    push(kept.all, { time, delay: delay ?? 0 });
+    const state = lately(kept.urls, url, MOST_URLS, () => ({ alive: true, history: [] }));
+    const isGood = delay !== undefined && isExpected;
+    state.alive = isGood;
+    push(state.history, { time, delay: isGood ? delay : 0 });
+  }
+}
+
+/**
+ * Returns an entry of a map, which is created if missing and becomes the most recent one; beyond `most` the oldest one
+ * is evicted.
+ */
+function lately<T>(map: Map<string, T>, key: string, most: number, create: () => T): T {
+  const found = map.get(key) ?? create();
+  map.delete(key);
+  map.set(key, found);
+  if (map.size > most) {
+    for (const oldest of map.keys()) {
+      map.delete(oldest);
+      break;
+    }
+  }
+  return found;
+}
+
+function push(history: ClashDelay[], result: ClashDelay): void {
+  history.push(result);
+  if (history.length > MOST_RESULTS) history.shift();
+}
 
 /** Maximum number of concurrent tests of all clients: more would measure each other. */
 const AT_ONCE = 32;
@@ -30,7 +145,7 @@ export interface DelaySubject {
   readonly tag: string | undefined;
 }
 
-export type DelayOutcome =
+type DelayOutcome =
   /** Delay in milliseconds, at least 1. */
   | { readonly kind: 'measured'; readonly delay: number }
   | { readonly kind: 'timeout' }

@@ -5,20 +5,22 @@ import {
   type FlowSubscription,
   type FlowEvent,
   type Tracker,
+  type TrafficSampler,
+  type TrafficSnapshot,
 } from '@weir/proxy/tracker';
 import { eventText, type SseStream } from '../../local-http/event-stream.ts';
 import { Rounds } from './slices.ts';
 import type { StartTimes } from '../start-times.ts';
-import { flowView, viewJson } from '../views.ts';
+import { flowView, viewJson, trafficJson } from '../views.ts';
 
 /** A client and the number of its next event. */
-interface Client {
+interface FlowClient {
   readonly stream: SseStream;
   next: number;
 }
 
 /** Several events in one piece; `end` is the number of the event after them. */
-interface Piece {
+interface FlowPiece {
   readonly bytes: Buffer;
   readonly end: number;
 }
@@ -46,10 +48,10 @@ export class FlowFeed {
   readonly #tracker: Tracker;
   readonly #times: StartTimes;
   readonly #ring: (FlowEvent | undefined)[] = Array.from({ length: KEPT_EVENTS });
-  readonly #clients = new Set<Client>();
-  readonly #rounds: Rounds<Client>;
+  readonly #clients = new Set<FlowClient>();
+  readonly #rounds: Rounds<FlowClient>;
   /** Pieces of the current round, by the number of their first event. */
-  readonly #pieces = new Map<number, Piece>();
+  readonly #pieces = new Map<number, FlowPiece>();
   /** Number of events so far, including those that the tracker had dropped: the number of the next event. */
   #published = 0;
   /** `#published` at the end of the last round. */
@@ -75,7 +77,7 @@ export class FlowFeed {
   readonly join = (stream: SseStream): void => {
     if (!this.#subscription) void this.#watch();
     else if (this.#collect(this.#subscription)) this.#request(this.#served);
-    const client: Client = { stream, next: this.#published };
+    const client: FlowClient = { stream, next: this.#published };
     stream.onReady = () => {
       if (client.next < this.#published) this.#request(client.next);
     };
@@ -87,7 +89,7 @@ export class FlowFeed {
     return this.#clients.size;
   }
 
-  #leave(client: Client): void {
+  #leave(client: FlowClient): void {
     this.#clients.delete(client);
     if (this.#clients.size > 0) return;
     this.#subscription?.close();
@@ -129,7 +131,7 @@ export class FlowFeed {
   }
 
   /** Sends a client its next piece, if it is ready and there is one. */
-  #pump(client: Client): void {
+  #pump(client: FlowClient): void {
     if (!client.stream.ready || client.next >= this.#published) return;
     const oldest = this.#published - KEPT_EVENTS;
     if (client.next < oldest) this.#tracker.events.missed += oldest - client.next;
@@ -142,7 +144,7 @@ export class FlowFeed {
     client.stream.send(piece.bytes);
   }
 
-  #pieceFrom(start: number): Piece {
+  #pieceFrom(start: number): FlowPiece {
     const oldest = this.#published - KEPT_EVENTS;
     const offset = this.#times.read();
     let text = start < oldest ? eventText('lagged', `{"missed":${oldest - start}}`) : '';
@@ -152,5 +154,73 @@ export class FlowFeed {
       if (event) text += eventText(event.kind, viewJson(flowView(event.flow, offset)));
     }
     return { bytes: Buffer.from(text), end };
+  }
+}
+
+/** A client, and the newest snapshot that was sent to it or that precedes its connection. */
+interface TrafficClient {
+  readonly stream: SseStream;
+  seen: TrafficSnapshot | undefined;
+}
+
+interface TrafficPiece {
+  readonly snapshot: TrafficSnapshot;
+  readonly bytes: Buffer;
+}
+
+/**
+ * Sends each traffic sample to every client that keeps up. A slow client skips samples, and receives the newest when it
+ * is ready again. Ends with the sampler.
+ */
+export class TrafficFeed {
+  readonly #sampler: TrafficSampler;
+  readonly #clients = new Set<TrafficClient>();
+  readonly #rounds: Rounds<TrafficClient>;
+  #latest: TrafficPiece | undefined;
+  #stopWatching: AbortController | undefined;
+
+  constructor(sampler: TrafficSampler, clock: Clock) {
+    this.#sampler = sampler;
+    this.#rounds = new Rounds(clock, this.#clients, (client) => this.#pump(client));
+  }
+
+  /** Subscribes the client to snapshots from the next one on. */
+  readonly join = (stream: SseStream): void => {
+    const client: TrafficClient = { stream, seen: this.#sampler.latest };
+    stream.onReady = () => this.#pump(client);
+    stream.onClose = () => this.#leave(client);
+    this.#clients.add(client);
+    if (!this.#stopWatching) void this.#watch();
+  };
+
+  #leave(client: TrafficClient): void {
+    this.#clients.delete(client);
+    if (this.#clients.size > 0) return;
+    this.#stopWatching?.abort();
+    this.#stopWatching = undefined;
+    this.#rounds.stop();
+    this.#latest = undefined;
+  }
+
+  /** Reads the sampler while there are clients. */
+  async #watch(): Promise<void> {
+    const stop = new AbortController();
+    this.#stopWatching = stop;
+    let seen = this.#sampler.latest;
+    for (;;) {
+      const snapshot = await this.#sampler.newerThan(seen, stop.signal);
+      if (stop.signal.aborted) return;
+      if (!snapshot) break;
+      seen = snapshot;
+      this.#latest = { snapshot, bytes: Buffer.from(eventText('traffic', trafficJson(snapshot))) };
+      this.#rounds.request();
+    }
+    for (const { stream } of this.#clients) stream.end();
+  }
+
+  #pump(client: TrafficClient): void {
+    if (!this.#latest || client.seen === this.#latest.snapshot || !client.stream.ready) return;
+    client.seen = this.#latest.snapshot;
+    client.stream.send(this.#latest.bytes);
   }
 }

@@ -1,11 +1,20 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { AdditionDone, AdditionPreview, UserAddition } from '../../users/view.ts';
+import type {
+  AdditionDone,
+  AdditionPreview,
+  UserAddition,
+  ClosingRemoval,
+  RemovalDone,
+  RemovalPreview,
+  UserRemoval,
+} from '../../users/view.ts';
 import { CommandLine } from '../components/command-line.ts';
-import { Dialog } from '../components/dialog.ts';
+import { Dialog, confirm } from '../components/dialog.ts';
 import { Choice, valueOf } from '../components/fields.ts';
 import { act, ActionFailed } from '../connection.ts';
-import { escaped, Failure, Name } from '../format.ts';
+import { escaped, Failure, Name, counted } from '../format.ts';
 import { html } from '../html.ts';
+import { notify, notifyFailure } from '../components/notice.ts';
 
 /** Preview of the user whose properties are being typed. */
 type Preview =
@@ -75,7 +84,7 @@ export function AddUser({
           setFailure(undefined);
         }}
       />
-      <${Effect} preview=${preview} inbound=${inbound} />
+      <${EffectOfAddition} preview=${preview} inbound=${inbound} />
       ${
         (force || (preview.kind === 'refused' && preview.mayForce)) &&
         html`<label class="option">
@@ -92,7 +101,13 @@ export function AddUser({
   <//>`;
 }
 
-function Effect({ preview, inbound }: { readonly preview: Preview; readonly inbound: string }) {
+function EffectOfAddition({
+  preview,
+  inbound,
+}: {
+  readonly preview: Preview;
+  readonly inbound: string;
+}) {
   switch (preview.kind) {
     case 'none':
       return html`<p class="dim">Its secret is made by Weir, and stays in the file.</p>`;
@@ -166,3 +181,98 @@ function useAddition({ inbound, name, force }: UserAddition): Preview {
   }, [key]);
   return answer?.of === key && name !== '' ? answer.preview : { kind: 'none' };
 }
+
+/** A user of the file. */
+interface RemovedUserView {
+  readonly inbound: string;
+  readonly name: string;
+}
+
+/** Removes a user after showing the lines that are removed, and how many flows the user has. */
+export async function removeUser(user: RemovedUserView): Promise<void> {
+  const found = await previewOf(user);
+  if (!found) return;
+  const { preview, removal } = found;
+  const answer = await confirm({
+    title: `Remove ${escaped(user.name)}?`,
+    effect: html`<${EffectOfRemoval} user=${user} preview=${preview} />`,
+    option: { label: closingLabel(preview.flows) },
+    command: (close) => (close ? preview.commands.close : preview.commands.remove),
+    verb: 'Remove',
+    danger: true,
+  });
+  if (!answer) return;
+  const wanted: ClosingRemoval = { ...removal, close: answer.option, etag: preview.etag };
+  try {
+    const { reload, closed } = await act<RemovalDone>('user-remove', wanted);
+    const flows = closed === null ? '' : ` Closed ${counted(closed, 'flow')}.`;
+    const outcome =
+      reload === null
+        ? 'It is in the file alone: no running Weir serves it.'
+        : `Reload: ${reload}.`;
+    notify({ kind: 'done', text: `${user.name} is removed. ${outcome}${flows}` });
+  } catch (error) {
+    notifyFailure('Not removed', error);
+  }
+}
+
+interface Previewed {
+  readonly preview: RemovalPreview;
+  readonly removal: UserRemoval;
+}
+
+/** Previews the removal; if it would let others log in, only after a question. */
+async function previewOf({ inbound, name }: RemovedUserView): Promise<Previewed | undefined> {
+  let removal: UserRemoval = { inbound, name, force: false };
+  try {
+    return { preview: await act<RemovalPreview>('user-remove-preview', removal), removal };
+  } catch (error) {
+    const opens = error instanceof ActionFailed && error.code === 'meaning';
+    if (!opens || error.hints.length === 0) {
+      notifyFailure('Nothing was removed', error);
+      return undefined;
+    }
+    const answer = await confirm({
+      title: 'Others could log in then',
+      effect: html`<p>${escaped(error.message)}.</p>`,
+      verb: 'Go on',
+      danger: true,
+    });
+    if (!answer) return undefined;
+  }
+  try {
+    removal = { ...removal, force: true };
+    return { preview: await act<RemovalPreview>('user-remove-preview', removal), removal };
+  } catch (error) {
+    notifyFailure('Nothing was removed', error);
+    return undefined;
+  }
+}
+
+const EffectOfRemoval = ({
+  user,
+  preview: { file, line, protocol, flows, notes },
+}: {
+  readonly user: RemovedUserView;
+  readonly preview: RemovalPreview;
+}) =>
+  html`<p>
+      Takes the user at line ${line} of <code>${escaped(file)}</code> from the inbound${' '}
+      <${Name} text=${user.inbound} /> (${escaped(protocol)}), and reloads. If Weir refuses that,
+      the file is put back.
+    </p>
+    <p>
+      ${
+        flows === null
+          ? 'Its flows have no label: they can be counted only after the removal.'
+          : flows === 0
+            ? 'It has no open flow.'
+            : `Its ${counted(flows, 'open flow')} will go on unless closed.`
+      }
+    </p>
+    ${notes.map((note) => html`<p>▲ ${escaped(note)}.</p>`)}`;
+
+const closingLabel = (flows: number | null): string =>
+  flows === null
+    ? 'Close its open flows, and those of other removed users without a label'
+    : `Close its open flows (${flows})`;
