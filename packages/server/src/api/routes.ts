@@ -21,9 +21,8 @@ import {
 import type { ControlledApp } from './contract.ts';
 import type { FlowFeed, TrafficFeed } from './feeds/feeds.ts';
 import type { RouteKey } from '../local-http/router.ts';
-import type { StartTimes } from './start-times.ts';
-import { writeList } from './feeds/slices.ts';
 import {
+  type StartTimes,
   REPORT_LISTS,
   defaultJson,
   flowView,
@@ -32,6 +31,7 @@ import {
   viewJson,
   targetJson,
 } from './views.ts';
+import { writeList } from './feeds/slices.ts';
 
 /** The services that handlers use. */
 export interface Services {

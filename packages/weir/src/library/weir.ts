@@ -4,7 +4,13 @@ import {
   type RoutesResult,
   ANY_FILE,
 } from '@weir/server/api/contract';
-import { StartTimes } from '@weir/server/api/start-times';
+import {
+  StartTimes,
+  flowView,
+  sessionView,
+  type ConnectionsView,
+  type TrafficView,
+} from '@weir/server/api/views';
 import { loadAtStart } from '@weir/server/app/loading/config-loader';
 import { toControlError } from '@weir/server/app/outcomes';
 import { FileDigests } from '@weir/server/app/loading/file-digests';
@@ -17,12 +23,6 @@ import type { FlowSelector } from '@weir/proxy/tracker';
 import { VERSION } from '@weir/base';
 import { callbackLogger, type LogCallback } from './callback-logger.ts';
 import { flowEvents, trafficSamples, type EventStream, type FlowEventView } from './streams.ts';
-import {
-  flowView,
-  sessionView,
-  type ConnectionsView,
-  type TrafficView,
-} from '@weir/server/api/views';
 
 export interface StartOptions {
   /** The configuration file; paths in it are resolved as by the command. */

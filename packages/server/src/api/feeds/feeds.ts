@@ -10,8 +10,7 @@ import {
 } from '@weir/proxy/tracker';
 import { eventText, type SseStream } from '../../local-http/event-stream.ts';
 import { Rounds } from './slices.ts';
-import type { StartTimes } from '../start-times.ts';
-import { flowView, viewJson, trafficJson } from '../views.ts';
+import { type StartTimes, flowView, viewJson, trafficJson } from '../views.ts';
 
 /** A client and the number of its next event. */
 interface FlowClient {

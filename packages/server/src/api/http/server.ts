@@ -26,7 +26,7 @@ import {
   parserRejection,
 } from './request-filter.ts';
 import type { Services } from '../routes.ts';
-import { StartTimes } from '../start-times.ts';
+import { StartTimes } from '../views.ts';
 
 /** Milliseconds that responses in progress may take after the API stops. */
 const STOP_WAIT_MS = 5_000;

@@ -2,13 +2,6 @@ import type { MatcherKey } from '@weir/proxy/router';
 import { matcherEntries } from '@weir/proxy/explain';
 import { printable } from '@weir/base/printable';
 import type { RuleSpec } from '@weir/proxy/spec';
-import type {
-  ClashRule,
-  ClashRuleHits,
-  ClashConnection,
-  ClashMetadata,
-  ClashSnapshot,
-} from '../contract.ts';
 import { groupOfRule, type ClashFacts } from './facts.ts';
 import type { FlowView } from '@weir/server/api/views';
 import { ipVersion } from '@weir/io/addresses';
@@ -73,7 +66,7 @@ function matcherPart(rule: RuleSpec, key: MatcherKey): ClashMatch | undefined {
 const inBrackets = ({ type, payload }: ClashMatch): string => `(${type},${payload})`;
 
 /** All rules in matching order, and the default route. Empty if the file is not known. */
-export function clashRules(facts: ClashFacts): readonly ClashRule[] {
+export function clashRules(facts: ClashFacts) {
   const { spec, names } = facts;
   if (!spec) return [];
   const hits = hitsOf(facts);
@@ -88,24 +81,30 @@ export function clashRules(facts: ClashFacts): readonly ClashRule[] {
   ];
 }
 
+interface ClashHits {
+  readonly disabled: boolean;
+  readonly hitCount: number;
+  readonly hitAt: string;
+  readonly missCount: number;
+  readonly missAt: string;
+}
+
 /** Go's zero time, meaning never. */
 const NEVER = '0001-01-01T00:00:00Z';
 
-/** How often each rule was taken, including blocked and failed flows; nothing without the control socket. */
-function hitsOf({ status }: ClashFacts): (rule: number | null) => Pick<ClashRule, 'extra'> {
+/**
+ * How often each rule was taken since the rules are in force, including blocked and failed flows; misses are not
+ * counted. Nothing without the control socket.
+ */
+function hitsOf({ status }: ClashFacts): (rule: number | null) => { readonly extra?: ClashHits } {
   const { taken } = status?.routes ?? {};
   if (!taken) return () => ({});
   const byRule = new Map(taken.rules.map((each) => [each.rule, each]));
   return (rule) => {
     const { opened = 0, blocked = 0, failed = 0, last_at: at } = byRule.get(rule) ?? {};
-    const extra: ClashRuleHits = {
-      disabled: false,
-      hitCount: opened + blocked + failed,
-      hitAt: at === undefined ? NEVER : new Date(at).toISOString(),
-      missCount: 0,
-      missAt: NEVER,
-    };
-    return { extra };
+    const hitAt = at === undefined ? NEVER : new Date(at).toISOString();
+    const hits = { disabled: false, hitCount: opened + blocked + failed, hitAt };
+    return { extra: { ...hits, missCount: 0, missAt: NEVER } };
   };
 }
 
@@ -116,7 +115,7 @@ function matchOfFlow(facts: ClashFacts, rule: number | null, isKnown: boolean): 
   return written ? clashMatch(written) : { type: 'Unknown', payload: `rule ${rule}` };
 }
 
-/** Bytes since the start, and the memory of the process. */
+/** Bytes since the start, and the memory of the process in bytes. */
 export interface ClashTotals {
   readonly up: number;
   readonly down: number;
@@ -128,7 +127,7 @@ export function clashSnapshot(
   facts: ClashFacts,
   flows: Iterable<FlowView>,
   { up, down, memory }: ClashTotals,
-): ClashSnapshot {
+) {
   const matches = new Map<number, ClashMatch>();
   return {
     downloadTotal: down,
@@ -143,7 +142,7 @@ export function clashConnection(
   facts: ClashFacts,
   flow: FlowView,
   matches = new Map<number, ClashMatch>(),
-): ClashConnection {
+) {
   const { type, payload } = matchOf(facts, flow, matches);
   return {
     id: String(flow.id),
@@ -168,7 +167,7 @@ function matchOf(facts: ClashFacts, flow: FlowView, matches: Map<number, ClashMa
 const NETWORKS: Readonly<Record<string, string>> = { tcp: 'tcp', udp: 'udp' };
 
 /** Metadata of a flow. Properties that Weir does not know have mihomo's values for unknown ones: empty, or 0. */
-function metadataOf({ inbounds }: ClashFacts, flow: FlowView): ClashMetadata {
+function metadataOf({ inbounds }: ClashFacts, flow: FlowView) {
   const isAddress = ipVersion(flow.host) !== 0;
   return {
     network: NETWORKS[flow.network] ?? 'invalid',

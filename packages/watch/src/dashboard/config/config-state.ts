@@ -92,7 +92,7 @@ export class ConfigState {
     this.#context = context;
     this.files = files;
     this.watched = new WatchedConfig({ context, ...(ask && { ask }) });
-    this.watched.onChange(() => this.#changed());
+    this.watched.onChange(() => this.#listeners.call());
     context.monitor.onChange(() => this.#follow());
   }
 
@@ -177,7 +177,7 @@ export class ConfigState {
     if (outcome === this.#outcomes) this.#refusal = refusal;
     // The status names the place, also of errors that a check here does not find.
     await this.#refresh();
-    this.#changed();
+    this.#listeners.call();
     return refusal;
   }
 
@@ -214,15 +214,11 @@ export class ConfigState {
       void this.describe(refused).then((refusal) => {
         if (seen !== this.#outcomes) return;
         this.#refusal = refusal;
-        this.#changed();
+        this.#listeners.call();
       });
     } else {
       this.#refusal = undefined;
     }
-    this.#changed();
-  }
-
-  #changed(): void {
     this.#listeners.call();
   }
 }

@@ -37,7 +37,7 @@ class ConfigTopics {
         const { ofFile } = state;
         return ofFile ? state.files.ask('text', { ...ofFile, ...wanted }) : NO_TEXT;
       },
-      () => this.#changed(),
+      () => this.#listeners.call(),
     );
   }
 
@@ -95,7 +95,7 @@ class ConfigTopics {
     }
     if (key !== this.#asked) return; // the files have changed meanwhile
     this.#checked = { key, view };
-    this.#changed();
+    this.#listeners.call();
   }
 
   #view(): ConfigView {
@@ -125,10 +125,6 @@ class ConfigTopics {
     if (view?.kind === 'invalid') return NO_TEXT;
     return this.#windows.of({ find, ...wanted.window() }, key).shown ?? NO_TEXT;
   }
-
-  #changed(): void {
-    this.#listeners.call();
-  }
 }
 
 const NO_TEXT: ConfigTextView = { total: 0, first: 0, rows: [] };
@@ -153,65 +149,55 @@ const runningView = (status: RunningStatus): RunningView => ({
 const MAX_COMPARED = 4 << 20;
 
 /** The actions of the page Config: reloads, and restoring the last version of the file that ran. */
-class ConfigActions {
-  readonly #state: ConfigState;
+const configActions = (state: ConfigState): readonly PageAction[] => [
+  {
+    name: 'config-reload',
+    changes: true,
+    run: async () => jsonOf(await state.reload('reload')),
+  },
+  { name: 'config-difference', changes: false, run: async () => jsonOf(await compare(state)) },
+  {
+    name: 'config-restore',
+    changes: true,
+    run: async (parameters) => {
+      const wanted = new Parameters(parameters);
+      return jsonOf(await restore(state, wanted.text('from'), wanted.text('to')));
+    },
+  },
+];
 
-  constructor(state: ConfigState) {
-    this.#state = state;
+async function compare(state: ConfigState): Promise<RestorePreview> {
+  const { watched } = state;
+  await watched.look();
+  const { path, disk, loaded } = watched;
+  const { restore: view } = state;
+  if (view.kind !== 'possible' || path === undefined || disk?.kind !== 'read' || !loaded) {
+    const why = view.kind === 'impossible' ? view.reason : 'the file is the one that runs';
+    throw new ActionError('nothing-to-restore', `There is nothing to restore: ${why}.`);
   }
-
-  get actions(): readonly PageAction[] {
-    return [
-      {
-        name: 'config-reload',
-        changes: true,
-        run: async () => jsonOf(await this.#state.reload('reload')),
-      },
-      { name: 'config-difference', changes: false, run: async () => jsonOf(await this.#compare()) },
-      {
-        name: 'config-restore',
-        changes: true,
-        run: async (parameters) => {
-          const wanted = new Parameters(parameters);
-          return jsonOf(await this.#restore(wanted.text('from'), wanted.text('to')));
-        },
-      },
-    ];
+  if (disk.version.bytes.length + loaded.bytes.length > MAX_COMPARED) {
+    throw new ActionError('too-large', 'The file is too large to show the difference here.');
   }
+  const difference = await state.files.ask('difference', {
+    before: disk.version.bytes,
+    after: loaded.bytes,
+  });
+  return { path, from: disk.version.etag, to: loaded.etag, difference };
+}
 
-  async #compare(): Promise<RestorePreview> {
-    const { watched } = this.#state;
+/** @param from entity tag of the file as the page has seen it @param to of the version to restore */
+async function restore(state: ConfigState, from: string, to: string): Promise<RestoreResult> {
+  const { watched } = state;
+  const { path, loaded } = watched;
+  if (path === undefined || loaded?.etag !== to) {
+    return { kind: 'conflict', message: 'Another version has been loaded meanwhile.' };
+  }
+  const conflict = await restoreFile(path, { from, bytes: loaded.bytes });
+  if (conflict !== undefined) {
     await watched.look();
-    const { path, disk, loaded } = watched;
-    const { restore } = this.#state;
-    if (restore.kind !== 'possible' || path === undefined || disk?.kind !== 'read' || !loaded) {
-      const why = restore.kind === 'impossible' ? restore.reason : 'the file is the one that runs';
-      throw new ActionError('nothing-to-restore', `There is nothing to restore: ${why}.`);
-    }
-    if (disk.version.bytes.length + loaded.bytes.length > MAX_COMPARED) {
-      throw new ActionError('too-large', 'The file is too large to show the difference here.');
-    }
-    const difference = await this.#state.files.ask('difference', {
-      before: disk.version.bytes,
-      after: loaded.bytes,
-    });
-    return { path, from: disk.version.etag, to: loaded.etag, difference };
+    return { kind: 'conflict', message: conflict };
   }
-
-  /** @param from entity tag of the file as the page has seen it @param to of the version to restore */
-  async #restore(from: string, to: string): Promise<RestoreResult> {
-    const { watched } = this.#state;
-    const { path, loaded } = watched;
-    if (path === undefined || loaded?.etag !== to) {
-      return { kind: 'conflict', message: 'Another version has been loaded meanwhile.' };
-    }
-    const conflict = await restoreFile(path, { from, bytes: loaded.bytes });
-    if (conflict !== undefined) {
-      await watched.look();
-      return { kind: 'conflict', message: conflict };
-    }
-    return this.#state.loadWritten('restore the last version that ran');
-  }
+  return state.loadWritten('restore the last version that ran');
 }
 
 /** The pages Config and Routes, which share one `ConfigState`. */
@@ -220,9 +206,6 @@ export const createConfigSource = (context: DashboardContext, files: FileWorker)
   const picks = new PickState(context, state);
   return {
     topics: [...new ConfigTopics(context, state).topics, routesTopic(context, state, picks)],
-    actions: [
-      ...new ConfigActions(state).actions,
-      ...new PickActions(context, state, picks).actions,
-    ],
+    actions: [...configActions(state), ...new PickActions(context, state, picks).actions],
   };
 };

@@ -114,7 +114,7 @@ export class WatchedConfig {
     await this.look();
     if (this.#disk?.kind !== 'read' || this.#disk.version.etag !== etag) return;
     this.#loaded = this.#disk.version;
-    this.#changed();
+    this.#listeners.call();
   }
 
   async #lookIfTouched(): Promise<void> {
@@ -137,7 +137,7 @@ export class WatchedConfig {
       // Both reads around the comparison: these are the bytes that were compared.
       if (state === 'same' && isVersion(before, after)) this.#loaded = after.version;
     }
-    this.#changed();
+    this.#listeners.call();
   }
 
   async #compare(): Promise<LoadedFiles | undefined> {
@@ -162,10 +162,6 @@ export class WatchedConfig {
     for (const file of this.#compared?.files.slice(0, MAX_FILES) ?? []) paths.add(file.path);
     const stamps = await Promise.all(Array.from(paths, stampOf));
     return stamps.join(' ');
-  }
-
-  #changed(): void {
-    this.#listeners.call();
   }
 }
 

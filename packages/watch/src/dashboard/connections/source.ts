@@ -1,3 +1,4 @@
+import type { FlowView } from '@weir/server/api/views';
 import type { MonitoredFlow } from '@weir/client/monitor';
 import {
   type Arranged,
@@ -225,64 +226,34 @@ export function createDetailsTopic({ monitor }: DashboardContext): PageTopic {
 interface Likeness {
   readonly what: string;
   readonly filter: string;
-  readonly matches: (flow: MonitoredFlow) => boolean;
+  readonly matches: (view: FlowView) => boolean;
 }
 
 function alikeOf(flow: MonitoredFlow, all: Iterable<MonitoredFlow>): readonly LikeFilter[] {
-  const likenesses = likenessesOf(flow);
+  const likenesses = likenessesOf(flow.view);
   const counts = likenesses.map(() => 0);
-  for (const other of all) {
-    if (other.closedAt !== undefined) continue;
+  for (const { view, closedAt } of all) {
+    if (closedAt !== undefined) continue;
     for (const [index, { matches }] of likenesses.entries()) {
-      if (matches(other)) counts[index] = (counts[index] ?? 0) + 1;
+      if (matches(view)) counts[index] = (counts[index] ?? 0) + 1;
     }
   }
   return likenesses.map(({ what, filter }, index) => ({ what, filter, flows: counts[index] ?? 0 }));
 }
 
-function likenessesOf({ view }: MonitoredFlow): readonly Likeness[] {
-  const { session, user, outbound, inbound, source, host, rule } = view;
+function likenessesOf({ session, user, source, ...flow }: FlowView): readonly Likeness[] {
+  const { host, outbound, inbound, rule } = flow;
   const list: Likeness[] = [];
-  if (session !== null) {
-    const matches = (other: MonitoredFlow) => other.view.session === session;
-    list.push({ what: 'session', filter: `session:${session}`, matches });
-  }
-  if (user !== null) {
-    list.push({
-      what: 'user',
-      filter: `user:${filterValue(user)}`,
-      matches: (other) => other.view.user === user,
-    });
-  }
-  if (source !== null) {
-    list.push({
-      what: 'source',
-      filter: `src:${filterValue(source)}`,
-      matches: (other) => other.view.source === source,
-    });
-  }
-  list.push(
-    {
-      what: 'host',
-      filter: `host:${filterValue(host)}`,
-      matches: (other) => other.view.host === host || other.view.sniffed === host,
-    },
-    {
-      what: 'outbound',
-      filter: `out:${filterValue(outbound)}`,
-      matches: (other) => other.view.outbound === outbound,
-    },
-    {
-      what: 'inbound',
-      filter: `in:${filterValue(inbound)}`,
-      matches: (other) => other.view.inbound === inbound,
-    },
-    {
-      what: 'rule',
-      filter: `rule:${rule ?? 'default'}`,
-      matches: (other) => other.view.rule === rule,
-    },
-  );
+  const add = (what: string, filter: string, matches: Likeness['matches']): void =>
+    void list.push({ what, filter, matches });
+  if (session !== null) add('session', `session:${session}`, (of) => of.session === session);
+  if (user !== null) add('user', `user:${filterValue(user)}`, (of) => of.user === user);
+  if (source !== null) add('source', `src:${filterValue(source)}`, (of) => of.source === source);
+  const isHost = (of: FlowView): boolean => of.host === host || of.sniffed === host;
+  add('host', `host:${filterValue(host)}`, isHost);
+  add('outbound', `out:${filterValue(outbound)}`, (of) => of.outbound === outbound);
+  add('inbound', `in:${filterValue(inbound)}`, (of) => of.inbound === inbound);
+  add('rule', `rule:${rule ?? 'default'}`, (of) => of.rule === rule);
   return list;
 }
 

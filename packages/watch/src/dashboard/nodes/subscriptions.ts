@@ -46,7 +46,7 @@ export class SubscriptionsTopic implements PageTopic {
   /** @param what the operation in progress; `null` for none */
   set busy(what: SubscriptionsView['busy']) {
     this.#busy = what;
-    this.#changed();
+    this.#listeners.call();
   }
 
   hold(): Disposable {
@@ -83,13 +83,9 @@ export class SubscriptionsTopic implements PageTopic {
       this.#rows = [];
       this.#error = undefined;
     }
-    this.#changed();
+    this.#listeners.call();
     this.#timer?.cancel();
     if (this.#holds > 0) this.#timer = this.#clock.after(READ_MS, () => void this.read());
-  }
-
-  #changed(): void {
-    this.#listeners.call();
   }
 }
 

@@ -1,4 +1,4 @@
-import { startClashApi, type ServedClashApi } from '@weir/watch/clash-api/start';
+import { startClashApi, type ServedClashApi } from '@weir/watch/clash-api';
 import { readSecret } from '@weir/client/api';
 import { findRunning, type RunningWeir } from '@weir/client/running';
 import { UsageError, WeirError } from '@weir/base';

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import type { SseStream } from '../../../../src/local-http/event-stream.ts';
 import { FlowFeed } from '../../../../src/api/feeds/feeds.ts';
-import { StartTimes } from '../../../../src/api/start-times.ts';
+import { StartTimes } from '../../../../src/api/views.ts';
 import { KEPT_EVENTS, Tracker } from '@weir/proxy/tracker';
 import { ImpatientClock, ManualClock } from '../../../../../../test/support/manual-clock.ts';
 import { flowInfo } from '../../../conformance/api-fake.ts';
