@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { userKey, userOfKey, WatchedSums, SumsByKey } from '../../../../src/monitor/sums.ts';
-import type { MonitoredFlow } from '../../../../src/monitor/contract.ts';
-import { statusOf } from '../../../../../../test/support/dashboard/context.ts';
+import { test } from 'node:test';
+import { userKey, userOfKey, WatchedSums, SumsByKey } from '../../../src/monitor/sums.ts';
+import type { MonitoredFlow } from '../../../src/monitor/contract.ts';
+import { statusOf } from '../../../../../test/support/dashboard/context.ts';
 import {
   fakeMonitor,
   flowOf,
   trafficOf,
-} from '../../../../../../test/support/dashboard/fake-monitor.ts';
-import { uncollected } from '../../../../../../test/support/process/uncollected.ts';
-import { CODE_POINT } from '../../../../../../test/support/data/code-point.ts';
+} from '../../../../../test/support/dashboard/fake-monitor.ts';
+import { uncollected } from '../../../../../test/support/process/uncollected.ts';
+import { CODE_POINT } from '../../../../../test/support/data/code-point.ts';
 
 /** Sums of a monitor: `sample` has Weir's counters at a time, `list` the flows. */
 function start() {
