@@ -31,14 +31,11 @@ export const createFilePages: CreatePageSource = (context) => {
 
 /** The pages Nodes and Rules, which share one `FileModel`. */
 export const createReaderPages = (context: DashboardContext, worker: FileWorker): PageSource => {
-  const file = new FileModel({ context, worker });
-  const probes = new NodeProbes({
-    open: () => {
-      if (context.socket !== undefined) return new RunningOutbounds(context.socket);
-      throw new ActionError('no-socket', 'a probe goes through the control socket of Weir');
-    },
-    now: context.now,
-  });
+  const file = new FileModel(context, worker);
+  const probes = new NodeProbes(() => {
+    if (context.socket !== undefined) return new RunningOutbounds(context.socket);
+    throw new ActionError('no-socket', 'a probe goes through the control socket of Weir');
+  }, context.now);
   const nodes = new NodesTopic(context, file, probes);
   const rules = new RulesTopic(context, file);
   const subscriptions = new SubscriptionsTopic(file);

@@ -10,7 +10,7 @@ import { ApiClientError, type RoutePick } from '@weir/client/api';
 import type { DashboardContext } from '../contract.ts';
 import type { FileWorker, OfFile } from '../reader/file-requests.ts';
 import { describeRefusal, refusedByApi, refusedReload, type Refused } from './describe-refusal.ts';
-import { WatchedConfig, type WatchedConfigOptions } from './watched-config.ts';
+import { WatchedConfig } from './watched-config.ts';
 
 /** Maximum number of reloads that are kept. */
 const MOST = 50;
@@ -88,10 +88,10 @@ export class ConfigState {
   #outcomes = 0;
 
   /** @param files reads and checks configurations in a thread, since both take long */
-  constructor(context: DashboardContext, files: FileWorker, ask?: WatchedConfigOptions['ask']) {
+  constructor(context: DashboardContext, files: FileWorker) {
     this.#context = context;
     this.files = files;
-    this.watched = new WatchedConfig({ context, ...(ask && { ask }) });
+    this.watched = new WatchedConfig(context);
     this.watched.onChange(() => this.#listeners.call());
     context.monitor.onChange(() => this.#follow());
   }

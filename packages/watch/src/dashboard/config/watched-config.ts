@@ -26,19 +26,12 @@ const LOOK_MS = 2_000;
 /** Maximum number of files whose times are checked. */
 const MAX_FILES = 8;
 
-export interface WatchedConfigOptions {
-  readonly context: Pick<DashboardContext, 'monitor' | 'config' | 'socket'>;
-  /** `requestLoadedFiles`; replaced in tests. */
-  readonly ask?: (socket: string) => Promise<LoadedFiles>;
-}
-
 /**
  * The configuration file on disk, and the last version known to run. That version is known from the running Weir, which
  * compares its files on a request through its control socket, or from the outcome of an action of this process.
  */
 export class WatchedConfig {
-  readonly #context: WatchedConfigOptions['context'];
-  readonly #ask: (socket: string) => Promise<LoadedFiles>;
+  readonly #context: DashboardContext;
   readonly #listeners = new Listeners();
   #disk: Disk | undefined;
   #loaded: FileVersion | undefined;
@@ -49,9 +42,8 @@ export class WatchedConfig {
   #seen = '';
   #looking: Promise<void> | undefined;
 
-  constructor({ context, ask = requestLoadedFiles }: WatchedConfigOptions) {
+  constructor(context: DashboardContext) {
     this.#context = context;
-    this.#ask = ask;
     // Also while another page is watched: the running version has to be read before it is replaced.
     context.monitor.onChange(() => {
       if (this.#triggers() !== this.#seen) void this.look();
@@ -144,7 +136,7 @@ export class WatchedConfig {
     const { socket } = this.#context;
     if (socket === undefined) return undefined;
     try {
-      return await this.#ask(socket);
+      return await requestLoadedFiles(socket);
     } catch {
       return undefined; // the monitor shows what is wrong with the socket
     }

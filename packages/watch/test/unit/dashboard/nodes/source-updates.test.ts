@@ -53,7 +53,7 @@ async function opened(url: string) {
   await writeFile(sources, `[[source]]\nname = "home"\nurl = "${url}"\n`, { mode: 0o600 });
   const monitor = readerMonitor();
   const context = { monitor, config: path, socket: undefined, env: { WEIR_SOCKET: undefined } };
-  const file = new FileModel({ context, worker: new FileWork() });
+  const file = new FileModel(context, new FileWork());
   await file.look();
   const topic = new SubscriptionsTopic(file);
   const [compare, update] = subscriptionActions(context, file, topic);

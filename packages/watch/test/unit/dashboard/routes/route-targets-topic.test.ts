@@ -36,14 +36,14 @@ function topicOf(part: Partial<DashboardContext> = {}) {
   monitor.addFlow(3, { outbound: 'osaka' });
   const context = contextOf({ monitor, ...part });
   const worker = { ask: () => Promise.reject(new Error('not asked')) };
-  const file = new FileModel({ context, worker });
-  const probes = new NodeProbes({
-    open: () => ({
+  const file = new FileModel(context, worker);
+  const probes = new NodeProbes(
+    () => ({
       open: () => Promise.reject(new Error('no way')),
       [Symbol.asyncDispose]: () => Promise.resolve(),
     }),
-    now: () => 5,
-  });
+    () => 5,
+  );
   const topic = routeTargetsTopic(context, file, probes);
   const rows = (find = '') => {
     const found = topic.view({ find }) as unknown as RouteTargetsView;
