@@ -1,7 +1,7 @@
 import { cp, glob, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { tarArchive } from '../packages/watch/src/diagnose/tar.ts';
+import { tarArchive } from '../packages/watch/src/diagnose/collect-diagnosis.ts';
 import type { Packages } from './bundle.ts';
 import { buildDist } from './dist.ts';
 import { OWN, publishedManifest } from './manifest.ts';

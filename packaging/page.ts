@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { build, type Metafile, type Plugin } from 'esbuild';
-import { pageDocument } from '../packages/watch/src/dashboard/files/page-document.ts';
+import { pageDocument } from '../packages/watch/src/dashboard/files/load-page-files.ts';
 import { CONTENT_TYPES } from '../packages/watch/src/dashboard/files/page-files.ts';
 import { LESS_CHART } from './chart.ts';
 import type { PackedFile, PackedPage } from './substitutes/package/packed-page.ts';

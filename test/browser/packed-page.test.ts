@@ -13,7 +13,7 @@ const { skip } = stage;
 /** A script that makes a chart, changes and removes it; it returns what each step has drawn. */
 const DRAW = `
 import uPlot from 'uplot';
-import { optionsFor } from './rates-chart.ts';
+import { optionsFor } from './rates.ts';
 globalThis.draw = (sets) => sets.map((data) => {
   const parent = document.createElement('div');
   parent.style.width = '700px';

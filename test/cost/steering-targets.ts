@@ -112,13 +112,13 @@ export const STEERING_TARGETS: readonly Target[] = [
   {
     inbound: '`weir dashboard`',
     carrier: 'http',
-    bound: 'MAX_CONNECTIONS 128 (`packages/client/src/local-http/local-server.ts`)',
+    bound: 'MAX_CONNECTIONS 128 (`packages/server/src/local-http/local-server.ts`)',
     start: startDashboard,
   },
   {
     inbound: '`weir clash-api`',
     carrier: 'http',
-    bound: 'MAX_CONNECTIONS 128 (`packages/client/src/local-http/local-server.ts`)',
+    bound: 'MAX_CONNECTIONS 128 (`packages/server/src/local-http/local-server.ts`)',
     start: startClash,
   },
 ];

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { FAMILIES } from '@weir/watch/metrics/exposition';
+import { FAMILIES } from '../../packages/watch/src/metrics/exposition.ts';
 import { hostPort, type Address } from '../support/data/address.ts';
 import { echoServer } from '../support/peers/servers.ts';
 import { socksConnect } from '../support/peers/socks-client.ts';

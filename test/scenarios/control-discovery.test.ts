@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { findSocket, liveSockets } from '../../packages/client/src/client/find-socket.ts';
+import { findSocket, liveSockets } from '../../packages/client/src/client/find-serving.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { runWeir, scratch, Weir } from '../support/process/weir.ts';
 import { eventually, within } from '../support/wait.ts';

@@ -5,7 +5,7 @@ import { request, type IncomingMessage, type RequestOptions } from 'node:http';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { SOURCES } from '@weir/watch/dashboard/sources';
+import { SOURCES } from '@weir/watch/dashboard';
 import { DashboardProcess } from '../support/browser/dashboard-process.ts';
 import { DashboardClient, DashboardStream } from '../support/dashboard/client.ts';
 import { contextOf } from '../support/dashboard/context.ts';

@@ -4,7 +4,7 @@ import { readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { describe, test } from 'node:test';
 import { ApiClient, parsePlace } from '@weir/client/api';
-import type { DashboardContext } from '@weir/watch/dashboard/contract';
+import type { DashboardContext } from '@weir/watch/dashboard';
 import { createFilePages } from '../../packages/watch/src/dashboard/create-file-pages.ts';
 import type { ConfigView } from '../../packages/watch/src/dashboard/config/view.ts';
 import type {

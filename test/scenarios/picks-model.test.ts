@@ -6,7 +6,7 @@ import { parse } from 'smol-toml';
 import { ctl } from '../../packages/weir/src/cli/control/ctl.ts';
 import { ApiClientError } from '@weir/client/api';
 import { createFilePages } from '../../packages/watch/src/dashboard/create-file-pages.ts';
-import { ActionError } from '../../packages/watch/src/dashboard/action-error.ts';
+import { ActionError } from '../../packages/watch/src/dashboard/parameters.ts';
 import type {
   PickPreview,
   RoutePickResult,

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { isOwnOrigin } from '../../packages/server/src/api/http/request-filter.ts';
-import { parseSelector, percentDecode } from '@weir/server/api/requests/parameters';
-import { parseHead } from '../../packages/server/src/api/http/raw-http.ts';
-import { parsePickBody } from '../../packages/server/src/api/requests/pick-body.ts';
+import { addressPlace } from '../../packages/server/src/local-http/guard.ts';
+import {
+  parseSelector,
+  percentDecode,
+  parsePickBody,
+} from '../../packages/server/src/api/requests.ts';
+import { parseHead } from '../../packages/server/src/api/http/request-filter.ts';
 import { EventReader } from '../../packages/client/src/client/event-reader.ts';
 import { shownLine } from '../../packages/config/src/shown-line.ts';
 import { loadProtocols } from '@weir/proxy/protocols';
@@ -106,7 +109,7 @@ const PATTERNS: readonly Row[] = [
     ],
   },
   {
-    file: 'server/api/http/body.ts',
+    file: 'server/api/requests.ts',
     pattern: /^application\/(?:[\w!#$&^.+-]+\+)?json[ \t]*(?:;|$)/i,
     worst: [
       run('application/', '+'),
@@ -116,22 +119,17 @@ const PATTERNS: readonly Row[] = [
     ],
   },
   {
-    file: 'server/api/requests/pick-body.ts',
+    file: 'server/api/requests.ts',
     pattern: /-?(?:0|[1-9]\d*)(?<rest>\.\d+(?:[eE][+-]?\d+)?|[eE][+-]?\d+)?/y,
     worst: [run('', '1'), runs('1.', '1', '1', 'e'), runs('1.1e', '1', '1', 'e')],
   },
   {
-    file: 'server/api/http/api-router.ts',
+    file: 'server/local-http/router.ts',
     pattern: /^[a-z][a-z0-9+.-]*:\/\/(?<authority>[^/?#]*)/i,
     worst: [run('', 'a'), run('a:/', 'a'), run('a', '://')],
   },
   {
-    file: 'server/api/http/api-router.ts',
-    pattern: /\{\w+\}$/,
-    worst: [run('', '{'), run('{', 'a'), run('', '{a'), run('', '{a}')],
-  },
-  {
-    file: 'server/api/http/request-filter.ts',
+    file: 'server/local-http/guard.ts',
     pattern: /^(?:[^@]*@)?(?<host>\[[^\]]*\]|[^:]*)(?::(?<port>\d*))?$/,
     worst: [
       run('', 'a'),
@@ -304,7 +302,7 @@ const PATTERNS: readonly Row[] = [
     worst: [run('', 'PRETTY_NAME'), run('PRETTY_NAME=', 'a'), run('', '\n')],
   },
   {
-    file: 'client/local-http/listen.ts',
+    file: 'server/local-http/listen-option.ts',
     pattern: /^(?<host>localhost|[\d.]+|\[[^\]]+\]):(?<port>\d{1,5})$/i,
     worst: [run('', '1'), run('[', ':'), run('[', '['), run('[1]', ':'), run('1:', '1')],
   },
@@ -425,8 +423,7 @@ const ofText: readonly [name: string, parse: (text: string) => unknown, worst: r
     ],
     [
       'isOwnOrigin',
-      (host) =>
-        isOwnOrigin({ authority: host, origin: `http://${host}`, fetchSite: undefined }, 80),
+      (host) => addressPlace(80).isOwnOrigin(`http://${host}`, host),
       [run('', '@'), run('', ':'), run('[', ']'), run('[', 'a', ']')],
     ],
     ['percentDecode', percentDecode, [run('', '%'), run('', '%41'), run('', '%4')]],

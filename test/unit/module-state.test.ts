@@ -57,9 +57,9 @@ const ALLOWED: Readonly<Record<string, Readonly<Record<string, readonly string[]
     'netstack/tcp/recovery/sent-segments.ts': ['spare'],
   },
   'data about an object for as long as that object lives': {
-    'server/api/http/server.ts': ['claims'],
-    'io/net/links/closing.ts': ['listenersOf'],
-    'io/net/sockets/kernel/kernel-sockets.ts': ['guards'],
+    'server/local-http/bind.ts': ['claims'],
+    'io/net/links/link-watch.ts': ['listenersOf'],
+    'io/net/sockets/kernel/kernel-tun.ts': ['guards'],
     'io/net/sockets/node/udp-socket.ts': ['claims'],
     'netstack/wire/checksum.ts': ['views'],
   },
@@ -80,7 +80,9 @@ const ALLOWED: Readonly<Record<string, Readonly<Record<string, readonly string[]
     'proxy/protocols/shadowsocks/edition-2022/identity.ts': ['identityKeys'],
     'proxy/protocols/shadowsocks/keys.ts': ['sessionKeys'],
     'quic/recovery/sent-packets.ts': ['NO_FACTS'],
-    'base/tables.ts': ['SEGMENTER'],
+    'base/text/text-table.ts': ['SEGMENTER'],
+    'watch/clash-api/serve/controller.ts': ['ENDPOINTS'],
+    'watch/dashboard/server/dashboard-server.ts': ['ROUTER'],
   },
 };
 

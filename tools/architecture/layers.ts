@@ -17,8 +17,8 @@ export const FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = 
     ['protocols'],
     ['engine'],
   ],
-  server: [['supervisor'], ['api'], ['app']],
-  client: [['client', 'local-http'], ['monitor']],
+  server: [['supervisor', 'local-http'], ['api'], ['app']],
+  client: [['client'], ['monitor']],
   nodes: [['import', 'share'], ['fetch'], ['accounts', 'subscribe', 'probe', 'explain']],
   watch: [['clash-api', 'dashboard', 'diagnose', 'metrics', 'top']],
   weir: [

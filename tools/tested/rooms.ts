@@ -147,7 +147,7 @@ export const ROOMS = {
     files: ['packages/http/src/fields/*.ts'],
     tests: [
       'packages/http/test/unit/{fields,http1,http2,http2/hpack}/*.test.ts',
-      'packages/client/test/unit/local-http/guard.test.ts',
+      'packages/server/test/unit/local-http/guard.test.ts',
     ],
     branches: 98,
   },
@@ -273,17 +273,17 @@ export const ROOMS = {
   },
   'local-requests': {
     files: [
-      'packages/server/src/api/requests/*.ts',
-      'packages/server/src/api/http/{request-filter,api-router,raw-http}.ts',
-      'packages/watch/src/clash-api/serve/router.ts',
+      'packages/server/src/api/requests.ts',
+      'packages/server/src/api/http/request-filter.ts',
+      'packages/watch/src/clash-api/serve/controller.ts',
       'packages/client/src/client/event-reader.ts',
-      'packages/client/src/local-http/{guard,secret-check}.ts',
+      'packages/server/src/local-http/{guard,router,secret}.ts',
     ],
     tests: [
       'packages/server/test/unit/api/**/*.test.ts',
       'packages/watch/test/unit/clash-api/{controller,delays,streams,translate}.test.ts',
       'packages/client/test/unit/client/event-reader.test.ts',
-      'packages/client/test/unit/local-http/*.test.ts',
+      'packages/server/test/unit/local-http/*.test.ts',
     ],
     branches: 95,
   },

@@ -8,9 +8,13 @@ export type {
   TrafficPart,
 } from './monitor/contract.ts';
 export { type HealthReport, HealthWatch } from './monitor/health.ts';
-export { type FailingOutbound, FailingOutbounds } from './monitor/log/failing-outbounds.ts';
-export { LOG_LEVELS, type LogEntry, LogStore } from './monitor/log/log-store.ts';
-export { SharedLog } from './monitor/log/shared-log.ts';
-export { SumsByKey } from './monitor/sums/sums-by-key.ts';
-export { type FlowUser, userKey, userOfKey } from './monitor/sums/user-key.ts';
-export { WatchedSums } from './monitor/sums/watched-sums.ts';
+export {
+  type FailingOutbound,
+  FailingOutbounds,
+  LOG_LEVELS,
+  type LogEntry,
+  LogStore,
+  SharedLog,
+} from './monitor/log.ts';
+export { pause } from './monitor/pause.ts';
+export { type FlowUser, SumsByKey, userKey, userOfKey, WatchedSums } from './monitor/sums.ts';

@@ -39,7 +39,7 @@ import {
 } from '../../../packages/proxy/src/dns/exchanges/exchange.ts';
 import { HunkDecoder, encodeHunks } from '../../../packages/proxy/src/transports/grpc/hunks.ts';
 import { frameHeader, Opcode, WsFrameDecoder } from '@weir/proxy/websocket';
-import { parseHead } from '../../../packages/server/src/api/http/raw-http.ts';
+import { parseHead } from '../../../packages/server/src/api/http/request-filter.ts';
 import { EventReader } from '../../../packages/client/src/client/event-reader.ts';
 import { Core, corePair, exchange, REQUEST } from '../../support/http2/core.ts';
 import {
@@ -78,7 +78,7 @@ const RESPONSE_HEADS = textSamples(
 
 const http1Heads: FuzzTarget = {
   name: 'http1-heads',
-  files: ['http/http1/head.ts', 'http/http1/message.ts', 'server/api/http/raw-http.ts'],
+  files: ['http/http1/head.ts', 'http/http1/message.ts', 'server/api/http/request-filter.ts'],
   samples: [...REQUEST_HEADS, ...RESPONSE_HEADS],
   share: 1,
   run: (input, random) => {

@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
+import { bearerCheck } from '../../../packages/server/src/api/http/request-filter.ts';
+import { addressPlace } from '../../../packages/server/src/local-http/guard.ts';
+import { splitRequestTarget } from '../../../packages/server/src/local-http/router.ts';
 import {
   parseIfMatch,
   parseSelector,
   textParameter,
   u64Parameter,
-} from '@weir/server/api/requests/parameters';
+  parsePickBody,
+} from '../../../packages/server/src/api/requests.ts';
+import { partsOf, routeRequest } from '../../../packages/watch/src/clash-api/serve/controller.ts';
 import { formatToml } from '@weir/config/format/format-toml';
 import { parseToml } from '@weir/config/toml';
 import { parseResolvConf } from '@weir/proxy/dns/system';
@@ -23,14 +28,6 @@ import {
   pathMatches,
   splitWsPath,
 } from '@weir/proxy/transports/ws/handshake';
-import {
-  bearerCheck,
-  isOwnOrigin,
-  namesThisHost,
-} from '../../../packages/server/src/api/http/request-filter.ts';
-import { splitRequestTarget } from '../../../packages/server/src/api/http/api-router.ts';
-import { parsePickBody } from '../../../packages/server/src/api/requests/pick-body.ts';
-import { partsOf, routeRequest } from '../../../packages/watch/src/clash-api/serve/router.ts';
 import { hostSources, readHosts } from '../../../packages/proxy/src/dns/system/host-config.ts';
 import { bytesSource } from '../../../packages/proxy/src/engine/geo/geo-data.ts';
 import { DomainSniffer } from '../../../packages/proxy/src/engine/sniff.ts';
@@ -133,6 +130,7 @@ const toml: FuzzTarget = {
 };
 
 const isAllowed = bearerCheck('secret');
+const apiPlace = addressPlace(80);
 const hasSecret = (header: string): boolean =>
   header.slice(0, 7).toLowerCase() === 'bearer ' &&
   header.slice(7).replaceAll(/^[ \t]+|[ \t]+$/g, '') === 'secret';
@@ -140,10 +138,10 @@ const hasSecret = (header: string): boolean =>
 const apiRequests: FuzzTarget = {
   name: 'api-requests',
   files: [
-    'server/api/requests/parameters.ts',
-    'server/api/requests/pick-body.ts',
+    'server/api/requests.ts',
     'server/api/http/request-filter.ts',
-    'server/api/http/api-router.ts',
+    'server/local-http/guard.ts',
+    'server/local-http/router.ts',
   ],
   samples: textSamples(
     '/v1/connections/18446744073709551615?x=%20y&session=1',
@@ -178,8 +176,8 @@ const apiRequests: FuzzTarget = {
         splitRequestTarget(text);
         return;
       case 6:
-        namesThisHost(text);
-        isOwnOrigin({ authority: text, origin: text, fetchSite: undefined }, 80);
+        apiPlace.isOwnHost(text);
+        apiPlace.isOwnOrigin(text, text);
         return;
       default:
         assert.equal(isAllowed(text), hasSecret(text));
@@ -189,7 +187,7 @@ const apiRequests: FuzzTarget = {
 
 const clashRequests: FuzzTarget = {
   name: 'clash-api-requests',
-  files: ['watch/clash-api/serve/router.ts'],
+  files: ['watch/clash-api/serve/controller.ts'],
   samples: textSamples(
     '/proxies/a%20b/delay',
     '/connections/1',

@@ -1,11 +1,13 @@
 import { after, before } from 'node:test';
 import type { Browser } from 'playwright-core';
-import type { DashboardContext } from '@weir/watch/dashboard/contract';
-import { loadPageFiles } from '@weir/watch/dashboard/files/load-page-files';
 import type { PageFiles } from '../../../packages/watch/src/dashboard/files/page-files.ts';
-import { DashboardServer } from '@weir/watch/dashboard/server/dashboard-server';
-import { SOURCES } from '@weir/watch/dashboard/sources';
-import { parseLocalListen } from '@weir/client/local-http';
+import {
+  type DashboardContext,
+  DashboardServer,
+  loadPageFiles,
+  SOURCES,
+} from '@weir/watch/dashboard';
+import { parseLocalListen } from '@weir/server/local-http';
 import { VERSION } from '@weir/base';
 import { contextOf, FakeApi, statusOf } from '../dashboard/context.ts';
 import { fakeMonitor, type FakeMonitor } from '../dashboard/fake-monitor.ts';

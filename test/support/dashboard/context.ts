@@ -1,5 +1,5 @@
 import type { RunningStatus } from '@weir/server/control';
-import type { DashboardContext } from '@weir/watch/dashboard/contract';
+import type { DashboardContext } from '@weir/watch/dashboard';
 import { ApiClient } from '@weir/client/api';
 import { VERSION } from '@weir/base';
 import { fullStatus } from '../metrics/full-status.ts';

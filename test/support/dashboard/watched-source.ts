@@ -1,7 +1,10 @@
 import { existsSync } from 'node:fs';
 import { requestStatus } from '@weir/server/control';
 import { ApiClient, parsePlace } from '@weir/client/api';
-import type { CreatePageSource, DashboardContext } from '@weir/watch/dashboard/contract';
+import type {
+  CreatePageSource,
+  DashboardContext,
+} from '../../../packages/watch/src/dashboard/contract.ts';
 import type { JsonValue } from '../../../packages/watch/src/dashboard/shared/protocol.ts';
 import { RunningMonitor } from '@weir/client/monitor/running-monitor';
 import { systemClock } from '@weir/io/time';

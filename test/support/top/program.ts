@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { ApiClient, type RequestParts } from '../../../packages/client/src/client/api-client.ts';
 import type { MonitoredFlow } from '@weir/client/monitor';
-import { TerminalProgram } from '@weir/watch/top/terminal-program';
+import { TerminalProgram } from '../../../packages/watch/src/top/terminal-program.ts';
 import { fakeMonitor } from '../dashboard/fake-monitor.ts';
 import { ManualClock } from '../manual-clock.ts';
 import { routesOf } from './snapshot.ts';

@@ -1,6 +1,6 @@
 import type { RouteView } from '@weir/config/route-view';
-import type { Snapshot } from '../../../packages/watch/src/top/snapshot.ts';
 import {
+  type Snapshot,
   FIRST_STATE,
   type ChangePrompt,
   type TopState,

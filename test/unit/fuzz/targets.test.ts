@@ -5,7 +5,7 @@ import { FUZZ_TARGETS } from '../../fuzz/long/targets.ts';
 
 /** Rooms that read what others wrote: peers, providers, files. */
 const ROOMS =
-  /^(http|quic\/wire|netstack\/wire|proxy\/(mux|dns|protocols|transports|engine\/(sniff|geo))|nodes\/(import|subscribe\/answer)|config\/toml|client\/client|server\/api\/(requests|http)|io\/platform\/netlink)\//;
+  /^(http|quic\/wire|netstack\/wire|proxy\/(mux|dns|protocols|transports|engine\/(sniff|geo))|nodes\/(import|subscribe\/answer)|config\/toml|client\/client|server\/api|io\/platform\/netlink)\//;
 
 /** What such a file exports. */
 const PARSER =
@@ -13,7 +13,6 @@ const PARSER =
 
 /** Parsers without a line of their own, and why that is enough. */
 const WITHOUT: Readonly<Record<string, string>> = {
-  'server/api/http/body.ts': 'bounds what Node parses; its content is read by `api-requests`',
   'client/client/api-client.ts':
     'whole responses: packages/client/test/unit/client/hostile-api.slow.test.ts',
   'proxy/dns/settings.ts':

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { tarArchive } from '../../../packages/watch/src/diagnose/tar.ts';
+import { tarArchive } from '../../../packages/watch/src/diagnose/collect-diagnosis.ts';
 import { executableDifference, tarMembers } from '../../packaging/members.ts';
 import { scratch } from '../../support/process/weir.ts';
 

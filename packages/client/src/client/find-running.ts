@@ -7,7 +7,7 @@ import { UsageError, WeirError, messageOf } from '@weir/base';
 import { isLoopbackHost } from '@weir/base/ip';
 import { openRegularFile } from '@weir/io/files';
 import { ApiClient, parsePlace, readSecret, type ApiAccess, type ApiPlace } from './api-client.ts';
-import { chooseSocket, namedSocket } from './find-socket.ts';
+import { chooseSocket, namedSocket } from './find-serving.ts';
 import type { ApiProof } from './proven-agent.ts';
 
 /** Options of programs that watch a running Weir. */

@@ -101,26 +101,14 @@ export async function flowsLeft(
   socket: string,
   change: RouteSwitch,
 ): Promise<readonly FlowView[]> {
-  const facts = toRouteFacts(await requestStatus(socket));
+  const status = await requestStatus(socket);
   const { flows } = (await api.ask('GET', '/v1/connections')) as { flows: readonly FlowView[] };
-  const stale = staleFlows(flows, change, facts);
+  const stale = staleFlows(flows, change, status);
   if (stale) return stale;
   throw new ApiClientError(
     `the running Weir has no route group named ${JSON.stringify(change.group)} yet: reload it first`,
   );
 }
-
-const toRouteFacts = ({ routes, balancers }: RunningStatus): RouteFacts => ({
-  rulesSince: routes.rules_since,
-  groups: routes.groups.map(({ name, first_rule: firstRule, rules }) => ({
-    name,
-    firstRule,
-    rules,
-  })),
-  balancers: new Map(
-    balancers.map(({ tag, members }) => [tag, members.map(({ outbound }) => outbound)]),
-  ),
-});
 
 /** Maximum number of concurrent requests that close flows. */
 const CLOSING = 16;
@@ -146,21 +134,6 @@ export async function closeFlows(
   return closed;
 }
 
-/** Facts about the routes of a running Weir that the API does not report. */
-export interface RouteFacts {
-  /** Epoch of the first routing snapshot for which the rule indexes in `groups` are valid. */
-  readonly rulesSince: number;
-  readonly groups: readonly {
-    readonly name: string;
-    /** Index of the group's first rule. */
-    readonly firstRule: number;
-    /** Number of the group's rules, which are consecutive. */
-    readonly rules: number;
-  }[];
-  /** Tags of member outbounds, by the tag of their balancer. */
-  readonly balancers: ReadonlyMap<string, readonly string[]>;
-}
-
 /** A switch of a route from one target to another. */
 export interface RouteSwitch {
   /** Name of the group; `undefined` for the default route. */
@@ -173,23 +146,26 @@ export interface RouteSwitch {
  * The flows of a route that were opened on its old target and would not be opened there again. Flows that were routed
  * by other rules than those in force belong to no known group, and are left out.
  *
- * @returns `undefined` if the group is not in `facts`
+ * @param status has what the API does not report: the rules of groups, and the members of balancers
+ * @returns `undefined` if the status does not have the group
  */
 export function staleFlows(
   flows: readonly FlowView[],
   { group, from, to }: RouteSwitch,
-  facts: RouteFacts,
+  { routes, balancers }: Pick<RunningStatus, 'routes' | 'balancers'>,
 ): readonly FlowView[] | undefined {
-  const outboundsOf = (target: string): ReadonlySet<string> =>
-    new Set(facts.balancers.get(target) ?? [target]);
+  const outboundsOf = (target: string): ReadonlySet<string> => {
+    const balancer = balancers.find(({ tag }) => tag === target);
+    return new Set(balancer?.members.map(({ outbound }) => outbound) ?? [target]);
+  };
   const left = outboundsOf(from).difference(outboundsOf(to));
   const onOldTarget = flows.filter(({ outbound }) => left.has(outbound));
   if (group === undefined) return onOldTarget.filter(({ rule }) => rule === null);
-  const range = facts.groups.find(({ name }) => name === group);
+  const range = routes.groups.find(({ name }) => name === group);
   if (!range) return undefined;
-  const end = range.firstRule + range.rules;
+  const end = range.first_rule + range.rules;
   return onOldTarget.filter(
     ({ rule, plane_epoch: epoch }) =>
-      rule !== null && rule >= range.firstRule && rule < end && epoch >= facts.rulesSince,
+      rule !== null && rule >= range.first_rule && rule < end && epoch >= routes.rules_since,
   );
 }

@@ -16,7 +16,6 @@ import type {
   Monitor,
   MonitoredFlow,
   Reachability,
-  TrafficHistory,
   TrafficPart,
   TrafficSample,
 } from './contract.ts';
@@ -48,20 +47,20 @@ export interface MonitorSources {
 export class RunningMonitor implements Monitor {
   readonly #sources: MonitorSources;
   readonly #table = new MonitoredFlows();
-  readonly #history = new RateHistory();
+  readonly history = new RateHistory();
   readonly #listeners = new Listeners();
   readonly #holds = new Holds(
     () => this.#start(),
     () => this.#stop(),
   );
-  #routes: Monitor['routes'];
-  #routesError: WeirError | undefined;
-  #status: Dated<RunningStatus> | undefined;
-  #traffic: TrafficSample | undefined;
-  #version: string | undefined;
-  #api: Reachability = { kind: 'connecting' };
-  #socket: Reachability = { kind: 'connecting' };
-  #missed = 0;
+  routes: Monitor['routes'];
+  routesError: WeirError | undefined;
+  status: Dated<RunningStatus> | undefined;
+  traffic: TrafficSample | undefined;
+  version: string | undefined;
+  api: Reachability = { kind: 'connecting' };
+  socket: Reachability = { kind: 'connecting' };
+  missed = 0;
   /** Aborted when the last hold is disposed. */
   #watch: AbortController | undefined;
   #turn: Timer | undefined;
@@ -97,42 +96,6 @@ export class RunningMonitor implements Monitor {
     return this.#table.sessions;
   }
 
-  get traffic(): TrafficSample | undefined {
-    return this.#traffic;
-  }
-
-  get history(): TrafficHistory {
-    return this.#history;
-  }
-
-  get routes(): Monitor['routes'] {
-    return this.#routes;
-  }
-
-  get routesError(): WeirError | undefined {
-    return this.#routesError;
-  }
-
-  get status(): Dated<RunningStatus> | undefined {
-    return this.#status;
-  }
-
-  get version(): string | undefined {
-    return this.#version;
-  }
-
-  get api(): Reachability {
-    return this.#api;
-  }
-
-  get socket(): Reachability {
-    return this.#socket;
-  }
-
-  get missed(): number {
-    return this.#missed;
-  }
-
   get listedAt(): number | undefined {
     return this.#table.listedAt;
   }
@@ -162,7 +125,7 @@ export class RunningMonitor implements Monitor {
     this.#turn?.cancel();
     this.#turn = undefined;
     // Without a hold the traffic is not known.
-    this.#traffic = undefined;
+    this.traffic = undefined;
   }
 
   /** Connects to the API, and reconnects after each loss, until `signal` aborts. */
@@ -219,7 +182,7 @@ export class RunningMonitor implements Monitor {
         this.#table.closed(data as FlowView, this.#now);
         break;
       case 'lagged':
-        this.#missed += (data as { readonly missed: number }).missed;
+        this.missed += (data as { readonly missed: number }).missed;
         this.#listDue.abort();
         break;
       default:
@@ -235,8 +198,8 @@ export class RunningMonitor implements Monitor {
   async #followTraffic(signal: AbortSignal): Promise<void> {
     for await (const { event, data } of this.#events('/v1/traffic', signal)) {
       if (event !== 'traffic') continue;
-      this.#traffic = sampleOf(data as TrafficView, this.#now);
-      this.#history.add(this.#traffic);
+      this.traffic = sampleOf(data as TrafficView, this.#now);
+      this.history.add(this.traffic);
       this.#table.expire(this.#now);
       this.#changed();
     }
@@ -254,10 +217,10 @@ export class RunningMonitor implements Monitor {
       readonly version?: unknown;
     };
     if (typeof version?.version !== 'string') throw notTheApi();
-    this.#version = version.version;
+    this.version = version.version;
     while (!signal.aborted) {
       await this.#listOnce(signal);
-      this.#api = { kind: 'reached' };
+      this.api = { kind: 'reached' };
       reached();
       this.#changed();
       const period = listPeriod(this.#table.openCount);
@@ -286,7 +249,7 @@ export class RunningMonitor implements Monitor {
       const hasNewPlane = this.#routesDue.signal.aborted;
       if (hasNewPlane) this.#routesDue = new AbortController();
       const tag = hasNewPlane ? undefined : await this.#currentTag(signal);
-      if (tag === undefined || tag !== this.#routes?.value.etag) await this.#askRoutes(signal);
+      if (tag === undefined || tag !== this.routes?.value.etag) await this.#askRoutes(signal);
       await pause(clock, ROUTES_MS, AbortSignal.any([signal, this.#routesDue.signal]));
     }
   }
@@ -307,11 +270,11 @@ export class RunningMonitor implements Monitor {
       const { api } = this.#sources;
       const { body, etag } = await api.askTagged('GET', '/v1/routes', signal ? { signal } : {});
       if (etag === undefined) throw notTheApi();
-      this.#routes = { value: { view: body as RouteView, etag }, at: this.#now };
-      this.#routesError = undefined;
+      this.routes = { value: { view: body as RouteView, etag }, at: this.#now };
+      this.routesError = undefined;
     } catch (error) {
       if (!(error instanceof ApiClientError) || (error.status ?? 0) < 422) throw error;
-      this.#routesError = error;
+      this.routesError = error;
     }
     this.#changed();
   }
@@ -321,7 +284,7 @@ export class RunningMonitor implements Monitor {
     while (!signal.aborted) {
       await this.#askStatus();
       await pause(this.#sources.clock, STATUS_MS, signal);
-      if (this.#socket.kind === 'reached' || this.#now - foundAt < FIND_MS) continue;
+      if (this.socket.kind === 'reached' || this.#now - foundAt < FIND_MS) continue;
       foundAt = this.#now;
       await this.#findAgain(signal);
     }
@@ -331,31 +294,31 @@ export class RunningMonitor implements Monitor {
     try {
       const value = await this.#sources.status();
       if (!value) {
-        this.#socket = { kind: 'absent' };
+        this.socket = { kind: 'absent' };
         this.#changed();
         return;
       }
       // The old process may still respond after its API has ended.
-      if (value.started_at !== this.#status?.value.started_at) this.#epoch = undefined;
-      this.#status = { value, at: this.#now };
-      this.#version = value.version;
-      this.#socket = { kind: 'reached' };
+      if (value.started_at !== this.status?.value.started_at) this.#epoch = undefined;
+      this.status = { value, at: this.#now };
+      this.version = value.version;
+      this.socket = { kind: 'reached' };
       this.#takeEpoch(value.plane_epoch);
       // The API was tried at its default address before this was known.
-      if (value.api === null && this.#api.kind === 'lost') this.#api = { kind: 'absent' };
+      if (value.api === null && this.api.kind === 'lost') this.api = { kind: 'absent' };
     } catch (error) {
-      this.#socket = this.#lost(this.#socket, error, this.#status !== undefined);
+      this.socket = this.#lost(this.socket, error, this.status !== undefined);
     }
     this.#changed();
   }
 
   #lose(error: unknown): void {
     const wasReached = this.#table.listedAt !== undefined;
-    this.#api =
-      this.#status?.value.api === null && this.#socket.kind === 'reached'
+    this.api =
+      this.status?.value.api === null && this.socket.kind === 'reached'
         ? { kind: 'absent' }
-        : this.#lost(this.#api, error, wasReached);
-    this.#traffic = undefined;
+        : this.#lost(this.api, error, wasReached);
+    this.traffic = undefined;
     // After a loss another process may respond, whose epochs start again.
     this.#epoch = undefined;
     this.#changed();

@@ -10,25 +10,17 @@ const MAX_POINTS = 120;
 
 /** Rates of the last two minutes and of the last hour, as far as they were measured. */
 export class RateHistory implements TrafficHistory {
-  #seconds: readonly RatePoint[] = [];
-  #halfMinutes: readonly RatePoint[] = [];
+  seconds: readonly RatePoint[] = [];
+  halfMinutes: readonly RatePoint[] = [];
   /** Points of the current half minute. */
   #current: RatePoint[] = [];
 
-  get seconds(): readonly RatePoint[] {
-    return this.#seconds;
-  }
-
-  get halfMinutes(): readonly RatePoint[] {
-    return this.#halfMinutes;
-  }
-
   add({ at, upRate: up, downRate: down, flows }: TrafficSample): void {
     const point: RatePoint = { at, up, down, flows };
-    this.#seconds = appended(this.#seconds, point, SECONDS_SPAN_MS);
+    this.seconds = appended(this.seconds, point, SECONDS_SPAN_MS);
     const first = this.#current[0];
     if (first && at - first.at >= HALF_MINUTE_MS) {
-      this.#halfMinutes = appended(this.#halfMinutes, mean(this.#current), HALF_MINUTES_SPAN_MS);
+      this.halfMinutes = appended(this.halfMinutes, mean(this.#current), HALF_MINUTES_SPAN_MS);
       this.#current = [];
     }
     // At most one sample per second, unless a clock was set back.

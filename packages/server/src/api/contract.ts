@@ -3,10 +3,17 @@ import { WeirError } from '@weir/base';
 import type { Clock } from '@weir/io/time';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
 import type { Tracker } from '@weir/proxy/tracker';
-import type { IfMatch } from './requests/parameters.ts';
 
 export type { RouteGroupView, RouteTargetView, RouteView } from '@weir/config/route-view';
 export type { Inherit as RouteInherit } from '@weir/config/documents';
+
+/** A client's condition on the configuration file that it edits. */
+export type IfMatch =
+  | { readonly kind: 'any' }
+  /** `etag` includes its quotes and is compared by equality. */
+  | { readonly kind: 'is'; readonly etag: string };
+
+export const ANY_FILE: IfMatch = { kind: 'any' };
 
 /** The interface of the process that the API controls. */
 export interface ControlledApp {

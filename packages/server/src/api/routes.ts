@@ -5,21 +5,24 @@ import {
   empty,
   json,
   jsonText,
+  NotFound,
   withEtag,
   type ApiResponse,
   type Streaming,
 } from './http/response.ts';
-import { requireJson } from './http/body.ts';
-import type { ControlledApp } from './contract.ts';
-import type { FlowFeed } from './feeds/flow-feed.ts';
-import { parseIfMatch, parseSelector, textParameter, u64Parameter } from './requests/parameters.ts';
-import { parsePickBody } from './requests/pick-body.ts';
-import { NotFound } from './http/rejections.ts';
-import type { RouteKey } from './http/api-router.ts';
-import type { StartTimes } from './start-times.ts';
-import type { TrafficFeed } from './feeds/traffic-feed.ts';
-import { writeList } from './feeds/slices.ts';
 import {
+  requireJson,
+  parseIfMatch,
+  parseSelector,
+  textParameter,
+  u64Parameter,
+  parsePickBody,
+} from './requests.ts';
+import type { ControlledApp } from './contract.ts';
+import type { FlowFeed, TrafficFeed } from './feeds/feeds.ts';
+import type { RouteKey } from '../local-http/router.ts';
+import {
+  type StartTimes,
   REPORT_LISTS,
   defaultJson,
   flowView,
@@ -28,6 +31,7 @@ import {
   viewJson,
   targetJson,
 } from './views.ts';
+import { writeList } from './feeds/slices.ts';
 
 /** The services that handlers use. */
 export interface Services {
@@ -40,8 +44,8 @@ export interface Services {
 
 /** A request to a handler. */
 export interface ApiCall {
-  /** The last segment of the path, undecoded. */
-  readonly parameter: string;
+  /** The named segments of the path, undecoded. */
+  readonly parameters: Readonly<Record<string, string>>;
   readonly query: string;
   readonly headers: {
     readonly contentType: string | undefined;
@@ -71,13 +75,13 @@ export const ROUTES: readonly ApiRoute[] = [
   { method: 'POST', path: '/v1/reload', handler: reload },
   { method: 'GET', path: '/v1/connections', handler: getConnections },
   { method: 'DELETE', path: '/v1/connections', handler: closeConnections },
-  { method: 'DELETE', path: '/v1/connections/{flow}', handler: closeConnection },
   {
     method: 'GET',
     path: '/v1/connections/events',
     handler: (_, { flows }) => ({ open: flows.join }),
     abandonable: true,
   },
+  { method: 'DELETE', path: '/v1/connections/{flow}', handler: closeConnection },
   {
     method: 'GET',
     path: '/v1/traffic',
@@ -98,7 +102,7 @@ async function getRoutes(_: ApiCall, { app }: Services): Promise<ApiResponse> {
 }
 
 async function putRoute(call: ApiCall, { app }: Services): Promise<ApiResponse> {
-  const group = textParameter('group', call.parameter);
+  const group = textParameter('group', call.parameters['group'] ?? '');
   requireJson(call.headers.contentType);
   const target = parsePickBody(await call.readBody());
   const ifMatch = parseIfMatch(call.headers.ifMatch);
@@ -153,8 +157,8 @@ async function closeConnections(
   return json(200, { closed: count });
 }
 
-function closeConnection({ parameter }: ApiCall, { app: { tracker } }: Services): ApiResponse {
-  const id = u64Parameter('flow', parameter);
+function closeConnection({ parameters }: ApiCall, { app: { tracker } }: Services): ApiResponse {
+  const id = u64Parameter('flow', parameters['flow'] ?? '');
   // Ids never reach 2^53, so a rounded larger number matches none.
   const flow = tracker.flow(Number(id));
   if (!flow) throw new NotFound(`no live flow ${id}`);

@@ -3,8 +3,8 @@ import {
   type ControlledApp,
   type PickResult,
   type RoutesResult,
+  type IfMatch,
 } from '../api/contract.ts';
-import type { IfMatch } from '../api/requests/parameters.ts';
 import { ApiLifecycle } from '../api/lifecycle.ts';
 import type { PacketTaps } from '@weir/base/ip/packet-device';
 import type { RegexCache } from '@weir/proxy/names';

@@ -5,8 +5,8 @@ import {
   unknownTarget,
   type PickResult,
   type RoutesResult,
+  type IfMatch,
 } from '../api/contract.ts';
-import type { IfMatch } from '../api/requests/parameters.ts';
 import { DEFAULT_GROUP } from '@weir/config';
 import { messageOf } from '@weir/base';
 import { unlessAborted } from '@weir/io/time';

@@ -7,9 +7,9 @@ import {
   type ControlledApp,
   type PickResult,
   type RoutesResult,
+  type IfMatch,
 } from '../../src/api/contract.ts';
 import type { RouteView } from '@weir/config/route-view';
-import type { IfMatch } from '../../src/api/requests/parameters.ts';
 import type { ReloadReport } from '../../src/supervisor/reload-report.ts';
 import type { FlowInfo, Flow } from '../../../proxy/src/tracker/flow.ts';
 import { Tracker } from '@weir/proxy/tracker';

@@ -1,6 +1,6 @@
 import { Holds } from '@weir/base/collections';
 import type { Monitor } from '@weir/client/monitor';
-import { LocalHttpError } from '@weir/client/local-http';
+import { LocalHttpError } from '@weir/server/local-http';
 
 /** Milliseconds to wait for the first sample of the traffic; samples are taken every second. */
 const SAMPLE_MS = 2_500;

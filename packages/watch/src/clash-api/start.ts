@@ -1,11 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { type LocalListen, LocalServer } from '@weir/client/local-http';
+import { LocalServer, type LocalListen } from '@weir/server/local-http';
 import type { Monitor } from '@weir/client/monitor';
 import { systemClock } from '@weir/io/time';
 import { loadForms } from '@weir/proxy/protocols';
-import { DelayTester, FollowedOutbounds } from './delays/delay-tester.ts';
-import { DelayHistory } from './delays/history.ts';
+import { DelayTester, FollowedOutbounds, DelayHistory } from './delays.ts';
 import { FactReader, type WatchedWeir } from './fact-reader.ts';
 import { LeasedMonitor } from './leased-monitor.ts';
 import { ClashAccess, Controller } from './serve/controller.ts';
@@ -67,7 +66,7 @@ export async function startClashApi(options: ClashApiOptions): Promise<ServedCla
   });
   const server = await LocalServer.start({
     listen: options.listen,
-    policy: { origins: access.origins },
+    origins: access.origins,
     headers: { 'X-Content-Type-Options': 'nosniff' },
     serve: (exchange) => controller.serve(exchange),
     upgrade: (request: IncomingMessage, stream: Duplex, head: Buffer, trust: () => void) => {

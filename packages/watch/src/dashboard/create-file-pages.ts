@@ -1,17 +1,15 @@
 import { RunningOutbounds } from '@weir/nodes/fetch';
-import { ActionError } from './action-error.ts';
+import { ActionError } from './parameters.ts';
 import { createConfigSource } from './config/source.ts';
 import type { CreatePageSource, DashboardContext, PageSource } from './contract.ts';
-import { lostBalancersTopic } from './nodes/lost-balancers-topic.ts';
+import { lostBalancersTopic, NodesTopic } from './nodes/nodes-topic.ts';
 import { NodeProbes } from './nodes/node-probes.ts';
-import { NodesTopic } from './nodes/nodes-topic.ts';
 import { probeActions } from './nodes/probe-actions.ts';
-import { subscriptionActions } from './nodes/subscription-actions.ts';
-import { SubscriptionsTopic } from './nodes/subscriptions-topic.ts';
+import { subscriptionActions, SubscriptionsTopic } from './nodes/subscriptions.ts';
 import { FileModel } from './reader/file-model.ts';
 import type { FileWorker } from './reader/file-requests.ts';
 import { FileThread } from './reader/file-thread.ts';
-import { routeTargetsTopic } from './routes/route-targets-topic.ts';
+import { routeTargetsTopic } from './routes/routes-topic.ts';
 import { explainAction } from './rules/explain-action.ts';
 import { RulesTopic } from './rules/rules-topic.ts';
 
@@ -33,14 +31,11 @@ export const createFilePages: CreatePageSource = (context) => {
 
 /** The pages Nodes and Rules, which share one `FileModel`. */
 export const createReaderPages = (context: DashboardContext, worker: FileWorker): PageSource => {
-  const file = new FileModel({ context, worker });
-  const probes = new NodeProbes({
-    open: () => {
-      if (context.socket !== undefined) return new RunningOutbounds(context.socket);
-      throw new ActionError('no-socket', 'a probe goes through the control socket of Weir');
-    },
-    now: context.now,
-  });
+  const file = new FileModel(context, worker);
+  const probes = new NodeProbes(() => {
+    if (context.socket !== undefined) return new RunningOutbounds(context.socket);
+    throw new ActionError('no-socket', 'a probe goes through the control socket of Weir');
+  }, context.now);
   const nodes = new NodesTopic(context, file, probes);
   const rules = new RulesTopic(context, file);
   const subscriptions = new SubscriptionsTopic(file);

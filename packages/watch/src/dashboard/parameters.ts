@@ -1,6 +1,34 @@
-import { ActionError } from './action-error.ts';
-import type { JsonValue } from './shared/protocol.ts';
-import { MAX_ROWS } from './shared/window.ts';
+import { WeirError, type WeirErrorOptions } from '@weir/base';
+import { type JsonValue, MAX_ROWS } from './shared/protocol.ts';
+
+/** HTTP statuses by error code; every other code is sent as 422. */
+const STATUSES: Readonly<Record<string, number>> = {
+  'bad-request': 400,
+  'read-only': 403,
+  'not-found': 404,
+  conflict: 409,
+  busy: 429,
+};
+
+/** An action or a topic that has no result; the page receives the code, message, hints and details. */
+export class ActionError extends WeirError {
+  readonly details: JsonValue | undefined;
+
+  /** @param code stable, for the page: `bad-request`, `conflict`, `refused` … */
+  constructor(
+    code: string,
+    message: string,
+    options?: WeirErrorOptions & { readonly details?: JsonValue },
+  ) {
+    super(code, message, options);
+    this.details = options?.details;
+  }
+
+  /** The status of the response. */
+  get status(): number {
+    return STATUSES[this.code] ?? 422;
+  }
+}
 
 /** Maximum number of characters of a text that a page sends. */
 const MAX_TEXT = 1_000;
@@ -58,3 +86,9 @@ export class Parameters {
 
 const invalid = (name: string): ActionError =>
   new ActionError('bad-request', `the parameter ${JSON.stringify(name)} is missing or invalid`);
+
+/**
+ * Casts a view or a result, which consists of JSON values, to `JsonValue`: TypeScript does not infer that for
+ * interfaces.
+ */
+export const jsonOf = (view: object): JsonValue => view as JsonValue;

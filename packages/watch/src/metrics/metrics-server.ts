@@ -1,10 +1,11 @@
 import {
+  bearerToken,
   type LocalListen,
   type LocalExchange,
   LocalHttpError,
   LocalServer,
   secretCheck,
-} from '@weir/client/local-http';
+} from '@weir/server/local-http';
 import { collect } from './collect.ts';
 import { chooseExposition, CONTENT_TYPES, expositionText } from './exposition.ts';
 import type { SnapshotTaker } from './snapshot.ts';
@@ -69,11 +70,9 @@ function authorize(
   exchange: LocalExchange,
   isToken: ((given: string) => boolean) | undefined,
 ): void {
-  const { authorization = '' } = exchange.headers;
-  const space = authorization.indexOf(' ');
-  const isBearer = authorization.slice(0, space).toLowerCase() === 'bearer';
   if (!isToken) return;
-  if (isBearer && isToken(authorization.slice(space + 1).trim())) {
+  const token = bearerToken(exchange.headers.authorization);
+  if (token !== undefined && isToken(token)) {
     exchange.trust();
     return;
   }

@@ -4,8 +4,14 @@ import { age, bytes } from '@weir/base/text/amounts';
 import { flowHead, flowLine } from './flow-columns.ts';
 import { cutStart, fitted, foreign, span, type Line, type Style } from './line.ts';
 import { overlayLines, overlayRows } from './overlay-lines.ts';
-import { routeRows, targetsWith, type Snapshot } from './snapshot.ts';
-import type { Overlay, TextOverlay, TopState } from './top-state.ts';
+import {
+  routeRows,
+  targetsWith,
+  type Snapshot,
+  type Overlay,
+  type TextOverlay,
+  type TopState,
+} from './top-state.ts';
 import { hintsOf } from '@weir/base';
 
 /** The lines of the whole screen. */

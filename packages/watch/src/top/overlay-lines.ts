@@ -1,8 +1,7 @@
 import { age, bytes } from '@weir/base/text/amounts';
 import { flowTarget } from './flow-columns.ts';
 import { fitted, foreign, span, wrapped, type Line, type Style } from './line.ts';
-import type { Snapshot } from './snapshot.ts';
-import type { ChangePrompt, TextOverlay } from './top-state.ts';
+import type { Snapshot, ChangePrompt, TextOverlay } from './top-state.ts';
 
 const HELP: readonly (readonly [keys: string, text: string])[] = [
   ['j k, arrows', 'move; PageUp, PageDown, Home and End too'],

@@ -1,13 +1,13 @@
 import { writeSync } from 'node:fs';
 import type { WriteStream } from 'node:tty';
-import { pause } from '@weir/client/monitor/pause';
+import { pause, HealthWatch } from '@weir/client/monitor';
 import { LEAVE } from './screen.ts';
 import { TerminalProgram, type TopParts } from './terminal-program.ts';
-import { HealthWatch } from '@weir/client/monitor';
 import { draw } from './draw.ts';
 import { lineText } from './line.ts';
-import { sortFlows } from './snapshot.ts';
-import { FIRST_STATE } from './top-state.ts';
+import { sortFlows, FIRST_STATE } from './top-state.ts';
+
+export type { TopParts };
 
 /** Milliseconds for which the end, and a suspension, wait for a stopped terminal, such as after Ctrl-S. */
 const LEAVE_MS = 1_000;

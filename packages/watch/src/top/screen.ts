@@ -1,4 +1,4 @@
-import type { ScreenSize } from './snapshot.ts';
+import type { ScreenSize } from './top-state.ts';
 import { lineColumns, lineText, type Line, type ShownStyles } from './line.ts';
 
 /** The part of a terminal's output stream that a screen uses. */

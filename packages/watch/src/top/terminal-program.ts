@@ -8,11 +8,11 @@ import {
 } from '@weir/client/monitor';
 import type { Clock, Timer } from '@weir/io/time';
 import { draw } from './draw.ts';
-import { KeyReader, type Key } from './keys.ts';
-import { press, type Change, type KeyAction } from './press.ts';
+import { KeyReader, type Key, press, type Change, type KeyAction } from './press.ts';
 import { Screen, sizeOf, type TerminalOutput } from './screen.ts';
-import { type Snapshot, sortFlows } from './snapshot.ts';
 import {
+  type Snapshot,
+  sortFlows,
   FIRST_STATE,
   type ChangeChoice,
   type ChangePrompt,

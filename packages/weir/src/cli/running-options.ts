@@ -1,5 +1,5 @@
 import type { RunningSearch } from '@weir/client/running';
-import type { ListenText } from '@weir/client/local-http';
+import type { ListenText } from '@weir/server/local-http';
 import { flag, option, type OptionTable } from './command.ts';
 import { UsageError } from '@weir/base';
 

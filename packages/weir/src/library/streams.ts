@@ -1,6 +1,11 @@
-import type { StartTimes } from '@weir/server/api/start-times';
+import {
+  type StartTimes,
+  flowView,
+  trafficView,
+  type FlowView,
+  type TrafficView,
+} from '@weir/server/api/views';
 import type { FlowNotice, FlowSubscription, TrafficSampler } from '@weir/proxy/tracker';
-import { flowView, trafficView, type FlowView, type TrafficView } from '@weir/server/api/views';
 
 /** A flow that has opened or closed, or the number of events that a slow reader has missed. */
 export type FlowEventView =

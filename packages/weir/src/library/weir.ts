@@ -1,6 +1,16 @@
-import { ControlError, type PickResult, type RoutesResult } from '@weir/server/api/contract';
-import { ANY_FILE } from '@weir/server/api/requests/parameters';
-import { StartTimes } from '@weir/server/api/start-times';
+import {
+  ControlError,
+  type PickResult,
+  type RoutesResult,
+  ANY_FILE,
+} from '@weir/server/api/contract';
+import {
+  StartTimes,
+  flowView,
+  sessionView,
+  type ConnectionsView,
+  type TrafficView,
+} from '@weir/server/api/views';
 import { loadAtStart } from '@weir/server/loading';
 import { toControlError } from '@weir/server/app/outcomes';
 import { FileDigests } from '@weir/server/app/loading/file-digests';
@@ -12,12 +22,6 @@ import type { ReloadReport } from '@weir/server/supervisor/reload-report';
 import type { FlowSelector } from '@weir/proxy/tracker';
 import { VERSION } from '@weir/base';
 import { flowEvents, trafficSamples, type EventStream, type FlowEventView } from './streams.ts';
-import {
-  flowView,
-  sessionView,
-  type ConnectionsView,
-  type TrafficView,
-} from '@weir/server/api/views';
 
 export interface StartOptions {
   /** The configuration file; paths in it are resolved as by the command. */

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { requestStatus } from '@weir/server/control';
 import { ApiClient, parsePlace } from '@weir/client/api';
 import type { RouteView } from '@weir/config/route-view';
-import type { DashboardContext } from '@weir/watch/dashboard/contract';
+import type { DashboardContext } from '@weir/watch/dashboard';
 import type { Monitor } from '@weir/client/monitor';
 import { hostPort } from '../../data/address.ts';
 import type { FakeMonitor } from '../../dashboard/fake-monitor.ts';

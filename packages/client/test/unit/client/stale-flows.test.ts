@@ -1,16 +1,21 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { staleFlows, type RouteFacts, type RouteSwitch } from '../../../src/client/pick-route.ts';
+import { staleFlows, type RouteSwitch } from '../../../src/client/pick-route.ts';
 import type { FlowView } from '@weir/server/api/views';
 
-const facts: RouteFacts = {
-  rulesSince: 3,
-  groups: [
-    { name: 'News', firstRule: 2, rules: 0 },
-    { name: 'Video', firstRule: 2, rules: 2 },
-    { name: 'Music', firstRule: 4, rules: 1 },
-  ],
-  balancers: new Map([['both', ['osaka', 'tokyo']]]),
+const member = (outbound: string) =>
+  ({ outbound, health: 'unknown', probed_at: null, error: null }) as const;
+
+const status: Parameters<typeof staleFlows>[2] = {
+  routes: {
+    rules_since: 3,
+    groups: [
+      { name: 'News', first_rule: 2, rules: 0 },
+      { name: 'Video', first_rule: 2, rules: 2 },
+      { name: 'Music', first_rule: 4, rules: 1 },
+    ],
+  },
+  balancers: [{ tag: 'both', strategy: 'failover', members: ['osaka', 'tokyo'].map(member) }],
 };
 
 const flow = (id: number, outbound: string, rule: number | null, epoch = 3): FlowView => ({
@@ -34,7 +39,7 @@ const flow = (id: number, outbound: string, rule: number | null, epoch = 3): Flo
 
 describe('the flows that a switch leaves on the old target', () => {
   const idsOf = (flows: readonly FlowView[], change: RouteSwitch): number[] | undefined =>
-    staleFlows(flows, change, facts)?.map(({ id }) => id);
+    staleFlows(flows, change, status)?.map(({ id }) => id);
   const video: RouteSwitch = { group: 'Video', from: 'osaka', to: 'tokyo' };
 
   test('are those of the rules of the group, on that outbound', () => {

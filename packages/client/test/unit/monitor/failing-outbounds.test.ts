@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { LogEntry } from '../../../src/monitor/log/log-store.ts';
-import { FAILING_MS, FailingOutbounds } from '../../../src/monitor/log/failing-outbounds.ts';
+import { type LogEntry, FAILING_MS, FailingOutbounds } from '../../../src/monitor/log.ts';
 import type { LogFields, LogLevel } from '@weir/base/log';
 
 const line = (at: number, fields: LogFields, level: LogLevel = 'info'): LogEntry => ({

@@ -351,7 +351,7 @@ class TunListener extends SessionListenerBase<TunServer> {
 const REPORTED = {
   'flow limit': ({ maxFlows }: TunSettings) =>
     `a new flow was dropped: max_flows (${maxFlows}) is reached`,
-  'gave way': ({ maxFlows }: TunSettings) =>
+  evicted: ({ maxFlows }: TunSettings) =>
     `a flow has ended for a new one: max_flows (${maxFlows}) is reached`,
   backlog: () => 'a new flow was dropped: too many connections wait for their destinations',
   descriptors: () => 'a new flow was dropped: this process has too many open files',

@@ -1,10 +1,18 @@
-import { hash, timingSafeEqual } from 'node:crypto';
 import type { ApiOptions } from '@weir/config';
-import { isOwnSite } from '@weir/http/fields';
-import { ipVersion } from '@weir/base/ip';
+import { addressPlace, type GuardedPlace, rejectionOf } from '../../local-http/guard.ts';
+import { RequestRouter, splitRequestTarget, withHead } from '../../local-http/router.ts';
+import { bearerToken, secretCheck } from '../../local-http/secret.ts';
 import { type ApiRoute, ROUTES } from '../routes.ts';
-import { ApiRouter, splitRequestTarget } from './api-router.ts';
-import { type ApiResponse, empty, foreignOrigin, misdirected, unauthorized } from './response.ts';
+import {
+  type ApiResponse,
+  empty,
+  foreignOrigin,
+  misdirected,
+  unauthorized,
+  json,
+} from './response.ts';
+import { valuesOf, parseRequestHead, MessageError } from '@weir/http/http1';
+import { codeOf } from '@weir/base';
 
 /** The parts of a request that are checked before any handler runs. */
 export interface ApiRequestHead {
@@ -23,7 +31,7 @@ export type FilterDecision =
   | {
       readonly kind: 'call';
       readonly route: ApiRoute;
-      readonly parameter: string;
+      readonly parameters: Readonly<Record<string, string>>;
       readonly query: string;
     };
 
@@ -32,18 +40,15 @@ export type FilterDecision =
  * from a web page; then the route.
  */
 export class RequestFilter {
-  readonly #router = new ApiRouter(ROUTES);
+  readonly #router = new RequestRouter(withHead(ROUTES));
   readonly #isAuthorized: BearerCheck | undefined;
-  /**
-   * Port of a listener without a secret, which is open to all programs of this host, but not to web pages; `undefined`
-   * for any other.
-   */
-  readonly #guardedPort: number | undefined;
+  /** A listener without a secret, which is open to all programs of this host, but not to web pages. */
+  readonly #place: GuardedPlace | undefined;
 
   /** @param port the bound port; `undefined` for a unix socket. */
   constructor({ secret }: ApiOptions, port: number | undefined) {
     this.#isAuthorized = secret === undefined ? undefined : bearerCheck(secret);
-    this.#guardedPort = secret === undefined ? port : undefined;
+    this.#place = secret === undefined && port !== undefined ? addressPlace(port) : undefined;
   }
 
   judge(head: ApiRequestHead): FilterDecision {
@@ -53,12 +58,12 @@ export class RequestFilter {
     const target = splitRequestTarget(head.target);
     const rejection = this.#rejectWebPage(head, target.authority ?? head.host);
     if (rejection) return { kind: 'response', response: rejection };
-    const routed = this.#router.find(head.method, target.path);
+    const routed = this.#router.find(head.method, target.path.split('/'));
     switch (routed.kind) {
       case 'found':
         return { ...routed, kind: 'call', query: target.query };
       case 'wrong_method':
-        return { kind: 'response', response: empty(405, { Allow: routed.allow }) };
+        return { kind: 'response', response: empty(405, { Allow: routed.allow.join(',') }) };
       case 'unknown':
         return { kind: 'response', response: empty(404) };
       default:
@@ -70,93 +75,86 @@ export class RequestFilter {
     { origin, fetchSite }: ApiRequestHead,
     authority: string | undefined,
   ): ApiResponse | undefined {
-    if (this.#guardedPort === undefined) return undefined;
-    if (!namesThisHost(authority)) return misdirected();
-    if (!isOwnOrigin({ authority, origin, fetchSite }, this.#guardedPort)) return foreignOrigin();
-    return undefined;
+    if (!this.#place) return undefined;
+    const rejection = rejectionOf({ authority, origin, fetchSite }, this.#place);
+    return rejection && (rejection === 'foreign-host' ? misdirected() : foreignOrigin());
   }
 }
 
 /** Characters other than visible ASCII, space and tab. */
 const FOREIGN = /[^\t\x20-\x7e]/;
-const SCHEME = 'bearer';
 
 /** Whether an `Authorization` header carries the secret. */
-export type BearerCheck = (authorization: string | undefined) => boolean;
+type BearerCheck = (authorization: string | undefined) => boolean;
 
-/**
- * Creates a check for `secret` (RFC 6750 §2.1, with the scheme in any letter case). Compares
- * digests in constant time, so that the time reveals nothing about the secret or a guess.
- */
+/** Creates a check for `secret`. */
 export function bearerCheck(secret: string): BearerCheck {
-  const wanted = digest(secret);
-  return (authorization) => {
-    const token = tokenOf(authorization);
-    return token !== undefined && timingSafeEqual(digest(token), wanted);
+  const isSecret = secretCheck(secret);
+  return (authorization = '') => {
+    const token = FOREIGN.test(authorization) ? undefined : bearerToken(authorization);
+    return token !== undefined && isSecret(token);
   };
 }
 
-const digest = (text: string): Buffer => hash('sha256', text, 'buffer');
+/*
+ * HTTP without Node's parser, for requests that it rejects: an unknown method, a path with unexpected bytes, or input
+ * that is not HTTP.
+ */
 
-function tokenOf(authorization: string | undefined): string | undefined {
-  if (authorization === undefined || FOREIGN.test(authorization)) return undefined;
-  const space = authorization.indexOf(' ');
-  if (space < 0 || authorization.slice(0, space).toLowerCase() !== SCHEME) return undefined;
-  return authorization.slice(space).trim();
-}
+const HEAD_END = '\r\n\r\n';
 
-/** The headers that identify a request from a web page. */
-export interface RequestOrigin {
-  /** The authority of an absolute request target, otherwise the `Host` header. */
-  readonly authority: string | undefined;
-  readonly origin: string | undefined;
-  /** The `Sec-Fetch-Site` header. */
-  readonly fetchSite: string | readonly string[] | undefined;
-}
-
-const AUTHORITY = /^(?:[^@]*@)?(?<host>\[[^\]]*\]|[^:]*)(?::(?<port>\d*))?$/;
-const DEFAULT_PORT = 80;
+/** Node's parser may have rejected bytes of the target; the response still depends on the rest of it. */
+const ANY_TARGET = /^\S+$/;
 
 /**
- * Whether the authority is an IP address or `localhost`. A web page whose domain resolves to this
- * host (DNS rebinding) would send its domain. A request without an authority is not from a browser.
+ * Parses the header section of the request around `offset`, where the parser rejected the first line. `undefined` when
+ * it is incomplete, or invalid here as well.
  */
-export function namesThisHost(authority: string | undefined): boolean {
-  if (authority === undefined || authority === '') return true;
-  const host = AUTHORITY.exec(authority)?.groups?.['host'];
-  return host !== undefined && isAddressOrLocalhost(host);
+export function parseHead(received: Buffer, offset: number): ApiRequestHead | undefined {
+  const start = offset === 0 ? 0 : received.lastIndexOf('\n', offset - 1) + 1;
+  const end = received.indexOf(HEAD_END, start);
+  if (end < 0) return undefined;
+  const bytes = received.subarray(start, end + HEAD_END.length);
+  try {
+    const { method, target, fields } = parseRequestHead(bytes, Infinity, ANY_TARGET);
+    const first = (key: string): string | undefined => valuesOf(fields, key)[0];
+    return {
+      method,
+      target,
+      host: first('host'),
+      origin: first('origin'),
+      fetchSite: first('sec-fetch-site'),
+      authorization: first('authorization'),
+    };
+  } catch (error) {
+    if (error instanceof MessageError) return undefined;
+    throw error;
+  }
 }
+
+const rejection = (status: number, error: string): ApiResponse => json(status, { error });
+
+const NOT_HTTP = rejection(400, 'the request is not HTTP/1.1');
+
+const REJECTIONS: ReadonlyMap<string, ApiResponse> = new Map([
+  ['HPE_HEADER_OVERFLOW', rejection(431, 'the head of the request is too long')],
+  ['HPE_CHUNK_EXTENSIONS_OVERFLOW', rejection(413, 'the chunk extensions are too long')],
+  ['ERR_HTTP_REQUEST_TIMEOUT', rejection(408, 'the request took too long to arrive')],
+]);
 
 /**
- * Whether a request comes from a page of this listener, or from no page. A browser sends the page's origin with every
- * state-changing request, and the page's relation to this site with every request. A link that a user follows from
- * another site is rejected too: the API has no pages, and its streams have no end.
+ * The response to input that Node's parser rejects. Input in the form of a request, with an unknown method or
+ * unexpected bytes in its path, is handled like any other request, as far as that needs no handler. The rest is not
+ * HTTP and needs no authorisation.
  */
-export function isOwnOrigin(
-  { authority, origin, fetchSite }: RequestOrigin,
-  port: number,
-): boolean {
-  if (!isOwnSite(fetchSite)) return false;
-  if (origin === undefined) return true;
-  const page = parseHttpOrigin(origin);
-  if (!page || page.port !== port) return false;
-  return isLoopback(page.host) || page.host === hostOf(authority);
+export function parserRejection(error: Error, filter: RequestFilter): ApiResponse {
+  return REJECTIONS.get(codeOf(error) ?? '') ?? judge(error, filter) ?? NOT_HTTP;
 }
 
-function parseHttpOrigin(origin: string): { host: string; port: number } | undefined {
-  const scheme = 'http://';
-  if (!origin.toLowerCase().startsWith(scheme)) return undefined;
-  const { host, port } = AUTHORITY.exec(origin.slice(scheme.length))?.groups ?? {};
-  if (host === undefined || !isAddressOrLocalhost(host)) return undefined;
-  return { host: host.toLowerCase(), port: port ? Number(port) : DEFAULT_PORT };
+function judge(error: Error, filter: RequestFilter): ApiResponse | undefined {
+  if (!('rawPacket' in error) || !Buffer.isBuffer(error.rawPacket)) return undefined;
+  const offset = 'bytesParsed' in error ? Number(error.bytesParsed) : 0;
+  const head = parseHead(error.rawPacket, offset);
+  const verdict = head && filter.judge(head);
+  return verdict?.kind === 'response' ? verdict.response : undefined;
 }
-
-const hostOf = (authority: string | undefined): string | undefined =>
-  AUTHORITY.exec(authority ?? '')?.groups?.['host']?.toLowerCase();
-
-const isAddressOrLocalhost = (host: string): boolean =>
-  host.toLowerCase() === 'localhost' || ipVersion(host.replace(/^\[(.*)\]$/, '$1')) !== 0;
-
-/** Whether a host is loopback, the only kind of address that a listener without a secret can have. */
-const isLoopback = (host: string): boolean =>
-  host === 'localhost' || host === '[::1]' || (host.startsWith('127.') && ipVersion(host) === 4);

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { dirname, resolve as resolvePath } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { ApiListen, ApiOptions } from '@weir/config';
@@ -8,30 +8,32 @@ import { paceParser, type PacedSocket } from '@weir/http/http1/paced-socket';
 import { recordLines, type Logger } from '@weir/base/log';
 import { formatEndpoint, type Endpoint } from '@weir/io/addresses';
 import { systemSockets } from '@weir/io/sockets';
-import { claimPassed, type Claim } from '@weir/io/service';
 import type { SocketListenSpec } from '@weir/proxy/spec';
-import { bindReason, bindUnixSocket } from '@weir/proxy/listeners';
+import { bindReason } from '@weir/proxy/listeners';
 import { UnauthenticatedClients, type ClientPlace } from '@weir/proxy/accept';
 import { responseTo, internalError, type ApiResponse } from './response.ts';
-import { MAX_DISCARDED, readBody } from './body.ts';
+import { MAX_DISCARDED, readBody } from '../requests.ts';
 import { ApiConnection } from './connection.ts';
 import type { ControlledApp } from '../contract.ts';
-import { EVENT_STREAM_HEADERS, SseStream } from '../feeds/sse-stream.ts';
-import { FlowFeed } from '../feeds/flow-feed.ts';
-import { RequestFilter, type ApiRequestHead, type FilterDecision } from './request-filter.ts';
-import { parserRejection, rawResponse } from './raw-http.ts';
+import { bind, unbind } from '../../local-http/bind.ts';
+import { EVENT_STREAM_HEADERS, SseStream } from '../../local-http/event-stream.ts';
+import { createHttpServer, rawResponse } from '../../local-http/http-server.ts';
+import { FlowFeed, TrafficFeed } from '../feeds/feeds.ts';
+import {
+  RequestFilter,
+  type ApiRequestHead,
+  type FilterDecision,
+  parserRejection,
+} from './request-filter.ts';
 import type { Services } from '../routes.ts';
-import { StartTimes } from '../start-times.ts';
-import { TrafficFeed } from '../feeds/traffic-feed.ts';
+import { StartTimes } from '../views.ts';
 
 /** Milliseconds that responses in progress may take after the API stops. */
 const STOP_WAIT_MS = 5_000;
 
 /** Large, because a token may be long. */
 const MAX_HEAD_BYTES = 256 << 10;
-const HEAD_TIMEOUT_MS = 30_000;
-const REQUEST_TIMEOUT_MS = 60_000;
-const IDLE_TIMEOUT_MS = 120_000;
+const TIMES = { head: 30_000, request: 60_000, idle: 120_000 };
 
 /**
  * Unauthenticated connections, of all clients and of one source; beyond either limit the oldest is closed, of the
@@ -76,20 +78,12 @@ export class ApiServer {
    * @throws {ApiBindError}
    */
   static async start(options: ApiOptions, app: ControlledApp, log: Logger): Promise<ApiServer> {
-    const server = createServer({
-      // Clients on a unix socket have no host name, and HTTP/1.0 has no such header.
-      requireHostHeader: false,
-      maxHeaderSize: MAX_HEAD_BYTES,
-      headersTimeout: HEAD_TIMEOUT_MS,
-      requestTimeout: REQUEST_TIMEOUT_MS,
-      keepAliveTimeout: IDLE_TIMEOUT_MS,
-      connectionsCheckingInterval: HEAD_TIMEOUT_MS / 2,
-    });
+    const server = await createHttpServer({ headBytes: MAX_HEAD_BYTES, times: TIMES });
     // A client that half-closes after its request still gets the response. `ApiConnection` decides
     // for which requests the end of stream counts as a disconnect.
     Object.assign(server, { httpAllowHalfOpen: true });
     try {
-      await bind(server, options.listen);
+      await bind(server, options.listen, { takesPassed: true });
     } catch (error) {
       throw new ApiBindError(options.listen, error);
     }
@@ -138,7 +132,7 @@ export class ApiServer {
    */
   async reopen(): Promise<void> {
     try {
-      await bind(this.#server, this.#bound);
+      await bind(this.#server, this.#bound, { takesPassed: true });
     } catch (error) {
       throw new ApiBindError(this.#bound, error);
     }
@@ -208,9 +202,9 @@ export class ApiServer {
     });
   }
 
-  #reject(socket: Duplex, response: ApiResponse): void {
+  #reject(socket: Duplex, { status, headers, body }: ApiResponse): void {
     const connection = this.#connections.get(socket);
-    if (connection) connection.refuse(rawResponse(response));
+    if (connection) connection.refuse(rawResponse(status, headers, body));
     else socket.destroy();
   }
 
@@ -239,13 +233,13 @@ export class ApiServer {
   async #serve(
     request: IncomingMessage,
     response: ServerResponse,
-    { route, parameter, query }: FilterDecision & { kind: 'call' },
+    { route, parameters, query }: FilterDecision & { kind: 'call' },
     invite: (() => void) | undefined,
   ): Promise<void> {
     const gone = new AbortController();
     response.once('close', () => gone.abort());
     const call = {
-      parameter,
+      parameters,
       query,
       headers: {
         contentType: request.headers['content-type'],
@@ -307,37 +301,6 @@ function unauthenticatedClients(): UnauthenticatedClients {
   const share = Math.min(MAX_UNAUTHENTICATED_OF_SOURCE, Math.ceil(limit / 2));
   return new UnauthenticatedClients(Math.min(MAX_UNAUTHENTICATED, limit), share);
 }
-
-function bind(server: Server, listen: ApiListen): Promise<void> {
-  const attempt = async (): Promise<void> => {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const where =
-      listen.kind === 'tcp' ? { host: listen.host, port: listen.port } : { path: listen.path };
-    const claim = claimPassed('stream', where);
-    server.once('error', reject);
-    server.listen(claim ? { fd: claim.fd } : where, resolve);
-    try {
-      await promise;
-    } catch (error) {
-      claim?.release();
-      throw error;
-    } finally {
-      server.off('error', reject).off('listening', resolve);
-    }
-    if (claim) claims.set(server, claim);
-  };
-  return listen.kind === 'tcp' ? attempt() : bindUnixSocket(listen.path, attempt);
-}
-
-/** Frees the address. */
-function unbind(server: Server): void {
-  server.close();
-  claims.get(server)?.release();
-  claims.delete(server);
-}
-
-/** Claims of servers on sockets passed by a service manager. */
-const claims = new WeakMap<Server, Claim>();
 
 /** The reason of a failed bind. Node reports a missing directory as EACCES. */
 function reasonOf(listen: ApiListen, cause: unknown): string {

@@ -1,4 +1,10 @@
 import type { Socket } from 'node:net';
+import {
+  RequestRouter,
+  splitRequestTarget,
+  withHead,
+  type RouteKey,
+} from '../../local-http/router.ts';
 import { messageOf } from '@weir/base';
 import { GrowingBytes } from '@weir/base/bytes';
 import {
@@ -10,7 +16,6 @@ import {
   valuesOf,
 } from '@weir/http/http1';
 import { isObject, isText } from '@weir/proxy/schema';
-import { ApiRouter, type RouteKey, splitRequestTarget } from '../../api/http/api-router.ts';
 import { type ControlHandlers, leaving, MAX_REQUEST, REQUEST_MS } from './control-handlers.ts';
 import { failed, FLOW_PROTOCOL, jsonIn, problemOfCause } from './messages.ts';
 
@@ -95,7 +100,7 @@ const textIn = (body: unknown, key: string): string | undefined => {
   return isText(value) ? value : undefined;
 };
 
-const ROUTER = new ApiRouter(ROUTES);
+const ROUTER = new RequestRouter(withHead(ROUTES));
 
 /** Serves a connection. @param read what has been read of it */
 export async function serveHttp(
@@ -179,9 +184,9 @@ async function respond(
   client: Socket,
   handlers: ControlHandlers,
 ): Promise<void> {
-  const routed = ROUTER.find(method, splitRequestTarget(target).path);
+  const routed = ROUTER.find(method, splitRequestTarget(target).path.split('/'));
   if (routed.kind === 'unknown') return end(client, 404);
-  if (routed.kind === 'wrong_method') return end(client, 405, { Allow: routed.allow });
+  if (routed.kind === 'wrong_method') return end(client, 405, { Allow: routed.allow.join(',') });
   client.resume().setTimeout(0);
   const body = text === '' ? undefined : (jsonIn(text) ?? null);
   const gone = (): AbortSignal => leaving(client);

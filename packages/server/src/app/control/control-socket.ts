@@ -1,12 +1,12 @@
-import { once } from 'node:events';
 import { mkdirSync, readdirSync } from 'node:fs';
 import { unlink } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { codeOf, WeirError } from '@weir/base';
-import { bindReason, bindUnixSocket, isStaleSocket } from '@weir/proxy/listeners';
+import { bindReason, isStaleSocket } from '@weir/proxy/listeners';
+import { bind, OWNER_ONLY } from '../../local-http/bind.ts';
 import { problemOfFolder, SERVICE_FOLDER, userFolder } from './control-folder.ts';
-import { type ControlHandlers, MAX_REQUEST, REQUEST_MS } from './control-handlers.ts';
+import { MAX_REQUEST, REQUEST_MS, type ControlHandlers } from './control-handlers.ts';
 
 /** Maximum number of clients, most of which may have tunnels; their reloads are serialised. */
 const MAX_CLIENTS = 160;
@@ -48,11 +48,7 @@ export class ControlSocket {
     const socket = new ControlSocket(path, handlers);
     const server = socket.#server;
     try {
-      const bind = async (): Promise<void> => {
-        server.listen({ path });
-        await once(server, 'listening');
-      };
-      await bindUnixSocket(path, bind, 0o600);
+      await bind(server, { kind: 'unix', path }, { mode: OWNER_ONLY });
     } catch (error) {
       server.close();
       throw new WeirError('bind', `control socket ${path}: ${bindReason(error)}`, { cause: error });

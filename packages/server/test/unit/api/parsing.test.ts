@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { bearerCheck, isOwnOrigin, namesThisHost } from '../../../src/api/http/request-filter.ts';
+import { bearerCheck, parseHead } from '../../../src/api/http/request-filter.ts';
+import { addressPlace, rejectionOf } from '../../../src/local-http/guard.ts';
 import {
   parseIfMatch,
   parseSelector,
   parseU64,
   textParameter,
   u64Parameter,
-} from '../../../src/api/requests/parameters.ts';
-import { parseHead } from '../../../src/api/http/raw-http.ts';
-import { BadPath, BadRequest } from '../../../src/api/http/rejections.ts';
-import { splitRequestTarget } from '../../../src/api/http/api-router.ts';
+} from '../../../src/api/requests.ts';
+import { BadPath, BadRequest } from '../../../src/api/http/response.ts';
+import { splitRequestTarget } from '../../../src/local-http/router.ts';
 
 describe('unsigned 64-bit numbers', () => {
   test('are read exactly, with the errors of Rust for others', () => {
@@ -259,6 +259,10 @@ describe('bearer tokens', () => {
 });
 
 describe('web pages', () => {
+  const place = addressPlace(9090);
+  const namesThisHost = (authority: string | undefined): boolean =>
+    rejectionOf({ authority, origin: undefined, fetchSite: undefined }, place) === undefined;
+
   test('a host is this one when it is an address or localhost', () => {
     for (const authority of [
       undefined,
@@ -287,7 +291,7 @@ describe('web pages', () => {
 
   test('an origin is its own when host and port are', () => {
     const own = (origin: string, authority = '127.0.0.1:9090'): boolean =>
-      isOwnOrigin({ authority, origin, fetchSite: undefined }, 9090);
+      place.isOwnOrigin(origin, authority);
     for (const origin of [
       'http://127.0.0.1:9090',
       'http://localhost:9090',
@@ -297,8 +301,7 @@ describe('web pages', () => {
     ]) {
       assert.ok(own(origin), origin);
     }
-    const standard = { authority: 'localhost', origin: 'http://localhost', fetchSite: undefined };
-    assert.ok(isOwnOrigin(standard, 80));
+    assert.ok(addressPlace(80).isOwnOrigin('http://localhost', 'localhost'));
     for (const origin of [
       'null',
       '',

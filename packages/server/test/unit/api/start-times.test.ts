@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { StartTimes } from '../../../src/api/start-times.ts';
+import { StartTimes } from '../../../src/api/views.ts';
 import type { Clock } from '@weir/io/time';
 
 /** A clock as the system's: whole milliseconds on the wall, fractions on the monotonic side. */

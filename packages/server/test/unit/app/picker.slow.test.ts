@@ -3,8 +3,7 @@ import { chmod, readFile, readdir, rm, stat, symlink, writeFile } from 'node:fs/
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { ControlError, type PickResult } from '../../../src/api/contract.ts';
-import type { IfMatch } from '../../../src/api/requests/parameters.ts';
+import { ControlError, type PickResult, type IfMatch } from '../../../src/api/contract.ts';
 import { etagOf } from '../../../src/app/loading/inline-runner.ts';
 import { lockEdited } from '../../../src/app/lock-file.ts';
 import { Picker, type PickedConfiguration } from '../../../src/app/picker.ts';

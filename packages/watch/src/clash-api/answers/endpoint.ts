@@ -1,6 +1,5 @@
-import { LocalHttpError } from '@weir/client/local-http';
-import type { DelayTester } from '../delays/delay-tester.ts';
-import type { DelayHistory } from '../delays/history.ts';
+import { LocalHttpError } from '@weir/server/local-http';
+import type { DelayTester, DelayHistory } from '../delays.ts';
 import type { FactReader, WatchedWeir } from '../fact-reader.ts';
 import type { LeasedMonitor } from '../leased-monitor.ts';
 import type { SharedSnapshots } from '../streams/shared-snapshots.ts';
@@ -38,7 +37,7 @@ export interface ClashAnswer {
 /** A method of a path of the controller. */
 export interface ClashEndpoint {
   readonly method: 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE';
-  /** The path, with `:name` for a segment with any text. */
+  /** The path, with `{name?}` for a segment with any text. */
   readonly path: string;
   /** Handles a request. @throws {LocalHttpError}, and any WeirError when Weir has rejected it */
   readonly answer: (

@@ -1,9 +1,9 @@
 import { isAbsolute } from 'node:path';
-import { requestLogFilter } from '@weir/server/control';
+import { requestLogFilter, type RunningStatus } from '@weir/server/control';
 import { ApiClientError } from '@weir/client/api';
 import { VERSION } from '@weir/base';
 import { clashConfigs, LOG_FILTERS, MODE } from '../translate/configs.ts';
-import { clashRules } from '../translate/rules.ts';
+import { clashRules, clashSnapshot, type ClashTotals } from '../translate/connections.ts';
 import {
   clashError,
   NO_CONTENT,
@@ -14,6 +14,8 @@ import {
   type ClashContext,
   type ClashRequest,
 } from './endpoint.ts';
+import type { FlowView } from '@weir/server/api/views';
+import type { ClashFacts } from '../translate/facts.ts';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -123,7 +125,8 @@ const UPGRADE = 'Weir is upgraded as it was installed';
 
 /** Endpoints about the program as a whole, and those without an equivalent in Weir. */
 export const GENERAL_ENDPOINTS: readonly ClashEndpoint[] = [
-  { method: 'GET', path: '/', answer: () => ok({ hello: 'mihomo' }) },
+  // The path `/`: a slash at the end does not count.
+  { method: 'GET', path: '', answer: () => ok({ hello: 'mihomo' }) },
   { method: 'GET', path: '/version', answer: () => ok({ meta: true, version: VERSION }) },
   {
     method: 'GET',
@@ -136,12 +139,66 @@ export const GENERAL_ENDPOINTS: readonly ClashEndpoint[] = [
   refusal('POST', '/cache/dns/flush', 400, 'the DNS cache of Weir is not flushed from outside'),
   refusal('GET', '/dns/query', 500, 'DNS section is disabled'),
   // Dashboards store their settings in the browser when the controller has none.
-  { method: 'GET', path: '/storage/:key', answer: () => ok(null) },
-  { method: 'DELETE', path: '/storage/:key', answer: () => NO_CONTENT },
-  refusal('PUT', '/storage/:key', 400, 'settings of dashboards are not stored here'),
+  { method: 'GET', path: '/storage/{key?}', answer: () => ok(null) },
+  { method: 'DELETE', path: '/storage/{key?}', answer: () => NO_CONTENT },
+  refusal('PUT', '/storage/{key?}', 400, 'settings of dashboards are not stored here'),
   refusal('POST', '/configs/geo', 500, GEO),
   refusal('POST', '/upgrade/geo', 500, GEO),
   refusal('POST', '/upgrade/ui', 500, 'the files of --ui are replaced by hand'),
   refusal('POST', '/upgrade', 500, UPGRADE),
   refusal('POST', '/restart', 500, RESTART),
+];
+
+async function getConnections(context: ClashContext): Promise<ClashAnswer> {
+  const [facts, list] = await Promise.all([
+    context.facts.read(),
+    context.weir.api.ask('GET', '/v1/connections'),
+  ]);
+  const { flows } = list as { readonly flows: readonly FlowView[] };
+  return ok(clashSnapshot(facts, flows, await totalsNow(context, facts)));
+}
+
+/**
+ * Current totals, from the control socket, or otherwise from the stream of traffic, which begins with the next second.
+ */
+async function totalsNow({ live }: ClashContext, { status }: ClashFacts): Promise<ClashTotals> {
+  // An older Weir has no totals in its status.
+  const { traffic, memory }: Partial<RunningStatus> = status ?? {};
+  if (traffic && memory) {
+    return { up: traffic.up, down: traffic.down, memory: memory.resident };
+  }
+  using _use = live.use();
+  await live.sampled();
+  const { up = 0, down = 0 } = live.monitor.traffic ?? {};
+  return { up, down, memory: memory?.resident ?? 0 };
+}
+
+const FLOW_ID = /^\d{1,20}$/;
+
+/** Closes a flow. Like mihomo, it does not report that a connection is unknown. */
+async function deleteConnection(
+  { weir: { api } }: ClashContext,
+  { parameters }: ClashRequest,
+): Promise<ClashAnswer> {
+  const { id = '' } = parameters;
+  if (!FLOW_ID.test(id)) return NO_CONTENT;
+  try {
+    await api.ask('DELETE', `/v1/connections/${id}`);
+  } catch (error) {
+    const isGone =
+      error instanceof ApiClientError && (error.status === 404 || error.status === 400);
+    if (!isGone) throw error;
+  }
+  return NO_CONTENT;
+}
+
+async function deleteConnections({ weir: { api } }: ClashContext): Promise<ClashAnswer> {
+  await api.ask('DELETE', '/v1/connections');
+  return NO_CONTENT;
+}
+
+export const CONNECTION_ENDPOINTS: readonly ClashEndpoint[] = [
+  { method: 'GET', path: '/connections', answer: getConnections },
+  { method: 'DELETE', path: '/connections', answer: deleteConnections },
+  { method: 'DELETE', path: '/connections/{id?}', answer: deleteConnection },
 ];

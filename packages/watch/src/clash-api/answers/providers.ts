@@ -1,6 +1,6 @@
 import { WeirError } from '@weir/base';
 import type { ClashProvider } from '../contract.ts';
-import type { DelayHistory } from '../delays/history.ts';
+import type { DelayHistory } from '../delays.ts';
 import { type ClashFacts, type ClashSubscription, providerName } from '../translate/facts.ts';
 import { clashProxy, isGroup, TEST_URL } from '../translate/proxies.ts';
 import { answerDelay, delayTestOf, needControlSocket, subjectOf } from './proxies.ts';
@@ -85,19 +85,19 @@ async function getMemberDelay(context: ClashContext, request: ClashRequest): Pro
   return answerDelay(context, subjectOf(facts, proxy.name), test);
 }
 
-const PROVIDER = '/providers/proxies/:provider';
+const PROVIDER = '/providers/proxies/{provider?}';
 
 export const PROVIDER_ENDPOINTS: readonly ClashEndpoint[] = [
   { method: 'GET', path: '/providers/proxies', answer: getProviders },
   { method: 'GET', path: PROVIDER, answer: getProvider },
   { method: 'PUT', path: PROVIDER, answer: putProvider },
   { method: 'GET', path: `${PROVIDER}/healthcheck`, answer: checkProvider },
-  { method: 'GET', path: `${PROVIDER}/:name`, answer: getMember },
-  { method: 'GET', path: `${PROVIDER}/:name/healthcheck`, answer: getMemberDelay },
+  { method: 'GET', path: `${PROVIDER}/{name?}`, answer: getMember },
+  { method: 'GET', path: `${PROVIDER}/{name?}/healthcheck`, answer: getMemberDelay },
   { method: 'GET', path: '/providers/rules', answer: () => ok({ providers: {} }) },
   {
     method: 'PUT',
-    path: '/providers/rules/:name',
+    path: '/providers/rules/{name?}',
     answer: () => {
       throw notFound();
     },

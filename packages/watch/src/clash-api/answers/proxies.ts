@@ -1,9 +1,13 @@
 import { ApiClientError } from '@weir/client/api';
-import type { DelaySubject, DelayTest } from '../delays/delay-tester.ts';
-import { parseExpected } from '../delays/expected-status.ts';
-import { memberOfRoute, targetOfRoute } from '../translate/chains.ts';
+import { type DelaySubject, type DelayTest, parseExpected } from '../delays.ts';
+import {
+  memberOfRoute,
+  targetOfRoute,
+  clashProxies,
+  clashProxy,
+  isGroup,
+} from '../translate/proxies.ts';
 import type { ClashFacts, Named } from '../translate/facts.ts';
-import { clashProxies, clashProxy, isGroup } from '../translate/proxies.ts';
 import {
   bodyInvalid,
   clashError,
@@ -194,11 +198,11 @@ async function getGroupDelay(context: ClashContext, request: ClashRequest): Prom
 
 export const PROXY_ENDPOINTS: readonly ClashEndpoint[] = [
   { method: 'GET', path: '/proxies', answer: getProxies },
-  { method: 'GET', path: '/proxies/:name', answer: getProxy },
-  { method: 'PUT', path: '/proxies/:name', answer: putProxy },
-  { method: 'DELETE', path: '/proxies/:name', answer: deleteProxy },
-  { method: 'GET', path: '/proxies/:name/delay', answer: getDelay },
+  { method: 'GET', path: '/proxies/{name?}', answer: getProxy },
+  { method: 'PUT', path: '/proxies/{name?}', answer: putProxy },
+  { method: 'DELETE', path: '/proxies/{name?}', answer: deleteProxy },
+  { method: 'GET', path: '/proxies/{name?}/delay', answer: getDelay },
   { method: 'GET', path: '/group', answer: getGroups },
-  { method: 'GET', path: '/group/:name', answer: getGroup },
-  { method: 'GET', path: '/group/:name/delay', answer: getGroupDelay },
+  { method: 'GET', path: '/group/{name?}', answer: getGroup },
+  { method: 'GET', path: '/group/{name?}/delay', answer: getGroupDelay },
 ];

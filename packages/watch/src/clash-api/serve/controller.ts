@@ -2,17 +2,27 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { ApiClientError } from '@weir/client/api';
 import { WeirError } from '@weir/base';
-import { type LocalExchange, LocalHttpError, secretCheck } from '@weir/client/local-http';
+import {
+  type LocalExchange,
+  LocalHttpError,
+  rawResponse,
+  RequestRouter,
+  secretCheck,
+  targetOf,
+} from '@weir/server/local-http';
+import { CONNECTION_ENDPOINTS, CONFIG_ENDPOINTS, GENERAL_ENDPOINTS } from '../answers/general.ts';
 import {
   bodyInvalid,
   type ClashContext,
+  type ClashEndpoint,
   clashError,
   type ClashRequest,
   unauthorized,
 } from '../answers/endpoint.ts';
-import { ResponseSink } from '../streams/clash-sink.ts';
-import { upgradeResponse, WebSocketSink } from '../streams/web-socket.ts';
-import { partsOf, routeRequest } from './router.ts';
+import { PROVIDER_ENDPOINTS } from '../answers/providers.ts';
+import { PROXY_ENDPOINTS } from '../answers/proxies.ts';
+import { ResponseSink, upgradeResponse, WebSocketSink } from '../streams/sinks.ts';
+import { STREAMS, type ClashStream } from '../streams/feeds.ts';
 import type { StaticFiles } from './static-files.ts';
 
 /** Maximum bytes of a body; the largest is a pick with a name. */
@@ -84,7 +94,7 @@ export class Controller {
     trust: () => void,
   ): Promise<void> {
     const { access, context } = this.#parts;
-    const { method = '', url = '', headers } = request;
+    const { method = '', url, headers } = request;
     const { path, query } = targetOf(url);
     if (!access.isAllowed(headers, query)) throw unauthorized();
     trust();
@@ -150,31 +160,71 @@ async function asClashError<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The path and the query of a request target. */
-function targetOf(url: string): { readonly path: string; readonly query: URLSearchParams } {
-  const [path = '', ...query] = url.split('?');
-  return { path, query: new URLSearchParams(query.join('?')) };
-}
-
-const REASONS: Readonly<Record<number, string>> = {
-  400: 'Bad Request',
-  401: 'Unauthorized',
-  404: 'Not Found',
-  502: 'Bad Gateway',
-  503: 'Service Unavailable',
-};
-
 function refuseUpgrade(socket: Duplex, { status, message }: LocalHttpError): void {
-  const body = JSON.stringify({ message });
-  const head = [
-    `HTTP/1.1 ${status} ${REASONS[status] ?? 'Error'}`,
-    'Content-Type: application/json',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    'Connection: close',
-  ];
+  const type = { 'Content-Type': 'application/json' };
   socket
     .on('error', () => undefined)
-    .end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+    .end(rawResponse(status, type, JSON.stringify({ message })), () => socket.destroy());
+}
+
+const ENDPOINTS = new RequestRouter<ClashEndpoint>([
+  ...GENERAL_ENDPOINTS,
+  ...CONFIG_ENDPOINTS,
+  ...PROXY_ENDPOINTS,
+  ...PROVIDER_ENDPOINTS,
+  ...CONNECTION_ENDPOINTS,
+]);
+
+/** Maximum number of segments of a path; no endpoint has more than six. */
+const MOST_PARTS = 8;
+
+export type ClashRouted =
+  | {
+      readonly kind: 'endpoint';
+      readonly endpoint: ClashEndpoint;
+      readonly parameters: Readonly<Record<string, string>>;
+    }
+  | { readonly kind: 'stream'; readonly stream: ClashStream }
+  | { readonly kind: 'no-path' }
+  /** The path exists for other methods. */
+  | { readonly kind: 'no-method'; readonly allow: readonly string[] };
+
+/** The segments of an undecoded path; `undefined` if it is too long or cannot be decoded. */
+export function partsOf(path: string): readonly string[] | undefined {
+  const parts = path.split('/', MOST_PARTS + 2).slice(1);
+  if (parts.at(-1) === '') parts.pop();
+  if (parts.length > MOST_PARTS) return undefined;
+  try {
+    return parts.map(decodeURIComponent);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Finds the endpoint of a request. @param upgrades whether the client requests a WebSocket */
+export function routeRequest(
+  method: string,
+  parts: readonly string[],
+  upgrades: boolean,
+): ClashRouted {
+  const stream = STREAMS.find(({ path }) => path === `/${parts.join('/')}`);
+  if (stream && method === 'GET' && (upgrades || !stream.isWebSocketOnly)) {
+    return { kind: 'stream', stream };
+  }
+  const routed = ENDPOINTS.find(method, ['', ...parts]);
+  switch (routed.kind) {
+    case 'found':
+      return { kind: 'endpoint', endpoint: routed.route, parameters: routed.parameters };
+    case 'wrong_method':
+      return {
+        kind: 'no-method',
+        allow: [...new Set([...routed.allow, ...(stream ? ['GET'] : [])])],
+      };
+    case 'unknown':
+      return stream ? { kind: 'no-method', allow: ['GET'] } : { kind: 'no-path' };
+    default:
+      return routed satisfies never;
+  }
 }
 
 /** Methods and headers of mihomo for pages of other origins. */

@@ -2,7 +2,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { realpath, stat } from 'node:fs/promises';
 import { extname, join, sep } from 'node:path';
 import { codeOf, messageOf, WeirError } from '@weir/base';
-import type { LocalExchange } from '@weir/client/local-http';
+import type { LocalExchange } from '@weir/server/local-http';
 import { openRegularFile } from '@weir/io/files';
 
 /** Maximum bytes of a dashboard's file; the largest have a few megabytes. */

@@ -4,7 +4,7 @@ import type { LogLevel } from '@weir/base/log';
 import { bodyInvalid, type ClashContext, clashError } from '../answers/endpoint.ts';
 import { isLost } from '../leased-monitor.ts';
 import { LOG_FILTERS } from '../translate/configs.ts';
-import { type ClashSink, jsonLine } from './clash-sink.ts';
+import { type ClashSink, jsonLine } from './sinks.ts';
 
 /** Feeds a client until it disconnects. */
 export type ClashFeed = (sink: ClashSink) => void;

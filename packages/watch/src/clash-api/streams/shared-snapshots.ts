@@ -5,8 +5,7 @@ import type { MonitoredFlow } from '@weir/client/monitor';
 import type { Clock } from '@weir/io/time';
 import type { FactReader } from '../fact-reader.ts';
 import type { LeasedMonitor } from '../leased-monitor.ts';
-import { clashConnection } from '../translate/connections.ts';
-import type { ClashMatch } from '../translate/rules.ts';
+import { clashConnection, type ClashMatch } from '../translate/connections.ts';
 
 /** A snapshot is reused for this multiple of the time that creating it took, which limits the share of the thread. */
 const RESTS = 10;

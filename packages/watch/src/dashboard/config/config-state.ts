@@ -1,13 +1,77 @@
+import { editConfigFile, EditError } from '@weir/server/edits';
+import { etagOf } from '@weir/server/loading';
+import type { LastReload } from '@weir/server/control';
+import { outcomeLine } from '@weir/server/app/outcomes';
+import { summaryOf } from '@weir/server/app/outcomes';
+import type { ReloadReport } from '@weir/server/supervisor/reload-report';
+import type { SeenReload, RefusalView, ReloadResult, RestoreView } from './view.ts';
 import { Listeners } from '@weir/base/collections';
 import { ApiClientError, type RoutePick } from '@weir/client/api';
-import { outcomeLine } from '@weir/server/app/outcomes';
-import type { ReloadReport } from '@weir/server/supervisor/reload-report';
 import type { DashboardContext } from '../contract.ts';
 import type { FileWorker, OfFile } from '../reader/file-requests.ts';
 import { describeRefusal, refusedByApi, refusedReload, type Refused } from './describe-refusal.ts';
-import { ReloadHistory } from './reload-history.ts';
-import type { RefusalView, ReloadResult, RestoreView } from './view.ts';
-import { WatchedConfig, type WatchedConfigOptions } from './watched-config.ts';
+import { WatchedConfig } from './watched-config.ts';
+
+/** Maximum number of reloads that are kept. */
+const MOST = 50;
+/** For this many milliseconds, Weir's status may repeat the outcome of an action of this process. */
+const REPEATED_MS = 60_000;
+
+/**
+ * The reloads since the dashboard started, and the last one before. Of several between two reads of Weir's status only
+ * the last is seen.
+ */
+class ReloadHistory {
+  readonly #entries: SeenReload[] = [];
+  #next = 1;
+  /** The last entry of this process that Weir's status has not repeated yet. */
+  #expected: { readonly at: number; readonly outcome: SeenReload['outcome'] } | undefined;
+  #seenAt: number | undefined;
+
+  /** The reloads, newest first. */
+  get entries(): readonly SeenReload[] {
+    return this.#entries;
+  }
+
+  /** Adds the outcome of a reload that this process requested. @param failure why it failed */
+  own(at: number, by: string, outcome: ReloadReport | { readonly failure: string }): void {
+    const failed = 'failure' in outcome;
+    const report = !failed && outcome.status === 'applied' ? outcome : null;
+    const view = {
+      at,
+      by,
+      outcome: failed ? ('failed' as const) : outcome.status,
+      text: failed ? outcome.failure : report ? summaryOf(report) : NOT_CHANGED,
+      report,
+    };
+    this.#expected = view;
+    this.#add(view);
+  }
+
+  /** Adds the last reload of Weir's status. @returns whether it is a new one */
+  seen({ at, outcome }: LastReload): boolean {
+    if (at === this.#seenAt) return false;
+    this.#seenAt = at;
+    const expected = this.#expected;
+    this.#expected = undefined;
+    if (expected?.outcome === outcome.kind && Math.abs(at - expected.at) < REPEATED_MS) return true;
+    this.#add({
+      at,
+      by: null,
+      outcome: outcome.kind,
+      text: outcome.kind === 'applied' ? outcome.summary : outcomeLine(outcome),
+      report: null,
+    });
+    return true;
+  }
+
+  #add(view: Omit<SeenReload, 'id'>): void {
+    this.#entries.unshift({ id: this.#next++, ...view });
+    if (this.#entries.length > MOST) this.#entries.pop();
+  }
+}
+
+const NOT_CHANGED = outcomeLine({ kind: 'unchanged' });
 
 /**
  * Shared state of the pages Config and Routes: the watched configuration, its reloads, and why the last one was
@@ -24,11 +88,11 @@ export class ConfigState {
   #outcomes = 0;
 
   /** @param files reads and checks configurations in a thread, since both take long */
-  constructor(context: DashboardContext, files: FileWorker, ask?: WatchedConfigOptions['ask']) {
+  constructor(context: DashboardContext, files: FileWorker) {
     this.#context = context;
     this.files = files;
-    this.watched = new WatchedConfig({ context, ...(ask && { ask }) });
-    this.watched.onChange(() => this.#changed());
+    this.watched = new WatchedConfig(context);
+    this.watched.onChange(() => this.#listeners.call());
     context.monitor.onChange(() => this.#follow());
   }
 
@@ -113,7 +177,7 @@ export class ConfigState {
     if (outcome === this.#outcomes) this.#refusal = refusal;
     // The status names the place, also of errors that a check here does not find.
     await this.#refresh();
-    this.#changed();
+    this.#listeners.call();
     return refusal;
   }
 
@@ -150,17 +214,40 @@ export class ConfigState {
       void this.describe(refused).then((refusal) => {
         if (seen !== this.#outcomes) return;
         this.#refusal = refusal;
-        this.#changed();
+        this.#listeners.call();
       });
     } else {
       this.#refusal = undefined;
     }
-    this.#changed();
-  }
-
-  #changed(): void {
     this.#listeners.call();
   }
 }
 
 const impossible = (reason: string): RestoreView => ({ kind: 'impossible', reason });
+
+/**
+ * Writes an earlier version of a file back, if the file still has the entity tag `from`.
+ *
+ * @returns the reason when another writer came first and nothing was written
+ * @throws {EditError} when it cannot be written
+ */
+export async function restoreFile(
+  path: string,
+  { from, bytes }: { readonly from: string; readonly bytes: Uint8Array },
+): Promise<string | undefined> {
+  try {
+    await editConfigFile(
+      path,
+      (current) => {
+        if (etagOf(current) === from) return bytes;
+        throw new EditError('stale', `${path} has been changed meanwhile and was left alone`);
+      },
+      // This version has been loaded before; the reload reports whether the files that it refers to are still valid.
+      { check: () => Promise.resolve() },
+    );
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof EditError) || error.code !== 'stale') throw error;
+    return error.message;
+  }
+}

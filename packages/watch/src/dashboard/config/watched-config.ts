@@ -26,19 +26,12 @@ const LOOK_MS = 2_000;
 /** Maximum number of files whose times are checked. */
 const MAX_FILES = 8;
 
-export interface WatchedConfigOptions {
-  readonly context: Pick<DashboardContext, 'monitor' | 'config' | 'socket'>;
-  /** `requestLoadedFiles`; replaced in tests. */
-  readonly ask?: (socket: string) => Promise<LoadedFiles>;
-}
-
 /**
  * The configuration file on disk, and the last version known to run. That version is known from the running Weir, which
  * compares its files on a request through its control socket, or from the outcome of an action of this process.
  */
 export class WatchedConfig {
-  readonly #context: WatchedConfigOptions['context'];
-  readonly #ask: (socket: string) => Promise<LoadedFiles>;
+  readonly #context: DashboardContext;
   readonly #listeners = new Listeners();
   #disk: Disk | undefined;
   #loaded: FileVersion | undefined;
@@ -49,9 +42,8 @@ export class WatchedConfig {
   #seen = '';
   #looking: Promise<void> | undefined;
 
-  constructor({ context, ask = requestLoadedFiles }: WatchedConfigOptions) {
+  constructor(context: DashboardContext) {
     this.#context = context;
-    this.#ask = ask;
     // Also while another page is watched: the running version has to be read before it is replaced.
     context.monitor.onChange(() => {
       if (this.#triggers() !== this.#seen) void this.look();
@@ -114,7 +106,7 @@ export class WatchedConfig {
     await this.look();
     if (this.#disk?.kind !== 'read' || this.#disk.version.etag !== etag) return;
     this.#loaded = this.#disk.version;
-    this.#changed();
+    this.#listeners.call();
   }
 
   async #lookIfTouched(): Promise<void> {
@@ -137,14 +129,14 @@ export class WatchedConfig {
       // Both reads around the comparison: these are the bytes that were compared.
       if (state === 'same' && isVersion(before, after)) this.#loaded = after.version;
     }
-    this.#changed();
+    this.#listeners.call();
   }
 
   async #compare(): Promise<LoadedFiles | undefined> {
     const { socket } = this.#context;
     if (socket === undefined) return undefined;
     try {
-      return await this.#ask(socket);
+      return await requestLoadedFiles(socket);
     } catch {
       return undefined; // the monitor shows what is wrong with the socket
     }
@@ -162,10 +154,6 @@ export class WatchedConfig {
     for (const file of this.#compared?.files.slice(0, MAX_FILES) ?? []) paths.add(file.path);
     const stamps = await Promise.all(Array.from(paths, stampOf));
     return stamps.join(' ');
-  }
-
-  #changed(): void {
-    this.#listeners.call();
   }
 }
 

@@ -1,7 +1,50 @@
 import type { MonitoredFlow } from '@weir/client/monitor';
-import type { FlowMatcher } from '@weir/client/filter';
-import { groupOf } from './flow-row.ts';
+import type { FlowRow } from './view.ts';
 import type { GroupKey, SortKey } from '../shared/connection-keys.ts';
+import type { FlowMatcher } from '@weir/client/filter';
+
+/** The row of a flow, as pages receive it. */
+export function flowRow({ view, upRate, downRate, closedAt }: MonitoredFlow): FlowRow {
+  return {
+    id: view.id,
+    session: view.session,
+    network: view.network,
+    inbound: view.inbound,
+    user: view.user,
+    source: view.source,
+    host: view.host,
+    port: view.port,
+    sniffed: view.sniffed,
+    outbound: view.outbound,
+    version: view.outbound_version,
+    rule: view.rule,
+    startedAt: view.started_at,
+    closedAt: closedAt ?? null,
+    up: view.up,
+    down: view.down,
+    upRate: Math.round(upRate),
+    downRate: Math.round(downRate),
+  };
+}
+
+/** The name of the group that a flow belongs to. */
+export function groupOf({ view }: MonitoredFlow, key: GroupKey): string {
+  switch (key) {
+    case 'host':
+      return view.sniffed ?? view.host;
+    case 'rule':
+      return view.rule === null ? 'default' : String(view.rule);
+    case 'user':
+    case 'source':
+      return view[key] ?? '';
+    case 'outbound':
+    case 'inbound':
+    case 'network':
+      return view[key];
+    default:
+      return key satisfies never;
+  }
+}
 
 /** Filter, order and grouping of a list of flows. */
 export interface Arranging {

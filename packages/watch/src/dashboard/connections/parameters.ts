@@ -1,5 +1,4 @@
-import { ActionError } from '../action-error.ts';
-import { Parameters } from '../parameters.ts';
+import { ActionError, Parameters } from '../parameters.ts';
 import type { JsonValue } from '../shared/protocol.ts';
 import type { ConnectionsParameters } from './view.ts';
 import { GROUP_KEYS, SORT_KEYS } from '../shared/connection-keys.ts';

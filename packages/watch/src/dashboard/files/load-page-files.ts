@@ -1,11 +1,73 @@
-import { hash } from 'node:crypto';
+import { stripTypeScriptTypes } from 'node:module';
+import { createHash, hash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { extname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { WeirError } from '@weir/base';
-import { pageDocument } from './page-document.ts';
 import { CONTENT_TYPES, type PageFile, type PageFiles } from './page-files.ts';
-import { stripTypes } from './strip-types.ts';
+
+/**
+ * Strips the types of a TypeScript module for browsers; lines and columns stay. Node warns at the first call that the
+ * function is experimental: this program pins its Node, so that one warning is suppressed.
+ */
+function stripTypes(source: string): string {
+  // oxlint-disable-next-line typescript/unbound-method -- called with its process again, and put back
+  const { emitWarning } = process;
+  process.emitWarning = (warning: string | Error, ...rest: never[]) => {
+    if (!String(warning).startsWith('stripTypeScriptTypes is ')) {
+      Reflect.apply(emitWarning, process, [warning, ...rest]);
+    }
+  };
+  try {
+    return stripTypeScriptTypes(source);
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}
+
+interface PageDocumentParts {
+  /** Paths of the style sheets, in order. */
+  readonly styles: readonly string[];
+  /** Path of the entry module. */
+  readonly script: string;
+  /** Import map: paths of modules by import specifier; `undefined` for a bundle. */
+  readonly imports?: Readonly<Record<string, string>>;
+  /** Paths of modules to preload. */
+  readonly modules?: readonly string[];
+}
+
+/** The HTML document of the page, and the hashes of its inline scripts. */
+export function pageDocument({ styles, script, imports, modules = [] }: PageDocumentParts): {
+  readonly html: string;
+  readonly scriptHashes: readonly string[];
+} {
+  const map = imports && JSON.stringify({ imports });
+  const html = [
+    '<!doctype html>',
+    '<html lang="en">',
+    '<head>',
+    '<meta charset="utf-8">',
+    '<meta name="viewport" content="width=device-width, initial-scale=1">',
+    '<meta name="color-scheme" content="light dark">',
+    '<meta name="robots" content="noindex">',
+    '<title>Weir</title>',
+    '<link rel="icon" href="/icon.svg">',
+    ...styles.map((path) => `<link rel="stylesheet" href="${path}">`),
+    ...(map === undefined ? [] : [`<script type="importmap">${map}</script>`]),
+    ...modules.map((path) => `<link rel="modulepreload" href="${path}">`),
+    `<script type="module" src="${script}"></script>`,
+    '</head>',
+    '<body>',
+    '<noscript>The dashboard of Weir needs JavaScript; <code>weir top</code> shows the same in a terminal.</noscript>',
+    '</body>',
+    '</html>',
+    '',
+  ].join('\n');
+  return { html, scriptHashes: map === undefined ? [] : [hashSource(map)] };
+}
+
+const hashSource = (script: string): string =>
+  `sha256-${createHash('sha256').update(script).digest('base64')}`;
 
 /*
  * Loads the page from a checkout: its modules with their types stripped. Packages have a bundle in place of this file

@@ -1,15 +1,131 @@
-import { requestLogFilter } from '@weir/server/control';
-import { parseFilter } from '@weir/base/log';
-import { messageOf } from '@weir/base';
-import { ActionError } from '../action-error.ts';
+import { type LogLevel, parseFilter } from '@weir/base/log';
+import { LOG_LEVELS, type LogEntry, type LogStore, type SharedLog } from '@weir/client/monitor';
+import { LRUCache } from 'lru-cache';
+import { MAX_ROWS, type JsonValue } from '../shared/protocol.ts';
 import type { DashboardContext, PageAction, PageTopic } from '../contract.ts';
-import { Parameters } from '../parameters.ts';
-import type { JsonValue } from '../shared/protocol.ts';
+import type { LogStateView, LogFilterPreview, LogRow, LogView } from './view.ts';
+import { requestLogFilter } from '@weir/server/control';
+import { messageOf } from '@weir/base';
+import { ActionError, Parameters } from '../parameters.ts';
 import { commandLine } from '../shared/texts.ts';
-import { LOG_LEVELS, type LogEntry, type SharedLog } from '@weir/client/monitor';
-import { LogWindows } from './log-windows.ts';
-import { logStateView } from './state-view.ts';
-import type { LogFilterPreview, LogRow, LogView } from './view.ts';
+
+/** The selection of log lines that a page shows. */
+interface ShownLines {
+  readonly level: LogLevel;
+  /** Prefix of the targets; empty for all. */
+  readonly target: string;
+  /** Substring of the message, the target or a field, in any case; empty for all. */
+  readonly text: string;
+}
+
+/**
+ * The entries of a store that match a selection, updated with work for new entries alone. Gaps of lost lines are part
+ * of every selection: some of the lines may have matched.
+ */
+export class FilteredLog {
+  readonly #store: LogStore;
+  readonly #selects: (entry: LogEntry) => boolean;
+  #entries: readonly LogEntry[] = [];
+  /** The id of the next entry to examine. */
+  #next = 0;
+
+  constructor(store: LogStore, selection: ShownLines) {
+    this.#store = store;
+    this.#selects = selects(selection);
+  }
+
+  /** The matching entries, oldest first. */
+  current(): readonly LogEntry[] {
+    const { first, end } = this.#store;
+    if (this.#next === end) return this.#entries;
+    const kept = this.#entries.findIndex(({ id }) => id >= first);
+    const before = kept < 0 ? [] : this.#entries.slice(kept);
+    this.#entries = [...before, ...this.#store.from(this.#next).filter(this.#selects)];
+    this.#next = end;
+    return this.#entries;
+  }
+}
+
+function selects({ level, target, text }: ShownLines): (entry: LogEntry) => boolean {
+  const most = LOG_LEVELS.indexOf(level);
+  const wanted = text.toLowerCase();
+  return (entry) =>
+    entry.kind === 'lost' ||
+    (LOG_LEVELS.indexOf(entry.level) <= most &&
+      entry.target.startsWith(target) &&
+      (wanted === '' ||
+        entry.message.toLowerCase().includes(wanted) ||
+        entry.target.toLowerCase().includes(wanted) ||
+        Object.values(entry.fields).some((value) => String(value).toLowerCase().includes(wanted))));
+}
+
+/** The window of a selection that a page shows. */
+interface WantedRows {
+  /** Index of the first row; `undefined` for the last rows. */
+  readonly first: number | undefined;
+  readonly until: number | undefined;
+}
+
+interface LogWindow {
+  readonly first: number;
+  readonly total: number;
+  readonly entries: readonly LogEntry[];
+  /** Number of selected entries after `until`. */
+  readonly later: number;
+}
+
+/** Maximum number of cached selections and stopped lists: the pages of one reader seldom have more. */
+const MAX_KEPT = 8;
+
+/** Windows onto the log for pages with different selections, some of which have stopped following. */
+export class LogWindows {
+  readonly #store: LogStore;
+  readonly #filtered = new LRUCache<string, FilteredLog>({ max: MAX_KEPT });
+  /** Lists as they were when a page stopped: entries that the store drops meanwhile stay in their places. */
+  readonly #stopped = new LRUCache<string, readonly LogEntry[]>({ max: MAX_KEPT });
+
+  constructor(store: LogStore) {
+    this.#store = store;
+  }
+
+  window(selection: ShownLines, { first, until }: WantedRows): LogWindow {
+    const { level, target, text } = selection;
+    const key = JSON.stringify([level, target, text]);
+    const current = recent(this.#filtered, key, () => new FilteredLog(this.#store, selection));
+    const all = current.current();
+    const entries =
+      until === undefined
+        ? all
+        : recent(this.#stopped, `${until} ${key}`, () => all.slice(0, countUntil(all, until)));
+    const last = Math.max(0, entries.length - MAX_ROWS);
+    const start = Math.min(first ?? last, last);
+    return {
+      first: start,
+      total: entries.length,
+      entries: entries.slice(start, start + MAX_ROWS),
+      later: until === undefined ? 0 : all.length - countUntil(all, until),
+    };
+  }
+}
+
+/** The number of entries with an id up to `until`. */
+function countUntil(entries: readonly LogEntry[], until: number): number {
+  const index = entries.findLastIndex(({ id }) => id <= until);
+  return index + 1;
+}
+
+/** Returns the value of a key, and creates it if missing. */
+function recent<T extends object>(kept: LRUCache<string, T>, key: string, make: () => T): T {
+  const value = kept.get(key) ?? make();
+  kept.set(key, value);
+  return value;
+}
+
+/** The state of following the log; a Weir that is started later may have a control socket. */
+export const logStateView = (
+  { socket }: Pick<DashboardContext, 'socket'>,
+  log: SharedLog,
+): LogStateView => (socket === undefined ? { kind: 'absent' } : log.state);
 
 /** Bounds indexes and ids, far above those of any log. */
 const MOST = Number.MAX_SAFE_INTEGER;

@@ -12,22 +12,14 @@ import {
   probeEach,
 } from '@weir/nodes/probe';
 import { Listeners } from '@weir/base/collections';
-import { ActionError } from '../action-error.ts';
+import { ActionError } from '../parameters.ts';
 import { MOST_NODE_FACTS } from '../reader/node-facts.ts';
 import type { NodeProbe } from './view.ts';
 
-export interface ProbeRun {
+interface ProbeRun {
   readonly specs: readonly ProbedSpec[];
   readonly url: URL;
   readonly tries: number;
-}
-
-export interface NodeProbesOptions {
-  /** Opens the flows of a run. */
-  readonly open: () => OutboundFlows;
-  /** Unix milliseconds. */
-  readonly now: () => number;
-  readonly clock?: Clock;
 }
 
 const NOT_MEASURED = {
@@ -42,7 +34,8 @@ const NOT_MEASURED = {
 
 /** Runs the probes that pages request, one run at a time, and keeps their last results. */
 export class NodeProbes {
-  readonly #options: NodeProbesOptions;
+  readonly #open: () => OutboundFlows;
+  readonly #now: () => number;
   readonly #clock: Clock;
   /** The last result of each outbound, by tag. */
   readonly #results = new Map<string, NodeProbe>();
@@ -51,9 +44,11 @@ export class NodeProbes {
   #total = 0;
   #done = 0;
 
-  constructor(options: NodeProbesOptions) {
-    this.#options = options;
-    this.#clock = options.clock ?? systemClock;
+  /** @param open opens the flows of a run @param now returns Unix milliseconds */
+  constructor(open: () => OutboundFlows, now: () => number, clock: Clock = systemClock) {
+    this.#open = open;
+    this.#now = now;
+    this.#clock = clock;
   }
 
   get progress(): { readonly total: number; readonly done: number; readonly isRunning: boolean } {
@@ -81,7 +76,7 @@ export class NodeProbes {
     this.#done = 0;
     // The URL of the run without the parts that may be secret.
     const shown = `${url.protocol}//${url.host}${url.pathname}`;
-    const at = this.#options.now();
+    const at = this.#now();
     const base = { ...NOT_MEASURED, at, url: shown, tries };
     for (const { tag } of specs) this.#set(tag, { ...base, state: 'waiting' });
     void this.#run({ specs, url, tries }, base, stop.signal);
@@ -98,7 +93,6 @@ export class NodeProbes {
     base: Omit<NodeProbe, 'state'>,
     stop: AbortSignal,
   ): Promise<void> {
-    const { open, now } = this.#options;
     const plan = {
       url,
       tries,
@@ -108,7 +102,7 @@ export class NodeProbes {
       totalMs: DEFAULT_TOTAL_SECONDS * 1000,
     };
     try {
-      await using flows = open();
+      await using flows = this.#open();
       await probeEach(
         specs,
         plan,
@@ -117,7 +111,7 @@ export class NodeProbes {
           stop,
           onStart: ({ tag }) => {
             if (stop.aborted) return;
-            this.#set(tag, { ...base, at: now(), state: 'running' });
+            this.#set(tag, { ...base, at: this.#now(), state: 'running' });
             this.#listeners.call();
           },
           onResult: (result) => {
@@ -127,8 +121,8 @@ export class NodeProbes {
             this.#set(
               result.outbound,
               isCancelled
-                ? { ...base, at: now(), state: 'cancelled' }
-                : { ...resultOf(result), at: now(), url: shown },
+                ? { ...base, at: this.#now(), state: 'cancelled' }
+                : { ...resultOf(result), at: this.#now(), url: shown },
             );
             this.#listeners.call();
           },

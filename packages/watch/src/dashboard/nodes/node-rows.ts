@@ -1,9 +1,38 @@
-import type { MemberStatus, RunningStatus } from '@weir/server/control';
 import type { Monitor, TrafficPart } from '@weir/client/monitor';
+import type { NodeRow, NodeHealth, NodeProbe, NodeSort } from './view.ts';
+import type { MemberStatus, RunningStatus } from '@weir/server/control';
 import { printable } from '@weir/base/printable';
 import type { BalancerFacts, ConfigFacts, NodeFacts } from '../reader/file-requests.ts';
-import { versionsByOutbound } from './flows-by-outbound.ts';
-import type { NodeHealth, NodeProbe, NodeRow, NodeSort } from './view.ts';
+
+/** Maximum number of versions of an outbound in a row. */
+const SHOWN_VERSIONS = 8;
+
+/**
+ * Open flows by outbound and version. A reload gives a changed outbound a new version, and the previous one ends with
+ * its flows. An outbound with one version is not listed.
+ */
+function versionsByOutbound({
+  flows,
+}: Pick<Monitor, 'flows'>): ReadonlyMap<string, NodeRow['versions']> {
+  const counts = new Map<string, Map<number, number>>();
+  for (const { view, closedAt } of flows.values()) {
+    if (closedAt !== undefined) continue;
+    const { outbound, outbound_version: version } = view;
+    let versions = counts.get(outbound);
+    if (!versions) counts.set(outbound, (versions = new Map<number, number>()));
+    versions.set(version, (versions.get(version) ?? 0) + 1);
+  }
+  const listed = new Map<string, NodeRow['versions']>();
+  for (const [outbound, versions] of counts) {
+    if (versions.size < 2) continue;
+    const latest = [...versions].toSorted(([a], [b]) => b - a).slice(0, SHOWN_VERSIONS);
+    listed.set(
+      outbound,
+      latest.map(([version, open]) => ({ version, flows: open })),
+    );
+  }
+  return listed;
+}
 
 /** Maximum number of balancer members in a row. */
 const SHOWN_MEMBERS = 12;

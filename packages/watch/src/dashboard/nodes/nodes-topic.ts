@@ -5,7 +5,7 @@ import { Parameters } from '../parameters.ts';
 import type { JsonValue } from '../shared/protocol.ts';
 import { DEFAULT_RUN, type NodeProbes } from './node-probes.ts';
 import { matchingRows, nodeRows, sortedRows } from './node-rows.ts';
-import type { NodeRow, NodesParameters, NodesView } from './view.ts';
+import type { NodeRow, NodesParameters, NodesView, LostBalancersView } from './view.ts';
 
 /** Maximum number of orders kept for held rows, one for each sort key and search. */
 const MOST_ORDERS = 16;
@@ -111,3 +111,20 @@ function wantedOf(value: JsonValue): NodesParameters {
     ...parameters.window(),
   };
 }
+
+/** Maximum number of balancers that a page receives. */
+const MAX_ROWS = 20;
+
+/** The topic `lost-balancers`. */
+export const lostBalancersTopic = (file: FileModel): PageTopic => ({
+  name: 'lost-balancers',
+  view: (): LostBalancersView => {
+    const lost = (file.facts?.balancers ?? []).filter(({ lostFrom }) => lostFrom.length > 0);
+    return {
+      rows: lost.slice(0, MAX_ROWS).map(({ tag, lostFrom }) => ({ id: tag, sources: lostFrom })),
+      more: Math.max(0, lost.length - MAX_ROWS),
+    };
+  },
+  hold: () => file.hold(),
+  onChange: (listener) => file.onChange(listener),
+});

@@ -1,11 +1,10 @@
 import type { ProbedSpec } from '@weir/nodes/probe';
-import { ActionError } from '../action-error.ts';
 import type { DashboardContext, PageAction } from '../contract.ts';
 import type { FileModel } from '../reader/file-model.ts';
-import { Parameters } from '../parameters.ts';
+import { ActionError, Parameters } from '../parameters.ts';
 import { commandLine } from '../shared/texts.ts';
 import type { JsonValue } from '../shared/protocol.ts';
-import { targetsWith } from '../routes/route-targets-topic.ts';
+import { targetsWith } from '../routes/routes-topic.ts';
 import { DEFAULT_RUN, type NodeProbes } from './node-probes.ts';
 import type { NodesTopic } from './nodes-topic.ts';
 import type { ProbePreview, ProbeStarted } from './view.ts';

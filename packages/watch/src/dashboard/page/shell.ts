@@ -2,8 +2,8 @@ import { type ReadonlySignal, signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { FrameState, FrameView } from '../frame/view.ts';
 import { useCommands, commands } from './commands.ts';
-import { ConfirmHost } from './components/confirm.ts';
-import { announce, LiveRegion } from './components/live-region.ts';
+import { ConfirmHost, Dialog } from './components/dialog.ts';
+import { announce, LiveRegion } from './components/command-line.ts';
 import { Notices } from './components/notice.ts';
 import { connection, type ConnectionState } from './connection.ts';
 import { StateBox, textOf, type PageState } from './components/states.ts';
@@ -22,7 +22,6 @@ import { RulesPage } from './rules/rules-page.ts';
 import { UsersPage } from './users/users-page.ts';
 import type { HealthWord } from '@weir/client/monitor/health-word';
 import { theme, THEMES, letterKeys } from './settings.ts';
-import { Dialog } from './components/dialog.ts';
 import { Choice } from './components/fields.ts';
 
 /** The frame around a page: header, navigation, states and notices. */

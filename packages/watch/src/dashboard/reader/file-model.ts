@@ -1,9 +1,9 @@
 import { Holds, Listeners } from '@weir/base/collections';
-import { requestLoadedFiles, type LoadedFiles } from '@weir/server/control';
+import { requestLoadedFiles } from '@weir/server/control';
 import { hintsOf, messageOf } from '@weir/base';
 import { systemClock, type Clock, type Timer } from '@weir/io/time';
 import { printable } from '@weir/base/printable';
-import { ActionError } from '../action-error.ts';
+import { ActionError } from '../parameters.ts';
 import type { DashboardContext } from '../contract.ts';
 import type { FileFreshness, FileState } from '../rules/view.ts';
 import type { ConfigFacts, FileWorker, OfFile } from './file-requests.ts';
@@ -11,20 +11,14 @@ import type { ConfigFacts, FileWorker, OfFile } from './file-requests.ts';
 /** Milliseconds between two checks of the files while a page is open. */
 const LOOK_MS = 5_000;
 
-export interface FileModelOptions {
-  readonly context: Pick<DashboardContext, 'monitor' | 'config' | 'socket'>;
-  readonly worker: FileWorker;
-  readonly clock?: Clock;
-  /** `requestLoadedFiles`; replaced in tests. */
-  readonly compare?: (socket: string) => Promise<LoadedFiles>;
-}
+type FileContext = Pick<DashboardContext, 'monitor' | 'config' | 'socket'>;
 
 /** The configuration on disk as the thread has read it, kept current while a page is open. */
 export class FileModel {
   readonly worker: FileWorker;
-  readonly #context: FileModelOptions['context'];
+  readonly #context: FileContext;
   readonly #clock: Clock;
-  readonly #compare: (socket: string) => Promise<LoadedFiles>;
+  readonly #compare: typeof requestLoadedFiles;
   readonly #listeners = new Listeners();
   readonly #holds = new Holds(
     () => this.#start(),
@@ -41,12 +35,13 @@ export class FileModel {
   #seen = '';
   #looking: Promise<void> | undefined;
 
-  constructor({
-    context,
-    worker,
-    clock = systemClock,
+  /** @param compare `requestLoadedFiles`; replaced in tests */
+  constructor(
+    context: FileContext,
+    worker: FileWorker,
+    clock: Clock = systemClock,
     compare = requestLoadedFiles,
-  }: FileModelOptions) {
+  ) {
     this.worker = worker;
     this.#context = context;
     this.#clock = clock;

@@ -4,17 +4,13 @@ import type { RouteView } from '@weir/config/route-view';
 import { messageOf, WeirError } from '@weir/base';
 import { quoted } from '@weir/base/printable';
 import type { AppliedReport } from '@weir/server/supervisor/reload-report';
-import { ActionError } from '../action-error.ts';
-import type { ConfigState } from '../config/config-state.ts';
+import { ActionError, jsonOf, Parameters } from '../parameters.ts';
+import { type ConfigState, restoreFile } from '../config/config-state.ts';
 import { refusedByApi, refusedHere } from '../config/describe-refusal.ts';
-import { restoreFile } from '../config/restore-file.ts';
 import type { RefusalView } from '../config/view.ts';
 import type { DashboardContext, PageAction } from '../contract.ts';
-import { jsonOf } from '../json-of.ts';
-import { Parameters } from '../parameters.ts';
-import { conflictOf } from './conflict.ts';
+import { conflictOf, NO_SOCKET, NOT_HERE, previewPick } from './preview-pick.ts';
 import { routeIn, type PickState, type WantedPick, type WrittenPick } from './pick-state.ts';
-import { NO_SOCKET, NOT_HERE, previewPick } from './preview-pick.ts';
 import type { RoutePickResult, UndoResult } from './view.ts';
 
 /** The actions of the page Routes: picks with a preview, and undoing a pick that could not be loaded. */

@@ -1,9 +1,8 @@
 import { formatEndpoint } from '@weir/io/addresses';
-import { ActionError } from '../action-error.ts';
+import { ActionError, Parameters } from '../parameters.ts';
 import type { DashboardContext, PageAction } from '../contract.ts';
 import type { FileModel } from '../reader/file-model.ts';
 import type { FlowWanted } from '../reader/file-requests.ts';
-import { Parameters } from '../parameters.ts';
 import { commandLine } from '../shared/texts.ts';
 import type { JsonValue } from '../shared/protocol.ts';
 import type { FlowView } from '@weir/server/api/views';

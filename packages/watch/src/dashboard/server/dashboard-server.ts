@@ -3,12 +3,13 @@ import {
   LocalHttpError,
   type LocalListen,
   LocalServer,
-} from '@weir/client/local-http';
+  RequestRouter,
+  type RouteKey,
+} from '@weir/server/local-http';
 import { loadForms } from '@weir/proxy/protocols';
-import { ActionError } from '../action-error.ts';
+import { ActionError } from '../parameters.ts';
 import type { DashboardContext, PageAction, PageSource, PageTopic } from '../contract.ts';
-import type { PageFiles } from '../files/page-files.ts';
-import { respondFile } from '../files/respond-file.ts';
+import { type PageFiles, respondFile } from '../files/page-files.ts';
 import { type JsonValue, KEY_HEADER, type SessionInfo } from '../shared/protocol.ts';
 import {
   checkedParameters,
@@ -38,6 +39,22 @@ const MAX_ACTIONS = 16;
 /** Time limit of an action in milliseconds; probes of many nodes take long. */
 const ACTION_MS = 115_000;
 
+interface DashboardRoute extends RouteKey {
+  readonly name: 'session' | 'open' | 'change' | 'act';
+}
+
+const ROUTER = new RequestRouter<DashboardRoute>([
+  { method: 'GET', path: '/session', name: 'session' },
+  { method: 'POST', path: '/session', name: 'session' },
+  { method: 'POST', path: '/streams', name: 'open' },
+  { method: 'PUT', path: '/streams/{stream?}', name: 'change' },
+  { method: 'POST', path: '/actions', name: 'act' },
+  { method: 'POST', path: '/actions/{action?}', name: 'act' },
+]);
+
+/** Methods of all other paths. */
+const FILE_METHODS: readonly string[] = ['GET', 'HEAD'];
+
 /** The HTTP server of `weir dashboard`. */
 export class DashboardServer implements AsyncDisposable {
   readonly #options: DashboardServerOptions;
@@ -65,7 +82,7 @@ export class DashboardServer implements AsyncDisposable {
     const dashboard = new DashboardServer(options);
     dashboard.#server = await LocalServer.start({
       listen: options.listen,
-      policy: { changeHeader: KEY_HEADER },
+      changeHeader: KEY_HEADER,
       headers: pageHeaders(options.files.scriptHashes),
       serve: (exchange) => dashboard.#serve(exchange),
       onDefect: options.onDefect,
@@ -93,23 +110,30 @@ export class DashboardServer implements AsyncDisposable {
   }
 
   async #serve(exchange: LocalExchange): Promise<void> {
-    const [, first = '', second, ...more] = exchange.path.split('/');
-    switch (more.length > 0 ? '' : first) {
+    const routed = ROUTER.find(exchange.method, exchange.path.split('/'));
+    if (routed.kind === 'found') await this.#handle(exchange, routed.route, routed.parameters);
+    else if (routed.kind === 'wrong_method') throw wrongMethod(routed.allow);
+    else if (!FILE_METHODS.includes(exchange.method)) throw wrongMethod(FILE_METHODS);
+    else await respondFile(exchange, this.#options.files);
+  }
+
+  async #handle(
+    exchange: LocalExchange,
+    { name }: DashboardRoute,
+    parameters: Readonly<Record<string, string>>,
+  ): Promise<void> {
+    switch (name) {
       case 'session':
-        if (second !== undefined) break;
-        if (isMethod(exchange, 'GET', 'POST')) await this.#serveSession(exchange);
-        return;
-      case 'streams':
-        if (second !== undefined && isMethod(exchange, 'PUT')) await this.#change(exchange, second);
-        else if (isMethod(exchange, 'POST')) await this.#openStream(exchange);
-        return;
-      case 'actions':
-        if (isMethod(exchange, 'POST')) await this.#act(exchange, second ?? '');
-        return;
+        return this.#serveSession(exchange);
+      case 'open':
+        return this.#openStream(exchange);
+      case 'change':
+        return this.#change(exchange, parameters['stream'] ?? '');
+      case 'act':
+        return this.#act(exchange, parameters['action'] ?? '');
       default:
-        break;
+        return name satisfies never;
     }
-    if (isMethod(exchange, 'GET', 'HEAD')) await respondFile(exchange, this.#options.files);
   }
 
   async #serveSession(exchange: LocalExchange): Promise<void> {
@@ -235,13 +259,11 @@ function keyOf({ headers }: LocalExchange): string {
   return typeof key === 'string' ? key : '';
 }
 
-/** Checks the method of a request. @throws {LocalHttpError} 405 for another method */
-function isMethod(exchange: LocalExchange, ...methods: readonly string[]): boolean {
-  if (methods.includes(exchange.method)) return true;
-  throw new LocalHttpError(405, 'method', `expected ${methods.join(' or ')}`, {
-    headers: { Allow: methods.join(', ') },
+/** @param allow methods of the path */
+const wrongMethod = (allow: readonly string[]): LocalHttpError =>
+  new LocalHttpError(405, 'method', `expected ${allow.join(' or ')}`, {
+    headers: { Allow: allow.join(', ') },
   });
-}
 
 function byName<T extends { readonly name: string }>(parts: readonly T[]): ReadonlyMap<string, T> {
   const map = new Map(parts.map((part) => [part.name, part]));

@@ -1,5 +1,5 @@
 import { sha256 } from '@weir/crypto/hash';
-import { LocalHttpError, newToken, secretCheck } from '@weir/client/local-http';
+import { LocalHttpError, newToken, secretCheck } from '@weir/server/local-http';
 
 /** A session expires after this many milliseconds without a request or a stream, and with the process. */
 const IDLE_MS = 12 * 3_600_000;

@@ -1,8 +1,7 @@
 import { hintsOf, WeirError } from '@weir/base';
-import { eventText, type SseStream } from '@weir/server/api/feeds/sse-stream';
-import { LocalHttpError, newToken } from '@weir/client/local-http';
+import { eventText, type SseStream, LocalHttpError, newToken } from '@weir/server/local-http';
 import { printableLines } from '@weir/base/printable';
-import { ActionError } from '../action-error.ts';
+import { ActionError } from '../parameters.ts';
 import type { PageTopic } from '../contract.ts';
 import { diff } from '../shared/delta.ts';
 import type {

@@ -1,3 +1,6 @@
+/** Maximum number of rows of a list that a page receives: a window somewhat larger than what it shows. */
+export const MAX_ROWS = 60;
+
 /* The protocol between the dashboard and its page. Both use this directory, which imports only itself and types. */
 
 /** A topic that a page watches, with parameters of its own, such as the window that it shows. */

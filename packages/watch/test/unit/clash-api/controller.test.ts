@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { partsOf, routeRequest } from '../../../src/clash-api/serve/router.ts';
+import { partsOf, routeRequest } from '../../../src/clash-api/serve/controller.ts';
 import { trafficOf } from '../../../../../test/support/dashboard/fake-monitor.ts';
 import { scratch } from '../../../../../test/support/process/weir.ts';
 import { SECRET, ServedClash } from './served.ts';
@@ -18,13 +18,18 @@ describe('the paths of the controller', () => {
   };
 
   for (const [method, path, found] of [
-    ['GET', '/', '/'],
+    ['GET', '/', ''],
+    ['GET', '//', 'no-path'],
     ['GET', '/proxies', '/proxies'],
     ['GET', '/proxies/', '/proxies'],
-    ['GET', '/proxies/a%2Fb%20c', '/proxies/:name'],
-    ['GET', '/proxies/x/delay', '/proxies/:name/delay'],
-    ['GET', '/providers/proxies/p/healthcheck', '/providers/proxies/:provider/healthcheck'],
-    ['GET', '/providers/proxies/p/n/healthcheck', '/providers/proxies/:provider/:name/healthcheck'],
+    ['GET', '/proxies/a%2Fb%20c', '/proxies/{name?}'],
+    ['GET', '/proxies/x/delay', '/proxies/{name?}/delay'],
+    ['GET', '/providers/proxies/p/healthcheck', '/providers/proxies/{provider?}/healthcheck'],
+    [
+      'GET',
+      '/providers/proxies/p/n/healthcheck',
+      '/providers/proxies/{provider?}/{name?}/healthcheck',
+    ],
     ['GET', '/connections', '/connections'],
     ['GET', '/traffic', 'stream'],
     ['POST', '/traffic', 'no-method'],

@@ -4,9 +4,13 @@ import { connect } from 'node:net';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { delayTestOf } from '../../../src/clash-api/answers/proxies.ts';
-import { DelayTester, Semaphore } from '../../../src/clash-api/delays/delay-tester.ts';
-import { isExpected, parseExpected } from '../../../src/clash-api/delays/expected-status.ts';
-import { DelayHistory } from '../../../src/clash-api/delays/history.ts';
+import {
+  DelayTester,
+  Semaphore,
+  isExpected,
+  parseExpected,
+  DelayHistory,
+} from '../../../src/clash-api/delays.ts';
 import type { OutboundFlows } from '@weir/nodes/fetch';
 import { SocketLink } from '@weir/io/sockets';
 import { systemClock } from '@weir/io/time';

@@ -5,10 +5,15 @@ import { Duplex } from 'node:stream';
 import { describe, test, type TestContext } from 'node:test';
 import * as fc from 'fast-check';
 import { sendLog, STREAMS } from '../../../src/clash-api/streams/feeds.ts';
-import { jsonLine, StallWatch, type ClashSink } from '../../../src/clash-api/streams/clash-sink.ts';
+import {
+  jsonLine,
+  StallWatch,
+  type ClashSink,
+  upgradeResponse,
+  WebSocketSink,
+} from '../../../src/clash-api/streams/sinks.ts';
 import type { ClashContext } from '../../../src/clash-api/answers/endpoint.ts';
 import { LeasedMonitor } from '../../../src/clash-api/leased-monitor.ts';
-import { upgradeResponse, WebSocketSink } from '../../../src/clash-api/streams/web-socket.ts';
 import { Opcode, wholeFrame } from '../../../../proxy/src/transports/ws/frames.ts';
 import { flowOf, trafficOf } from '../../../../../test/support/dashboard/fake-monitor.ts';
 import { readExactly, readHead } from '../../../../../test/support/read.ts';

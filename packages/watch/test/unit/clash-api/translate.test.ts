@@ -1,15 +1,18 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { DelayHistory } from '../../../src/clash-api/delays/history.ts';
-import { chainOf } from '../../../src/clash-api/translate/chains.ts';
+import { DelayHistory } from '../../../src/clash-api/delays.ts';
+import { chainOf, clashProxies } from '../../../src/clash-api/translate/proxies.ts';
 import { clashConfigs } from '../../../src/clash-api/translate/configs.ts';
-import { clashConnection, clashSnapshot } from '../../../src/clash-api/translate/connections.ts';
+import {
+  clashConnection,
+  clashSnapshot,
+  clashMatch,
+  clashRules,
+} from '../../../src/clash-api/translate/connections.ts';
 import { clashLogLine, lostLogLine } from '../../../src/clash-api/streams/feeds.ts';
 import { ClashNames } from '../../../src/clash-api/translate/facts.ts';
 import { clashProviders } from '../../../src/clash-api/answers/providers.ts';
-import { clashProxies } from '../../../src/clash-api/translate/proxies.ts';
-import { clashMatch, clashRules } from '../../../src/clash-api/translate/rules.ts';
 import { factsOf, flow, ROUTES, ruleSpec, STATUS } from './support.ts';
 import '../../../../../test/support/import/load-forms.ts';
 

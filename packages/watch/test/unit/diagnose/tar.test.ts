@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { tarArchive } from '../../../src/diagnose/tar.ts';
+import { tarArchive } from '../../../src/diagnose/collect-diagnosis.ts';
 import { filesOf } from '../../../../../test/support/diagnose/untar.ts';
 
 const AT = Date.UTC(2026, 10, 24, 4, 5, 6);

@@ -4,8 +4,7 @@ import { WeirError } from '@weir/base';
 import { draw, sparkline } from '../../../src/top/draw.ts';
 import { lineText } from '../../../src/top/line.ts';
 import { Screen } from '../../../src/top/screen.ts';
-import type { Snapshot } from '../../../src/top/snapshot.ts';
-import type { Overlay, TopState } from '../../../src/top/top-state.ts';
+import type { Snapshot, Overlay, TopState } from '../../../src/top/top-state.ts';
 import { columnsOf } from '@weir/base/tables';
 import {
   fakeMonitor,

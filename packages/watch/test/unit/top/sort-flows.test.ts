@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { sortFlows } from '../../../src/top/snapshot.ts';
-import { EVERY_FLOW, SORTS, type TopSort } from '../../../src/top/top-state.ts';
+import { sortFlows, EVERY_FLOW, SORTS, type TopSort } from '../../../src/top/top-state.ts';
 import { flowOf } from '../../../../../test/support/dashboard/fake-monitor.ts';
 
 const FLOWS = [

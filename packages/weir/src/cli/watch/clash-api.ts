@@ -1,8 +1,8 @@
-import { startClashApi, type ServedClashApi } from '@weir/watch/clash-api/start';
+import { startClashApi, type ServedClashApi } from '@weir/watch/clash-api';
 import { readSecret } from '@weir/client/api';
 import { findRunning, type RunningWeir } from '@weir/client/running';
 import { UsageError, WeirError } from '@weir/base';
-import { parseLocalListen, defectText, newToken } from '@weir/client/local-http';
+import { parseLocalListen, defectText, newToken } from '@weir/server/local-http';
 import { RunningMonitor } from '@weir/client/monitor/running-monitor';
 import { printableLines } from '@weir/base/printable';
 import { updateTools, updateSources } from '@weir/nodes/subscribe';

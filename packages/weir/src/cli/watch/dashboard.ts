@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { findRunning, type RunningWeir } from '@weir/client/running';
-import type { DashboardContext } from '@weir/watch/dashboard/contract';
-import { loadPageFiles } from '@weir/watch/dashboard/files/load-page-files';
-import { DashboardServer } from '@weir/watch/dashboard/server/dashboard-server';
-import { SOURCES } from '@weir/watch/dashboard/sources';
+import {
+  type DashboardContext,
+  DashboardServer,
+  loadPageFiles,
+  SOURCES,
+} from '@weir/watch/dashboard';
 import { hintsOf, type WeirError, VERSION } from '@weir/base';
-import { parseLocalListen, defectText } from '@weir/client/local-http';
+import { parseLocalListen, defectText } from '@weir/server/local-http';
 import { RunningMonitor } from '@weir/client/monitor/running-monitor';
 import { printable, printableLines } from '@weir/base/printable';
 import {

@@ -1,14 +1,15 @@
 import { readSecret } from '@weir/client/api';
 import { findRunning, type RunningWeir } from '@weir/client/running';
-import { parseLocalListen, defectText } from '@weir/client/local-http';
-import { collect } from '@weir/watch/metrics/collect';
-import { expositionText } from '@weir/watch/metrics/exposition';
-import { STANDARD_LISTEN, startMetricsServer } from '@weir/watch/metrics/metrics-server';
+import { parseLocalListen, defectText } from '@weir/server/local-http';
 import {
-  SnapshotTaker,
+  collect,
+  expositionText,
   type MetricSnapshot,
   type MetricSources,
-} from '@weir/watch/metrics/snapshot';
+  SnapshotTaker,
+  STANDARD_LISTEN,
+  startMetricsServer,
+} from '@weir/watch/metrics';
 import { hintsOf, WeirError } from '@weir/base';
 import { printableLines } from '@weir/base/printable';
 import {

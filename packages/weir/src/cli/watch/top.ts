@@ -6,8 +6,7 @@ import { FailingOutbounds, SharedLog } from '@weir/client/monitor';
 import { RunningMonitor } from '@weir/client/monitor/running-monitor';
 import { systemClock } from '@weir/io/time';
 import { printableLines } from '@weir/base/printable';
-import { printOnce, runInTerminal } from '@weir/watch/top/run-top';
-import type { TopParts } from '@weir/watch/top/terminal-program';
+import { printOnce, runInTerminal, type TopParts } from '@weir/watch/top';
 import {
   commandOf,
   type CommandIo,

@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { StartTimes } from '@weir/server/api/start-times';
+import {
+  StartTimes,
+  flowView,
+  sessionView,
+  trafficJson,
+  trafficView,
+} from '@weir/server/api/views';
 import { callbackLogger, type LogLine } from '../../../src/library/weir.ts';
 import { flowEvents, trafficSamples } from '../../../src/library/streams.ts';
-import { flowView, sessionView, trafficJson, trafficView } from '@weir/server/api/views';
 import { chooseFilter } from '@weir/base/log';
 import { KEPT_EVENTS, Tracker } from '@weir/proxy/tracker';
 import type { Flow, FlowInfo } from '../../../../proxy/src/tracker/flow.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FilteredLog } from '../../../../../watch/src/dashboard/log/filtered-log.ts';
-import { LogStore } from '../../../../src/monitor/log/log-store.ts';
+import { FilteredLog } from '../../../../../watch/src/dashboard/log/log-page.ts';
+import { LogStore } from '../../../../src/monitor/log.ts';
 import type { LogFields, LogLevel } from '@weir/base/log';
 
 const line = (message: string, level: LogLevel = 'info', fields: LogFields = {}) => ({

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { LogEvent } from '@weir/server/control';
-import type { LogEntry } from '../../../../src/monitor/log/log-store.ts';
-import { SharedLog } from '../../../../src/monitor/log/shared-log.ts';
+import { type LogEntry, SharedLog } from '../../../../src/monitor/log.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 
 const line = (at: number): LogEvent => ({

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { parsePickBody } from '../../../../src/api/requests/pick-body.ts';
-import { BadRequest } from '../../../../src/api/http/rejections.ts';
+import { parsePickBody } from '../../../../src/api/requests.ts';
+import { BadRequest } from '../../../../src/api/http/response.ts';
 import { pickOutcome } from '../../../../../../test/support/api/pick-outcome.ts';
 import { CODE_POINT } from '../../../../../../test/support/data/code-point.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { parsePickBody } from '../../../../src/api/requests/pick-body.ts';
+import { parsePickBody } from '../../../../src/api/requests.ts';
 import { pickOutcome } from '../../../../../../test/support/api/pick-outcome.ts';
 
 const NO_JSON = 'Failed to parse the request body as JSON: ';

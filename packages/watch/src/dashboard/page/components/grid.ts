@@ -1,6 +1,6 @@
 import { type ComponentChildren, type VNode, Component } from 'preact';
 import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { MAX_ROWS } from '../../shared/window.ts';
+import { MAX_ROWS } from '../../shared/protocol.ts';
 import { useCommands } from '../commands.ts';
 import { html } from '../html.ts';
 import { narrow, roomy } from './media.ts';

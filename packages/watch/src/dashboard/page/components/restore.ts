@@ -8,7 +8,7 @@ import type {
 import { act } from '../connection.ts';
 import { counted, escaped, Name } from '../format.ts';
 import { html } from '../html.ts';
-import { confirm } from './confirm.ts';
+import { confirm } from './dialog.ts';
 import { notify, notifyFailure } from './notice.ts';
 
 /** A button that writes the last version that ran back to the file, after its difference has been shown. */

@@ -24,7 +24,7 @@ import {
   isNearlyFull,
   milliseconds,
 } from '../format.ts';
-import { Search } from '../components/search.ts';
+import { Search } from '../components/fields.ts';
 import { html } from '../html.ts';
 import { place } from '../router.ts';
 import { reload, ReportDialog, showReport } from './report.ts';

@@ -1,6 +1,6 @@
 import type { ClosingPreview, CloseResult } from '../../connections/view.ts';
 import { act } from '../connection.ts';
-import { confirm } from '../components/confirm.ts';
+import { confirm } from '../components/dialog.ts';
 import { notify, notifyFailure } from '../components/notice.ts';
 import { count, counted, Name } from '../format.ts';
 import { html } from '../html.ts';

@@ -6,22 +6,30 @@ import type {
 } from '../../connections/view.ts';
 import { useCommands } from '../commands.ts';
 import { Grid, type Sort } from '../components/grid.ts';
-import { announce } from '../components/live-region.ts';
+import { announce, CommandLine } from '../components/command-line.ts';
 import { narrow, wide } from '../components/media.ts';
 import { session, useWatch, watch } from '../connection.ts';
 import { counted, count, escaped } from '../format.ts';
 import { html } from '../html.ts';
 import { go, place, setParameters } from '../router.ts';
 import { closeFlow, closeMatching } from './close.ts';
-import { CARDS, isGroup, MIDDLE, WIDE } from './columns.ts';
+import {
+  CARDS,
+  isGroup,
+  MIDDLE,
+  WIDE,
+  isAmount,
+  openGroups,
+  queryOf,
+  SORTS,
+  type ListQuery,
+  isSortKey,
+} from './columns.ts';
 import { DetailsSheet } from './details.ts';
 import { useFreeze, type Freeze } from './freeze.ts';
-import { isAmount, openGroups, queryOf, SORTS, type ListQuery, isSortKey } from './query.ts';
 import type { FrameView } from '../../frame/view.ts';
-import { CommandLine } from '../components/command-line.ts';
 import { Empty, textOf } from '../components/states.ts';
-import { Choice } from '../components/fields.ts';
-import { Search } from '../components/search.ts';
+import { Choice, Search } from '../components/fields.ts';
 
 const FIRST_ROWS = 40;
 

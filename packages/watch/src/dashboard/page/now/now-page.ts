@@ -7,11 +7,10 @@ import type {
   LargestView,
   SumOrder,
 } from '../../now/view.ts';
-import { Choice } from '../components/choice.ts';
+import { Choice, Rates } from './rates.ts';
 import { useWatch } from '../connection.ts';
 import { html } from '../html.ts';
 import { Failing } from './failing.ts';
-import { Rates } from './rates.ts';
 import { place, setParameters, linkTo, connectionsLink } from '../router.ts';
 import { escaped, since, timeOfDay, count, Name, bytes, counted, rate } from '../format.ts';
 import type { LostBalancersView } from '../../nodes/view.ts';

@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import { commandLine } from '../../shared/texts.ts';
 import type { ConflictView, PickPreview, RoutePickResult } from '../../routes/view.ts';
 import { act } from '../connection.ts';
-import { confirm } from '../components/confirm.ts';
+import { confirm } from '../components/dialog.ts';
 import { notify, notifyFailure } from '../components/notice.ts';
 import { counted, escaped, Name } from '../format.ts';
 import { html } from '../html.ts';

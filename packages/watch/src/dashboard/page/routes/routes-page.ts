@@ -12,7 +12,7 @@ import { Grid, type Column, enterRows } from '../components/grid.ts';
 import { Empty } from '../components/states.ts';
 import { useWatch } from '../connection.ts';
 import { count, counted, escaped, Failure, Name, rate } from '../format.ts';
-import { Search } from '../components/search.ts';
+import { Search } from '../components/fields.ts';
 import { html } from '../html.ts';
 import { place } from '../router.ts';
 import { pickWithPreview, routeName, failedPick, pick } from './pick.ts';

@@ -1,7 +1,7 @@
 import type { UndoResult, UndoView, UnloadedView } from '../../routes/view.ts';
 import { commandLine } from '../../shared/texts.ts';
 import { act } from '../connection.ts';
-import { confirm } from '../components/confirm.ts';
+import { confirm } from '../components/dialog.ts';
 import { notify, notifyFailure } from '../components/notice.ts';
 import { Refusal } from '../components/refusal.ts';
 import { RestoreButton } from '../components/restore.ts';

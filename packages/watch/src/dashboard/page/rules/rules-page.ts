@@ -10,15 +10,14 @@ import { useCommands } from '../commands.ts';
 import { connectionsLink, place, setParameters } from '../router.ts';
 import { FileNote } from '../components/file-note.ts';
 import { Grid, type Column } from '../components/grid.ts';
-import { announce } from '../components/live-region.ts';
-import { Search } from '../components/search.ts';
+import { announce } from '../components/command-line.ts';
+import { Search, Choice, valueOf } from '../components/fields.ts';
 import { Empty } from '../components/states.ts';
 import { useWatch, act } from '../connection.ts';
 import { count, counted, since, escaped, Name } from '../format.ts';
 import { html } from '../html.ts';
 import { Target, Explanation } from './explanation.ts';
 import { Dialog } from '../components/dialog.ts';
-import { Choice, valueOf } from '../components/fields.ts';
 import { failureOf } from '../components/notice.ts';
 
 /** The page Rules. Its state is in the address: search, and the rule or the question that is open. */

@@ -5,11 +5,10 @@ import { Grid, type Sort, type Column } from '../components/grid.ts';
 import { Empty } from '../components/states.ts';
 import { useWatch } from '../connection.ts';
 import { bytes, count, counted, escaped, since, Name, rate } from '../format.ts';
-import { Search } from '../components/search.ts';
+import { Search } from '../components/fields.ts';
 import { html } from '../html.ts';
 import { place, setParameters, connectionsLink } from '../router.ts';
-import { AddUser } from './add.ts';
-import { removeUser } from './remove.ts';
+import { AddUser, removeUser } from './edits.ts';
 import { Dialog } from '../components/dialog.ts';
 import { narrow } from '../components/media.ts';
 

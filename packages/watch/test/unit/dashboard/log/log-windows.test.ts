@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LogStore } from '@weir/client/monitor';
-import { LogWindows } from '../../../../src/dashboard/log/log-windows.ts';
+import { LogWindows } from '../../../../src/dashboard/log/log-page.ts';
 
 const ALL = { level: 'trace', target: '', text: '' } as const;
 const LAST = { first: undefined, until: undefined };

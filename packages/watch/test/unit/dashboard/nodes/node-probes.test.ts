@@ -27,14 +27,14 @@ function probing(fails: boolean) {
       return Promise.resolve();
     },
   };
-  const probes: NodeProbes = new NodeProbes({
-    open: () => {
+  const probes: NodeProbes = new NodeProbes(
+    () => {
       opened++;
       return flows;
     },
-    now: () => 1000,
-    clock: new ManualClock(),
-  });
+    () => 1000,
+    new ManualClock(),
+  );
   probes.onChange(() => {
     if (!probes.progress.isRunning) changes.resolve();
   });

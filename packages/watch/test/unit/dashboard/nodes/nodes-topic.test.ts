@@ -62,20 +62,19 @@ async function shown() {
     ],
   });
   const context = { monitor, config: undefined, socket: '/s' };
-  const file = new FileModel({
+  const file = new FileModel(
     context,
-    worker: {
-      ask: <K extends FileRequestName>() => Promise.resolve(FACTS as FileResult<K>),
-    },
-    compare: () => Promise.resolve({ files: [], more: 0 }),
-  });
+    { ask: <K extends FileRequestName>() => Promise.resolve(FACTS as FileResult<K>) },
+    undefined,
+    () => Promise.resolve({ files: [], more: 0 }),
+  );
   await file.look();
-  const probes = new NodeProbes({
-    open: () => {
+  const probes = new NodeProbes(
+    () => {
       throw new Error('no probes here');
     },
-    now: () => 0,
-  });
+    () => 0,
+  );
   const topic = new NodesTopic(context, file, probes);
   const view = (parameters: JsonValue = {}): NodesView => topic.view(parameters);
   const tags = (parameters: JsonValue = {}): readonly string[] =>

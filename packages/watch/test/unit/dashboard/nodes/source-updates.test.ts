@@ -6,8 +6,10 @@ import { describe, test } from 'node:test';
 import { once } from 'node:events';
 import { FileModel } from '../../../../src/dashboard/reader/file-model.ts';
 import { FileWork } from '../../../../src/dashboard/reader/file-work.ts';
-import { subscriptionActions } from '../../../../src/dashboard/nodes/subscription-actions.ts';
-import { SubscriptionsTopic } from '../../../../src/dashboard/nodes/subscriptions-topic.ts';
+import {
+  subscriptionActions,
+  SubscriptionsTopic,
+} from '../../../../src/dashboard/nodes/subscriptions.ts';
 import type { UpdateReport } from '../../../../src/dashboard/nodes/view.ts';
 import { freedom, socksIn } from '../../../../../../test/support/process/config.ts';
 import { scratch } from '../../../../../../test/support/process/weir.ts';
@@ -51,7 +53,7 @@ async function opened(url: string) {
   await writeFile(sources, `[[source]]\nname = "home"\nurl = "${url}"\n`, { mode: 0o600 });
   const monitor = readerMonitor();
   const context = { monitor, config: path, socket: undefined, env: { WEIR_SOCKET: undefined } };
-  const file = new FileModel({ context, worker: new FileWork() });
+  const file = new FileModel(context, new FileWork());
   await file.look();
   const topic = new SubscriptionsTopic(file);
   const [compare, update] = subscriptionActions(context, file, topic);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RunningStatus } from '@weir/server/control';
 import { FailingOutbounds, SharedLog, WatchedSums } from '@weir/client/monitor';
-import { nowTopic, ratesTopic } from '../../../../src/dashboard/now/now-topics.ts';
+import { nowTopic, ratesTopic } from '../../../../src/dashboard/now/source.ts';
 import type { NowView } from '../../../../src/dashboard/now/view.ts';
 import {
   fakeMonitor,

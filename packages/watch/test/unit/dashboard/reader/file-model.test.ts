@@ -38,14 +38,9 @@ function modelOf(config: string | undefined) {
   const worker = new FakeWork();
   const clock = new ManualClock();
   const compared = { state: 'same' as 'same' | 'changed', count: 0 };
-  const model = new FileModel({
-    context: { monitor, config, socket: '/s' },
-    worker,
-    clock,
-    compare: () => {
-      compared.count++;
-      return Promise.resolve({ files: [{ path: '/x', state: compared.state }], more: 0 });
-    },
+  const model = new FileModel({ monitor, config, socket: '/s' }, worker, clock, () => {
+    compared.count++;
+    return Promise.resolve({ files: [{ path: '/x', state: compared.state }], more: 0 });
   });
   return { monitor, worker, clock, compared, model };
 }

@@ -4,7 +4,7 @@ import type { RunningStatus } from '@weir/server/control';
 import type { DashboardContext } from '../../../../src/dashboard/contract.ts';
 import { NodeProbes } from '../../../../src/dashboard/nodes/node-probes.ts';
 import { FileModel } from '../../../../src/dashboard/reader/file-model.ts';
-import { routeTargetsTopic } from '../../../../src/dashboard/routes/route-targets-topic.ts';
+import { routeTargetsTopic } from '../../../../src/dashboard/routes/routes-topic.ts';
 import type { RouteTargetsView } from '../../../../src/dashboard/routes/view.ts';
 import { contextOf } from '../../../../../../test/support/dashboard/context.ts';
 import { readerMonitor } from '../reader/support.ts';
@@ -36,14 +36,14 @@ function topicOf(part: Partial<DashboardContext> = {}) {
   monitor.addFlow(3, { outbound: 'osaka' });
   const context = contextOf({ monitor, ...part });
   const worker = { ask: () => Promise.reject(new Error('not asked')) };
-  const file = new FileModel({ context, worker });
-  const probes = new NodeProbes({
-    open: () => ({
+  const file = new FileModel(context, worker);
+  const probes = new NodeProbes(
+    () => ({
       open: () => Promise.reject(new Error('no way')),
       [Symbol.asyncDispose]: () => Promise.resolve(),
     }),
-    now: () => 5,
-  });
+    () => 5,
+  );
   const topic = routeTargetsTopic(context, file, probes);
   const rows = (find = '') => {
     const found = topic.view({ find }) as unknown as RouteTargetsView;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { RuleHits } from '../../../../src/dashboard/rules/rule-hits.ts';
+import { RuleHits } from '../../../../src/dashboard/rules/rules-topic.ts';
 import { readerMonitor } from '../reader/support.ts';
 
 function counted() {

@@ -22,11 +22,9 @@ async function opened(rules: readonly string[], state: 'same' | 'changed' = 'sam
   const context = { monitor, config: path, socket: '/s', now: () => 1000 };
   const thread = { work: new FileWork() };
   const worker: FileWorker = { ask: (...asked) => thread.work.ask(...asked) };
-  const file = new FileModel({
-    context,
-    worker,
-    compare: () => Promise.resolve({ files: [{ path, state }], more: 0 }),
-  });
+  const file = new FileModel(context, worker, undefined, () =>
+    Promise.resolve({ files: [{ path, state }], more: 0 }),
+  );
   await file.look();
   return { folder, path, monitor, file, thread, topic: new RulesTopic(context, file) };
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ApiClient } from '@weir/client/api';
-import { ActionError } from '../../../../src/dashboard/action-error.ts';
+import { ActionError } from '../../../../src/dashboard/parameters.ts';
 import type { PageSource } from '../../../../src/dashboard/contract.ts';
 import type { PageFiles } from '../../../../src/dashboard/files/page-files.ts';
 import { DashboardServer } from '../../../../src/dashboard/server/dashboard-server.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { LocalHttpError } from '@weir/client/local-http';
+import { LocalHttpError } from '@weir/server/local-http';
 import { cookieOf } from '../../../../src/dashboard/server/sessions.ts';
 import { parseWatches } from '../../../../src/dashboard/server/window-stream.ts';
-import { chooseEncoding } from '../../../../src/dashboard/files/respond-file.ts';
+import { chooseEncoding } from '../../../../src/dashboard/files/page-files.ts';
 
 describe('a cookie header', () => {
   test('has values by exact name', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { LocalHttpError } from '@weir/client/local-http';
+import { LocalHttpError } from '@weir/server/local-http';
 import { Sessions } from '../../../../src/dashboard/server/sessions.ts';
 
 const HOUR = 3_600_000;

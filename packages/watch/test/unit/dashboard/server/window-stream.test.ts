@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WindowStream } from '../../../../src/dashboard/server/window-stream.ts';
-import type { SseStream } from '@weir/server/api/feeds/sse-stream';
+import type { SseStream } from '@weir/server/local-http';
 
 /** Longer than the least time between two values. */
 const TURN_MS = 300;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { WrittenUser } from '@weir/config/edit';
 import { WatchedSums } from '@weir/client/monitor';
-import { compareUsers, hasText, userRows } from '../../../../src/dashboard/users/user-rows.ts';
+import { compareUsers, hasText, userRows } from '../../../../src/dashboard/users/users-topic.ts';
 import { UsersInFile } from '../../../../src/dashboard/users/users-in-file.ts';
 import {
   fakeMonitor,
