@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { isSource, reach } from './reach.ts';
-import { hasPassed, runSuite } from './run-suite.ts';
-import { SUITES, suiteOf, type Suite, type SuiteName } from './suites.ts';
+import { hasPassed, runSuites, type Selection } from './run-suite.ts';
+import { SUITES, suiteOf, type SuiteName } from './suites.ts';
 
 /**
  * Runs the tests that a change concerns, by imports and by paths that files name. It is what the branch and
@@ -86,8 +86,11 @@ for (const [name, files] of later)
       : `  not run, \`--all\` does: ${files.length} of ${name}`,
   );
 if (values.list) for (const file of [...now.values()].flat()) console.log(file);
-else
-  for (const [name = 'unit', files] of now) {
-    const suite: Suite = SUITES[name];
-    if (!hasPassed(await runSuite(suite, files, process.stdout))) process.exitCode = 1;
-  }
+else {
+  const selections = Array.from(now, ([name = 'unit', files]): Selection => ({
+    suite: SUITES[name],
+    files,
+  }));
+  const results = await runSuites(selections, process.stdout);
+  if (!results.every(hasPassed)) process.exitCode = 1;
+}

@@ -1,10 +1,10 @@
 import { parseArgs } from 'node:util';
-import { hasPassed, runSuite } from './run-suite.ts';
+import { hasPassed, runSuites } from './run-suite.ts';
 import { filesOf, SUITES, type Suite } from './suites.ts';
 import { keepTimes } from './times.ts';
 
 /**
- * Runs the test suites named, one after the other, and keeps how long their tests took for
+ * Runs the test suites named, in their order, and keeps how long their tests took for
  * `npm run test:slowest`. The exit code is 1 when a test fails, or too many pass at their second
  * attempt only.
  */
@@ -24,12 +24,14 @@ const interrupted = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.once(signal, () => interrupted.abort());
 
-for (const name of names) {
+const selections = names.map((name) => {
   const suite: Suite = SUITES[name];
-  const files = filesOf(suite);
-  const width = Number(values.width ?? suite.width);
-  const result = await runSuite({ ...suite, width }, files, process.stdout, interrupted.signal);
-  if (!hasPassed(result) || interrupted.signal.aborted) process.exitCode = 1;
-  if (interrupted.signal.aborted) break;
-  keepTimes(name, result.files);
-}
+  return {
+    suite: { ...suite, width: Number(values.width ?? suite.width) },
+    files: filesOf(suite),
+  };
+});
+const results = await runSuites(selections, process.stdout, interrupted.signal);
+if (interrupted.signal.aborted || !results.every(hasPassed)) process.exitCode = 1;
+if (!interrupted.signal.aborted)
+  for (const [at, name] of names.entries()) keepTimes(name, results[at]?.files ?? []);

@@ -24,42 +24,121 @@ export interface SuiteRun {
 export const hasPassed = ({ files, flaky }: SuiteRun): boolean =>
   files.every(({ ok }) => ok) && flaky.length <= MOST_FLAKY;
 
+/** A suite, or some of its files. */
+export interface Selection {
+  readonly suite: Omit<Suite, 'files'>;
+  readonly files: readonly string[];
+}
+
 /**
- * Runs test files, some at a time, and reports as `node --test` does. Where tests start processes, files
+ * Runs test files, some at a time, and reports as `node --test` does. The files of a suite begin as soon as those of
+ * the suite before leave room, so that no core waits for the last file of a suite. Where tests start processes, files
  * that fail are run once more, one by one after all others: what fails then has failed.
  *
  * @param interrupted ends the files that run, and begins none
+ * @returns the results of the suites in their order
  */
-export async function runSuite(
-  suite: Omit<Suite, 'files'>,
-  files: readonly string[],
+export async function runSuites(
+  selections: readonly Selection[],
   output: NodeJS.WritableStream,
   interrupted?: AbortSignal,
-): Promise<SuiteRun> {
-  const began = performance.now();
-  const around = await moduleAround(suite.around);
-  await around.globalSetup?.();
+): Promise<readonly SuiteRun[]> {
+  const room = new Room();
+  const running: RunningSuite[] = [];
   try {
-    const report = new Report(output);
-    const runs = await inLanes(
-      groupsOf(files, suite.together ?? 1),
-      suite.width,
-      async (group) => {
-        const result = await runFiles(group, suite, interrupted);
-        report.add(result.events);
-        return result;
-      },
-      interrupted,
-    );
-    await report.end();
+    for (const selection of selections) {
+      const around = await moduleAround(selection.suite.around);
+      await around.globalSetup?.();
+      const suite = new RunningSuite(selection, around, output);
+      running.push(suite);
+      await suite.begin(room, interrupted);
+      if (interrupted?.aborted === true) break;
+    }
+    for (const suite of running) await suite.firstEnded;
+    const results: SuiteRun[] = [];
+    for (const suite of running) results.push(await suite.end(interrupted));
+    return results;
+  } finally {
+    for (const { around } of running) await around.globalTeardown?.();
+  }
+}
+
+/** One suite of a run. */
+class RunningSuite {
+  readonly around: Around;
+  readonly #selection: Selection;
+  readonly #output: NodeJS.WritableStream;
+  readonly #began = performance.now();
+  /** The results of all of its files at their first attempt. */
+  #first: Promise<readonly FileRun[]> | undefined;
+  #ms = 0;
+
+  constructor(selection: Selection, around: Around, output: NodeJS.WritableStream) {
+    this.#selection = selection;
+    this.around = around;
+    this.#output = output;
+  }
+
+  /** Settles once all files have ended. */
+  get firstEnded(): Promise<unknown> | undefined {
+    return this.#first;
+  }
+
+  /** Returns once all of its files have begun. */
+  async begin(room: Room, interrupted: AbortSignal | undefined): Promise<void> {
+    const { suite, files } = this.#selection;
+    const report = new Report(this.#output);
+    const runs: Promise<FileRun>[] = [];
+    for (const group of groupsOf(files, suite.together ?? 1)) {
+      const leave = await room.enter(1 / suite.width);
+      if (interrupted?.aborted === true) break;
+      const run = runFiles(group, suite, interrupted).finally(leave);
+      runs.push(run.then((result) => (report.add(result.events), result)));
+    }
+    this.#first = Promise.all(runs).then(async (results) => {
+      await report.end();
+      this.#ms = performance.now() - this.#began;
+      return results;
+    });
+  }
+
+  /** Runs again what has failed, and writes the closing lines. */
+  async end(interrupted: AbortSignal | undefined): Promise<SuiteRun> {
+    const { suite } = this.#selection;
+    const runs = (await this.#first) ?? [];
     const { results, flaky } =
       suite.startsProcesses && interrupted?.aborted !== true
-        ? await runAgain(runs, suite, output, interrupted)
+        ? await runAgain(runs, suite, this.#output, interrupted)
         : { results: runs, flaky: [] };
-    close(output, results, flaky, performance.now() - began);
+    close(this.#output, results, flaky, this.#ms);
     return { files: results, flaky };
-  } finally {
-    await around.globalTeardown?.();
+  }
+}
+
+/** The machine, of which each file takes a part while it runs. */
+class Room {
+  #free = 1;
+  #waiting: { readonly part: number; readonly enter: () => void } | undefined;
+
+  /**
+   * Waits for a part of the machine. For one caller at a time.
+   * @returns a function that gives it back
+   */
+  async enter(part: number): Promise<() => void> {
+    if (!this.#has(part)) await new Promise<void>((enter) => (this.#waiting = { part, enter }));
+    this.#free -= part;
+    return () => {
+      this.#free += part;
+      const waiting = this.#waiting;
+      if (!waiting || !this.#has(waiting.part)) return;
+      this.#waiting = undefined;
+      waiting.enter();
+    };
+  }
+
+  /** Thirds do not add up to one. */
+  #has(part: number): boolean {
+    return this.#free >= part - 1e-9;
   }
 }
 
@@ -76,25 +155,6 @@ export const moduleAround = async (path: string | undefined): Promise<Around> =>
 function groupsOf(files: readonly string[], size: number): readonly (readonly string[])[] {
   const count = Math.ceil(files.length / size);
   return Array.from({ length: count }, (_, at) => files.slice(at * size, (at + 1) * size));
-}
-
-/** Gives each group to the next of `width` lanes that is free; the results are in their order. */
-async function inLanes(
-  groups: readonly (readonly string[])[],
-  width: number,
-  each: (group: readonly string[]) => Promise<FileRun>,
-  interrupted: AbortSignal | undefined,
-): Promise<FileRun[]> {
-  const results: FileRun[] = [];
-  const waiting = groups.entries();
-  const lane = async (): Promise<void> => {
-    for (const [index, group] of waiting) {
-      results[index] = await each(group);
-      if (interrupted?.aborted === true) return;
-    }
-  };
-  await Promise.all(Array.from({ length: width }, lane));
-  return results.filter((each) => each !== undefined);
 }
 
 async function runAgain(

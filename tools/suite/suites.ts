@@ -61,7 +61,8 @@ export const SUITES = {
   },
   'unit-slow': {
     files: ['unit/**/*.slow.test.ts'],
-    width: 2,
+    width: 3,
+    together: 8,
     testSeconds: 120,
     fileSeconds: 240,
     ...IN_PROCESS,

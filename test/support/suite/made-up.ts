@@ -1,9 +1,10 @@
-import { hasPassed, runSuite } from '../../../tools/suite/run-suite.ts';
+import { hasPassed, runSuites } from '../../../tools/suite/run-suite.ts';
 import { SUITES } from '../../../tools/suite/suites.ts';
 
 /**
  * Runs the test files named as a suite that starts processes (`process`), one that does not (`strict`),
- * or one of which all files share a process (`together`). The exit code is 1 when the suite fails.
+ * one of which all files share a process (`together`), or each file as a suite that starts processes (`suites`).
+ * The exit code is 1 when a suite fails.
  */
 const [kind, ...files] = process.argv.slice(2);
 const suite = {
@@ -12,7 +13,10 @@ const suite = {
   testSeconds: 100,
   // Only files that never end need it.
   fileSeconds: Number(process.env['WEIR_FILE_SECONDS'] ?? 60),
-  startsProcesses: kind === 'process',
+  startsProcesses: kind === 'process' || kind === 'suites',
   nodeArgs: kind === 'strict' ? SUITES.conformance.nodeArgs : [],
 };
-if (!hasPassed(await runSuite(suite, files, process.stdout))) process.exitCode = 1;
+const selections =
+  kind === 'suites' ? files.map((file) => ({ suite, files: [file] })) : [{ suite, files }];
+const results = await runSuites(selections, process.stdout);
+if (!results.every(hasPassed)) process.exitCode = 1;
