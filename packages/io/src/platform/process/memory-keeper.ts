@@ -4,6 +4,10 @@ import type { ProcessMemory } from './process-memory.ts';
 /** Milliseconds between two checks; the shorter time while connections have used much memory. */
 const LOOK_MS = 1_000;
 const GROWN_LOOK_MS = 200;
+/** Milliseconds from the first check to the second, when the start has settled. */
+const SETTLED_MS = 500;
+/** Checks until the work that a start leaves for later is done. */
+const START_LOOKS = 4;
 
 /** Share of elapsed time up to which processor time counts as rest. */
 const AT_REST = 0.1;
@@ -50,7 +54,7 @@ export class MemoryKeeper {
   #processorMs: number;
   /** Milliseconds since the last check. */
   #interval = LOOK_MS;
-  #hasLooked = false;
+  #looks = 0;
   #restedMs = 0;
   /** Processor time at the end of the last release; at first the memory used by the start is released. */
   #released = Number.NEGATIVE_INFINITY;
@@ -82,11 +86,11 @@ export class MemoryKeeper {
    */
   look(): number {
     const memory = this.#memory;
-    if (!this.#hasLooked) {
-      this.#hasLooked = true;
-      // A third of the resident memory in 2 ms; the rest waits, because the first clients may connect now.
-      memory.forgetProgram('text');
-    }
+    this.#looks++;
+    // A third of the resident memory in 2 ms; the rest waits, because the first clients may connect now.
+    if (this.#looks === 1) memory.forgetProgram('text');
+    // Chunks of the program and constants that only a start reads: 40 MB of the executable.
+    else if (this.#looks <= START_LOOKS) memory.forgetProgram('all');
     const now = memory.processorMs();
     const used = now - this.#processorMs;
     this.#processorMs = now;
@@ -101,6 +105,7 @@ export class MemoryKeeper {
     const isGrown = resident - this.#resident >= GROWTH;
     if (this.#restedMs < RESTED_MS) {
       if (isGrown) this.#trimMuch(now);
+      if (this.#looks === 1) return (this.#interval = SETTLED_MS);
       // An idle process needs no frequent checks.
       return (this.#interval = isGrown && this.#restedMs === 0 ? GROWN_LOOK_MS : LOOK_MS);
     }

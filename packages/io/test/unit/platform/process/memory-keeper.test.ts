@@ -76,7 +76,8 @@ class Kept {
 
   constructor() {
     assert.deepEqual(this.pass(0.1), ['forget text']);
-    assert.deepEqual(this.pass(20), RELEASE);
+    assert.deepEqual(this.pass(0.9), ['forget all']);
+    assert.deepEqual(this.pass(20), ['forget all', 'forget all', ...RELEASE]);
   }
 
   /** Lets time pass, of which the process works a part; returns what was done. */
