@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { chmod, mkdir, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { ownFolder } from '../../../../src/platform/process/compile-cache.ts';
+import { ownFolder } from '../../../../src/platform/process/compile-cache.js';
 import { scratch } from '../../../../../../test/support/process/weir.ts';
 
 const skip = process.platform === 'win32' && 'there are no owners and modes';

@@ -1,2 +1,0 @@
-/** What a process does before it loads anything else. */
-export { keepCompiledCode, writeCompiledCode } from './platform/process/compile-cache.ts';
