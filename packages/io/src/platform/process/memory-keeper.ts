@@ -37,12 +37,21 @@ const SHARE = 5;
 
 /** Bytes freed by `malloc` that are returned to the system even while the process works. */
 const MUCH_FREED = 32 << 20;
+/**
+ * Growth of the old generation in bytes, beyond that of what lived after the last collection, that makes another
+ * worthwhile while the process works.
+ */
+const MUCH_PROMOTED = 16 << 20;
 /** Growth of the resident memory in bytes that makes it worthwhile to query `malloc`. */
 const GROWTH = 64 << 20;
 
 /**
  * Returns memory to the system after a burst of connections. V8 and `malloc` keep the memory that these have used: V8
  * does not collect while nothing is allocated, and `malloc` returns only memory above the last piece in use.
+ *
+ * V8 lets the old generation grow to several times of what lives in it. What outlives two collections of the young one
+ * is there, such as the state of a connection, and most of it is garbage soon. The old generation is therefore
+ * collected, in steps, once it has doubled.
  *
  * When the process has worked and then rested for some seconds, its heap is collected, in steps, and unused memory of
  * `malloc` is returned. If much is freed while the process works, it is returned earlier, in portions that do not stop
@@ -60,7 +69,11 @@ export class MemoryKeeper {
   #released = Number.NEGATIVE_INFINITY;
   /** Milliseconds since the last release. */
   #sinceRelease = 0;
-  /** Resident memory before the collection in progress. */
+  /** Size of the old generation after its last collection. */
+  #leastOld = Number.POSITIVE_INFINITY;
+  /** Whether a collection that is not part of a release is in progress. */
+  #collectsOld = false;
+  /** Resident memory before the collection of the release in progress. */
   #collecting: number | undefined;
   /** Number of times that the last release may still be repeated, because it returned much. */
   #repetitions = 0;
@@ -99,6 +112,7 @@ export class MemoryKeeper {
       this.#endRelease(this.#collecting, used);
       return (this.#interval = LOOK_MS);
     }
+    this.#boundOld();
     this.#restedMs = used <= AT_REST * this.#interval ? this.#restedMs + this.#interval : 0;
     const resident = memory.residentBytes();
     this.#resident = Math.min(this.#resident, resident);
@@ -141,6 +155,23 @@ export class MemoryKeeper {
     // Includes the steps of the collection, some of which ran in other threads.
     this.#releaseMs += used + this.#released - now;
     if (before - resident <= REPEATED * before) this.#repetitions = 0;
+  }
+
+  /** Starts a collection when much has been promoted since the last one, and ends that of the last check. */
+  #boundOld(): void {
+    const memory = this.#memory;
+    if (this.#collectsOld) {
+      memory.endCollection();
+      // What V8's threads have used to mark and to compile is free now.
+      this.#trim();
+      this.#leastOld = Number.POSITIVE_INFINITY;
+      this.#collectsOld = false;
+    }
+    const old = memory.oldHeapBytes();
+    this.#leastOld = Math.min(this.#leastOld, old);
+    if (old - this.#leastOld < Math.max(MUCH_PROMOTED, this.#leastOld)) return;
+    memory.startCollection();
+    this.#collectsOld = true;
   }
 
   #trimMuch(now: number): void {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { setFlagsFromString } from 'node:v8';
+import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 import { openSelf, structure } from '../native.ts';
 
 /** The operations on the process that a `MemoryKeeper` uses. */
@@ -13,6 +13,8 @@ export interface ProcessMemory {
    * of free pieces: some milliseconds for a hundred thousand.
    */
   freeBytes(): number;
+  /** Returns the bytes in use in the old generation of the heap. */
+  oldHeapBytes(): number;
   /** Returns free memory of `malloc` to the system; 0.14 ms per MB. */
   trim(): void;
   /** Starts a collection of the whole heap, which V8 does in steps between other work. */
@@ -79,6 +81,11 @@ export class OwnMemory implements ProcessMemory {
 
   freeBytes(): number {
     return this.#bound().free?.() ?? 0;
+  }
+
+  oldHeapBytes(): number {
+    const old = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'old_space');
+    return old?.space_used_size ?? 0;
   }
 
   trim(): void {
