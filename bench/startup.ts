@@ -19,7 +19,7 @@ import { median } from './statistics.ts';
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 
 const CONTESTANTS: Readonly<Record<string, string>> = {
-  source: `node ${join(ROOT, 'packages/weir/src/main.ts')} --config @CONFIG`,
+  source: `node ${join(ROOT, 'packages/weir/src/main.js')} --config @CONFIG`,
   bundle: `node ${join(ROOT, 'dist/main.js')} --config @CONFIG`,
   executable: `${join(ROOT, 'out/weir')} --config @CONFIG`,
   'sing-box': 'sing-box run --config @SING_BOX',

@@ -47,7 +47,7 @@ const REQUIRE =
  */
 export const bundlePackage = (folder: string): Promise<Metafile> =>
   bundle(IN_PACKAGE, {
-    entryPoints: ['packages/weir/src/main.ts', 'packages/weir/src/index.ts', ...THREADS],
+    entryPoints: ['packages/weir/src/main.js', 'packages/weir/src/index.ts', ...THREADS],
     entryNames: '[name]',
     outdir: folder,
     format: 'esm',

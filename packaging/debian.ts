@@ -171,7 +171,7 @@ const byPath = (a: Dirent, b: Dirent): number =>
   join(a.parentPath, a.name) < join(b.parentPath, b.name) ? -1 : 1;
 
 /** The program that is not built, for architectures that this machine cannot run. */
-const SOURCE = join(ROOT, 'packages/weir/src/main.ts');
+const SOURCE = join(ROOT, 'packages/weir/src/main.js');
 
 /** @param command runs Weir on this machine. */
 async function writeCompletions(file: Files, command: readonly string[]): Promise<void> {

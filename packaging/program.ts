@@ -1,4 +1,4 @@
-/* packages/weir/src/main.ts without what comes before it in an executable, and without `await` at the top. */
+/* packages/weir/src/main.js without what comes before it in an executable, and without `await` at the top. */
 
 async function start(): Promise<never> {
   const { main } = await import('../packages/weir/src/cli/main.ts');

@@ -1,5 +1,9 @@
 import type { Figures } from '../load/messages.ts';
 
+/** The ends of a path for TCP. */
+export const NEAR_ADDRESS = '10.8.8.1';
+export const FAR_ADDRESS = '10.8.8.2';
+
 /** What lies between a client and a server: the same both ways. */
 export interface Path {
   /** Milliseconds that each datagram takes there and back, on top of what the machine takes. */

@@ -227,7 +227,7 @@ test('curl commands of the API work as the pages have them, and so do those of w
   for (const { place, text, argv } of controls) {
     await t.test(`${place}: ${text}`, async () => {
       const args = [
-        join(ROOT, 'packages/weir/src/main.ts'),
+        join(ROOT, 'packages/weir/src/main.js'),
         ...argv,
         '--api',
         socket,

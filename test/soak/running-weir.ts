@@ -9,7 +9,7 @@ import { ApiClient } from '../../packages/server/test/conformance/api-client.ts'
 import { parseAddress, type Address } from '../support/data/address.ts';
 import { eventually } from '../support/wait.ts';
 
-const MAIN = fileURLToPath(new URL('../../packages/weir/src/main.ts', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../packages/weir/src/main.js', import.meta.url));
 
 const LISTENING = /svc_app: inbound (\S+) listening on (\S+)$/;
 const API_LISTENING = /svc_app: API listening on (\S+)$/;

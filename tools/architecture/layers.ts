@@ -23,7 +23,7 @@ export const FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = 
   watch: [['clash-api', 'dashboard', 'diagnose', 'metrics', 'top']],
   weir: [
     ['cli', 'library'],
-    ['main.ts', 'index.ts'],
+    ['main.js', 'index.ts'],
   ],
 };
 

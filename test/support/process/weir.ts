@@ -10,7 +10,7 @@ import { eventually, within } from '../wait.ts';
 /** The variable with the path of a bundled `main.js` that tests start in place of the sources. */
 export const BUILT_MAIN = 'WEIR_TEST_MAIN';
 
-const SOURCE_MAIN = fileURLToPath(new URL('../../../packages/weir/src/main.ts', import.meta.url));
+const SOURCE_MAIN = fileURLToPath(new URL('../../../packages/weir/src/main.js', import.meta.url));
 
 /**
  * The module that tests start: the bundle that is published, where the suite has built it (around.ts), since it takes

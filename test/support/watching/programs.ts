@@ -96,7 +96,7 @@ const startMetrics: Start = async ({ args }, { nodeArgs = [] }) => {
 
 /** In a terminal of 160 × 50. */
 const startTop: Start = async ({ args }, { nodeArgs = [] }) => {
-  const words = [process.execPath, ...nodeArgs, 'packages/weir/src/main.ts', 'top', ...args];
+  const words = [process.execPath, ...nodeArgs, 'packages/weir/src/main.js', 'top', ...args];
   const command = words.map((word) => `'${word}'`).join(' ');
   const child = new Child('script', ['-qfc', `${TOP_SIZE}; exec ${command}`, '/dev/null'], {
     env: { TERM: 'xterm-256color', RUST_LOG: undefined, NODE_OPTIONS: undefined },

@@ -52,9 +52,9 @@ const ROUTE: readonly Case[] = [
   {
     name: 'the lines that npm has written stay',
     before:
-      '\n> weir-proxy@2.1.1 start\n> exec node packages/weir/src/main.ts import x\n\n[route]\n',
+      '\n> weir-proxy@2.1.1 start\n> exec node packages/weir/src/main.js import x\n\n[route]\n',
     after:
-      '\n> weir-proxy@2.1.1 start\n> exec node packages/weir/src/main.ts import x\n\n[route]\ndefault = "x"\n',
+      '\n> weir-proxy@2.1.1 start\n> exec node packages/weir/src/main.js import x\n\n[route]\ndefault = "x"\n',
   },
   {
     name: 'an inline table of several lines gets one more',

@@ -264,7 +264,7 @@ describe('the bytes of a file', () => {
 
   test('may start with the lines that npm start prints, whose places count', () => {
     const header =
-      '\n> weir-proxy@2.1.1 start\n> exec node packages/weir/src/main.ts import links.txt\n\n';
+      '\n> weir-proxy@2.1.1 start\n> exec node packages/weir/src/main.js import links.txt\n\n';
     assert.deepEqual(specOf(header + DIRECT), specOf(DIRECT));
     assert.match(errorOf(`${header}foo = 1`).message, /^TOML parse error at line 5, column 1\n/);
     assert.match(errorOf(DIRECT + header).message, /^TOML parse error at line 5, column 1\n/);

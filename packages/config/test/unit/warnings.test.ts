@@ -53,7 +53,7 @@ const ROWS: readonly Row[] = [
   [
     'the lines that npm start writes before a redirected output',
     ['npm-header 2:1'],
-    `\n> weir-proxy@2.1.1 start\n> exec node packages/weir/src/main.ts import x\n\n${DIRECT}`,
+    `\n> weir-proxy@2.1.1 start\n> exec node packages/weir/src/main.js import x\n\n${DIRECT}`,
   ],
   // [log]
   ['level = "warning"', ['log-level 2:9'], `[log]\nlevel = "warning"\n${DIRECT}`],

@@ -13,6 +13,8 @@ export interface ProcessMemory {
    * of free pieces: some milliseconds for a hundred thousand.
    */
   freeBytes(): number;
+  /** Returns the bytes in use in the old generation of the heap. */
+  oldHeapBytes(): number;
   /** Returns free memory of `malloc` to the system; 0.14 ms per MB. */
   trim(): void;
   /** Starts a collection of the whole heap, which V8 does in steps between other work. */
@@ -79,6 +81,11 @@ export class OwnMemory implements ProcessMemory {
 
   freeBytes(): number {
     return this.#bound().free?.() ?? 0;
+  }
+
+  oldHeapBytes(): number {
+    const old = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'old_space');
+    return old?.space_used_size ?? 0;
   }
 
   trim(): void {
@@ -173,6 +180,10 @@ function readSelf(name: string): string {
 /** Milliseconds between two checks; the shorter time while connections have used much memory. */
 const LOOK_MS = 1_000;
 const GROWN_LOOK_MS = 200;
+/** Milliseconds from the first check to the second, when the start has settled. */
+const SETTLED_MS = 500;
+/** Checks until the work that a start leaves for later is done. */
+const START_LOOKS = 4;
 
 /** Share of elapsed time up to which processor time counts as rest. */
 const AT_REST = 0.1;
@@ -202,12 +213,21 @@ const SHARE = 5;
 
 /** Bytes freed by `malloc` that are returned to the system even while the process works. */
 const MUCH_FREED = 32 << 20;
+/**
+ * Growth of the old generation in bytes, beyond that of what lived after the last collection, that makes another
+ * worthwhile while the process works.
+ */
+const MUCH_PROMOTED = 16 << 20;
 /** Growth of the resident memory in bytes that makes it worthwhile to query `malloc`. */
 const GROWTH = 64 << 20;
 
 /**
  * Returns memory to the system after a burst of connections. V8 and `malloc` keep the memory that these have used: V8
  * does not collect while nothing is allocated, and `malloc` returns only memory above the last piece in use.
+ *
+ * V8 lets the old generation grow to several times of what lives in it. What outlives two collections of the young one
+ * is there, such as the state of a connection, and most of it is garbage soon. The old generation is therefore
+ * collected, in steps, once it has doubled.
  *
  * When the process has worked and then rested for some seconds, its heap is collected, in steps, and unused memory of
  * `malloc` is returned. If much is freed while the process works, it is returned earlier, in portions that do not stop
@@ -219,13 +239,17 @@ export class MemoryKeeper {
   #processorMs: number;
   /** Milliseconds since the last check. */
   #interval = LOOK_MS;
-  #hasLooked = false;
+  #looks = 0;
   #restedMs = 0;
   /** Processor time at the end of the last release; at first the memory used by the start is released. */
   #released = Number.NEGATIVE_INFINITY;
   /** Milliseconds since the last release. */
   #sinceRelease = 0;
-  /** Resident memory before the collection in progress. */
+  /** Size of the old generation after its last collection. */
+  #leastOld = Number.POSITIVE_INFINITY;
+  /** Whether a collection that is not part of a release is in progress. */
+  #collectsOld = false;
+  /** Resident memory before the collection of the release in progress. */
   #collecting: number | undefined;
   /** Number of times that the last release may still be repeated, because it returned much. */
   #repetitions = 0;
@@ -251,11 +275,11 @@ export class MemoryKeeper {
    */
   look(): number {
     const memory = this.#memory;
-    if (!this.#hasLooked) {
-      this.#hasLooked = true;
-      // A third of the resident memory in 2 ms; the rest waits, because the first clients may connect now.
-      memory.forgetProgram('text');
-    }
+    this.#looks++;
+    // A third of the resident memory in 2 ms; the rest waits, because the first clients may connect now.
+    if (this.#looks === 1) memory.forgetProgram('text');
+    // Chunks of the program and constants that only a start reads: 40 MB of the executable.
+    else if (this.#looks <= START_LOOKS) memory.forgetProgram('all');
     const now = memory.processorMs();
     const used = now - this.#processorMs;
     this.#processorMs = now;
@@ -264,12 +288,14 @@ export class MemoryKeeper {
       this.#endRelease(this.#collecting, used);
       return (this.#interval = LOOK_MS);
     }
+    this.#boundOld();
     this.#restedMs = used <= AT_REST * this.#interval ? this.#restedMs + this.#interval : 0;
     const resident = memory.residentBytes();
     this.#resident = Math.min(this.#resident, resident);
     const isGrown = resident - this.#resident >= GROWTH;
     if (this.#restedMs < RESTED_MS) {
       if (isGrown) this.#trimMuch(now);
+      if (this.#looks === 1) return (this.#interval = SETTLED_MS);
       // An idle process needs no frequent checks.
       return (this.#interval = isGrown && this.#restedMs === 0 ? GROWN_LOOK_MS : LOOK_MS);
     }
@@ -302,6 +328,23 @@ export class MemoryKeeper {
     // Includes the steps of the collection, some of which ran in other threads.
     this.#releaseMs += used + this.#released - now;
     if (before - resident <= REPEATED * before) this.#repetitions = 0;
+  }
+
+  /** Starts a collection when much has been promoted since the last one, and ends that of the last check. */
+  #boundOld(): void {
+    const memory = this.#memory;
+    if (this.#collectsOld) {
+      memory.endCollection();
+      // What V8's threads have used to mark and to compile is free now.
+      this.#trim();
+      this.#leastOld = Number.POSITIVE_INFINITY;
+      this.#collectsOld = false;
+    }
+    const old = memory.oldHeapBytes();
+    this.#leastOld = Math.min(this.#leastOld, old);
+    if (old - this.#leastOld < Math.max(MUCH_PROMOTED, this.#leastOld)) return;
+    memory.startCollection();
+    this.#collectsOld = true;
   }
 
   #trimMuch(now: number): void {

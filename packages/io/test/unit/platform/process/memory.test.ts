@@ -85,6 +85,10 @@ class FakeProcess implements ProcessMemory {
   resident = 80 * MB;
   /** Garbage of the heap, which is resident. */
   garbage = 0;
+  /** The old generation, garbage included. */
+  old = 10 * MB;
+  /** What of it lives. */
+  live = 10 * MB;
   /** Free within the memory of malloc: resident, and returned. */
   unused = 0;
   returned = 0;
@@ -105,6 +109,10 @@ class FakeProcess implements ProcessMemory {
     return this.unused + this.returned;
   }
 
+  oldHeapBytes(): number {
+    return this.old;
+  }
+
   trim(): void {
     this.did.push('trim');
     this.processor += this.trimMs;
@@ -120,6 +128,7 @@ class FakeProcess implements ProcessMemory {
 
   endCollection(): void {
     this.did.push('end');
+    this.old = this.live;
     this.resident -= this.garbage;
     this.garbage = 0;
   }
@@ -149,7 +158,8 @@ class Kept {
 
   constructor() {
     assert.deepEqual(this.pass(0.1), ['forget text']);
-    assert.deepEqual(this.pass(20), RELEASE);
+    assert.deepEqual(this.pass(0.9), ['forget all']);
+    assert.deepEqual(this.pass(20), ['forget all', 'forget all', ...RELEASE]);
   }
 
   /** Lets time pass, of which the process works a part; returns what was done. */
@@ -302,6 +312,48 @@ suite('what malloc got back is returned while the process works', () => {
     const share = (trims * own.trimMs) / (own.processor - before);
     assert.ok(share < 0.21, String(share));
   });
+});
+
+suite('the old generation is collected while the process works', () => {
+  const COLLECTION = ['start', 'end', 'trim'];
+
+  test('each time it has grown by 16 MB', () => {
+    const { own, pass } = worked();
+    for (let i = 0; i < 3; i++) {
+      own.old += 15 * MB;
+      assert.deepEqual(pass(1), []);
+      own.old += MB;
+      assert.deepEqual(pass(2), COLLECTION);
+      assert.equal(own.old, own.live);
+    }
+  });
+
+  test('when it has doubled, where more lives', () => {
+    const { own, pass } = worked();
+    own.live = 100 * MB;
+    own.old = 120 * MB;
+    assert.deepEqual(pass(2), COLLECTION);
+    own.old += 90 * MB;
+    assert.deepEqual(pass(1), []);
+    own.old += 10 * MB;
+    assert.deepEqual(pass(2), COLLECTION);
+  });
+
+  test('from what V8 has left when it collected by itself', () => {
+    const { own, pass } = worked();
+    own.live = own.old = 100 * MB;
+    pass(2);
+    own.live = own.old = 10 * MB;
+    assert.deepEqual(pass(2), []);
+    own.old += 16 * MB;
+    assert.deepEqual(pass(2), COLLECTION);
+  });
+
+  function worked(): { own: FakeProcess; pass: (seconds: number) => string[] } {
+    const kept = new Kept();
+    kept.pass(5, WORKS);
+    return { own: kept.own, pass: (seconds) => kept.pass(seconds, WORKS) };
+  }
 });
 
 /** Runs in a process of its own, since the flag cannot be taken back; prints sizes in bytes. */

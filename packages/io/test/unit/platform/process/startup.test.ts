@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { chmod, mkdir, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { ownFolder } from '../../../../src/platform/process/startup.ts';
+import { ownFolder } from '../../../../src/platform/process/startup.js';
 import { scratch } from '../../../../../../test/support/process/weir.ts';
 
 const skip = process.platform === 'win32' && 'there are no owners and modes';

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+// @ts-check
 import { fileURLToPath } from 'node:url';
 import {
   keepCompiledCode,
@@ -8,7 +9,7 @@ import {
   writeCompiledCode,
 } from '@weir/io/startup';
 
-const IS_SOURCE = import.meta.url.endsWith('.ts');
+const IS_SOURCE = import.meta.url.endsWith('/src/main.js');
 
 /** The folder with `node_modules`, from here and from where the bundle is. */
 const ROOT = IS_SOURCE ? '../../..' : '..';
