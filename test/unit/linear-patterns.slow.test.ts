@@ -200,11 +200,6 @@ const PATTERNS: readonly Row[] = [
   },
   {
     file: 'crypto/certificates.ts',
-    pattern: /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g,
-    worst: [run('', '-'), run('', '-----BEGIN CERTIFICATE-----\n')],
-  },
-  {
-    file: 'crypto/certificates.ts',
     pattern:
       /-----BEGIN (?:(?:RSA|EC|ENCRYPTED) )?PRIVATE KEY-----(?:[^-]|-(?!----))+-----END (?:(?:RSA|EC|ENCRYPTED) )?PRIVATE KEY-----/,
     worst: [
@@ -221,7 +216,7 @@ const PATTERNS: readonly Row[] = [
     worst: [run('', '1'), run('[', '1'), run('[1%', '1'), run('[1]:', '1'), runs('[', ':', '1')],
   },
   {
-    file: 'proxy/engine/sniff/http.ts',
+    file: 'proxy/engine/sniff.ts',
     pattern: /:[0-9]*$/,
     worst: [run('', ':'), run(':', '1'), run('', ':1')],
   },
@@ -231,7 +226,7 @@ const PATTERNS: readonly Row[] = [
     worst: [run('', 'a'), run('a[', '['), run('a=', 'a'), run('', '[]'), runs('', 'a', 'a', '=a=')],
   },
   {
-    file: 'proxy/protocols/http/credentials.ts',
+    file: 'proxy/protocols/http/responses.ts',
     pattern: /^basic +([A-Za-z0-9+/]+={0,2})$/i,
     worst: [run('basic', ' '), run('basic ', 'a'), runs('basic ', ' ', 'a'), run('basic a', '=')],
   },

@@ -8,7 +8,6 @@ const EXPORTED_TYPE = /^export (?:abstract )?(?:class|interface|type) (\w+)/gm;
 const SHARED_NAMES: Readonly<Record<string, string>> = {
   Command:
     'the word of each protocol for the field of its request; and of a program for its subcommands',
-  Deadlines: 'the table of the deadlines of one connection, of TCP and of QUIC',
   DropReason: 'why a core dropped a packet: each core has a trace of its own',
   FrameReader: 'HTTP/2, HTTP/3 and QUIC have frames, each in a room of its own',
   Method: 'the word of SOCKS for authentication, and of Shadowsocks for ciphers',

@@ -64,17 +64,18 @@ import { type FuzzTarget, hex } from './target.ts';
 
 const QUIC_CODES = new Set<number>(Object.values(TransportErrorCode));
 
-/** Accepts every frame; byte ranges have to lie in the packet. */
+/** Accepts a frame; byte ranges have to lie in the packet. */
+function accept(...parts: readonly (number | boolean | Uint8Array)[]): undefined {
+  const at = parts.findIndex((part) => part instanceof Uint8Array);
+  if (at < 0) return;
+  const bytes = parts[at] as Uint8Array;
+  const start = parts[at + 1] as number;
+  assert.ok(start >= 0 && start <= bytes.length);
+}
+
+const STREAMS = new Proxy({} as FrameVisitor['streams'], { get: () => accept });
 const VISITOR = new Proxy({} as FrameVisitor, {
-  get:
-    () =>
-    (...parts: readonly (number | boolean | Uint8Array)[]): undefined => {
-      const at = parts.findIndex((part) => part instanceof Uint8Array);
-      if (at < 0) return;
-      const bytes = parts[at] as Uint8Array;
-      const start = parts[at + 1] as number;
-      assert.ok(start >= 0 && start <= bytes.length);
-    },
+  get: (_, name) => (name === 'streams' ? STREAMS : accept),
 });
 
 /** One of each frame of RFC 9000 §19, and DATAGRAM of RFC 9221. */

@@ -23,7 +23,7 @@ import {
   type DohTarget,
 } from './doh-response.ts';
 import { UnansweredError } from './exchange.ts';
-import { Semaphore, SilenceWatch } from './kept-connection.ts';
+import { QuestionQueue, SilenceWatch } from './kept-connection.ts';
 
 interface Http1LinkHandler {
   /** Called when the head of a response was received. */
@@ -246,7 +246,7 @@ export class DohOverHttp1 implements DohConnection, Http1LinkHandler {
   readonly #liveness: SilenceWatch;
   readonly #links = new Set<Http1Link>();
   readonly #free: Http1Link[] = [];
-  readonly #slots = new Semaphore();
+  readonly #slots = new QuestionQueue();
   readonly #closing = new AbortController();
   /** Number of connections that are being opened. */
   #opening = 0;

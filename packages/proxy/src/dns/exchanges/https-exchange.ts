@@ -30,7 +30,7 @@ import {
   type DohTarget,
 } from './doh-response.ts';
 import { type DnsExchange, serverError, UnansweredError, unlessEdnsRejected } from './exchange.ts';
-import { KeptConnection, Semaphore, SilenceWatch, TlsConnector } from './kept-connection.ts';
+import { KeptConnection, QuestionQueue, SilenceWatch, TlsConnector } from './kept-connection.ts';
 import type { CaSpec } from '../../spec.ts';
 import { DohOverHttp1 } from './doh-over-http1.ts';
 
@@ -48,7 +48,7 @@ export class DohOverHttp2 implements DohConnection {
   readonly #liveness: SilenceWatch;
   readonly #onEnd: () => void;
   /** Questions beyond the streams that the server allows. */
-  readonly #slots = new Semaphore();
+  readonly #slots = new QuestionQueue();
   #answered = 0;
   /** Limit of concurrent streams: below the server's SETTINGS after it has refused one. */
   #limit = Number.POSITIVE_INFINITY;

@@ -64,7 +64,7 @@ export class KeptConnection<C extends KeepableConnection> {
   /** Limit of concurrent questions on a connection; grows with the number that one connection answers. */
   #window = Number.POSITIVE_INFINITY;
   /** Questions beyond the window. */
-  readonly #slots = new Semaphore();
+  readonly #slots = new QuestionQueue();
 
   constructor(clock: Clock, open: OpenConnection<C>) {
     this.#clock = clock;
@@ -169,8 +169,8 @@ export class KeptConnection<C extends KeepableConnection> {
   }
 }
 
-/** A semaphore whose permits its connection counts: questions wait in FIFO order until it can accept another one. */
-export class Semaphore {
+/** Questions that wait, in FIFO order, until their connection can accept another one. */
+export class QuestionQueue {
   readonly #waiting = new Set<PromiseWithResolvers<void>>();
 
   get length(): number {

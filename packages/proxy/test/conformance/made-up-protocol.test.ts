@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { registerHooks, type ModuleSource } from 'node:module';
 import { describe, test } from 'node:test';
 
-const FOLDER = new URL('../../../../../test/support/protocols/made-up/', import.meta.url).href;
+const FOLDER = new URL('../../../../test/support/protocols/made-up/', import.meta.url).href;
 
 /** The one entry in the registry. */
 const ENTRY = `
@@ -26,15 +26,15 @@ registerHooks({
 });
 
 // Imported after the entry was made.
-const { loadForms, formsOf, protocolNames } = await import('../../../src/protocols/registry.ts');
-const { FORMS, onlyDraft } = await import('../../../../../test/support/share/forms.ts');
-const { specOf } = await import('../../../../../test/support/import/support.ts');
+const { loadForms, formsOf, protocolNames } = await import('../../src/protocols/registry.ts');
+const { FORMS, onlyDraft } = await import('../../../../test/support/share/forms.ts');
+const { specOf } = await import('../../../../test/support/import/support.ts');
 const { outboundText } = await import('@weir/nodes/import/write/tables');
-const { draftOf } = await import('../../../../nodes/src/share/forms.ts');
-const { addUser } = await import('../../../../config/src/edit/users/edit-users.ts');
-const { SourceText } = await import('../../../../config/src/sources/source-text.ts');
-const { outboundProtocol } = await import('../../../src/protocols/registry.ts');
-const { clientOf } = await import('../../../../../test/support/protocols/tunnel-harness.ts');
+const { draftOf } = await import('../../../nodes/src/share/forms.ts');
+const { addUser } = await import('../../../config/src/edit/users/edit-users.ts');
+const { SourceText } = await import('../../../config/src/sources/source-text.ts');
+const { outboundProtocol } = await import('../../src/protocols/registry.ts');
+const { clientOf } = await import('../../../../test/support/protocols/tunnel-harness.ts');
 await loadForms();
 
 const SERVER = {
