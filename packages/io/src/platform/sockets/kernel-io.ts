@@ -4,8 +4,12 @@ import { DatagramSender } from './datagrams/datagram-sender.ts';
 import { DescriptorRoom } from './descriptor-room.ts';
 import type { NativeMemory } from '../native-memory.ts';
 import { PipePool, type Timers } from './streams/pipe-pool.ts';
+import { ReceiveBuffers } from './streams/receive-buffers.ts';
 import { Poller } from './poller.ts';
 import { SocketAddresses } from './sockaddr.ts';
+
+/** Bytes of the longest option, `struct tcp_info` up to what is read, and of its length. */
+const OPTION_BYTES = 160;
 
 /** The most bytes that one call receives. */
 export const RECEIVE_SIZE = 128 << 10;
@@ -25,6 +29,7 @@ export class KernelIo implements Disposable {
   readonly scratch: NativeMemory;
   /** Memory for values of socket options. */
   readonly option: NativeMemory;
+  readonly receiveBuffers: ReceiveBuffers;
   /** Chooses the devices that sockets send through; `undefined` leaves that to the kernel. */
   devices: DeviceChoice | undefined;
   #receiver: DatagramReceiver | undefined;
@@ -39,7 +44,8 @@ export class KernelIo implements Disposable {
     this.room = new DescriptorRoom(calls);
     this.pipes = new PipePool(calls, timers, undefined, () => this.room.has(2));
     this.scratch = calls.memory(RECEIVE_SIZE);
-    this.option = calls.memory(16);
+    this.option = calls.memory(OPTION_BYTES);
+    this.receiveBuffers = new ReceiveBuffers(this);
   }
 
   /** The receiver of datagrams, created on first use; takes 4 MB. */

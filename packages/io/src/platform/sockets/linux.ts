@@ -31,6 +31,8 @@ export const SO_ACCEPTCONN = 30;
 export const SO_SNDBUFFORCE = 32;
 export const SO_RCVBUFFORCE = 33;
 export const SO_RXQ_OVFL = 40;
+/** Available since Linux 5.14. */
+export const SO_BUF_LOCK = 72;
 /** Available since Linux 5.0. */
 export const SO_BINDTOIFINDEX = 62;
 
@@ -57,6 +59,7 @@ export const TCP_NODELAY = 1;
 export const TCP_KEEPIDLE = 4;
 export const TCP_KEEPINTVL = 5;
 export const TCP_KEEPCNT = 6;
+export const TCP_INFO = 11;
 export const TCP_USER_TIMEOUT = 18;
 
 export const SOL_UDP = 17;

@@ -176,6 +176,7 @@ export class StreamPump implements Resumable {
     if (count > 0) {
       this.#piece = count;
       this.#held += count;
+      from.received(count);
       return 'moved';
     }
     if (count === 0) {

@@ -25,6 +25,7 @@ import {
 } from '../linux.ts';
 import type { Readiness } from '../poller.ts';
 import { familyOf, type SocketAddress } from '../sockaddr.ts';
+import { FIT_AFTER, FIT_AGAIN_AFTER } from './receive-buffers.ts';
 import {
   bindToDevice,
   setZeroLinger,
@@ -101,6 +102,9 @@ export class StreamSocket implements Readiness {
    */
   urgent = false;
   #isEnding = false;
+  /** Bytes to receive until the kernel's buffer is looked at, and whether it is bounded: see `ReceiveBuffers`. */
+  #unfitted = FIT_AFTER;
+  #isBounded = false;
   readonly #descriptor: Descriptor;
   readonly #isTcp: boolean;
   readonly #slot: number;
@@ -213,7 +217,10 @@ export class StreamSocket implements Readiness {
     const { calls, scratch } = this.io;
     for (;;) {
       const count = calls.recv(this.#descriptor.number, scratch.at, RECEIVE_SIZE, 0);
-      if (count > FEW_BYTES) return count;
+      if (count > FEW_BYTES) {
+        this.received(count);
+        return count;
+      }
       if (count >= 0) {
         if (this.#isTcp && count > 0 && !this.#isEnding && !this.urgent) this.readable = false;
         return count;
@@ -250,6 +257,14 @@ export class StreamSocket implements Readiness {
       const result = this.#sent(this.io.calls.sendBytes(fd, chunk, chunk.length, flags));
       if (result !== INTERRUPTED) return result;
     }
+  }
+
+  /** Counts received bytes, and bounds the kernel's buffer at times. */
+  received(count: number): void {
+    this.#unfitted -= count;
+    if (this.#unfitted > 0 || !this.#isTcp) return;
+    this.#isBounded = this.io.receiveBuffers.fit(this.#descriptor.number, this.#isBounded);
+    this.#unfitted = this.#isBounded ? FIT_AGAIN_AFTER : FIT_AFTER;
   }
 
   /** Half-closes: the peer reads the end of the stream after all sent data. */

@@ -1,0 +1,106 @@
+import { readFileSync } from 'node:fs';
+import type { KernelIo } from '../kernel-io.ts';
+import {
+  IPPROTO_TCP,
+  SO_BUF_LOCK,
+  SO_RCVBUF,
+  SO_RCVBUFFORCE,
+  SOL_SOCKET,
+  TCP_INFO,
+} from '../linux.ts';
+import { getOption, setOption } from '../socket-options.ts';
+
+/** Bytes that a connection receives before its buffer is looked at, and between two looks. */
+export const FIT_AFTER = 1 << 20;
+/** The same once its buffer is bounded: its path may have become longer. */
+export const FIT_AGAIN_AFTER = 64 << 20;
+
+/** Bytes that are enough on a path without a delay: 64 connections are as fast with them as with 32 MB each. */
+const LEAST_BYTES = 2 << 20;
+/** Bytes for each microsecond of the round trip: twice what 10 Gbit/s bring in that time. */
+const BYTES_A_MICROSECOND = 2 * 1250;
+/** Microseconds of the round trip beyond which the kernel alone chooses. */
+const LONG_PATH = 5_000;
+
+/** Bytes of `struct tcp_info` that are read, and where the minimum round trip in microseconds is (linux/tcp.h). */
+const INFO_BYTES = 152;
+const MIN_RTT_AT = 148;
+/** The minimum round trip of a connection that has measured none. */
+const UNKNOWN_RTT = 0xffff_ffff;
+
+/** The largest SO_RCVBUF of a process without CAP_NET_ADMIN (socket(7)). */
+const MOST_FILE = '/proc/sys/net/core/rmem_max';
+
+/**
+ * Bounds the receive buffers of TCP connections by what their paths need.
+ *
+ * The kernel lets a buffer grow to `tcp_rmem`, often 6 or 32 MB, by what is read within a round trip (tcp(7)). On a
+ * short path most of that time is the wait in the buffer itself, so that it grows for no gain: 64 connections take
+ * gigabytes, which the machine has to provide anew, and a client that stops to read has as much kept for it. A buffer
+ * that has grown beyond its bound is set to it; the kernel then leaves it as it is. Others, and those of long paths,
+ * are the kernel's.
+ *
+ * Without CAP_NET_ADMIN the bound needs `net.core.rmem_max` of as much: a smaller buffer would slow the connection
+ * down.
+ */
+export class ReceiveBuffers {
+  readonly #io: Pick<KernelIo, 'calls' | 'option'>;
+  /** Bytes that may be asked for. */
+  #most = Infinity;
+  readonly #readMost: () => number;
+
+  constructor(io: Pick<KernelIo, 'calls' | 'option'>, readMost = readMostBytes) {
+    this.#io = io;
+    this.#readMost = readMost;
+  }
+
+  /**
+   * Looks at the buffer of a connection.
+   * @param bounded whether an earlier look has bounded it
+   * @returns whether it is bounded now
+   */
+  fit(fd: number, bounded: boolean): boolean {
+    if (this.#most < LEAST_BYTES) return false;
+    const bytes = this.#boundOf(fd);
+    if (bytes === undefined) {
+      // The kernel makes it grow again.
+      if (bounded) setOption(this.#io, fd, SOL_SOCKET, SO_BUF_LOCK, 0);
+      return false;
+    }
+    // The kernel reports and keeps twice what is asked for.
+    const size = (getOption(this.#io, fd, SOL_SOCKET, SO_RCVBUF) ?? 0) / 2;
+    return size <= bytes ? bounded && this.#set(fd, bytes) : this.#set(fd, bytes);
+  }
+
+  /** Bytes that a connection needs at most; `undefined` where the kernel is to choose. */
+  #boundOf(fd: number): number | undefined {
+    const { calls, option } = this.#io;
+    const lengthAt = option.bytes.length - 8;
+    option.bytes.writeUInt32LE(INFO_BYTES, lengthAt);
+    if (calls.getsockopt(fd, IPPROTO_TCP, TCP_INFO, option.at, option.at + lengthAt) !== 0)
+      return undefined;
+    // Kernels before 4.6 have a shorter structure.
+    if (option.bytes.readUInt32LE(lengthAt) < INFO_BYTES) return undefined;
+    const rtt = option.bytes.readUInt32LE(MIN_RTT_AT);
+    return rtt === UNKNOWN_RTT || rtt > LONG_PATH
+      ? undefined
+      : LEAST_BYTES + BYTES_A_MICROSECOND * rtt;
+  }
+
+  #set(fd: number, bytes: number): boolean {
+    if (this.#most === Infinity) {
+      if (setOption(this.#io, fd, SOL_SOCKET, SO_RCVBUFFORCE, bytes) === 0) return true;
+      this.#most = this.#readMost();
+    }
+    return bytes <= this.#most && setOption(this.#io, fd, SOL_SOCKET, SO_RCVBUF, bytes) === 0;
+  }
+}
+
+/** Returns 0 where the file cannot be read, as in some containers. */
+function readMostBytes(): number {
+  try {
+    return Number(readFileSync(MOST_FILE, 'latin1')) || 0;
+  } catch {
+    return 0;
+  }
+}
