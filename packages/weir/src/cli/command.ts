@@ -38,7 +38,7 @@ export const flag = (summary: string, more: Pick<OptionSpec, 'short'> = {}) => (
 /** The properties of an option with a value that most options lack. */
 type OptionDetails = Pick<OptionSpec, 'short' | 'multiple' | 'choices'>;
 
-interface ValueOption {
+export interface ValueOption {
   readonly type: 'string';
   readonly value: string;
   readonly summary: string;
