@@ -1,6 +1,6 @@
 import type { IpEndpoint } from '@weir/base/ip';
-import { ANY_DEVICE, NO_DEVICE } from './bindings.ts';
-import type { KernelIo } from './kernel-io.ts';
+import type { NativeMemory } from '../native-memory.ts';
+import { ANY_DEVICE, type DeviceChoice, NO_DEVICE, type SystemCalls } from './bindings.ts';
 import {
   FIONREAD,
   IPPROTO_TCP,
@@ -21,7 +21,11 @@ import {
   TCP_USER_TIMEOUT,
 } from './linux.ts';
 
-type OptionSpace = Pick<KernelIo, 'calls' | 'option'>;
+/** The calls, and memory for values of options. */
+export interface OptionSpace {
+  readonly calls: SystemCalls;
+  readonly option: NativeMemory;
+}
 
 /** Seconds of silence before the first keep-alive probe. */
 const KEEP_ALIVE_SECONDS = 60;
@@ -135,7 +139,7 @@ export function setDatagramOptions(io: OptionSpace, fd: number, isSilent: boolea
  * @returns false if there is no such device, or this process itself serves that address.
  */
 export function bindToDevice(
-  io: OptionSpace & Pick<KernelIo, 'devices'>,
+  io: OptionSpace & { readonly devices: DeviceChoice | undefined },
   fd: number,
   destination: IpEndpoint | undefined,
 ): boolean {

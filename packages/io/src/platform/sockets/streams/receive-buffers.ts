@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import type { KernelIo } from '../kernel-io.ts';
 import {
   IPPROTO_TCP,
   SO_BUF_LOCK,
@@ -8,15 +7,18 @@ import {
   SOL_SOCKET,
   TCP_INFO,
 } from '../linux.ts';
-import { getOption, setOption } from '../socket-options.ts';
+import { getOption, type OptionSpace, setOption } from '../socket-options.ts';
 
 /** Bytes that a connection receives before its buffer is looked at, and between two looks. */
 export const FIT_AFTER = 1 << 20;
 /** The same once its buffer is bounded: its path may have become longer. */
 export const FIT_AGAIN_AFTER = 64 << 20;
 
-/** Bytes that are enough on a path without a delay: 64 connections are as fast with them as with 32 MB each. */
-const LEAST_BYTES = 2 << 20;
+/**
+ * Bytes that are enough on a path without a delay: 64 connections are as fast with them as with 32 MB each. Less takes
+ * more processor time, as the sender waits more often.
+ */
+const LEAST_BYTES = 3 << 20;
 /** Bytes for each microsecond of the round trip: twice what 10 Gbit/s bring in that time. */
 const BYTES_A_MICROSECOND = 2 * 1250;
 /** Microseconds of the round trip beyond which the kernel alone chooses. */
@@ -40,16 +42,15 @@ const MOST_FILE = '/proc/sys/net/core/rmem_max';
  * that has grown beyond its bound is set to it; the kernel then leaves it as it is. Others, and those of long paths,
  * are the kernel's.
  *
- * Without CAP_NET_ADMIN the bound needs `net.core.rmem_max` of as much: a smaller buffer would slow the connection
- * down.
+ * Without CAP_NET_ADMIN the bound needs `net.core.rmem_max` of 3 MB: a smaller buffer would slow the connection down.
  */
 export class ReceiveBuffers {
-  readonly #io: Pick<KernelIo, 'calls' | 'option'>;
+  readonly #io: OptionSpace;
   /** Bytes that may be asked for. */
   #most = Infinity;
   readonly #readMost: () => number;
 
-  constructor(io: Pick<KernelIo, 'calls' | 'option'>, readMost = readMostBytes) {
+  constructor(io: OptionSpace, readMost = readMostBytes) {
     this.#io = io;
     this.#readMost = readMost;
   }
@@ -92,7 +93,8 @@ export class ReceiveBuffers {
       if (setOption(this.#io, fd, SOL_SOCKET, SO_RCVBUFFORCE, bytes) === 0) return true;
       this.#most = this.#readMost();
     }
-    return bytes <= this.#most && setOption(this.#io, fd, SOL_SOCKET, SO_RCVBUF, bytes) === 0;
+    if (this.#most < LEAST_BYTES) return false;
+    return setOption(this.#io, fd, SOL_SOCKET, SO_RCVBUF, Math.min(bytes, this.#most)) === 0;
   }
 }
 

@@ -62,9 +62,9 @@ class FakeConnection {
 describe('the receive buffer of a connection', () => {
   test('that has grown is bounded by what its path needs', () => {
     for (const [rtt, bytes] of [
-      [0, 2 * MB],
-      [50, 2 * MB + 125_000],
-      [5000, 2 * MB + 12_500_000],
+      [0, 3 * MB],
+      [50, 3 * MB + 125_000],
+      [5000, 3 * MB + 12_500_000],
     ] as const) {
       const connection = new FakeConnection();
       connection.rtt = rtt;
@@ -103,7 +103,7 @@ describe('the receive buffer of a connection', () => {
     connection.rtt = 80_000;
     assert.equal(buffers.fit(3, true), false);
     assert.deepEqual(connection.set.slice(1), [
-      [SO_RCVBUFFORCE, 2 * MB + 2_500_000],
+      [SO_RCVBUFFORCE, 3 * MB + 2_500_000],
       [SO_BUF_LOCK, 0],
     ]);
   });
@@ -111,7 +111,12 @@ describe('the receive buffer of a connection', () => {
   test('needs what the system permits a process without privileges', () => {
     const some = new FakeConnection(false);
     assert.equal(new ReceiveBuffers(some.io, () => 4 * MB).fit(3, false), true);
-    assert.deepEqual(some.set, [[SO_RCVBUF, 2 * MB + 125_000]]);
+    assert.deepEqual(some.set, [[SO_RCVBUF, 3 * MB + 125_000]]);
+
+    some.rtt = 4000;
+    some.size = 64 * MB;
+    assert.equal(new ReceiveBuffers(some.io, () => 4 * MB).fit(3, false), true);
+    assert.equal(some.size, 2 * 4 * MB);
 
     const few = new FakeConnection(false);
     const buffers = new ReceiveBuffers(few.io, () => 212_992);
