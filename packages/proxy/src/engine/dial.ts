@@ -159,7 +159,9 @@ export class DialledFlow<Link> implements Disposable {
   #isOver = false;
 
   /**
-   * The caller must have called `hold` on the version. @param place the record of its descriptors, if they are counted.
+   * The caller must have called `hold` on the version.
+   *
+   * @param place the record of its descriptors, if they are counted.
    */
   constructor(link: Link, resolved: Resolved, close: (link: Link) => void, place?: FlowPlace) {
     this.link = link;
