@@ -1,7 +1,7 @@
 /** Edits of a document in place. */
 export { editText, encodedLike, inDocument } from './edit/edit-text.ts';
 export { type Header, outlineOf } from './edit/outline.ts';
-export { setString } from './edit/set-string.ts';
+export { setString } from './edit/key-editor.ts';
 export { splice } from './edit/toml-text.ts';
 export {
   addUser,

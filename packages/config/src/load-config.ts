@@ -260,7 +260,11 @@ export function lowerConfig(task: Lowering): Lowered {
 
 const referenceOf = ({ subject, outbound }: MergedGroup): Reference => ({ subject, tag: outbound });
 
-/** Lowers route groups. | @param all total number of rules; those of the groups are the last */
+/**
+ * Lowers route groups.
+ *
+ * @param all total number of rules; those of the groups are the last
+ */
 function lowerGroups(groups: readonly MergedGroup[], all: number): readonly RouteGroupSpec[] {
   let firstRule = groups.reduce((left, { rules }) => left - rules, all);
   return groups.map(({ name, outbound, rules }) => {

@@ -48,7 +48,7 @@ interface Bracket {
 
 /**
  * Returns a line of a document as errors show it: each character of a possible secret is replaced by a star. Whether a
- * value may be one depends on its key, which may be on an earlier line: see `keyDisclosure`. A value in the form of a
+ * value may be one depends on its key, which may be on an earlier line: see `viewKey`. A value in the form of a
  * secret is starred at any key, and so are comments, which may hold a secret that was commented out.
  *
  * The line need not be valid TOML: at a key whose values are shown, an invalid value is shown as well, and the text

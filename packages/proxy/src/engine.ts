@@ -2,7 +2,7 @@
 export { BalancerGroup, type GroupMember } from './engine/balancer.ts';
 export { DnsOutbound } from './engine/dns-outbound.ts';
 export { FlowDispatcher } from './engine/flow-dispatcher.ts';
-export { asDialError } from './engine/flow-log.ts';
+export { asDialError } from './engine/dial-errors.ts';
 export { InboundRuntime } from './engine/inbound-runtime.ts';
 export { LiveSessions } from './engine/live-sessions.ts';
 export {

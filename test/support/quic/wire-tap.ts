@@ -78,7 +78,8 @@ export class WireTap {
 
   /**
    * Frames of one side, as text: names and numbers, with the size in the place of bytes.
-   * @param names of frames; all if there is none. @param first of the packets to look at.
+   * @param names of frames; all if there is none.
+   * @param first of the packets to look at.
    */
   text(from: Side, names: readonly string[] = [], first = 0): string[] {
     return this.packets

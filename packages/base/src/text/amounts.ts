@@ -25,8 +25,9 @@ export const milliseconds = (time: number): string =>
   `${time < 10 ? time.toFixed(1) : Math.round(time)} ms`;
 
 /**
- * Formats a day in UTC: `2026-11-24`; `?` where the number is no time, since providers send any. @param at Unix
- * milliseconds
+ * Formats a day in UTC: `2026-11-24`; `?` where the number is no time, since providers send any.
+ *
+ * @param at Unix milliseconds
  */
 export function day(at: number): string {
   const date = new Date(at);

@@ -312,8 +312,9 @@ export async function readSecret(path: string): Promise<string> {
 }
 
 /**
- * Reads the body of a response. @throws {ApiClientError} when it is longer, or takes longer, than any response of the
- * API
+ * Reads the body of a response.
+ *
+ * @throws {ApiClientError} when it is longer, or takes longer, than any response of the API
  */
 async function textOf(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];

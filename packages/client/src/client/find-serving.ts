@@ -178,7 +178,9 @@ export interface Serving {
   /** The path of its control socket. */
   readonly socket: string;
   /**
-   * Reloads the configuration. @param cause logged before the reload
+   * Reloads the configuration.
+   *
+   * @param cause logged before the reload
    * @throws {WeirError} when the outcome is unknown
    */
   reload(cause: string): Promise<ReloadOutcome>;

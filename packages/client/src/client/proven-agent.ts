@@ -129,7 +129,9 @@ const WRITABLE_BY_OTHERS = 0o022;
 const STICKY = 0o1000;
 
 /**
- * Verifies the socket file that a connection was made through, as it was before and after. @throws {UnprovenApiError}
+ * Verifies the socket file that a connection was made through, as it was before and after.
+ *
+ * @throws {UnprovenApiError}
  */
 function proveUnix(
   before: SocketFile | undefined,

@@ -255,8 +255,9 @@ export class WatchedSums {
   }
 
   /**
-   * Compares the sums with Weir's counters. @param listedAt when the list was requested: it should contain everything
-   * that earlier samples have counted
+   * Compares the sums with Weir's counters.
+   *
+   * @param listedAt when the list was requested: it should contain everything that earlier samples have counted
    */
   #compare(listedAt: number): void {
     const sample = this.#samples.find(({ at }) => at <= listedAt);

@@ -145,8 +145,9 @@ export class SyntaxSlice {
   }
 
   /**
-   * Checks the elements that are not in the tree, for callers that do not read them. @throws
-   * {TomlError}
+   * Checks the elements that are not in the tree, for callers that do not read them.
+   *
+   * @throws {TomlError}
    */
   checkElements(): void {
     for (const { close, pieces } of this.#arrays.values()) {

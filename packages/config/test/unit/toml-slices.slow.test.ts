@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { setString } from '../../src/edit/set-string.ts';
+import { setString } from '../../src/edit/key-editor.ts';
 import { ConfigError } from '../../src/errors.ts';
 import { SourceText } from '../../src/sources/source-text.ts';
 import { TomlError } from '../../src/toml/tree.ts';

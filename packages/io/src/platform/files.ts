@@ -128,7 +128,9 @@ function calls(): Calls | undefined {
 const HAS_NONE: ReadonlySet<string> = new Set(['ENODATA', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
 
 /**
- * Reads the list of a file. | @param path followed through symbolic links
+ * Reads the list of a file.
+ *
+ * @param path followed through symbolic links
  * @returns `undefined` if the permission bits alone decide
  * @throws {SystemError}
  */

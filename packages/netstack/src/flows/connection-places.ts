@@ -254,8 +254,9 @@ export class ConnectionPlaces {
   }
 
   /**
-   * Called when the handshake of a connection is complete. @param isClients whether a client has requested the
-   * connection.
+   * Called when the handshake of a connection is complete.
+   *
+   * @param isClients whether a client has requested the connection.
    */
   onEstablished(flow: TcpFlow, isClients: boolean): void {
     this.#backlog.remove(flow);

@@ -121,8 +121,9 @@ export class SynRetransmission {
   }
 
   /**
-   * Called when the peer has acknowledged the SYN. @returns the round trip; `undefined` if the SYN was sent more than
-   * once.
+   * Called when the peer has acknowledged the SYN.
+   *
+   * @returns the round trip; `undefined` if the SYN was sent more than once.
    */
   onAcknowledged(now: number): number | undefined {
     this.isDue = false;

@@ -23,7 +23,9 @@ export type FlowOptions = Readonly<
 >;
 
 /**
- * Parses a flow. @param dashes prefix of property names in errors
+ * Parses a flow.
+ *
+ * @param dashes prefix of property names in errors
  * @throws {UsageError} for invalid properties
  */
 export function parseFlow(destination: string, options: FlowOptions, dashes = ''): ExplainedFlow {

@@ -42,8 +42,10 @@ export class UrlLinks {
   }
 
   /**
-   * Returns the link for requests over a flow. @throws {ExchangeError} for a failed handshake. @throws the reason of
-   * `signal`
+   * Returns the link for requests over a flow.
+   *
+   * @throws {ExchangeError} for a failed handshake.
+   * @throws the reason of `signal`
    */
   async over(flow: ByteLink, signal: AbortSignal): Promise<ByteLink> {
     if (!this.#client) return flow;

@@ -211,7 +211,9 @@ interface ServerCertificate {
 const LONGEST_CHAIN = 10;
 
 /**
- * Examines a certificate chain. @param chain PEM of valid certificates, leaf first
+ * Examines a certificate chain.
+ *
+ * @param chain PEM of valid certificates, leaf first
  * @param roots PEM texts of the certificates that clients trust
  */
 export function examineCertificate(

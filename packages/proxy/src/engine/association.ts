@@ -8,18 +8,10 @@ import type { Packet, PacketLink, Unreachable } from '@weir/io/links';
 import type { Logger } from '@weir/base/log';
 import type { PacketRequest } from '../protocols/contract.ts';
 import type { Flow } from '../tracker/flow.ts';
-import type { DialledFlow } from './dial.ts';
+import { type DialledFlow, flowInfo } from './dial.ts';
+import { accountRemoved, clientLeft, notAHost } from './dial-errors.ts';
 import type { FlowDialer } from './flow-dialer.ts';
-import {
-  accountRemoved,
-  causeOfSilence,
-  clientLeft,
-  closedLine,
-  flowFields,
-  flowInfo,
-  notAHost,
-  openedLine,
-} from './flow-log.ts';
+import { causeOfSilence, closedLine, flowFields, openedLine } from './flow-log.ts';
 import {
   type OutboundVersion,
   type Resolved,

@@ -3,8 +3,15 @@ import { DialError } from '@weir/io';
 import { type ByteLink, LinkWatch, onClosed, type PacketLink } from '@weir/io/links';
 import { type DescriptorHolder, descriptorHolders, systemSockets } from '@weir/io/sockets';
 import type { Clock, Deadline, Timer } from '@weir/io/time';
-import type { DialOptions, Origin, Outbound } from '../protocols/contract.ts';
-import { clientLeft } from './flow-log.ts';
+import type {
+  DialOptions,
+  Origin,
+  Outbound,
+  PacketRequest,
+  StreamRequest,
+} from '../protocols/contract.ts';
+import type { FlowInfo } from '../tracker/flow.ts';
+import { clientLeft } from './dial-errors.ts';
 import type { Resolved } from './routing-snapshot.ts';
 import type { RouteQuery } from './router/query.ts';
 
@@ -159,7 +166,9 @@ export class DialledFlow<Link> implements Disposable {
   #isOver = false;
 
   /**
-   * The caller must have called `hold` on the version. @param place the record of its descriptors, if they are counted.
+   * The caller must have called `hold` on the version.
+   *
+   * @param place the record of its descriptors, if they are counted.
    */
   constructor(link: Link, resolved: Resolved, close: (link: Link) => void, place?: FlowPlace) {
     this.link = link;
@@ -219,4 +228,27 @@ function placeOf({ source }: Origin, limit: Deadline): FlowPlace {
     throw new DialError('failed', 'this process has too many open files');
   }
   return new FlowPlace(source, limit);
+}
+
+/** Returns the record of a flow on the route `resolved`. */
+export function flowInfo(
+  request: StreamRequest | PacketRequest,
+  destination: Destination,
+  sniffed: string | undefined,
+  { version, rule, epoch }: Resolved,
+): FlowInfo {
+  const { inbound, user, source, session, account } = request.origin;
+  return {
+    session,
+    inbound,
+    user,
+    source,
+    destination,
+    sniffed,
+    outbound: version.tag,
+    outboundVersion: version.version,
+    rule,
+    routingEpoch: epoch,
+    account,
+  };
 }

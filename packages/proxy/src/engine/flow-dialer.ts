@@ -15,7 +15,8 @@ import type { Origin, Outbound } from '../protocols/contract.ts';
 import type { FlowOutcomes } from '../tracker/flow-outcomes.ts';
 import { MemberTries, SLOW_DIAL_MS } from './balancer.ts';
 import { AssociationDial, type Dial, DialledFlow, StreamDial } from './dial.ts';
-import { accountRemoved, asDialError, failureFields, failureLine, FailureLog } from './flow-log.ts';
+import { accountRemoved, asDialError } from './dial-errors.ts';
+import { failureFields, failureLine, FailureLog } from './flow-log.ts';
 import {
   OutboundVersion,
   type Resolved,

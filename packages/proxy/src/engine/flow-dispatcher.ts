@@ -7,17 +7,10 @@ import type { Dispatcher, PacketRequest, StreamRequest } from '../protocols/cont
 import type { Flow } from '../tracker/flow.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 import { Association } from './association.ts';
-import type { DialledFlow } from './dial.ts';
+import { type DialledFlow, flowInfo } from './dial.ts';
+import { accountRemoved, notAHost } from './dial-errors.ts';
 import { FlowDialer, type FlowDialerDeps } from './flow-dialer.ts';
-import {
-  accountRemoved,
-  causeOfSilence,
-  closedLine,
-  flowFields,
-  flowInfo,
-  notAHost,
-  openedLine,
-} from './flow-log.ts';
+import { causeOfSilence, closedLine, flowFields, openedLine } from './flow-log.ts';
 import type { Resolved } from './routing-snapshot.ts';
 import type { RouteQuery } from './router/query.ts';
 import { sniff, SNIFF_TIMEOUT_MS, sniffAhead, sniffUntil } from './sniff.ts';

@@ -2,41 +2,17 @@ import {
   type Destination,
   type Endpoint,
   shownEndpoint,
-  shownForeign,
   shownHost,
   shownSource,
 } from '@weir/io/addresses';
 import { codeOf } from '@weir/base';
 import type { LogFields, Logger } from '@weir/base/log';
-import { abortedDial, DialError, toDialError, TruncatedError } from '@weir/io';
+import { TruncatedError } from '@weir/io';
 import type { RelayEnd } from '@weir/io/links';
 import type { Clock, Timer } from '@weir/io/time';
-import type { Origin, PacketRequest, StreamRequest } from '../protocols/contract.ts';
-import type { Flow, FlowInfo } from '../tracker/flow.ts';
+import type { Origin } from '../protocols/contract.ts';
+import type { Flow } from '../tracker/flow.ts';
 import type { Resolved } from './routing-snapshot.ts';
-
-/** Returns the record of a flow on the route `resolved`. */
-export function flowInfo(
-  request: StreamRequest | PacketRequest,
-  destination: Destination,
-  sniffed: string | undefined,
-  { version, rule, epoch }: Resolved,
-): FlowInfo {
-  const { inbound, user, source, session, account } = request.origin;
-  return {
-    session,
-    inbound,
-    user,
-    source,
-    destination,
-    sniffed,
-    outbound: version.tag,
-    outboundVersion: version.version,
-    rule,
-    routingEpoch: epoch,
-    account,
-  };
-}
 
 /** Returns the part that all log lines of flows share: the inbound, the destination and the outbound. */
 const describe = (inbound: string, to: Destination, outbound: string): string =>
@@ -123,33 +99,6 @@ export function causeOfSilence(
   }
   // Other failures have a reason of their own, such as the status of a gRPC call.
   return failure instanceof TruncatedError ? `${failure.message}${hint}` : failure.message;
-}
-
-/** Returns the error of a dial that is aborted because its client has disconnected. */
-export const clientLeft = (): DialError => new DialError('aborted', 'the client has left');
-
-/** Returns the error of a flow that is refused because a reload has removed the account of its session. */
-export const accountRemoved = (): DialError =>
-  new DialError('forbidden', 'the account has been removed');
-
-/** Characters of an invalid host that an error message quotes. */
-const SHOWN = 256;
-
-/** Returns the error for a destination with an invalid host, which no rule could match. */
-export const notAHost = (host: string): DialError =>
-  new DialError(
-    'not_found',
-    `${shownForeign(JSON.stringify(host.slice(0, SHOWN)))} is not a host name`,
-  );
-
-/**
- * Returns the error of a dial. After an abort the outbound may reject with any error, and the signal has the reason;
- * only an error with the same code is more precise, since it names the server that did not respond.
- */
-export function asDialError(error: unknown, signal: AbortSignal, target: Endpoint): DialError {
-  if (!signal.aborted) return toDialError(error, target);
-  const aborted = abortedDial(signal, target);
-  return error instanceof DialError && error.code === aborted.code ? error : aborted;
 }
 
 /** Milliseconds in which equal lines are counted as one. */

@@ -12,13 +12,13 @@ import type {
 } from './contract.ts';
 
 /**
- * Reads the files that settings name. The contents become part of the settings, so that a changed file is a
+ * The files that settings name, which are read before the settings are decoded: the key of a file's path is in the
+ * `settings` table itself, and ends in `_file`. The contents become part of the settings, so that a changed file is a
  * change of the inbound or outbound.
  */
 export interface SettingsFiles {
   /**
-   * Returns the content of a file. Callers must not catch its errors: one of them reports that the file is still to be
-   * read.
+   * Returns the content of a file. Callers must not catch its error, which has the place of the path.
    *
    * @param path relative to the same directory as all paths of the configuration
    * @param failure beginning of the message when the file cannot be read, before the path and the reason: `cannot read

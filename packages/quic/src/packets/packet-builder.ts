@@ -67,7 +67,10 @@ export class PacketBuilder {
   }
 
   /**
-   * Starts a datagram. @param mtuProbe and @param offPath: see `SentPacket`.
+   * Starts a datagram.
+   *
+   * @param mtuProbe see `SentPacket`.
+   * @param offPath see `SentPacket`.
    * @param id the destination connection id of its packets.
    */
   begin(

@@ -226,7 +226,9 @@ export class ConnectionReceiveWindow {
   }
 
   /**
-   * Returns the number of bytes by which a stream's window may exceed its initial size. @param own its present excess.
+   * Returns the number of bytes by which a stream's window may exceed its initial size.
+   *
+   * @param own its present excess.
    */
   growthRoom(own: number): number {
     const { growth } = this.#memory;

@@ -252,7 +252,9 @@ export class SendStream implements DeliveryListener {
   }
 
   /**
-   * Called when a STREAM frame was lost: its unacknowledged part is retransmitted. @param fin 1 with FIN, otherwise 0.
+   * Called when a STREAM frame was lost: its unacknowledged part is retransmitted.
+   *
+   * @param fin 1 with FIN, otherwise 0.
    */
   onLost(offset: number, size: number, fin: number): void {
     if (this.#state === 'reset-sent' || this.isDone) return;

@@ -53,8 +53,9 @@ export class LockFile implements AsyncDisposable {
   }
 
   /**
-   * Acquires a lock. @throws {LockError} when another process holds it for longer than `waitMs`, or it cannot be
-   * created
+   * Acquires a lock.
+   *
+   * @throws {LockError} when another process holds it for longer than `waitMs`, or it cannot be created
    * @throws the reason of `signal`
    */
   static async acquire(path: string, { what, waitMs = 0, signal }: LockOptions): Promise<LockFile> {

@@ -53,7 +53,9 @@ export class Reloader {
   }
 
   /**
-   * Reloads if the files have changed. @throws the error of `refuse`
+   * Reloads if the files have changed.
+   *
+   * @throws the error of `refuse`
    * @throws {ControlError} `invalid` or `failed`, whose cause is the rejection of the step; for unchanged files
    * `invalid` for every cause: only other files help
    */

@@ -200,8 +200,9 @@ export class ServiceNotifier {
   }
 
   /**
-   * Reports that the process stops. @param forMs milliseconds for which more time is requested: a stop may take longer
-   * than the manager's timeout
+   * Reports that the process stops.
+   *
+   * @param forMs milliseconds for which more time is requested: a stop may take longer than the manager's timeout
    */
   stopping(status: string, forMs = 0): void {
     this.#extension?.cancel();

@@ -64,7 +64,8 @@ export class SwitchedListener implements InboundListener {
   }
 
   /**
-   * | Binds a listener.
+   * Binds a listener.
+   *
    * @throws {BindError}
    * @throws the reason of `signal`
    */
@@ -218,7 +219,7 @@ export class SessionInbound implements InboundListener {
   #current: ReadySessions;
   #listener: SessionListener;
   #isReleased = false;
-  /** Books of former inbounds with live sessions. */
+  /** Registries of former inbounds that still have live sessions. */
   #former: readonly LiveSessions[] = [];
 
   private constructor(ready: ReadySessions, listener: SessionListener) {
@@ -228,7 +229,9 @@ export class SessionInbound implements InboundListener {
   }
 
   /**
-   * Binds a listener. | @param listen that of `ready`, or the same with the port that the kernel chose before
+   * Binds a listener.
+   *
+   * @param listen that of `ready`, or the same with the port that the kernel chose before
    * @throws {BindError}
    * @throws the reason of `signal`
    */

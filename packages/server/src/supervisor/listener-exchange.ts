@@ -22,7 +22,8 @@ export interface DesiredListener {
    */
   readonly restartReason: string | undefined;
   /**
-   * | Binds the listener.
+   * Binds the listener.
+   *
    * @throws {BindError}
    * @throws the reason of `signal`
    */
@@ -266,8 +267,9 @@ function refuseToEndSessions(
 }
 
 /**
- * Returns the error of a change that would end live sessions. | @param reason precedes "which would end its live
- * connections"
+ * Returns the error of a change that would end live sessions.
+ *
+ * @param reason precedes "which would end its live connections"
  */
 export const disruptive = (tag: string, reason: string): ApplyError =>
   new ApplyError(

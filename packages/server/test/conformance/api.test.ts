@@ -14,7 +14,7 @@ import { stopSuite } from './api-stop.ts';
 import { trafficSuite } from './api-traffic.ts';
 import { webPagesSuite } from './api-web-pages.ts';
 
-/** What `control-api.md` promises of the API itself, over real sockets of both kinds. */
+/** What `docs/api.md` promises of the API itself, over real sockets of both kinds. */
 for (const carrier of ['tcp', 'unix'] as const) {
   describe(`the control API over ${carrier}`, () => {
     generalSuite(carrier);

@@ -83,7 +83,9 @@ export class DelayHistory {
   }
 
   /**
-   * Adds a result. @param delay milliseconds; `undefined` for a failed test
+   * Adds a result.
+   *
+   * @param delay milliseconds; `undefined` for a failed test
    * @param isExpected whether the status was expected: an unexpected one is a failure of that URL alone
    */
   add(name: string, url: string, delay: number | undefined, isExpected: boolean): void {

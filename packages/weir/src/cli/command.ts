@@ -151,7 +151,9 @@ function unknownOption(error: unknown, options: OptionTable): string | undefined
 }
 
 /**
- * Checks the number of operands. @param usage the operands' placeholders, separated by spaces
+ * Checks the number of operands.
+ *
+ * @param usage the operands' placeholders, separated by spaces
  * @throws {UsageError} for another number
  */
 export function expectOperands(name: string, operands: readonly string[], usage = ''): void {

@@ -1,10 +1,12 @@
 import { HELP_OPTION, unknownCommand, type Command, type CommandSpec } from './command.ts';
 import { CLASH_API, DASHBOARD, DIAGNOSE, METRICS, TOP } from './watch/specs.ts';
-import { COMPLETION, TUN, EXPLAIN, GEO, FORMAT, SHOW } from './config/specs.ts';
+import { COMPLETION } from './completion/specs.ts';
+import { EXPLAIN, FORMAT, GEO, SCHEMA, SHOW } from './config/specs.ts';
 import { CTL, DRAIN, LOG, LOG_LEVEL, RELOAD, STATUS } from './control/specs.ts';
 import { FETCH, IMPORT, PROBE, SUBSCRIBE } from './nodes/specs.ts';
 import { GENERATE, SHARE, USER } from './users/specs.ts';
 import { CONFIG_OPTION, RUN_OPTIONS } from './run/command.ts';
+import { TUN } from './tun/specs.ts';
 
 /** The default command. Each command imports its implementation when it runs. */
 const RUN: Command = {
@@ -22,13 +24,6 @@ const CHECK: Command = {
   summary: 'check the configuration, as --test does',
   options: { ...CONFIG_OPTION, ...HELP_OPTION },
   run: (argv, io) => RUN.run(['--test', ...argv], io),
-};
-
-const SCHEMA: CommandSpec = {
-  name: 'schema',
-  operands: '',
-  summary: 'print a JSON Schema of the configuration file, for editors',
-  options: HELP_OPTION,
 };
 
 const VERSION: Command = {

@@ -12,7 +12,8 @@ class EvpDigest {
   readonly #update: (context: number, input: number, length: number) => number;
 
   /**
-   * | Fetches a digest.
+   * Fetches a digest.
+   *
    * @param name OpenSSL's name of the digest.
    * @throws {NativeError} if the functions or the digest are not available.
    */

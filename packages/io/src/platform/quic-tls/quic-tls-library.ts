@@ -335,7 +335,9 @@ export class QuicTlsLibrary {
 
   /**
    * Implements `SSL_CTX_alpn_select_cb_func`: stores one of the offered protocols into the results of the
-   * callback, or rejects the client. @returns the result of the callback.
+   * callback, or rejects the client.
+   *
+   * @returns the result of the callback.
    */
   selectProtocol(
     { out, outLength, offered, length }: AlpnCallback,

@@ -18,7 +18,9 @@ export class CertificateSet implements Disposable {
   }
 
   /**
-   * Parses certificates. | @param pems one or more certificates each.
+   * Parses certificates.
+   *
+   * @param pems one or more certificates each.
    * @throws {NativeError} for an invalid certificate.
    */
   constructor(library: QuicTlsLibrary, pems: readonly string[]) {

@@ -91,8 +91,9 @@ export class StreamTlsContext {
   }
 
   /**
-   * Creates the context of a client. | @param trust the trust anchors for the server's certificate; `undefined` accepts
-   * any.
+   * Creates the context of a client.
+   *
+   * @param trust the trust anchors for the server's certificate; `undefined` accepts any.
    * @param offered protocols (RFC 7301); empty for no ALPN.
    */
   static client(

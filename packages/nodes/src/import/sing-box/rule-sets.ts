@@ -194,8 +194,10 @@ function partition(
 }
 
 /**
- * Checks a name. @throws {ImportError} for upper-case letters: sing-box compares names in lower case, so such a name
- * never matches there
+ * Checks a name.
+ *
+ * @throws {ImportError} for upper-case letters: sing-box compares names in lower case, so such a name never matches
+ * there
  */
 function inLowerCase(text: string): string {
   if (text === text.toLowerCase()) return text;

@@ -152,8 +152,9 @@ export class UniqueNames {
   }
 
   /**
-   * A unique name from a text, on one line, without control characters, and shortened. @param fallback used if the text
-   * is empty
+   * A unique name from a text, on one line, without control characters, and shortened.
+   *
+   * @param fallback used if the text is empty
    */
   next(text: string, fallback: string): string {
     const plain = plainName(text);

@@ -377,8 +377,9 @@ class SourceMembers {
 }
 
 /**
- * A predicate for the nodes that a marker selects by their name at the source. @throws {WeirError} for an invalid
- * expression
+ * A predicate for the nodes that a marker selects by their name at the source.
+ *
+ * @throws {WeirError} for an invalid expression
  */
 function filterOf({
   filters,

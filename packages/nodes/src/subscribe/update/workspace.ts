@@ -128,8 +128,9 @@ export async function canWriteConfig({ config }: Workspace): Promise<boolean> {
 }
 
 /**
- * Decodes a file of sources, without the byte order mark. @throws {SubscribeError} without quoting a line, which may
- * contain a URL
+ * Decodes a file of sources, without the byte order mark.
+ *
+ * @throws {SubscribeError} without quoting a line, which may contain a URL
  */
 function decodeSources(bytes: Uint8Array, path: string): string {
   if (!isUtf8(bytes)) throw new SubscribeError(`${path} is not UTF-8`);

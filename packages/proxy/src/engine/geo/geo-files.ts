@@ -102,7 +102,9 @@ function requireCodes(
 }
 
 /**
- * Opens a geo file for `read`. @throws {GeoFileError} which names the file
+ * Opens a geo file for `read`.
+ *
+ * @throws {GeoFileError} which names the file
  */
 export async function withGeoFile<T>(
   kind: GeoKind,

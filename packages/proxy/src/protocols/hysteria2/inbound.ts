@@ -119,8 +119,7 @@ class Hysteria2Listener extends SessionListenerBase<Hysteria2Server> implements 
   readonly waiting: WaitingRequests;
   readonly associations = new AssociationPlaces();
   /**
-   * Connections that are not authenticated, bounded by the endpoint: see `UnauthenticatedClients` of
-   * `quic/endpoint/admission`.
+   * Connections that are not authenticated, bounded by the endpoint: see `quic/endpoint/connections.ts`.
    */
   readonly #unauthenticated = new Set<ServerConnection>();
   readonly #live = new Set<ServerConnection>();

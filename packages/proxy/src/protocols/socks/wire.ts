@@ -6,7 +6,7 @@ import { abortReason, type Clock, Deadline, HANDSHAKE_MS } from '@weir/io/time';
 
 /*
  * The messages of SOCKS4, SOCKS4a, SOCKS5 (RFC 1928) and its username/password authentication
- * (RFC 1929) as bytes. `server-handshake.ts` and `outbound.ts` read them; the header of datagrams
+ * (RFC 1929) as bytes. `inbound.ts` and `outbound.ts` read them; the header of datagrams
  * is in `association.ts`.
  */
 

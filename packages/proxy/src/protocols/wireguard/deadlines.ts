@@ -103,8 +103,9 @@ export class PeerLiveness {
   }
 
   /**
-   * Called when a packet other than a keep-alive was sent: the peer has to respond in time. @param jitter added to that
-   * time.
+   * Called when a packet other than a keep-alive was sent: the peer has to respond in time.
+   *
+   * @param jitter added to that time.
    */
   onPacketSent(now: number, jitter: () => number): void {
     this.#unansweredSince = Math.min(this.#unansweredSince, now);

@@ -63,7 +63,8 @@ export const bindReason = (cause: unknown): string =>
  * Binds to the first available address of a host name: resolves the name with the system resolver and tries its
  * addresses in order.
  *
- * @param bind binds to an IP address. @throws {BindError}
+ * @param bind binds to an IP address.
+ * @throws {BindError}
  * @param signal aborts the resolution.
  * @throws {BindError} the error of the first address, or the reason why the name has no address.
  * @throws the reason of `signal`.

@@ -44,7 +44,9 @@ export class Rounds<Client> {
   }
 
   /**
-   * Requests a round that starts after this call. @param urgent whether to skip the pause that gathers further requests
+   * Requests a round that starts after this call.
+   *
+   * @param urgent whether to skip the pause that gathers further requests
    */
   request(urgent = false): void {
     if (this.#round) {

@@ -128,7 +128,9 @@ export class ConfigState {
   }
 
   /**
-   * Reloads Weir. @param by label of the reload in the history
+   * Reloads Weir.
+   *
+   * @param by label of the reload in the history
    * @throws {ApiClientError} when the outcome is not known
    */
   async reload(by: string): Promise<ReloadResult> {

@@ -118,20 +118,18 @@ function sumsOf(flows: readonly MonitoredFlow[]): GroupSums {
   return sums;
 }
 
-/** Names of the groups, ordered by the column's sum, the number of flows (largest first), or name. */
+/** Names of the groups, ordered by the column's sum; for a column without one by flows, the most first. */
 function orderedGroups(
   sums: ReadonlyMap<string, GroupSums>,
   sort: SortKey,
   descending: boolean,
 ): readonly string[] {
-  const amount = (name: string): number => {
-    const { flows = 0, up = 0, down = 0, upRate = 0, downRate = 0 } = sums.get(name) ?? {};
-    if (sort === 'up') return up;
-    if (sort === 'down') return down;
-    return sort === 'rate' ? upRate + downRate : flows;
-  };
-  const sign = descending ? -1 : 1;
-  return [...sums.keys()].sort((a, b) => sign * (amount(a) - amount(b)) || compareTexts(a, b));
+  const sumOf = SUMS[sort];
+  const amount = sumOf ?? (({ flows }: GroupSums) => flows);
+  const sign = descending || !sumOf ? -1 : 1;
+  return [...sums]
+    .sort(([a, one], [b, other]) => sign * (amount(one) - amount(other)) || compareTexts(a, b))
+    .map(([name]) => name);
 }
 
 /** Flows sorted by a column; those that compare equal stay in the order of their ids. */
@@ -183,6 +181,13 @@ function byIndex(
   }
   return result;
 }
+
+/** Sums of a group by column. */
+const SUMS: Readonly<Partial<Record<SortKey, (sums: GroupSums) => number>>> = {
+  up: ({ up }) => up,
+  down: ({ down }) => down,
+  rate: ({ upRate, downRate }) => upRate + downRate,
+};
 
 /** Values of the numeric columns. */
 const AMOUNTS: Readonly<Partial<Record<SortKey, (flow: MonitoredFlow) => number>>> = {

@@ -172,8 +172,9 @@ export class PickActions {
   }
 
   /**
-   * Restores the pick before a written one, unless another writer has changed the file since. @param etag of the pick
-   * that the page shows
+   * Restores the pick before a written one, unless another writer has changed the file since.
+   *
+   * @param etag of the pick that the page shows
    */
   async #undo(etag: string): Promise<UndoResult> {
     const { written } = this.#picks;

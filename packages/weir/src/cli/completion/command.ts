@@ -10,7 +10,7 @@ import { fishScript } from './fish.ts';
 import { type CommandPosition, positionsOf } from './positions.ts';
 import { zshScript } from './zsh.ts';
 import { UsageError } from '@weir/base';
-import { COMPLETION } from '../config/specs.ts';
+import { COMPLETION } from './specs.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 

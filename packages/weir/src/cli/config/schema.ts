@@ -1,5 +1,6 @@
 import { configSchema } from '@weir/config/json-schema';
-import { expectOperands, HELP_OPTION, parseOptions, type CommandIo } from '../command.ts';
+import { expectOperands, parseOptions, type CommandIo } from '../command.ts';
+import { SCHEMA } from './specs.ts';
 
 const SCHEMA_HELP = `Usage: weir schema
 
@@ -12,8 +13,8 @@ as the first line of a configuration, Tombi and Taplo complete its keys and mark
 
 /** `weir schema`: prints the JSON Schema of the configuration. Resolves with the exit status. */
 export async function schemaCommand(argv: readonly string[], io: CommandIo): Promise<number> {
-  const { values, positionals } = parseOptions(argv, HELP_OPTION);
-  expectOperands('schema', positionals);
+  const { values, positionals } = parseOptions(argv, SCHEMA.options);
+  expectOperands(SCHEMA.name, positionals);
   const text =
     values.help === true ? SCHEMA_HELP : `${JSON.stringify(await configSchema(), null, 2)}\n`;
   io.stdout.write(text);

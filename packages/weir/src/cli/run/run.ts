@@ -9,7 +9,7 @@ import {
   openNotifier,
   type ServiceNotifier,
 } from '@weir/server/service';
-import { ControlSocket } from '@weir/server/app/control/control-socket';
+import { ControlSocket, openDefaultSocket } from '@weir/server/app/control/control-socket';
 import { createHandlers, type ControlHandlers } from '@weir/server/app/control/control-handlers';
 import type { PacketCapture } from '@weir/server/app/packet-capture';
 import { statusOf } from '@weir/server/app/outcomes';
@@ -190,7 +190,6 @@ async function openControl(
   log: Logger,
 ): Promise<ControlSocket | undefined> {
   try {
-    const { openDefaultSocket } = await import('@weir/server/app/control/control-socket');
     return await openDefaultSocket(handlers, { env: process.env, pid: process.pid });
   } catch (error) {
     log.debug(`no control socket: ${messageOf(error)}`);

@@ -28,7 +28,7 @@ import { resolverFindings } from './check/resolver-findings.ts';
 import { routeFindings } from './check/route-findings.ts';
 import { loadConfigFile } from '@weir/server/loading';
 import { loadOrReport } from '../load.ts';
-import { TUN, CHECK_OPTIONS } from '../config/specs.ts';
+import { TUN, CHECK_OPTIONS } from './specs.ts';
 
 /** The JSON of `weir tun check`. */
 interface TunCheckReport {

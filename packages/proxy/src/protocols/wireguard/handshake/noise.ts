@@ -221,8 +221,9 @@ export class Initiator {
   }
 
   /**
-   * Reads a response (§5.4.3). @returns the keys and the peer's index; `undefined` when it is not authentic: an
-   * authentic one may follow.
+   * Reads a response (§5.4.3).
+   *
+   * @returns the keys and the peer's index; `undefined` when it is not authentic: an authentic one may follow.
    */
   accept(
     message: Uint8Array,

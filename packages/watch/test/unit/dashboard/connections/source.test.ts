@@ -97,6 +97,18 @@ test('groups have the sums of their open flows, and list those that are opened',
   assert.deepEqual(ids(opened), ['group osaka', 'group tokyo', 4, 1, 3]);
 });
 
+test('groups without a sum in the sorted column are ordered by their flows, the most first', () => {
+  const { view } = listOf(...THREE);
+  for (const sort of ['age', 'host', 'user', 'rule'] as const) {
+    for (const descending of [false, true]) {
+      const groups = ids(view({ group: 'outbound', sort, descending }));
+      assert.deepEqual(groups, ['group tokyo', 'group osaka'], `${sort} ${descending}`);
+    }
+  }
+  const ascending = ids(view({ group: 'outbound', sort: 'up', descending: false }));
+  assert.deepEqual(ascending, ['group tokyo', 'group osaka']);
+});
+
 test('frozen rows keep their places, and new flows are counted', () => {
   const { list, view } = listOf(...THREE);
   const parameters = { sort: 'up', descending: true, freeze: 'one' };
