@@ -7,7 +7,7 @@ import { Weir } from '../../test/support/process/weir.ts';
 import { Generator } from '../load/generator.ts';
 import type { LoadName } from '../load/messages.ts';
 import { median } from '../statistics.ts';
-import { Networks } from '../tun/networks.ts';
+import { Networks, run } from '../tun/networks.ts';
 import { FAR_ADDRESS, type Path } from './messages.ts';
 
 const USAGE = `Usage: node bench/path/tcp.ts [options]
@@ -48,6 +48,9 @@ const path: Path = {
 const LINE = fileURLToPath(new URL('./tcp-line.ts', import.meta.url));
 
 await using networks = await Networks.make();
+// A sender keeps what is under way: its usual 4 MB would be the limit, and not the receiver's window.
+for (const side of [networks.near, networks.far])
+  run(side, 'sysctl -qw net.ipv4.tcp_wmem=4096\t65536\t67108864');
 const farPid = /\/proc\/(\d+)\//.exec(networks.far.join(' '))?.[1] ?? '';
 await using line = new Child(process.execPath, [LINE, farPid, JSON.stringify(path)], {
   ipc: true,
