@@ -18,9 +18,12 @@ export interface ProcessMemory {
   /** Returns free memory of `malloc` to the system; 0.14 ms per MB. */
   trim(): void;
   /** Starts a collection of the whole heap, which V8 does in steps between other work. */
-  startCollection(): void;
-  /** Ends the collection; called once it has had time to end. */
-  endCollection(): void;
+  collect(): void;
+  /**
+   * Sets whether V8 releases empty pages instead of keeping them for later. It then collects all the time in a process
+   * that works.
+   */
+  saveMemory(saves: boolean): void;
   /**
    * Removes pages of Node's program file from the resident memory, of its text alone or also of its constants; the
    * latter takes 5 ms longer the first time. Pages in use return from the page cache, at a microsecond for 64 KB.
@@ -92,9 +95,7 @@ export class OwnMemory implements ProcessMemory {
     this.#bound().trim?.(0);
   }
 
-  startCollection(): void {
-    // Makes V8 release empty pages instead of keeping them for later.
-    setFlagsFromString('--memory-saver-mode');
+  collect(): void {
     try {
       // The memory is never touched. V8 accounts for it, and starts a collection, because the heap might keep so much
       // alive. There is no other way that does not stop the process for the whole collection.
@@ -104,8 +105,8 @@ export class OwnMemory implements ProcessMemory {
     }
   }
 
-  endCollection(): void {
-    setFlagsFromString('--no-memory-saver-mode');
+  saveMemory(saves: boolean): void {
+    setFlagsFromString(saves ? '--memory-saver-mode' : '--no-memory-saver-mode');
   }
 
   forgetProgram(part: 'text' | 'all'): void {
@@ -307,7 +308,8 @@ export class MemoryKeeper {
       if (isWorth) this.#releaseMs = 0;
       this.#repetitions = isWorth ? REPETITIONS : this.#repetitions - 1;
       this.#collecting = resident;
-      memory.startCollection();
+      memory.saveMemory(true);
+      memory.collect();
     }
     return (this.#interval = LOOK_MS);
   }
@@ -318,7 +320,7 @@ export class MemoryKeeper {
     const now = this.#processorMs;
     this.#collecting = undefined;
     this.#restedMs = this.#sinceRelease = 0;
-    memory.endCollection();
+    memory.saveMemory(false);
     this.#trim();
     memory.forgetProgram('all');
     const resident = memory.residentBytes();
@@ -334,7 +336,6 @@ export class MemoryKeeper {
   #boundOld(): void {
     const memory = this.#memory;
     if (this.#collectsOld) {
-      memory.endCollection();
       // What V8's threads have used to mark and to compile is free now.
       this.#trim();
       this.#leastOld = Number.POSITIVE_INFINITY;
@@ -343,7 +344,7 @@ export class MemoryKeeper {
     const old = memory.oldHeapBytes();
     this.#leastOld = Math.min(this.#leastOld, old);
     if (old - this.#leastOld < Math.max(MUCH_PROMOTED, this.#leastOld)) return;
-    memory.startCollection();
+    memory.collect();
     this.#collectsOld = true;
   }
 

@@ -27,9 +27,10 @@ const PROGRAM = `
   const most = resident();
   all = undefined;
   for (let i = 0; i < 100 && resident() > before + 40; i++) {
-    memory.startCollection();
+    memory.saveMemory(true);
+    memory.collect();
     await sleep(100);
-    memory.endCollection();
+    memory.saveMemory(false);
     memory.trim();
   }
   const released = resident();
@@ -121,16 +122,16 @@ class FakeProcess implements ProcessMemory {
     this.unused = 0;
   }
 
-  startCollection(): void {
-    this.did.push('start');
+  collect(): void {
+    this.did.push('collect');
     this.processor += this.collectionMs;
-  }
-
-  endCollection(): void {
-    this.did.push('end');
     this.old = this.live;
     this.resident -= this.garbage;
     this.garbage = 0;
+  }
+
+  saveMemory(saves: boolean): void {
+    this.did.push(saves ? 'save' : 'keep');
   }
 
   forgetProgram(part: 'text' | 'all'): void {
@@ -175,7 +176,7 @@ class Kept {
   }
 }
 
-const RELEASE = ['start', 'end', 'trim', 'forget all'];
+const RELEASE = ['save', 'collect', 'keep', 'trim', 'forget all'];
 const WORKS = 0.9;
 
 suite('memory is released', () => {
@@ -202,8 +203,8 @@ suite('memory is released', () => {
   test('the collection is ended also when the process works again', () => {
     const kept = new Kept();
     kept.pass(1, WORKS);
-    while (!kept.pass(0.1).includes('start'));
-    assert.deepEqual(kept.pass(5, WORKS), ['end', 'trim', 'forget all']);
+    while (!kept.pass(0.1).includes('collect'));
+    assert.deepEqual(kept.pass(5, WORKS), ['keep', 'trim', 'forget all']);
   });
 
   test('after little work only when some time has passed', () => {
@@ -230,14 +231,14 @@ suite('memory is released', () => {
     own.garbage = 100 * MB;
     assert.deepEqual(kept.pass(0.5, WORKS), ['trim']);
     own.collectionMs = 20;
-    assert.ok(kept.pass(30).includes('start'));
+    assert.ok(kept.pass(30).includes('collect'));
     assert.equal(own.resident, 80 * MB);
   });
 
   test('at no more than a five-hundredth of the time for a process with little work', () => {
     const kept = new Kept();
     const SECONDS = 10_000;
-    const releases = kept.pass(SECONDS, 0.01).filter((what) => what === 'start').length;
+    const releases = kept.pass(SECONDS, 0.01).filter((what) => what === 'collect').length;
     assert.ok(releases > 0);
     const { collectionMs, trimMs } = kept.own;
     const share = (releases * (collectionMs + trimMs)) / (SECONDS * 1000);
@@ -259,7 +260,7 @@ suite('memory is released', () => {
         own.open(50 * MB);
         const did = kept.pass(0.3, WORKS);
         own.garbage += 50 * MB;
-        const times = [...did, ...kept.pass(5)].filter((what) => what === 'start').length;
+        const times = [...did, ...kept.pass(5)].filter((what) => what === 'collect').length;
         spent += times * (own.collectionMs + own.trimMs);
       }
       const most = (own.processor - before) / 5 + (BURSTS * 5300) / 100;
@@ -315,7 +316,7 @@ suite('what malloc got back is returned while the process works', () => {
 });
 
 suite('the old generation is collected while the process works', () => {
-  const COLLECTION = ['start', 'end', 'trim'];
+  const COLLECTION = ['collect', 'trim'];
 
   test('each time it has grown by 16 MB', () => {
     const { own, pass } = worked();
