@@ -146,3 +146,23 @@ test('only the credentials of a table match, whatever is sent', () => {
     }),
   );
 });
+
+test('a session stays accepted while its user has the same password, in whatever case it was named', () => {
+  const tableOf = (user: string, pass: string): Authenticator =>
+    atOnce(Authenticator.of({ users: [{ user, pass, label: user }] }));
+  const credential = users.credentialOf('ALICE:a:b');
+  assert.equal(users.accepts(credential), true);
+  assert.equal(tableOf('alice', 'a:b').accepts(credential), true);
+  assert.equal(tableOf('alice', 'b').accepts(credential), false);
+  assert.equal(tableOf('bob', 'a:b').accepts(credential), false);
+  assert.equal(atOnce(Authenticator.of({ password: 'a:b' })).accepts(credential), false);
+  assert.ok(!credential.includes('a:b'));
+});
+
+test('a session of the one password stays accepted while that is the password, colons included', () => {
+  const passwordOf = (password: string): Authenticator => atOnce(Authenticator.of({ password }));
+  const credential = passwordOf('bob:secret').credentialOf('bob:secret');
+  assert.equal(passwordOf('bob:secret').accepts(credential), true);
+  assert.equal(passwordOf('secret').accepts(credential), false);
+  assert.equal(users.accepts(credential), false);
+});

@@ -1,16 +1,20 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import {
   datagramsOf,
   MessageReassembly,
+  type UdpSession,
+  UdpSessions,
 } from '../../../../src/protocols/hysteria2/udp-sessions.ts';
 import { ADDRESS_LIMIT, UDP_PAYLOAD_LIMIT } from '../../../../src/protocols/hysteria2/limits.ts';
 import {
   decodeUdpMessage,
+  encodeUdpMessage,
   udpHeaderSize,
   type UdpMessage,
 } from '../../../../src/protocols/hysteria2/wire.ts';
+import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 import { SeededRandom } from '../../../../../../test/support/simnet/seeded-random.ts';
 
 const random = new SeededRandom(1);
@@ -210,4 +214,147 @@ test('any fragments give messages within the limit', () => {
       }
     }),
   );
+});
+
+describe('the UDP sessions of a connection', () => {
+  const peer = { host: 'test', port: 123 };
+
+  /** The sessions of one end, what it sent, and the bytes of a message from the other end. */
+  function endOf({
+    accept,
+    lost = () => false,
+  }: {
+    readonly accept?: (session: UdpSession) => boolean;
+    readonly lost?: (datagram: Uint8Array) => boolean;
+  } = {}) {
+    const sent: UdpMessage[] = [];
+    const channel = {
+      maxDatagramSize: 20,
+      sendDatagram(datagram: Uint8Array): boolean {
+        if (lost(datagram)) return false;
+        const message = decodeUdpMessage(datagram);
+        assert.ok(message);
+        sent.push(message);
+        return true;
+      },
+    };
+    return { sessions: new UdpSessions(channel, random, accept), sent };
+  }
+  const arriving = (sessionId: number, data: string, address: string | Buffer = ADDRESS) =>
+    encodeUdpMessage({
+      ...fragment(0, 0, 1, data),
+      sessionId,
+      address: Buffer.from(address),
+    });
+  const received = async (session: UdpSession): Promise<string | undefined> => {
+    const packet = await session.receive();
+    return (
+      packet && `${packet.peer.host}:${packet.peer.port} ${Buffer.from(packet.data).toString()}`
+    );
+  };
+
+  test('of a client are those that it opened: other messages and malformed ones are ignored', async () => {
+    const { sessions } = endOf();
+    const session = sessions.open();
+    sessions.receive(arriving(session.id + 1, 'of another'));
+    sessions.receive(arriving(session.id, 'no data').subarray(0, 12));
+    sessions.receive(Buffer.alloc(0));
+    assert.equal(sessions.count, 1);
+    sessions.receive(arriving(session.id, 'own'));
+    assert.equal(await received(session), 'test:123 own');
+    assert.equal(session.dropped, 0);
+  });
+
+  test('drop and count a packet whose address is no endpoint, and receive the next one', async () => {
+    const { sessions } = endOf();
+    const session = sessions.open();
+    for (const address of ['test', 'test:65536', 'te st:1', Buffer.from([0xff, 0x3a, 0x31])]) {
+      sessions.receive(arriving(session.id, 'lost', address));
+    }
+    assert.equal(session.dropped, 4);
+    sessions.receive(arriving(session.id, 'kept', '[2001:db8::7]:53'));
+    assert.equal(await received(session), '2001:db8::7:53 kept');
+  });
+
+  test('send and receive nothing once they are closed', async () => {
+    const { sessions, sent } = endOf();
+    let notified = 0;
+    const session = sessions.open(() => notified++);
+    session.send({ data: Buffer.from('one'), peer });
+    assert.deepEqual([sent.length, notified, session.dropped], [1, 1, 0]);
+    session.close();
+    assert.equal(sessions.count, 0);
+    session.send({ data: Buffer.from('two'), peer });
+    session.deliver(fragment(0, 0, 1, 'late'));
+    assert.deepEqual([sent.length, notified, session.dropped], [1, 1, 1]);
+    assert.equal(await session.receive(), undefined);
+    assert.equal(await session.closed, undefined);
+  });
+
+  test('count a packet as lost with its first fragment that cannot be sent, and send no further one', () => {
+    const { sessions, sent } = endOf({
+      lost: (datagram) => decodeUdpMessage(datagram)?.fragmentId === 1,
+    });
+    const session = sessions.open();
+    session.send({ data: Buffer.from('abcdefgh'), peer });
+    assert.deepEqual(
+      sent.map(({ fragmentId, fragmentCount }) => [fragmentId, fragmentCount]),
+      [[0, 3]],
+    );
+    assert.equal(session.dropped, 1);
+  });
+
+  test('are closed after the time without a packet in either direction', async () => {
+    const { sessions } = endOf();
+    const clock = new ManualClock(5_000);
+    const session = sessions.open();
+    assert.equal(session.lastActive, 0);
+    session.closeWhenIdle(clock, 60_000);
+    assert.equal(session.lastActive, 5_000);
+    clock.advance(50_000);
+    session.send({ data: Buffer.from('out'), peer });
+    assert.equal(session.lastActive, 55_000);
+    clock.advance(50_000);
+    sessions.receive(arriving(session.id, 'in'));
+    assert.equal(session.lastActive, 105_000);
+    clock.advance(59_000);
+    assert.equal(sessions.count, 1);
+    clock.advance(1_000);
+    assert.equal(sessions.count, 0);
+    assert.equal(await session.closed, undefined);
+    assert.equal(clock.timers, 0);
+  });
+
+  test('of a server are those that it accepts, until it has closed them', async () => {
+    const accepted: UdpSession[] = [];
+    const refused: UdpSession[] = [];
+    const { sessions } = endOf({
+      accept(session) {
+        (session.id === 7 ? refused : accepted).push(session);
+        return session.id !== 7;
+      },
+    });
+    for (const id of [0, 7, 0xffff_ffff, 0]) sessions.receive(arriving(id, `to ${id}`));
+    assert.deepEqual(
+      accepted.map(({ id }) => id),
+      [0, 0xffff_ffff],
+    );
+    assert.equal(sessions.count, 2);
+    assert.ok(accepted[0] && accepted[1] && refused[0]);
+    assert.equal(await received(accepted[1]), 'test:123 to 4294967295');
+    assert.equal(await refused[0].receive(), undefined);
+    const cause = new Error('the connection is lost');
+    sessions.close(cause);
+    assert.equal(await accepted[0].closed, cause);
+    sessions.receive(arriving(9, 'too late'));
+    assert.equal(sessions.count, 0);
+    assert.equal(accepted.length, 2);
+  });
+
+  test('of a client have ids of their own', () => {
+    const { sessions } = endOf();
+    const [first, second] = [sessions.open(), sessions.open()];
+    first.close();
+    assert.equal(new Set([first.id, second.id, sessions.open().id]).size, 3);
+  });
 });

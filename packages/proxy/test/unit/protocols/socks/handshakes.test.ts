@@ -3,6 +3,12 @@ import { describe, test } from 'node:test';
 import { codeOf } from '@weir/base';
 import type { Endpoint } from '@weir/io/addresses';
 import type { Carrier } from '@weir/io/links';
+import { InboundMemory } from '../../../../src/protocols/inbounds/inbound-memory.ts';
+import {
+  type AcceptedAccounts,
+  accountsOf,
+  NO_ACCOUNTS,
+} from '../../../../src/protocols/users/accounts.ts';
 import type { SocksInboundSettings } from '../../../../src/protocols/socks/settings.ts';
 import {
   bytes,
@@ -13,7 +19,7 @@ import {
   plainSettings,
   withAccounts,
 } from '../../../../../../test/support/protocols/socks/harness.ts';
-import { readAll } from '../../../../../../test/support/read-link.ts';
+import { readAll, readExactly } from '../../../../../../test/support/read-link.ts';
 
 /** What `packages/proxy/test/conformance/inbound.ts` does not have: what is SOCKS's alone. */
 type Row = readonly [
@@ -77,7 +83,64 @@ const ROWS: readonly Row[] = [
   ],
 ];
 
+/** The accounts of an inbound after a reload with other settings. */
+function acceptedWith(settings: SocksInboundSettings): AcceptedAccounts {
+  const { accounts } = inbound(settings).handler;
+  assert.ok(accounts);
+  return accounts;
+}
+
 describe('the SOCKS inbound', () => {
+  test('keeps accepting a session while its account is the same', async () => {
+    const memory = new InboundMemory();
+    const first = inbound(withAccounts(['kim', 'sesame']), { memory });
+    const { client } = connectTo(first);
+    await client.write(bytes(`05 01 02 01 03 'kim' 06 'sesame' 05 01 00 01 c0000207 0050 'x'`));
+    await readExactly(client, 2 + 2 + 10 + 1);
+    const account = first.dispatcher.streams[0]?.origin.account;
+    for (const [settings, isValid] of [
+      [withAccounts(['lee', 'x'], ['kim', 'sesame']), true],
+      [withAccounts(['kim', 'changed']), false],
+      [withAccounts(['lee', 'sesame']), false],
+      [plainSettings, false],
+    ] as const) {
+      accountsOf(memory).replace(acceptedWith(settings));
+      assert.equal(account?.isValid, isValid);
+    }
+    client.destroy();
+  });
+
+  test('keeps accepting a session without an account while it needs none', async () => {
+    const memory = new InboundMemory();
+    const first = inbound(plainSettings, { memory });
+    const { client } = connectTo(first);
+    await client.write(bytes(`05 01 00 05 01 00 01 c0000207 0050 'x'`));
+    await readExactly(client, 2 + 10 + 1);
+    const account = first.dispatcher.streams[0]?.origin.account;
+    for (const [settings, isValid] of [
+      [plainSettings, true],
+      [withAccounts(['kim', 'sesame']), false],
+    ] as const) {
+      accountsOf(memory).replace(acceptedWith(settings));
+      assert.equal(account?.isValid, isValid);
+    }
+    client.destroy();
+  });
+
+  test('rejects an association of an account that was removed after it was authenticated', async () => {
+    const memory = new InboundMemory();
+    const fixture = inbound(withAccounts(['kim', 'sesame']), { memory });
+    const { client, served } = connectTo(fixture);
+    await client.write(bytes(`05 01 02 01 03 'kim' 06 'sesame'`));
+    assert.equal((await readExactly(client, 4)).toString('hex'), '05020100');
+    accountsOf(memory).replace(NO_ACCOUNTS);
+    await client.write(bytes('05 03 00 01 00000000 0000'));
+    await client.closeWrite();
+    assert.equal((await readAll(client)).toString('hex'), bytes(reply5('02')).toString('hex'));
+    assert.match(String(await served), /UDP ASSOCIATE rejected: the account is removed$/);
+    assert.equal(fixture.dispatcher.associations.length, 0);
+  });
+
   for (const [name, sends, gets, goes, { settings, ends = onLoopback, user } = {}] of ROWS) {
     test(name, async () => {
       for (const size of [Number.POSITIVE_INFINITY, 1]) {

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { DialError } from '@weir/io';
+import { DialError, ServerReach } from '@weir/io';
 import type { Endpoint } from '@weir/io/addresses';
 import { type ByteLink, type PacketLink, linkPair } from '@weir/io/links';
+import { systemSockets } from '@weir/io/sockets';
 import { UdpLink } from '../../../../../io/src/net/sockets/node/udp-socket.ts';
 import type { Outbound, OutboundContext } from '../../../../src/protocols/contract.ts';
 import { encodeReply } from '../../../../src/protocols/socks/wire.ts';
@@ -251,6 +252,33 @@ describe('the SOCKS outbound', () => {
     await server.closed;
   });
 
+  test('a server is reached once it takes the request, and missed when it rejects the account', async () => {
+    for (const [turns, isReached] of [
+      [['01 01'], false],
+      [['01 00', connectToSite, '05 05 00'], true],
+    ] as const) {
+      const { outbound, server } = scripted(account);
+      const reach = new ServerReach();
+      await Promise.all([
+        assert.rejects(outbound.connect(site, { ...neverAborted(), reach }), { name: 'DialError' }),
+        script(server, '05 01 02', '05 02', `01 03 'kim' 06 'sesame'`, ...turns),
+      ]);
+      assert.deepEqual([reach.isReached, reach.isMissed], [isReached, !isReached]);
+    }
+  });
+
+  test('a flow that was given up during the dial sends nothing and releases the carrier', async () => {
+    const { outbound, clock, server } = scripted();
+    const signal = AbortSignal.abort(new Error('the client has left'));
+    await assert.rejects(outbound.connect(site, { signal }), {
+      name: 'DialError',
+      code: 'aborted',
+      message: /the client has left/,
+    });
+    await server.closed;
+    assert.equal(clock.timers, 0);
+  });
+
   test('an abort releases the carrier', async () => {
     const { outbound, clock, server } = scripted();
     const controller = new AbortController();
@@ -380,6 +408,65 @@ describe('datagrams through the SOCKS outbound', () => {
       assert.rejects(outbound.associate(neverAborted()), { name: 'DialError', code: 'not_found' }),
       grant(server, { host: 'relay.example', port: 1 }),
     ]);
+    await server.closed;
+  });
+
+  test('a name of the relay without an address fails the association by that name', async () => {
+    const { outbound, server } = scripted(noAccount, {
+      resolver: { resolve: () => Promise.resolve([]) },
+    });
+    await Promise.all([
+      assert.rejects(outbound.associate(neverAborted()), {
+        name: 'DialError',
+        code: 'not_found',
+        message: 'relay.example: no address',
+      }),
+      grant(server, { host: 'relay.example', port: 1 }),
+    ]);
+    await server.closed;
+  });
+
+  test('go to the configured server when the connection to it has no address of its own', async () => {
+    const relay = await loopback();
+    const [near, server] = linkPair();
+    const { outbound: client } = outbound(
+      noAccount,
+      () => ({ ...carrierOf(near), remote: undefined }),
+      {
+        resolver: {
+          resolve: (host) => {
+            assert.equal(host, 'proxy.example');
+            return Promise.resolve(['127.0.0.1']);
+          },
+        },
+      },
+    );
+    const [link] = await Promise.all([
+      client.associate(neverAborted()),
+      grant(server, { host: '0.0.0.0', port: relay.local.port }),
+    ]);
+    await reaches(link, relay);
+    link.close();
+    relay.close();
+  });
+
+  test('without a free descriptor fail for that client, and the carrier is released', async (t) => {
+    const full = Object.assign(new Error('bind EMFILE'), { code: 'EMFILE' });
+    const bind = t.mock.method(systemSockets(), 'bindUdp', () => Promise.reject(full));
+    const { outbound, server } = scripted();
+    const origin = { inbound: 'in', source: '192.0.2.5', user: undefined, session: undefined };
+    await Promise.all([
+      assert.rejects(outbound.associate({ ...neverAborted(), origin }), {
+        name: 'DialError',
+        code: 'failed',
+        cause: full,
+      }),
+      grant(server, { host: '127.0.0.1', port: 9 }),
+    ]);
+    assert.deepEqual(
+      bind.mock.calls.map(({ arguments: [options] }) => options?.association),
+      ['192.0.2.5'],
+    );
     await server.closed;
   });
 

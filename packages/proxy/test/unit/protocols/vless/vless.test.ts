@@ -317,6 +317,18 @@ describe('datagrams of a VLESS client', () => {
     link.close();
   });
 
+  test('open nothing for a flow that was given up before', async () => {
+    const fixture = client();
+    const signal = AbortSignal.abort(new Error('the client has left'));
+    await assert.rejects(fixture.outbound.associate({ signal, first: DNS }), {
+      name: 'DialError',
+      code: 'aborted',
+      message: 'proxy.example:443: the client has left',
+    });
+    assert.equal(fixture.dialled.length, 0);
+    assert.equal(fixture.clock.timers, 0);
+  });
+
   test('end a dial with the association', async () => {
     const aborted = Promise.withResolvers<void>();
     const { outbound, clock } = clientOf(
