@@ -50,7 +50,7 @@ export const ROOMS = {
   config: {
     files: [
       'packages/config/src/{tables,toml}/*.ts',
-      'packages/config/src/{merge,lower,api,route-targets,values}.ts',
+      'packages/config/src/{merge,load-config,api,route-targets,values}.ts',
     ],
     tests: ['packages/config/test/unit/*.test.ts'],
     branches: 97,
