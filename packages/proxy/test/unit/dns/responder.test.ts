@@ -144,6 +144,17 @@ describe('the responder', () => {
     assert.equal((bad.readUInt16BE(2) & 0xf) | ((bad.at(-6) ?? 0) << 4), 16);
   });
 
+  test('knows EDNS by the first additional record alone, which must be whole', async () => {
+    const key: Answer = { name: 'key', type: 'A', ttl: 0, data: '192.0.2.9' };
+    const other = await answer(new Service(), { name: 'many.example', edns: key });
+    assert.deepEqual([other.rcode, other.flag_tc, other.additionals], ['NOERROR', true, []]);
+    const cut = await answer(new Service(), {
+      edns: OPT,
+      change: (query) => query.subarray(0, -1),
+    });
+    assert.deepEqual([cut.rcode, cut.questions], ['FORMERR', []]);
+  });
+
   test('a response that does not fit its datagram asks for a stream', async () => {
     const service = new Service();
     const small = await ask(service, { name: 'many.example' });
@@ -226,11 +237,55 @@ describe('the responder', () => {
     assert.equal(withEdns.additionals?.[0]?.type, 'OPT');
   });
 
-  test('addresses of what is no host name are passed on as well', async () => {
+  test('a passed on answer that does not fit its datagram asks for a stream', async () => {
     const service = new Service();
-    await answer(service, { name: 'a b.example' });
-    assert.equal(service.forwarded.length, 1);
-    assert.deepEqual(service.asked, []);
+    const texts = Array.from({ length: 5 }, () => 'x'.repeat(120));
+    service.reply = encode({
+      type: 'response',
+      id: 0,
+      flags: 0x0180,
+      questions: [{ name: 'example', type: 'TXT', class: 'IN' }],
+      answers: texts.map((data) => ({ name: 'example', type: 'TXT', ttl: 30, data })),
+    });
+    const cut = await answer(service, { name: 'example', type: 'TXT' });
+    assert.deepEqual([cut.flag_tc, cut.rcode, cut.answers], [true, 'NOERROR', []]);
+    for (const options of [{ edns: OPT }, { datagram: false }]) {
+      const whole = await answer(service, { name: 'example', type: 'TXT', ...options });
+      assert.ok(!whole.flag_tc);
+      assert.deepEqual(dataOf(whole).map(String), texts);
+    }
+  });
+
+  test('a passed on answer that ends within a record gives its code, or a failure of the server', async () => {
+    const service = new Service();
+    for (const [flags, rcode] of [
+      [0x0180, 'SERVFAIL'],
+      [0x0183, 'NXDOMAIN'],
+      [0x0185, 'REFUSED'],
+    ] as const) {
+      const reply = encode({
+        type: 'response',
+        id: 0,
+        flags,
+        questions: [{ name: 'example', type: 'TXT', class: 'IN' }],
+        answers: [{ name: 'example', type: 'TXT', ttl: 30, data: 'text' }],
+      });
+      reply.writeUInt16BE(flags | 0x8000, 2);
+      for (const length of [12, 20, 25, 30, reply.length - 1]) {
+        service.reply = reply.subarray(0, length);
+        const response = await answer(service, { name: 'example', type: 'TXT' });
+        assert.deepEqual([response.rcode, response.answers], [rcode, []], `${length}`);
+      }
+    }
+  });
+
+  test('addresses of what is no host name are passed on as well', async () => {
+    for (const name of ['a b.example', '.']) {
+      const service = new Service();
+      await answer(service, { name });
+      assert.equal(service.forwarded.length, 1);
+      assert.deepEqual(service.asked, []);
+    }
   });
 
   test('no name is an address', async () => {
