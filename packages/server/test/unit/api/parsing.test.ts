@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { bearerCheck, parseHead } from '../../../src/api/http/request-filter.ts';
+import { ApiOptions } from '@weir/config';
+import {
+  type ApiRequestHead,
+  bearerCheck,
+  parseHead,
+  RequestFilter,
+} from '../../../src/api/http/request-filter.ts';
 import { addressPlace, rejectionOf } from '../../../src/local-http/guard.ts';
 import {
   parseIfMatch,
@@ -236,6 +242,76 @@ describe('If-Match', () => {
         },
       ),
     );
+  });
+});
+
+describe('the filter of requests', () => {
+  const SECRET = 'correct-horse';
+  const LISTEN = { kind: 'unix', path: '/run/weir.sock', text: 'unix:/run/weir.sock' } as const;
+  const plain: ApiRequestHead = {
+    method: 'GET',
+    target: '/v1/routes',
+    host: '127.0.0.1:9090',
+    origin: undefined,
+    fetchSite: undefined,
+    authorization: undefined,
+  };
+  /** The status of a rejection, or the path of the route that is called. */
+  const judged = (secret: string | undefined, port: number | undefined, head: object) => {
+    const filter = new RequestFilter(new ApiOptions(LISTEN, secret), port);
+    const decision = filter.judge({ ...plain, ...head });
+    return decision.kind === 'call' ? decision.route.path : decision.response.status;
+  };
+
+  test('asks for the secret before it looks at the path, whatever the listener', () => {
+    const authorization = `bEARER  ${SECRET}`;
+    for (const port of [9090, undefined]) {
+      for (const target of ['/v1/routes', '/nothing']) {
+        assert.equal(judged(SECRET, port, { target }), 401);
+        assert.equal(judged(SECRET, port, { target, authorization: `Basic ${SECRET}` }), 401);
+        assert.equal(judged(SECRET, port, { target, authorization: SECRET }), 401);
+      }
+      assert.equal(judged(SECRET, port, { authorization }), '/v1/routes');
+      assert.equal(judged(SECRET, port, { authorization, target: '/nothing' }), 404);
+    }
+  });
+
+  test('keeps web pages and names out without a secret, which a unix socket needs not', () => {
+    for (const [head, rejected] of [
+      [{}, '/v1/routes'],
+      [{ host: 'localhost:9090', origin: 'http://localhost:9090' }, '/v1/routes'],
+      [{ host: 'weir.example:9090' }, 421],
+      // Browsers always send it.
+      [{ host: undefined }, '/v1/routes'],
+      [{ target: 'http://weir.example/v1/routes' }, 421],
+      [{ origin: 'https://page.example' }, 403],
+      [{ origin: 'null' }, 403],
+      [{ host: 'weir.example:9090', target: '/nothing' }, 421],
+    ] as const) {
+      assert.equal(judged(undefined, 9090, head), rejected, JSON.stringify(head));
+      const target = 'target' in head && head.target === '/nothing' ? 404 : '/v1/routes';
+      assert.equal(judged(undefined, undefined, head), target);
+      assert.equal(judged(SECRET, 9090, { ...head, authorization: `Bearer ${SECRET}` }), target);
+    }
+  });
+
+  test('names the methods of a path, and takes the path of a whole URL', () => {
+    const filter = new RequestFilter(new ApiOptions(LISTEN, undefined), undefined);
+    const wrong = filter.judge({ ...plain, method: 'POST', target: '/v1/connections' });
+    assert.ok(wrong.kind === 'response');
+    assert.deepEqual(
+      [wrong.response.status, wrong.response.headers],
+      [405, { Allow: 'GET,HEAD,DELETE' }],
+    );
+    const found = filter.judge({
+      ...plain,
+      method: 'PUT',
+      target: 'http://127.0.0.1:9090/v1/routes/a%20b?x=1',
+    });
+    assert.ok(found.kind === 'call');
+    assert.deepEqual({ ...found.parameters }, { group: 'a%20b' });
+    assert.equal(found.query, 'x=1');
+    assert.equal(judged(undefined, undefined, { target: '/v1/routes/' }), 404);
   });
 });
 
