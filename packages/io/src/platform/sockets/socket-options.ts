@@ -54,15 +54,30 @@ export function setOption(
 }
 
 /** Returns the value of an option of type `int`; `undefined` on an error. */
-export function getOption(
+export const getOption = (
+  space: OptionSpace,
+  fd: number,
+  level: number,
+  name: number,
+): number | undefined =>
+  readOption(space, fd, level, name, 4) < 0 ? undefined : space.option.bytes.readInt32LE(0);
+
+/**
+ * Reads an option into the memory for values.
+ * @param size the most bytes that are read, a multiple of 4
+ * @returns the bytes that the kernel has for it, at most `size`; -1 on an error
+ */
+export function readOption(
   { calls, option }: OptionSpace,
   fd: number,
   level: number,
   name: number,
-): number | undefined {
-  option.words[2] = 4;
-  const result = calls.getsockopt(fd, level, name, option.at, option.at + 8);
-  return result === 0 ? option.bytes.readInt32LE(0) : undefined;
+  size: number,
+): number {
+  // The length, a `socklen_t`, follows the value.
+  option.words[size / 4] = size;
+  if (calls.getsockopt(fd, level, name, option.at, option.at + size) !== 0) return -1;
+  return option.words[size / 4] ?? 0;
 }
 
 /**

@@ -7,7 +7,7 @@ import {
   SOL_SOCKET,
   TCP_INFO,
 } from '../linux.ts';
-import { getOption, type OptionSpace, setOption } from '../socket-options.ts';
+import { getOption, type OptionSpace, readOption, setOption } from '../socket-options.ts';
 
 /** Bytes that a connection receives before its buffer is looked at, and between two looks. */
 export const FIT_AFTER = 1 << 20;
@@ -25,7 +25,7 @@ const BYTES_A_MICROSECOND = 2 * 1250;
 const LONG_PATH = 5_000;
 
 /** Bytes of `struct tcp_info` that are read, and where the minimum round trip in microseconds is (linux/tcp.h). */
-const INFO_BYTES = 152;
+export const INFO_BYTES = 152;
 const MIN_RTT_AT = 148;
 /** The minimum round trip of a connection that has measured none. */
 const UNKNOWN_RTT = 0xffff_ffff;
@@ -70,19 +70,14 @@ export class ReceiveBuffers {
     }
     // The kernel reports and keeps twice what is asked for.
     const size = (getOption(this.#io, fd, SOL_SOCKET, SO_RCVBUF) ?? 0) / 2;
-    return size <= bytes ? bounded && this.#set(fd, bytes) : this.#set(fd, bytes);
+    return (bounded || size > bytes) && this.#set(fd, bytes);
   }
 
   /** Bytes that a connection needs at most; `undefined` where the kernel is to choose. */
   #boundOf(fd: number): number | undefined {
-    const { calls, option } = this.#io;
-    const lengthAt = option.bytes.length - 8;
-    option.bytes.writeUInt32LE(INFO_BYTES, lengthAt);
-    if (calls.getsockopt(fd, IPPROTO_TCP, TCP_INFO, option.at, option.at + lengthAt) !== 0)
-      return undefined;
     // Kernels before 4.6 have a shorter structure.
-    if (option.bytes.readUInt32LE(lengthAt) < INFO_BYTES) return undefined;
-    const rtt = option.bytes.readUInt32LE(MIN_RTT_AT);
+    if (readOption(this.#io, fd, IPPROTO_TCP, TCP_INFO, INFO_BYTES) < INFO_BYTES) return undefined;
+    const rtt = this.#io.option.bytes.readUInt32LE(MIN_RTT_AT);
     return rtt === UNKNOWN_RTT || rtt > LONG_PATH
       ? undefined
       : LEAST_BYTES + BYTES_A_MICROSECOND * rtt;
