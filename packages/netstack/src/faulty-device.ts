@@ -1,11 +1,6 @@
 import type { RandomSource } from '@weir/base/random';
-import type {
-  DeviceHandlers,
-  DeviceTraits,
-  InboundPacket,
-  PacketDevice,
-  PacketOutput,
-} from '@weir/base/ip';
+import type { DeviceHandlers, InboundPacket, PacketDevice, PacketOutput } from '@weir/base/ip';
+import { DeviceLayer } from '@weir/base/ip/packet-device';
 import type { Clock, Timer } from '@weir/io/time';
 
 /** The faults of a path, as shares of its packets from 0 to 1; a fault that is left out does not happen. */
@@ -29,89 +24,57 @@ const CHANCES = 2 ** 32;
  * A device between a driver and another device whose packets suffer faults in both directions: as the random source and
  * the clock have it, so that a seed and a simulated clock repeat them.
  */
-export class FaultyDevice implements PacketDevice, PacketOutput {
+export class FaultyDevice extends DeviceLayer implements PacketOutput {
   readonly output: PacketOutput = this;
   /** Packets are written here, and copied to the device once their fate is known. */
   readonly buffer = new Uint8Array(LARGEST_PACKET);
-  readonly #device: PacketDevice;
   readonly #faults: Faults;
   readonly #clock: Clock;
   readonly #random: RandomSource;
   readonly #timers = new Set<Timer>();
-  #handlers: DeviceHandlers | undefined;
   #isClosed = false;
 
   constructor(device: PacketDevice, faults: Faults, clock: Clock, random: RandomSource) {
-    this.#device = device;
+    super(device);
     this.#faults = faults;
     this.#clock = clock;
     this.#random = random;
   }
 
-  get name(): string {
-    return this.#device.name;
-  }
-
-  get traits(): DeviceTraits {
-    return this.#device.traits;
-  }
-
-  get closed(): Promise<Error | undefined> {
-    return this.#device.closed;
-  }
-
-  /** Packets that the device did not send; those of faults do not count. */
-  get dropped(): number {
-    return this.#device.dropped;
-  }
-
-  start(handlers: DeviceHandlers): void {
-    this.#handlers = handlers;
-    this.#device.start({
-      onPacket: (packet) => this.#receive(packet),
-      // Methods of a class would be lost in a spread.
-      onDrained: () => handlers.onDrained(),
-      onWritable: () => handlers.onWritable(),
-      onTraits: () => handlers.onTraits(),
-      onPathRestored: () => handlers.onPathRestored(),
-    });
-  }
-
-  flush(): void {
-    this.#device.flush();
-  }
-
-  close(cause?: Error): void {
+  override close(cause?: Error): void {
     this.#isClosed = true;
     for (const timer of this.#timers) timer.cancel();
     this.#timers.clear();
-    this.#device.close(cause);
+    super.close(cause);
   }
 
   reserve(bytes: number): number {
     // The reservation shows whether there is room, and is void.
-    return bytes > LARGEST_PACKET || this.#device.output.reserve(bytes) < 0 ? -1 : 0;
+    return bytes > LARGEST_PACKET || this.device.output.reserve(bytes) < 0 ? -1 : 0;
   }
 
   commit(length: number, segmentSize: number, checksumStart: number, checksumOffset: number): void {
-    const { output } = this.#device;
+    const { output } = this.device;
     const packet = this.buffer.subarray(0, length);
     this.#pass(packet, checksumStart < 0, (bytes, isLate) => {
       const at = output.reserve(length);
       if (at < 0) return;
       output.buffer.set(bytes, at);
       output.commit(length, segmentSize, checksumStart, checksumOffset);
-      if (isLate) this.#device.flush();
+      if (isLate) this.device.flush();
     });
   }
 
-  #receive({ buffer, start, end, checksumVouched, segmentSize }: InboundPacket): void {
+  protected onPacket(
+    { buffer, start, end, checksumVouched, segmentSize }: InboundPacket,
+    handlers: DeviceHandlers,
+  ): void {
     const packet = buffer.subarray(start, end);
     this.#pass(packet, !checksumVouched, (bytes, isLate) => {
       const { length } = bytes;
       const inbound = { buffer: bytes, start: 0, end: length, checksumVouched, segmentSize };
-      this.#handlers?.onPacket(inbound);
-      if (isLate) this.#handlers?.onDrained();
+      handlers.onPacket(inbound);
+      if (isLate) handlers.onDrained();
     });
   }
 

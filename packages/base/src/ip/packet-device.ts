@@ -134,45 +134,36 @@ export interface PacketTaps {
   tap(name: string): PacketTap;
 }
 
-/**
- * A device whose packets a tap sees: those from the device before its driver does, those to it when they are
- * committed, so also one that the device then drops. Offloaded work is not done yet:
- * checksums are partial, and a packet may hold many segments.
- */
-export class TappedDevice implements PacketDevice {
-  readonly output: PacketOutput;
-  readonly #device: PacketDevice;
-  readonly #tap: PacketTap;
+/** A device over another one, which it closes with itself; a subclass sees or changes the packets of both directions. */
+export abstract class DeviceLayer implements PacketDevice {
+  abstract readonly output: PacketOutput;
+  protected readonly device: PacketDevice;
 
-  constructor(device: PacketDevice, tap: PacketTap) {
-    this.#device = device;
-    this.#tap = tap;
-    this.output = new TappedOutput(device.output, tap);
+  protected constructor(device: PacketDevice) {
+    this.device = device;
   }
 
   get name(): string {
-    return this.#device.name;
+    return this.device.name;
   }
 
   get traits(): DeviceTraits {
-    return this.#device.traits;
+    return this.device.traits;
   }
 
   get closed(): Promise<Error | undefined> {
-    return this.#device.closed;
+    return this.device.closed;
   }
 
+  /** Packets that the device below did not send. */
   get dropped(): number {
-    return this.#device.dropped;
+    return this.device.dropped;
   }
 
   start(handlers: DeviceHandlers): void {
-    const onPacket = (packet: InboundPacket): void => {
-      this.#tap('in', packet.buffer.subarray(packet.start, packet.end));
-      handlers.onPacket(packet);
-    };
-    this.#device.start({
-      onPacket,
+    this.device.start({
+      onPacket: (packet) => this.onPacket(packet, handlers),
+      // Methods of a class would be lost in a spread.
       onDrained: () => handlers.onDrained(),
       onWritable: () => handlers.onWritable(),
       onTraits: () => handlers.onTraits(),
@@ -181,11 +172,35 @@ export class TappedDevice implements PacketDevice {
   }
 
   flush(): void {
-    this.#device.flush();
+    this.device.flush();
   }
 
   close(cause?: Error): void {
-    this.#device.close(cause);
+    this.device.close(cause);
+  }
+
+  /** Takes a packet from the device below. */
+  protected abstract onPacket(packet: InboundPacket, handlers: DeviceHandlers): void;
+}
+
+/**
+ * A device whose packets a tap sees: those from the device before its driver does, those to it when they are
+ * committed, so also one that the device then drops. Offloaded work is not done yet:
+ * checksums are partial, and a packet may hold many segments.
+ */
+export class TappedDevice extends DeviceLayer {
+  readonly output: PacketOutput;
+  readonly #tap: PacketTap;
+
+  constructor(device: PacketDevice, tap: PacketTap) {
+    super(device);
+    this.#tap = tap;
+    this.output = new TappedOutput(device.output, tap);
+  }
+
+  protected onPacket(packet: InboundPacket, handlers: DeviceHandlers): void {
+    this.#tap('in', packet.buffer.subarray(packet.start, packet.end));
+    handlers.onPacket(packet);
   }
 }
 
