@@ -1,6 +1,6 @@
-import { spawnSync } from 'node:child_process';
 import type { DeviceHandlers, InboundPacket, PacketDevice } from '@weir/base/ip';
 import { systemSockets } from '@weir/io/sockets';
+import { run } from '../tun/networks.ts';
 import { FAR_ADDRESS, NEAR_ADDRESS, type Path } from './messages.ts';
 
 /**
@@ -80,19 +80,13 @@ class Line {
 const open = (name: string): PacketDevice =>
   systemSockets().openTun({ name, mtu: MTU, addresses: [], routes: [] });
 
-function run(command: string): void {
-  const [program = '', ...args] = command.split(' ');
-  const { status, stderr } = spawnSync(program, args, { encoding: 'utf8' });
-  if (status !== 0) throw new Error(`${command}: ${stderr.trim()}`);
-}
-
 const [near, distant] = [open('path0'), open('path1')];
-run(`ip link set path1 netns ${far}`);
-run(`ip address add ${NEAR_ADDRESS} peer ${FAR_ADDRESS} dev path0`);
-run('ip link set path0 up');
-const inFar = `nsenter --net=/proc/${far}/ns/net`;
-run(`${inFar} ip address add ${FAR_ADDRESS} peer ${NEAR_ADDRESS} dev path1`);
-run(`${inFar} ip link set path1 up`);
+run([], `ip link set path1 netns ${far}`);
+run([], `ip address add ${NEAR_ADDRESS} peer ${FAR_ADDRESS} dev path0`);
+run([], 'ip link set path0 up');
+const inFar = ['nsenter', `--net=/proc/${far}/ns/net`];
+run(inFar, `ip address add ${FAR_ADDRESS} peer ${NEAR_ADDRESS} dev path1`);
+run(inFar, 'ip link set path1 up');
 near.start(new Line(distant).handlers);
 distant.start(new Line(near).handlers);
 process.on('disconnect', () => process.exit());

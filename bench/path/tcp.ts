@@ -51,11 +51,14 @@ await using networks = await Networks.make();
 // A sender keeps what is under way: its usual 4 MB would be the limit, and not the receiver's window.
 for (const side of [networks.near, networks.far])
   run(side, 'sysctl -qw net.ipv4.tcp_wmem=4096\t65536\t67108864');
-const farPid = /\/proc\/(\d+)\//.exec(networks.far.join(' '))?.[1] ?? '';
-await using line = new Child(process.execPath, [LINE, farPid, JSON.stringify(path)], {
-  ipc: true,
-  prefix: networks.near,
-});
+await using line = new Child(
+  process.execPath,
+  [LINE, String(networks.farPid), JSON.stringify(path)],
+  {
+    ipc: true,
+    prefix: networks.near,
+  },
+);
 await line.until('the path', ({ stdout }) => stdout.includes('ready') || undefined);
 await using origin = new Generator(['origin', FAR_ADDRESS], networks.far);
 const port = await origin.ready();

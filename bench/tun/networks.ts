@@ -53,6 +53,11 @@ export class Networks implements AsyncDisposable {
     return inside(this.#far);
   }
 
+  /** A process on the far side: its id names the network. */
+  get farPid(): number {
+    return this.#far.pid;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([this.#near[Symbol.asyncDispose](), this.#far[Symbol.asyncDispose]()]);
   }
