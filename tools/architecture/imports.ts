@@ -17,7 +17,7 @@ export interface Import {
 
 /** The short names of all files of packages, sorted, so that what is made of them is the same on every machine. */
 export const sourceFiles = async (): Promise<readonly string[]> =>
-  (await Array.fromAsync(glob('packages/*/src/**/*.ts', { cwd: ROOT }))).map(shortName).sort();
+  (await Array.fromAsync(glob('packages/*/src/**/*.{ts,js}', { cwd: ROOT }))).map(shortName).sort();
 
 /** Returns a path from the root without `packages` and `src`. */
 export const shortName = (path: string): string => path.replace(/^packages\/([^/]+)\/src\//, '$1/');

@@ -42,6 +42,7 @@ const sources = git(
   '--others',
   '--exclude-standard',
   '*.ts',
+  'packages/*/src/*.js',
   'packages/*/package.json',
 )
   .filter(existsSync)

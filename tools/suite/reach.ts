@@ -22,6 +22,8 @@ export const isSource = (path: string): boolean => /^packages\/[^/]+\/src\//.tes
 /** A path beside the module that names it, as `new URL('…', import.meta.url)`. */
 const PATH = /new URL\('([^']+)', import\.meta\.url\)|\(import\.meta\.dirname, '([^']+)'/g;
 
+const MODULE = /\.[jt]s$/;
+
 /** What a file imports at run time, and the files and folders whose paths it has. */
 function edgesOf({ path: from, text }: SourceFile, entries: Entries): readonly Edge[] {
   // Those who import from an entry that lists others' exports import these.
@@ -30,7 +32,7 @@ function edgesOf({ path: from, text }: SourceFile, entries: Entries): readonly E
   const paths = Array.from(text.matchAll(PATH), ([, url, name]) =>
     join(dirname(from), url ?? name ?? '').replace(/\/$/, ''),
   );
-  const isProgram = (to: string): boolean => isSource(to) && to.endsWith('.ts') && !isSource(from);
+  const isProgram = (to: string): boolean => isSource(to) && MODULE.test(to) && !isSource(from);
   return [
     ...imports.map(({ to }) => ({ from, to, isStart: false })),
     // The root is where paths begin that other expressions end.
@@ -52,7 +54,7 @@ export interface Reached {
 /**
  * What a change may concern.
  *
- * @param files all TypeScript of the project, and the manifests of packages
+ * @param files all modules of the project, and the manifests of packages
  */
 export function reach(changed: readonly string[], files: readonly SourceFile[]): Reached {
   const texts = new Map(files.map(({ path, text }) => [path, text]));
@@ -61,7 +63,7 @@ export function reach(changed: readonly string[], files: readonly SourceFile[]):
   // Documents, fixtures and lists are named in many ways: by their path or their name alone.
   const outside = files.filter(({ path }) => !isSource(path));
   const named = changed
-    .filter((path) => !path.endsWith('.ts') && dependents(path, edges).length === 0)
+    .filter((path) => !MODULE.test(path) && dependents(path, edges).length === 0)
     .flatMap((to) =>
       outside
         .filter(({ text }) => text.includes(to) || text.includes(`'${basename(to)}'`))

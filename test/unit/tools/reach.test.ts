@@ -10,9 +10,9 @@ const FILES = Object.entries({
   'packages/one/src/index.ts': "export { a } from './a.ts';\nexport { b } from './b.ts';",
   'packages/one/src/loaded.ts': "const load = () => import('./b.ts');",
   'packages/one/src/thread.ts': "new Worker(new URL('./loaded.ts', import.meta.url));",
-  'packages/one/src/main.ts': "import {\n  load,\n} from './thread.ts';",
+  'packages/one/src/main.js': "import {\n  load,\n} from './thread.ts';",
   'test/support/weir.ts':
-    "const MAIN = new URL('../../packages/one/src/main.ts', import.meta.url);",
+    "const MAIN = new URL('../../packages/one/src/main.js', import.meta.url);",
   'test/support/all.ts': "const FOLDER = join(import.meta.dirname, '../../packages/one/src');",
   'packages/two/test/unit/a.test.ts': "import { a } from '@weir/one';",
   'test/unit/b.test.ts': "import { b } from '../../packages/one/src/b.ts';",
