@@ -1,6 +1,7 @@
 import type { Destination } from '@weir/io/addresses';
 import type { WireCounter } from '@weir/io/links';
 import type { ConnectionChain } from '@weir/io/net/own-listeners';
+import type { FlowUsage } from './usage.ts';
 
 const SLOTS_PER_BLOCK = 1024;
 
@@ -106,6 +107,8 @@ export class Flow {
   readonly info: FlowInfo;
   /** Time at which the flow was registered, in milliseconds of the monotonic clock. */
   readonly startedAt: number;
+  /** The entries that count the flow. */
+  readonly usage: FlowUsage;
   readonly #kill: () => void;
   readonly #registry: FlowRegistry;
   #counter: ByteCounter | undefined;
@@ -118,6 +121,7 @@ export class Flow {
     info: FlowInfo,
     startedAt: number,
     counter: ByteCounter,
+    usage: FlowUsage,
     kill: () => void,
     registry: FlowRegistry,
   ) {
@@ -125,6 +129,7 @@ export class Flow {
     this.info = info;
     this.startedAt = startedAt;
     this.#counter = counter;
+    this.usage = usage;
     this.#kill = kill;
     this.#registry = registry;
   }
