@@ -9,6 +9,7 @@ export {
   requestProfile,
   requestReload,
   requestStatus,
+  requestUsage,
   requestUserFlows,
   TunnelError,
 } from './app/control/control-client.ts';
@@ -34,3 +35,4 @@ export {
   type TakenRules,
   type TrafficStatus,
 } from './app/control/running-status.ts';
+export type { RunningUsage, UsageRequest } from './app/control/usage-messages.ts';
