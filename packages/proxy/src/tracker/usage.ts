@@ -163,7 +163,7 @@ export interface DimensionUsage {
   readonly by: UsageDimension;
   /** Counts of names that have no entry, or none any more. */
   readonly other: UsageCounts;
-  /** Entries that have changed; of removed ones, their last counts, which are also part of `other`. */
+  /** Entries that have changed; of those removed since, their last counts, which are also part of `other`. */
   readonly entries: readonly UsageEntry[];
 }
 
@@ -175,7 +175,7 @@ export interface UsageReport {
   readonly isComplete: boolean;
   readonly total: UsageCounts;
   readonly dimensions: readonly DimensionUsage[];
-  /** Ids of entries that have been removed since the earlier report. */
+  /** Ids of the entries in `dimensions` that have been removed, since the earlier report. */
   readonly removed: readonly number[];
 }
 
@@ -259,15 +259,15 @@ export class Usage {
    */
   report(open: Iterable<CountedFlow>, since = 0): UsageReport {
     for (const flow of open) this.#settle(flow);
-    const isComplete = since < this.#forgotten || since <= 0 || since >= this.#sequence;
-    const from = isComplete ? 0 : since;
-    const removed = this.#removedSince(from);
+    const read = since > 0 && since < this.#sequence ? since : 0;
+    const isComplete = read === 0 || read < this.#forgotten;
+    const removed = this.#removedSince(read);
     const dimensions = USAGE_DIMENSIONS.map((by) => {
       const table = this.#tables[by];
       const entries: UsageEntry[] = [];
       for (const each of removed) if (each.by === by) entries.push(copyOf(each.entry));
       for (const entry of table.entries) {
-        if (isComplete || entry.changed > from) entries.push(copyOf(entry));
+        if (isComplete || entry.changed > read) entries.push(copyOf(entry));
       }
       return { by, other: countsOf(table.other), entries };
     });
