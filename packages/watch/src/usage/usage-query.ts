@@ -35,7 +35,7 @@ export interface PeriodUsage extends UsageCounts {
   readonly at: number;
 }
 
-/** Answers questions about recorded usage; a recorder may write meanwhile. */
+/** Answers questions about recorded usage. */
 export class UsageDatabase implements Disposable {
   readonly #path: string;
   readonly #database: DatabaseSync;
@@ -101,9 +101,18 @@ export class UsageDatabase implements Disposable {
     this.#database.close();
   }
 
-  /** Reads in one transaction, in which a recorder changes nothing. */
+  /**
+   * Answers all questions of `ask` as of one moment, while a recorder may write.
+   * @throws {UsageDatabaseError}
+   */
+  atOnce<T>(ask: () => T): T {
+    return this.#read(ask);
+  }
+
+  /** Reads in one transaction. */
   #read<T>(read: () => T): T {
     const database = this.#database;
+    if (database.isTransaction) return read();
     try {
       database.exec('BEGIN');
       try {

@@ -70,7 +70,7 @@ function showArguments({ values }: Parsed, database: string | undefined, now: nu
   if (json && csv) throw new UsageError('--json and --csv exclude each other');
   const from = parseTime('--since', since, now).start;
   const end = until === undefined ? now : parseTime('--until', until, now).end;
-  if (end < from) throw new UsageError('--until is before --since');
+  if (end <= from) throw new UsageError('--until is not after --since');
   const format = json ? ('json' as const) : csv ? ('csv' as const) : ('table' as const);
   return {
     kind: 'show' as const,
