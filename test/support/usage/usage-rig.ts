@@ -75,19 +75,23 @@ export class UsageRig implements AsyncDisposable {
     return rig;
   }
 
+  get control(): string {
+    return this.#at('control.sock');
+  }
+
   get database(): string {
     return this.#at('usage.db');
   }
 
   async startWeir(): Promise<void> {
     await this.#configure();
-    const args = ['--config', this.#at('weir.toml'), '--reload-socket', this.#at('control.sock')];
+    const args = ['--config', this.#at('weir.toml'), '--reload-socket', this.control];
     this.#weir = weirCommand(['run', ...args]);
     await this.#weir.until('its inbound', ({ stderr }) => /listening on/.test(stderr) || undefined);
   }
 
   async startRecorder(): Promise<void> {
-    const args = ['--socket', this.#at('control.sock'), '--database', this.database];
+    const args = ['--socket', this.control, '--database', this.database];
     this.#recorder = weirCommand(['usage', 'record', ...args]);
     await this.recording();
   }
@@ -113,7 +117,7 @@ export class UsageRig implements AsyncDisposable {
   async reload(): Promise<void> {
     this.#reloads++;
     await this.#configure();
-    const outcome = await requestReload(this.#at('control.sock'));
+    const outcome = await requestReload(this.control);
     if (outcome.kind !== 'applied') throw new Error(`the reload was ${outcome.kind}`);
   }
 

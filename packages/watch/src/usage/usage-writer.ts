@@ -346,8 +346,8 @@ function prepare(database: DatabaseSync) {
       'UPDATE entries SET up = up - ?, down = down - ?, flows = flows - ? WHERE id = ?',
     ),
     beginHour: database.prepare(
-      `UPDATE entries SET (up, down, flows) =
-       (SELECT up, down, flows FROM counts WHERE counts.id = entries.id)`,
+      `UPDATE entries AS e SET up = c.up, down = c.down, flows = c.flows FROM counts AS c
+       WHERE c.id = e.id AND (c.up, c.down, c.flows) <> (e.up, e.down, e.flows)`,
     ),
     vanished: database.prepare('SELECT up, down, flows FROM vanished WHERE dimension = ?'),
     addVanished: database.prepare(
