@@ -8,8 +8,9 @@ export {
 export { Flow } from './tracker/flow.ts';
 export { type FlowSelector, killFlows, type LiveSession, Tracker } from './tracker/tracker.ts';
 export {
-  existingEntries,
+  type NamedUsage,
   Usage,
+  usageByName,
   USAGE_DIMENSIONS,
   type DimensionUsage,
   type UsageCounts,
