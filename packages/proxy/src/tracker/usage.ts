@@ -1,5 +1,4 @@
 import { sourceGroup } from '@weir/io/bounds';
-import type { FlowInfo } from './flow.ts';
 
 /** The properties of flows by which usage is counted. */
 export const USAGE_DIMENSIONS = ['user', 'inbound', 'outbound', 'source', 'host'] as const;
@@ -146,6 +145,17 @@ const IPV6_GROUP = /^[0-9a-f]{16}$/;
 /** A string of its own: that of a flow may be a part of a whole request, which it would keep in memory. */
 const ownCopy = (text: string): string => Buffer.from(text, 'utf16le').toString('utf16le');
 
+/** The properties of a flow by which it is counted. */
+interface CountedBy {
+  readonly account?: { readonly name?: string | undefined } | undefined;
+  readonly inbound: string;
+  readonly outbound: string;
+  /** The client's IP address. */
+  readonly source: string | undefined;
+  readonly sniffed: string | undefined;
+  readonly destination: { readonly host: string };
+}
+
 /** The entries that count one flow, and how much of it they have counted. */
 export interface FlowUsage {
   readonly user: Entry;
@@ -252,7 +262,7 @@ export class Usage {
   }
 
   /** Counts a new flow. */
-  opened({ account, inbound, outbound, source, sniffed, destination }: FlowInfo): FlowUsage {
+  opened({ account, inbound, outbound, source, sniffed, destination }: CountedBy): FlowUsage {
     this.#total.flows++;
     const tables = this.#tables;
     return {

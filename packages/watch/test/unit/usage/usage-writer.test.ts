@@ -196,7 +196,7 @@ test('whatever restarts, and whenever, what was read is recorded once', () => {
         entries: fc.integer({ min: 1, max: 9 }),
         removed: fc.integer({ min: 1, max: 4 }),
       }),
-      fc.array(step, { maxLength: 60 }),
+      fc.array(step, { maxLength: 60, size: 'max' }),
       (bounds, steps) => {
         const path = `${folder.path}.${run++}`;
         let writer = new UsageWriter(path);
