@@ -1,6 +1,12 @@
 import { asError } from '@weir/base';
 import { DeadlineError, WriteError } from '../errors.ts';
-import { type ByteLink, OWNED, type SpliceProgress } from './link.ts';
+import {
+  type ByteGate,
+  type ByteLink,
+  type GateWaiter,
+  OWNED,
+  type SpliceProgress,
+} from './link.ts';
 import { type Clock, HALF_CLOSED_IDLE_MS, RESET_DELAY_MS } from '../time/clock.ts';
 import { IdleTimer } from '../time/pace.ts';
 import { TurnShare } from '../time/turns.ts';
@@ -40,8 +46,11 @@ export async function endInTurns<Item>(
   if (failures.length > 0) throw failures[0];
 }
 
-/** Counts the payload that a relay moves. */
+/** Counts the payload that a relay moves, and may limit it. */
 interface PayloadCounter {
+  /** The limits of bytes from and to the client; each may appear, change and end during the relay. */
+  readonly upGate?: ByteGate | undefined;
+  readonly downGate?: ByteGate | undefined;
   addUp(bytes: number): void;
   addDown(bytes: number): void;
 }
@@ -250,6 +259,10 @@ class Direction implements SpliceProgress {
     return otherOf(this.from);
   }
 
+  get gate(): ByteGate | undefined {
+    return this.from === 'client' ? this.#counter.upGate : this.#counter.downGate;
+  }
+
   touch(): void {
     this.#relay.touch();
   }
@@ -281,6 +294,10 @@ async function copy(
     direction.touch();
     const { length } = chunk;
     try {
+      if (direction.gate) {
+        await new LimitedWrite(to, chunk, direction).run();
+        continue;
+      }
       const full = to.write(chunk, OWNED);
       if (full) {
         await full;
@@ -291,5 +308,61 @@ async function copy(
       throw new WriteError(asError(error));
     }
     direction.moved(length);
+  }
+}
+
+/** Writes a chunk in the pieces that the gate of its direction allows. */
+class LimitedWrite implements GateWaiter {
+  readonly #to: ByteLink;
+  readonly #chunk: Uint8Array;
+  readonly #direction: Direction;
+  #rest: Uint8Array;
+  /** The wait at the gate; resolves when a piece was written and the link has drained. */
+  #waiting: PromiseWithResolvers<void> | undefined;
+
+  constructor(to: ByteLink, chunk: Uint8Array, direction: Direction) {
+    this.#to = to;
+    this.#chunk = chunk;
+    this.#direction = direction;
+    this.#rest = chunk;
+  }
+
+  /** @throws the error of the link */
+  async run(): Promise<void> {
+    while (this.#rest.length > 0) {
+      const { gate } = this.#direction;
+      const allowed = gate?.allowance() ?? Infinity;
+      if (gate && allowed === 0) {
+        this.#waiting = Promise.withResolvers();
+        gate.wait(this);
+        await this.#waiting.promise;
+      } else {
+        const full = this.#write(allowed);
+        if (full) await full;
+      }
+      // A flow counts as active until a slow peer has drained the chunk.
+      this.#direction.touch();
+    }
+  }
+
+  resume(): void {
+    const waiting = this.#waiting;
+    try {
+      waiting?.resolve(this.#write(this.#direction.gate?.allowance() ?? Infinity));
+    } catch (error) {
+      waiting?.reject(error);
+    }
+  }
+
+  #write(allowed: number): Promise<void> | undefined {
+    const piece = allowed < this.#rest.length ? this.#rest.subarray(0, allowed) : this.#rest;
+    if (piece.length === 0) return undefined;
+    this.#rest = this.#rest.subarray(piece.length);
+    const { length } = piece;
+    // The memory of a chunk passes on only as a whole.
+    const full = this.#to.write(piece, length === this.#chunk.length);
+    // Before the link has drained: the flows that share a gate must not all write what is left.
+    this.#direction.moved(length);
+    return full;
   }
 }

@@ -1,7 +1,7 @@
 import { StreamPump, type PumpEvents } from '../../../platform/sockets/streams/stream-pump.ts';
 import { asError } from '@weir/base';
 import { LinkClosedError, WriteError } from '../../errors.ts';
-import { OWNED, type SpliceProgress } from '../../links/link.ts';
+import { type ByteGate, OWNED, type SpliceProgress } from '../../links/link.ts';
 import type { HalfPump } from './link-half.ts';
 import type { LinkReader } from './link-reader.ts';
 import type { LinkWriter } from './link-writer.ts';
@@ -39,6 +39,11 @@ export class LinkTransfer implements HalfPump, PumpEvents {
 
   get isWaiting(): boolean {
     return this.#pump.isWaiting;
+  }
+
+  /** Asked by the pump in each turn. @internal */
+  get gate(): ByteGate | undefined {
+    return this.#progress.gate;
   }
 
   pump(): void {
