@@ -83,8 +83,16 @@ export interface FlowInfo {
   /** Index of the rule that matched; `undefined` for the default route. */
   readonly rule: number | undefined;
   readonly routingEpoch: number;
-  /** Whether the flow's account is still valid; `undefined` if there are no accounts. */
-  readonly account?: { readonly isValid: boolean } | undefined;
+  /** The client's account; `undefined` if there are no accounts. */
+  readonly account?: FlowAccount | undefined;
+}
+
+/** The account of a flow. */
+interface FlowAccount {
+  /** Whether the account still exists. */
+  readonly isValid: boolean;
+  /** Name under which usage is counted and limited; `undefined` for an account without one. */
+  readonly name?: string | undefined;
 }
 
 /** The tracker, as a flow uses it. */

@@ -391,7 +391,7 @@ describe('a UDP association of an account that is removed', () => {
   function begin() {
     const accounts = new Accounts();
     accounts.replace(OPEN_TO_ALL);
-    const account = accounts.validityOf(OPEN_TO_ALL.credential);
+    const account = accounts.validityOf(OPEN_TO_ALL);
     const reload = (accepted = NO_ACCOUNTS): void => {
       accounts.replace(accepted);
       void accounts.endIdle({ due: false, next: settle }, assert.ifError);

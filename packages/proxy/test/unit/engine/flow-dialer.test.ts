@@ -229,7 +229,10 @@ test('flows that are not opened are counted by rule and outbound, unless their c
   clock.advance(5);
   for (const code of codes) await assert.rejects(dialer.connect(query, origin), { code });
   const accounts = new Accounts();
-  const removed = { ...origin, account: accounts.validityOf('gone') };
+  const removed = {
+    ...origin,
+    account: accounts.validityOf({ label: undefined, credential: 'gone' }),
+  };
   accounts.replace(NO_ACCOUNTS);
   await assert.rejects(dialer.connect(query, removed));
   // A question to the proxy's own resolver.

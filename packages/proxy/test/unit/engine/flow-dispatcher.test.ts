@@ -107,7 +107,10 @@ describe('the dispatcher', () => {
     const { tracker, dispatcher, outbound, request, accepted } = start();
     const accounts = new Accounts();
     accounts.replace(NO_ACCOUNTS);
-    const origin = { ...request.origin, account: accounts.validityOf('ann') };
+    const origin = {
+      ...request.origin,
+      account: accounts.validityOf({ label: 'ann', credential: 'ann' }),
+    };
     await assert.rejects(dispatcher.stream({ ...request, origin }), { code: 'forbidden' });
     assert.deepEqual([outbound.dialled, tracker.flowCount, accepted()], [[], 0, 0]);
   });
@@ -116,7 +119,10 @@ describe('the dispatcher', () => {
     test(`an account that is removed during the dial gets no flow${byName ? ', after a success that was sent early' : ''}`, async () => {
       const { tracker, dispatcher, outbound, versions, request, client } = start({ byName });
       const accounts = new Accounts();
-      const origin = { ...request.origin, account: accounts.validityOf('ann') };
+      const origin = {
+        ...request.origin,
+        account: accounts.validityOf({ label: 'ann', credential: 'ann' }),
+      };
       const { answer } = outbound;
       outbound.answer = (options) => {
         accounts.replace(NO_ACCOUNTS);

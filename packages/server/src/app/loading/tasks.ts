@@ -81,11 +81,13 @@ interface LoadResult extends Omit<PreparedConfig, 'api'> {
 export const toLoadResult = ({
   spec,
   geo,
+  accountNames,
   api,
   apiIgnored,
   warnings,
 }: LoadedConfig): LoadResult => ({
   ...toDesiredState(spec, geo),
+  accountNames,
   api: api && { listen: api.listen, secret: api.secret },
   apiIgnored,
   warnings,
