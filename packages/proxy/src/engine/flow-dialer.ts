@@ -84,7 +84,8 @@ export interface FlowDialerDeps {
   readonly resolver: Outbound;
   /** The counts of flows that were not opened. */
   readonly outcomes: FlowOutcomes;
-  readonly limits: AccountLimits;
+  /** The limits of accounts. */
+  readonly limits: Pick<AccountLimits, 'refusalOf'>;
 }
 
 const stopping = (): DialError => new DialError('aborted', 'the proxy is stopping');
@@ -158,20 +159,17 @@ export class FlowDialer {
     if (session?.isFresh === true) session.isFresh = false;
   }
 
-  /**
-   * Refuses a new flow whose account has reached a limit; counts and logs it.
-   * @throws {DialError} `forbidden`
-   */
-  refuseLimited({ inbound, user, source }: Origin): void {
+  /** Returns the error of a new flow whose account has reached a limit, which is counted and logged. */
+  refusedByLimit({ inbound, user, source, account }: Origin): DialError | undefined {
     const { limits, outcomes } = this.#deps;
-    const meter = limits.meterOf(user);
-    const limit = meter && limits.refusal(meter, source);
-    if (meter === undefined || limit === undefined) return;
-    const refusal = refusedByLimit(meter.name, limit);
+    const limit = limits.refusalOf(account?.name, source);
+    if (limit === undefined) return undefined;
+    const refusal = refusedByLimit(account?.name ?? '', limit);
     outcomes.limited++;
     const fields = { inbound, user, source: shownSource(source), error: refusal.message };
-    if (this.failures.enabled) this.failures.write(`${inbound}: refused: ${refusal.message}`, fields);
-    throw refusal;
+    if (this.failures.enabled)
+      this.failures.write(`${inbound}: refused: ${refusal.message}`, fields);
+    return refusal;
   }
 
   /**

@@ -29,7 +29,11 @@ export class FlowDispatcher implements Dispatcher {
 
   constructor(deps: DispatcherDeps) {
     this.#deps = deps;
-    this.#dialer = new FlowDialer({ ...deps, outcomes: deps.tracker.outcomes, limits: deps.tracker.limits });
+    this.#dialer = new FlowDialer({
+      ...deps,
+      outcomes: deps.tracker.outcomes,
+      limits: deps.tracker.limits,
+    });
   }
 
   /**
@@ -48,7 +52,8 @@ export class FlowDispatcher implements Dispatcher {
   async stream(request: StreamRequest): Promise<void> {
     const { origin, destination } = request;
     if (origin.account?.isValid === false) throw accountRemoved();
-    this.#dialer.refuseLimited(origin);
+    const refusal = this.#dialer.refusedByLimit(origin);
+    if (refusal) throw refusal;
     origin.session?.authenticated?.();
     const query: RouteQuery = {
       inbound: origin.inbound,

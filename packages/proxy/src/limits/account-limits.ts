@@ -5,10 +5,9 @@ import {
   type LimitedFlow,
   type ReachedLimit,
 } from './account-meter.ts';
-import { periodStart } from './periods.ts';
 import { type AccountRule, type LimitsSpec, NO_LIMITS } from './spec.ts';
 
-/** Accounts with limits, and used bytes that are kept of other accounts. */
+/** Accounts with limits, and accounts without of which the used bytes are kept. */
 const MOST_ACCOUNTS = 100_000;
 
 /** Milliseconds between two reports that a new device of an account was refused. */
@@ -39,12 +38,15 @@ export class AccountLimits<F extends LimitedFlow = LimitedFlow> {
   onChange: ((change: LimitChange) => void) | undefined;
   readonly #host: LimitsHost<F>;
   readonly #meters = new Map<string, AccountMeter<F>>();
-  /** Used bytes of accounts that have no limits now, or no flow since the start. */
-  readonly #kept = new Map<string, AccountState>();
+  /** Accounts whose limits a file has taken back: what they have used is still to be stored, and counts later. */
+  readonly #retired = new Map<string, AccountMeter<F>>();
+  /** Used bytes of accounts that have had no limits since the start. */
+  readonly #restored = new Map<string, AccountState>();
+  /** Accounts whose flows are closed in the next turn of the event loop. */
+  readonly #settling = new Set<AccountMeter<F>>();
   #spec: LimitsSpec = NO_LIMITS;
   /** Whether any account has limits. */
   #inForce = false;
-  #changed = false;
 
   constructor(host: LimitsHost<F>) {
     this.#host = host;
@@ -55,25 +57,25 @@ export class AccountLimits<F extends LimitedFlow = LimitedFlow> {
     return this.#meters;
   }
 
-  /** Sets what accounts had used before this process. Called before `apply`. */
+  /** Sets what accounts had used before this process; at most 100,000 are kept. Called before `apply`. */
   restore(states: Iterable<AccountState>): void {
-    for (const state of states) this.#keep(state);
+    for (const state of states) {
+      if (this.#restored.size < MOST_ACCOUNTS) this.#restored.set(state.user, state);
+    }
   }
 
   /** Replaces the limits; accounts keep what they have used. The caller assigns meters to open flows. */
   apply(spec: LimitsSpec): void {
     this.#spec = spec;
     this.#inForce = spec.accounts.size > 0 || spec.others !== undefined;
-    const before = [...this.#meters.values()];
+    const before = new Map(this.#meters);
     this.#meters.clear();
-    const byName = new Map(before.map((meter) => [meter.name, meter]));
-    for (const [name, rule] of spec.accounts) this.#place(name, rule, byName.get(name));
-    for (const meter of before) {
-      if (this.#meters.has(meter.name)) continue;
-      if (spec.others) this.#place(meter.name, spec.others, meter);
-      else this.#drop(meter);
+    for (const [name, rule] of spec.accounts) this.#place(name, rule, before.get(name));
+    for (const [name, meter] of before) {
+      if (this.#meters.has(name)) continue;
+      if (spec.others) this.#place(name, spec.others, meter);
+      else this.#retire(meter);
     }
-    this.tick();
   }
 
   /** Returns the meter of an account; `undefined` if it has no limits. */
@@ -81,11 +83,17 @@ export class AccountLimits<F extends LimitedFlow = LimitedFlow> {
     if (!this.#inForce || name === undefined) return undefined;
     const meter = this.#meters.get(name);
     if (meter || !this.#spec.others) return meter;
+    if (this.#meters.size >= MOST_ACCOUNTS) this.#retireIdle();
     return this.#place(name, this.#spec.others, undefined);
   }
 
-  /** Returns the limit by which a new flow of a meter's account is refused; a device that is admitted is present then. */
-  refusal(meter: AccountMeter<F>, source: string | undefined): ReachedLimit | undefined {
+  /**
+   * Returns the limit by which a new flow of an account is refused; a device that is admitted is present from then on.
+   * @param source the client's IP address
+   */
+  refusalOf(name: string | undefined, source: string | undefined): ReachedLimit | undefined {
+    const meter = this.meterOf(name);
+    if (!meter) return undefined;
     meter.roll();
     const limit = meter.refusal(source);
     if (limit === 'devices') this.#reportDevices(meter);
@@ -101,53 +109,47 @@ export class AccountLimits<F extends LimitedFlow = LimitedFlow> {
     }
   }
 
-  /** The used bytes of all accounts if they have changed since the last call. */
-  takeStates(): readonly AccountState[] | undefined {
-    let changed = this.#changed;
-    this.#changed = false;
-    for (const meter of this.#meters.values()) changed = meter.takeChange() || changed;
-    if (!changed) return undefined;
-    const used = [...this.#meters.values()].map(({ state }) => state);
-    return [...used, ...this.#kept.values()].filter(({ up, down }) => up + down > 0);
-  }
-
-  /** Marks the used bytes as changed: they could not be stored. */
-  changedAgain(): void {
-    this.#changed = true;
+  /** Returns the accounts whose used bytes differ from what is stored. */
+  changed(): readonly AccountMeter<F>[] {
+    return [...this.#meters.values(), ...this.#retired.values()].filter(
+      ({ isChanged }) => isChanged,
+    );
   }
 
   #place(name: string, rule: AccountRule, before: AccountMeter<F> | undefined): AccountMeter<F> {
-    const meter = before ?? new AccountMeter(name, rule, this.#host.clock, this.#onUsedUp);
+    const known = before ?? this.#retired.get(name);
+    const meter = known ?? new AccountMeter(name, rule, this.#host.clock, this.#onReached);
+    if (known) meter.setRule(rule);
+    else this.#restoreTo(meter);
+    this.#retired.delete(name);
     this.#meters.set(name, meter);
-    if (before) {
-      meter.setRule(rule);
-      return meter;
-    }
-    const state = this.#kept.get(name);
-    if (state) meter.restore(state);
-    this.#kept.delete(name);
     return meter;
   }
 
-  /** Ends the limits of an account whose flows are open. */
-  #drop(meter: AccountMeter<F>): void {
-    this.#keep(meter.state);
+  #restoreTo(meter: AccountMeter<F>): void {
+    const state = this.#restored.get(meter.name);
+    if (state) meter.restore(state);
+    this.#restored.delete(meter.name);
+  }
+
+  /** Ends the limits of an account, whose flows stay open. */
+  #retire(meter: AccountMeter<F>): void {
     meter.release();
+    meter.closedBy = undefined;
+    this.#retired.set(meter.name, meter);
+    if (this.#retired.size <= MOST_ACCOUNTS) return;
+    const [oldest] = this.#retired.keys();
+    if (oldest !== undefined) this.#retired.delete(oldest);
   }
 
-  /** Keeps the used bytes of an account, unless a period of a limit has ended since. */
-  #keep(state: AccountState): void {
-    if (periodStart(state.reset, this.#host.clock.wall()) > state.period) return;
-    this.#kept.delete(state.user);
-    this.#kept.set(state.user, state);
-    if (this.#kept.size <= MOST_ACCOUNTS) return;
-    const [oldest] = this.#kept.keys();
-    if (oldest !== undefined) this.#kept.delete(oldest);
-  }
-
-  readonly #onUsedUp = (meter: AccountMeter<F>): void => {
-    // In a later turn: this one is moving bytes of a flow.
-    this.#host.clock.after(0, () => this.#settle(meter));
+  readonly #onReached = (meter: AccountMeter<F>): void => {
+    if (this.#settling.has(meter)) return;
+    this.#settling.add(meter);
+    // In a later turn: this one opens a flow, or moves its bytes.
+    this.#host.clock.after(0, () => {
+      this.#settling.delete(meter);
+      this.#settle(meter);
+    });
   };
 
   /** Closes the flows of an account that has reached a limit, or reports that it works again. */
@@ -160,6 +162,16 @@ export class AccountLimits<F extends LimitedFlow = LimitedFlow> {
     const closed = limit && flows.length > 0 ? this.#host.close(flows, meter.name, limit) : 0;
     if (isNew) this.onChange?.({ user: meter.name, state: limit, closed });
     if (worksAgain) this.onChange?.({ user: meter.name, state: 'open', closed: 0 });
+  }
+
+  /** Makes room for another account: one that the file does not name, and that has no flow. */
+  #retireIdle(): void {
+    for (const meter of this.#meters.values()) {
+      if (meter.flows.size > 0 || this.#spec.accounts.has(meter.name)) continue;
+      this.#meters.delete(meter.name);
+      this.#retire(meter);
+      return;
+    }
   }
 
   #reportDevices(meter: AccountMeter<F>): void {

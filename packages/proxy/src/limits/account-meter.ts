@@ -40,7 +40,7 @@ export class AccountMeter<F extends LimitedFlow = LimitedFlow> {
   /** When a flow last ended, in Unix milliseconds; `undefined` if not since the start. */
   lastFlowAt: number | undefined;
   readonly #clock: Clock;
-  readonly #onUsedUp: (meter: AccountMeter<F>) => void;
+  readonly #onReached: (meter: AccountMeter<F>) => void;
   /** The sources; `undefined` without a limit of them. */
   #devices: Devices | undefined;
   #rule: AccountRule;
@@ -49,19 +49,25 @@ export class AccountMeter<F extends LimitedFlow = LimitedFlow> {
   #up = 0;
   #down = 0;
   #period: number;
-  /** Whether the used bytes have changed since `takeChange`. */
+  /** The part of the used bytes that has been stored. */
+  #storedUp = 0;
+  #storedDown = 0;
+  /** Whether the state has changed since it was stored. */
   #changed = false;
 
-  /** @param onUsedUp called once the bytes of the limit are used; within `addUp` or `addDown`, so it must not close flows */
+  /**
+   * @param onReached called when the bytes of the limit are used, or a flow has begun nevertheless; within `addUp`, `addDown`
+   * or `opened`, so that it must not close flows
+   */
   constructor(
     name: string,
     rule: AccountRule,
     clock: Clock,
-    onUsedUp: (meter: AccountMeter<F>) => void,
+    onReached: (meter: AccountMeter<F>) => void,
   ) {
     this.name = name;
     this.#clock = clock;
-    this.#onUsedUp = onUsedUp;
+    this.#onReached = onReached;
     this.#rule = rule;
     this.#most = Infinity;
     this.#period = periodStart(rule.reset, clock.wall());
@@ -108,12 +114,51 @@ export class AccountMeter<F extends LimitedFlow = LimitedFlow> {
     return this.used >= this.#most ? 'bytes' : undefined;
   }
 
-  /** Continues with the used bytes of an earlier process, or of an earlier file. */
+  /** Whether the state differs from what is stored. */
+  get isChanged(): boolean {
+    return this.#changed;
+  }
+
+  /** Continues with the used bytes of an earlier process. */
   restore({ up, down, reset, period }: AccountState): void {
     this.#up = up;
     this.#down = down;
+    this.#storedUp = up;
+    this.#storedDown = down;
     if (reset === this.#rule.reset) this.#period = period;
     this.roll();
+  }
+
+  /**
+   * Returns what is to be stored, given what is stored now, which other processes may have changed: their bytes are added
+   * to those of this one.
+   */
+  merged(stored: AccountState | undefined): AccountState {
+    const { state } = this;
+    if (!stored || stored.reset !== state.reset || stored.period < state.period) return state;
+    const current = periodStart(state.reset, this.#clock.wall());
+    // Stored by a clock that was ahead.
+    if (stored.period > Math.max(current, state.period)) return state;
+    return {
+      ...state,
+      up: stored.up + state.up - this.#storedUp,
+      down: stored.down + state.down - this.#storedDown,
+      period: stored.period,
+    };
+  }
+
+  /**
+   * Called when a state has been stored.
+   * @param before the state of this meter that went into `stored`
+   */
+  stored(before: AccountState, stored: AccountState): void {
+    if (before.reset !== this.#rule.reset || before.period !== this.#period) return;
+    this.#up += stored.up - before.up;
+    this.#down += stored.down - before.down;
+    this.#storedUp = stored.up;
+    this.#storedDown = stored.down;
+    this.#period = stored.period;
+    this.#changed = this.#up !== stored.up || this.#down !== stored.down;
   }
 
   /** Changes the limits; what was used stays. */
@@ -150,6 +195,8 @@ export class AccountMeter<F extends LimitedFlow = LimitedFlow> {
     if (start > this.#period) {
       this.#up = 0;
       this.#down = 0;
+      this.#storedUp = 0;
+      this.#storedDown = 0;
     }
     this.#period = start;
     this.#changed = true;
@@ -169,13 +216,6 @@ export class AccountMeter<F extends LimitedFlow = LimitedFlow> {
     this.#used();
   }
 
-  /** Whether the used bytes have changed since the last call. */
-  takeChange(): boolean {
-    const changed = this.#changed;
-    this.#changed = false;
-    return changed;
-  }
-
   /** Returns the limit by which a new flow of this source is refused. */
   refusal(source: string | undefined): ReachedLimit | undefined {
     const reached = this.reached;
@@ -193,6 +233,7 @@ export class AccountMeter<F extends LimitedFlow = LimitedFlow> {
   opened(flow: F): void {
     this.flows.add(flow);
     this.#devices?.opened(flow.info.source, this.#clock.now());
+    if (this.reached !== undefined) this.#onReached(this);
   }
 
   closed(flow: F): void {
@@ -209,7 +250,7 @@ export class AccountMeter<F extends LimitedFlow = LimitedFlow> {
 
   #used(): void {
     this.#changed = true;
-    if (this.used >= this.#most && this.closedBy === undefined) this.#onUsedUp(this);
+    if (this.used >= this.#most && this.closedBy === undefined) this.#onReached(this);
   }
 
   readonly #leftBytes = (): number => this.#most - this.used;

@@ -41,3 +41,7 @@ function monthStart(at: number, after: number): number {
   const date = new Date(at);
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + after);
 }
+
+/** Whether the period that starts at `period` has ended. */
+export const hasEnded = (reset: Reset, period: number, now: number): boolean =>
+  periodStart(reset, now) > period;

@@ -45,7 +45,7 @@ export class Tracker implements FlowRegistry {
   readonly events = new FlowEvents();
   readonly outcomes: FlowOutcomes;
   readonly traffic: TrafficSampler;
-  /** The limits of accounts, by the name of the user. */
+  /** The limits of accounts, by the name of the account. */
   readonly limits: AccountLimits<Flow>;
   readonly #clock: Clock;
   readonly #slab = new CounterSlab();
@@ -92,7 +92,7 @@ export class Tracker implements FlowRegistry {
     const now = this.#clock.now();
     const flow = new Flow(++this.#lastFlow, info, now, counter, kill, this);
     this.#flows.set(flow.id, flow);
-    flow.meterBy(this.limits.meterOf(info.user));
+    flow.meterBy(this.limits.meterOf(info.account?.name));
     this.#totals.opened(flow);
     this.outcomes.opened(info, now);
     if (info.session instanceof SessionRecord) info.session.bindUser(info.user);
@@ -111,7 +111,9 @@ export class Tracker implements FlowRegistry {
   /** Replaces the limits of accounts; those of open flows count from now on. */
   applyLimits(spec: LimitsSpec): void {
     this.limits.apply(spec);
-    for (const flow of this.#flows.values()) flow.meterBy(this.limits.meterOf(flow.info.user));
+    for (const flow of this.#flows.values()) {
+      flow.meterBy(this.limits.meterOf(flow.info.account?.name));
+    }
     this.limits.tick();
   }
 

@@ -203,7 +203,7 @@ export class StreamPump implements Resumable {
   #fill(pipe: Pipe): Step {
     const from = this.#from;
     if (from.urgent) this.#spliced = true;
-    if (!from.readable || this.#spliced ) return 'blocked';
+    if (!from.readable || this.#spliced) return 'blocked';
     const { calls } = from.io;
     const room = Math.min(pipe.size, this.#allowed) - this.#held;
     if (room <= 0) return 'blocked';
