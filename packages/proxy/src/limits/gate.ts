@@ -5,8 +5,8 @@ import type { Clock, Timer } from '@weir/io/time';
 const BURST_MS = 100;
 /** Milliseconds of the rate that one flow gets before the next one has its turn. */
 const QUANTUM_MS = 10;
-/** Bounds of that share in bytes: some full packets, and what is moved without a noticeable stall. */
-const LEAST_QUANTUM = 4 << 10;
+/** Bounds of that share in bytes: 5 % of ten seconds of the lowest rate, and what is moved without a noticeable stall. */
+const LEAST_QUANTUM = 512;
 const MOST_QUANTUM = 256 << 10;
 /** Flows that continue in one turn of the event loop, and bytes after which the others wait for the next turn. */
 const RESUMED_A_TURN = 256;
@@ -101,8 +101,14 @@ export class Gate implements ByteGate {
   /** Starts the timer of the next waiter. Without anything left the flows of the account are being closed. */
   #schedule(): void {
     if (this.#timer || this.#waiters.size === 0 || this.#left() <= 0) return;
-    const missing = this.#rate === undefined ? 0 : Math.max(0, -this.#refilled());
-    this.#timer = this.#clock.after(missing / (this.#rate ?? 1), this.#resume);
+    this.#timer = this.#clock.after(this.#pauseMs(), this.#resume);
+  }
+
+  /** Milliseconds until there is at least a byte. */
+  #pauseMs(): number {
+    if (this.#rate === undefined) return 0;
+    const tokens = this.#refilled();
+    return tokens > 0 ? 0 : (1 - tokens) / this.#rate;
   }
 
   readonly #resume = (): void => {

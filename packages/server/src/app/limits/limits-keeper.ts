@@ -6,7 +6,8 @@ import type { AccountState, LimitsSpec } from '@weir/proxy/limits';
 import type { Tracker } from '@weir/proxy/tracker';
 import type { LimitsReport, LimitsRequest } from '../control/limits-report.ts';
 import { FileDigests } from '../loading/file-digests.ts';
-import { LimitEvents, reportAccounts } from './limits-view.ts';
+import type { AccountLimitsStatus } from '../control/running-status.ts';
+import { LimitEvents, reachedAccounts, reportAccounts } from './limits-view.ts';
 import { changeStates, readStates } from './state-file.ts';
 
 /** Milliseconds between two looks at what was used: with the write of the file less than a second is lost. */
@@ -131,6 +132,11 @@ export class LimitsKeeper {
       ...reportAccounts(this.#tracker?.limits.meters ?? new Map(), request, this.#deps.clock),
       events: this.#events.latest,
     };
+  }
+
+  /** Returns the accounts that have reached a limit. */
+  status(): AccountLimitsStatus {
+    return reachedAccounts(this.#tracker?.limits.meters ?? new Map(), this.#deps.clock);
   }
 
   /** Stores what accounts have used, for the last time. Never rejects. */

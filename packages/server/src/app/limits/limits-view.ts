@@ -12,6 +12,7 @@ import {
   type LimitState,
   MAX_ACCOUNTS,
 } from '../control/limits-report.ts';
+import type { AccountLimitsStatus } from '../control/running-status.ts';
 
 /** Events that are kept. */
 const KEPT_EVENTS = 256;
@@ -39,6 +40,19 @@ export function reportAccounts(
     else more++;
   }
   return { accounts, more };
+}
+
+/** Accounts in a status. */
+const MOST_REACHED = 20;
+
+/** Returns the accounts that have reached a limit. */
+export function reachedAccounts(
+  meters: ReadonlyMap<string, Meter>,
+  clock: Clock,
+): AccountLimitsStatus {
+  const reached = [...meters.values()].filter((meter) => stateOf(meter, clock) !== 'open');
+  const shown = reached.slice(0, MOST_REACHED).map((meter) => accountReport(meter, clock));
+  return { accounts: meters.size, reached: shown, more: reached.length - shown.length };
 }
 
 /** Returns the state of an account. */
