@@ -1,6 +1,6 @@
 /**
  * `npm run stress` runs the comparison of every byte, and `npm run stress -- churn`,
- * `-- idle`, `-- hysteria2` and `-- sequences` the others. Each file names its variables.
+ * `-- idle`, `-- hysteria2`, `-- sequences` and `-- usage` the others. Each file names its variables.
  */
 const [mode = 'bytes'] = process.argv.slice(2);
 switch (mode) {
@@ -19,9 +19,12 @@ switch (mode) {
   case 'sequences':
     await import('./tcp-sequences.ts');
     break;
+  case 'usage':
+    await import('./usage.ts');
+    break;
   default:
     process.stderr.write(
-      'Usage: npm run stress [-- bytes | churn | idle | hysteria2 | sequences]\n',
+      'Usage: npm run stress [-- bytes | churn | idle | hysteria2 | sequences | usage]\n',
     );
     process.exitCode = 2;
 }

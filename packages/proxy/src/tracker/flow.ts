@@ -2,6 +2,7 @@ import type { Destination } from '@weir/io/addresses';
 import type { ByteGate, WireCounter } from '@weir/io/links';
 import type { ConnectionChain } from '@weir/io/net/own-listeners';
 import type { AccountMeter } from '../limits/account-meter.ts';
+import type { FlowUsage } from './usage.ts';
 
 const SLOTS_PER_BLOCK = 1024;
 
@@ -107,6 +108,8 @@ export class Flow {
   readonly info: FlowInfo;
   /** Time at which the flow was registered, in milliseconds of the monotonic clock. */
   readonly startedAt: number;
+  /** The entries that count the flow. */
+  readonly usage: FlowUsage;
   readonly #kill: (cause?: Error) => void;
   readonly #registry: FlowRegistry;
   #counter: ByteCounter | undefined;
@@ -120,6 +123,7 @@ export class Flow {
     info: FlowInfo,
     startedAt: number,
     counter: ByteCounter,
+    usage: FlowUsage,
     kill: (cause?: Error) => void,
     registry: FlowRegistry,
   ) {
@@ -127,6 +131,7 @@ export class Flow {
     this.info = info;
     this.startedAt = startedAt;
     this.#counter = counter;
+    this.usage = usage;
     this.#kill = kill;
     this.#registry = registry;
   }

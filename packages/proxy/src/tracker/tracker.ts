@@ -15,6 +15,7 @@ import { AccountLimits } from '../limits/account-limits.ts';
 import type { LimitsSpec } from '../limits/spec.ts';
 import { limitReached } from './limit-errors.ts';
 import { TrafficSampler, TrafficTotals } from './traffic.ts';
+import { Usage, type UsageReport } from './usage.ts';
 
 /** A registered session; the caller of `openSession` closes it. */
 export interface LiveSession extends Session {
@@ -50,6 +51,7 @@ export class Tracker implements FlowRegistry {
   readonly #clock: Clock;
   readonly #slab = new CounterSlab();
   readonly #totals = new TrafficTotals();
+  readonly #usage = new Usage();
   readonly #sessions = new Map<number, SessionRecord>();
   readonly #flows = new Map<number, Flow>();
   #lastSession = 0;
@@ -90,7 +92,15 @@ export class Tracker implements FlowRegistry {
   openFlow(info: FlowInfo, kill: (cause?: Error) => void): Flow {
     const counter = this.#slab.take();
     const now = this.#clock.now();
-    const flow = new Flow(++this.#lastFlow, info, now, counter, kill, this);
+    const flow = new Flow(
+      ++this.#lastFlow,
+      info,
+      now,
+      counter,
+      this.#usage.opened(info),
+      kill,
+      this,
+    );
     this.#flows.set(flow.id, flow);
     flow.meterBy(this.limits.meterOf(info.account?.name));
     this.#totals.opened(flow);
@@ -104,6 +114,7 @@ export class Tracker implements FlowRegistry {
   flowClosed(flow: Flow, counter: ByteCounter): void {
     this.#flows.delete(flow.id);
     this.#totals.closed(flow);
+    this.#usage.closed(flow);
     this.events.publish({ kind: 'closed', flow });
     this.#slab.release(counter);
   }
@@ -135,6 +146,15 @@ export class Tracker implements FlowRegistry {
 
   get flowCount(): number {
     return this.#flows.size;
+  }
+
+  /**
+   * Returns bytes and flows since the start, by account, inbound, outbound, source and host; the bytes of open flows
+   * up to now are included.
+   * @param since the sequence of an earlier report: only what has changed since; 0 for all
+   */
+  usage(since?: number): UsageReport {
+    return this.#usage.report(this.#flows.values(), since);
   }
 
   /** Number of sessions since the start. */

@@ -7,6 +7,7 @@ import { FETCH, IMPORT, PROBE, SUBSCRIBE } from './nodes/specs.ts';
 import { GENERATE, SHARE, USER } from './users/specs.ts';
 import { CONFIG_OPTION, RUN_OPTIONS } from './run/command.ts';
 import { TUN } from './tun/specs.ts';
+import { USAGE } from './usage/specs.ts';
 
 /** The default command. Each command imports its implementation when it runs. */
 const RUN: Command = {
@@ -96,6 +97,7 @@ export const TOPICS: readonly Topic[] = [
       onDemand(USER, async () => (await import('./users/user.ts')).userCommand),
       onDemand(GENERATE, async () => (await import('./users/generate.ts')).generateCommand),
       onDemand(SHARE, async () => (await import('./users/share.ts')).shareCommand),
+      onDemand(USAGE, async () => (await import('./usage/usage.ts')).usageCommand),
     ],
   },
   {

@@ -87,6 +87,15 @@ const ROUTES: readonly ControlRoute[] = [
   },
   {
     method: 'POST',
+    path: '/control/usage',
+    async handle({ usage }, { body, client, gone }) {
+      const left = gone();
+      client.write(headOf(200, { 'Content-Type': 'application/x-ndjson' }));
+      await usage(body ?? {}, client, left);
+    },
+  },
+  {
+    method: 'POST',
     path: '/control/log',
     async handle({ log }, { body, client, gone }) {
       gone();

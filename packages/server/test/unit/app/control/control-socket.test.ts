@@ -72,6 +72,10 @@ async function controlled(over: Partial<ControlHandlers> = {}) {
       asked.push({ name: 'log', request: wanted });
       client.end('{"live":true}\n');
     },
+    usage: async (wanted: unknown, client: Socket) => {
+      asked.push({ name: 'usage', request: wanted });
+      client.end();
+    },
     connect: async (wanted: unknown, client: Socket) => {
       asked.push({ name: 'connect', request: wanted });
       client.write('{"kind":"connected","outbound":"a","times":{},"suspect":null}\nhello ');
