@@ -1,12 +1,7 @@
 import { asError } from '@weir/base';
 import { DeadlineError, WriteError } from '../errors.ts';
-import {
-  type ByteGate,
-  type ByteLink,
-  type GateWaiter,
-  OWNED,
-  type SpliceProgress,
-} from './link.ts';
+import { LimitedWrite } from './limited-write.ts';
+import { type ByteGate, type ByteLink, OWNED, type SpliceProgress } from './link.ts';
 import { type Clock, HALF_CLOSED_IDLE_MS, RESET_DELAY_MS } from '../time/clock.ts';
 import { IdleTimer } from '../time/pace.ts';
 import { TurnShare } from '../time/turns.ts';
@@ -296,6 +291,7 @@ async function copy(
     try {
       if (direction.gate) {
         await new LimitedWrite(to, chunk, direction).run();
+        direction.touch();
         continue;
       }
       const full = to.write(chunk, OWNED);
@@ -308,61 +304,5 @@ async function copy(
       throw new WriteError(asError(error));
     }
     direction.moved(length);
-  }
-}
-
-/** Writes a chunk in the pieces that the gate of its direction allows. */
-class LimitedWrite implements GateWaiter {
-  readonly #to: ByteLink;
-  readonly #chunk: Uint8Array;
-  readonly #direction: Direction;
-  #rest: Uint8Array;
-  /** The wait at the gate; resolves when a piece was written and the link has drained. */
-  #waiting: PromiseWithResolvers<void> | undefined;
-
-  constructor(to: ByteLink, chunk: Uint8Array, direction: Direction) {
-    this.#to = to;
-    this.#chunk = chunk;
-    this.#direction = direction;
-    this.#rest = chunk;
-  }
-
-  /** @throws the error of the link */
-  async run(): Promise<void> {
-    while (this.#rest.length > 0) {
-      const { gate } = this.#direction;
-      const allowed = gate?.allowance() ?? Infinity;
-      if (gate && allowed === 0) {
-        this.#waiting = Promise.withResolvers();
-        gate.wait(this);
-        await this.#waiting.promise;
-      } else {
-        const full = this.#write(allowed);
-        if (full) await full;
-      }
-      // A flow counts as active until a slow peer has drained the chunk.
-      this.#direction.touch();
-    }
-  }
-
-  resume(): void {
-    const waiting = this.#waiting;
-    try {
-      waiting?.resolve(this.#write(this.#direction.gate?.allowance() ?? Infinity));
-    } catch (error) {
-      waiting?.reject(error);
-    }
-  }
-
-  #write(allowed: number): Promise<void> | undefined {
-    const piece = allowed < this.#rest.length ? this.#rest.subarray(0, allowed) : this.#rest;
-    if (piece.length === 0) return undefined;
-    this.#rest = this.#rest.subarray(piece.length);
-    const { length } = piece;
-    // The memory of a chunk passes on only as a whole.
-    const full = this.#to.write(piece, length === this.#chunk.length);
-    // Before the link has drained: the flows that share a gate must not all write what is left.
-    this.#direction.moved(length);
-    return full;
   }
 }
