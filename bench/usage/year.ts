@@ -29,7 +29,7 @@ class Counts {
 
   add(by: UsageDimension, name: string, up: number, down: number): void {
     const key = `${by} ${name}`;
-    const entry = this.#entries.get(key) ?? {
+    const entry: UsageEntry = this.#entries.get(key) ?? {
       id: this.#entries.size + 1,
       name,
       up: 0,

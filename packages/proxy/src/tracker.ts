@@ -8,7 +8,9 @@ export {
 export { Flow } from './tracker/flow.ts';
 export { type FlowSelector, killFlows, type LiveSession, Tracker } from './tracker/tracker.ts';
 export {
+  type NamedUsage,
   Usage,
+  usageByName,
   USAGE_DIMENSIONS,
   type DimensionUsage,
   type UsageCounts,

@@ -1,6 +1,7 @@
 /** Requests to a running instance on its control socket, and its responses. */
 export {
   followLog,
+  followUsage,
   LogRefusedError,
   openTunnel,
   requestAllLimits,

@@ -3,7 +3,6 @@ export { hourOf, startOfDay } from './usage/periods.ts';
 export { recordUsage } from './usage/recorder.ts';
 export { UsageDatabaseError } from './usage/schema.ts';
 export {
-  type NamedUsage,
   type PeriodUsage,
   UsageDatabase,
   type UsageQuestion,

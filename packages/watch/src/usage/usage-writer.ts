@@ -123,9 +123,9 @@ export class UsageWriter implements Disposable {
       const dimension = numberOfDimension(by);
       for (const { id, name, up, down, flows } of entries) {
         if (!gone.has(id)) missing.delete(id);
-        if (setCounts.run(up, down, flows, id).changes === 0) {
-          addEntry(id, dimension, name, { up, down, flows });
-        }
+        if (setCounts.run(up, down, flows, id).changes > 0) continue;
+        if (name === undefined) throw new RangeError('the report does not name a new entry');
+        addEntry(id, dimension, name, { up, down, flows });
       }
     }
     for (const by of USAGE_DIMENSIONS) missing.delete(otherId(by));
