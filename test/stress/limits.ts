@@ -25,6 +25,7 @@ const CHOSEN = process.env['WEIR_STRESS_WAYS'] ?? '';
 const MB = 1e6;
 const CHUNK = Buffer.alloc(64 << 10, 7);
 const RATE_SECONDS = 10;
+const WARM_UP_MS = 3000;
 
 const ofWeir = CARRIERS.filter(({ multi = false, earlyData = false }) => !multi && !earlyData);
 const WAYS: readonly Way[] = [
@@ -159,7 +160,7 @@ async function cut(way: Way): Promise<boolean> {
   return passed;
 }
 
-/** Returns the bytes per second that flows of one account get together, after the first second. */
+/** Returns the bytes per second that flows of one account get together, after the first three seconds. */
 async function streamRate(
   pair: Awaited<ReturnType<typeof openPair>>,
   direction: Direction,
@@ -177,13 +178,19 @@ async function streamRate(
     }),
   );
   const count = (): number => (direction === 'up' ? origin.received : received);
-  await sleep(1000);
+  await sleep(WARM_UP_MS);
   const [before, at] = [count(), performance.now()];
   await sleep(RATE_SECONDS * 1000);
   const rate = ((count() - before) / (performance.now() - at)) * 1000;
   for (const socket of sockets) socket.destroy();
-  await sleep(300);
+  await atRest(pair);
   return rate;
+}
+
+/** Lets what the ends of flows have left behind pass without a rate, and waits until it has. */
+async function atRest(pair: Awaited<ReturnType<typeof openPair>>): Promise<void> {
+  await pair.change('[[limit]]\nuser = "*"\ndevices = 1000\n');
+  while (((await pair.account())?.flows ?? 0) > 0) await sleep(100);
 }
 
 /** The same for datagrams of 1200 bytes, of which twice as many are sent. */
@@ -196,12 +203,12 @@ async function datagramRate(
   using association = await UdpAssociation.open(pair.socks);
   const run =
     direction === 'up' ? peer.countFrom(association, asked) : peer.floodTo(association, asked);
-  await sleep(1000);
+  await sleep(WARM_UP_MS);
   const [before, at] = [run.received(), performance.now()];
   await sleep(RATE_SECONDS * 1000);
   const rate = ((run.received() - before) / (performance.now() - at)) * 1000;
   run.stop();
-  await sleep(300);
+  await atRest(pair);
   return rate;
 }
 
@@ -226,11 +233,13 @@ async function rates(way: Way): Promise<boolean> {
   for (const mbit of list) {
     const asked = mbit * 125_000;
     for (const direction of ['up', 'down'] as const) {
-      await pair.change(`[[limit]]\nuser = "*"\n${direction} = "${mbit} Mbit/s"\n`);
+      const limit = `[[limit]]\nuser = "*"\n${direction} = "${mbit} Mbit/s"\n`;
       for (const flows of [1, 64]) {
+        await pair.change(limit);
         show(`${flows} flows`, direction, asked, await streamRate(pair, direction, flows));
       }
       if (!carriesDatagrams(way) || mbit > 20) continue;
+      await pair.change(limit);
       show('UDP', direction, asked, await datagramRate(pair, direction, asked));
     }
   }
