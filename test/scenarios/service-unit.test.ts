@@ -170,6 +170,7 @@ test('the commands of the unit are understood', async () => {
     controlSocket: true,
     graceMs: 5_000,
     pcap: undefined,
+    limits: undefined,
   });
   assert.deepEqual(parseReload(reload.split(' ').slice(2)), {
     kind: 'reload',

@@ -4,7 +4,9 @@ export {
   followUsage,
   LogRefusedError,
   openTunnel,
+  requestAllLimits,
   requestDrain,
+  requestLimits,
   requestLoadedFiles,
   requestLogFilter,
   requestProfile,
@@ -14,6 +16,7 @@ export {
   requestUserFlows,
   TunnelError,
 } from './app/control/control-client.ts';
+export type { AccountReport } from './app/control/limits-report.ts';
 export {
   type DrainReport,
   type LoadedFiles,

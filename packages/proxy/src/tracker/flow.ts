@@ -1,6 +1,7 @@
 import type { Destination } from '@weir/io/addresses';
-import type { WireCounter } from '@weir/io/links';
+import type { ByteGate, WireCounter } from '@weir/io/links';
 import type { ConnectionChain } from '@weir/io/net/own-listeners';
+import type { AccountMeter } from '../limits/account-meter.ts';
 import type { FlowUsage } from './usage.ts';
 
 const SLOTS_PER_BLOCK = 1024;
@@ -109,9 +110,10 @@ export class Flow {
   readonly startedAt: number;
   /** The entries that count the flow. */
   readonly usage: FlowUsage;
-  readonly #kill: () => void;
+  readonly #kill: (cause?: Error) => void;
   readonly #registry: FlowRegistry;
   #counter: ByteCounter | undefined;
+  #meter: AccountMeter<Flow> | undefined;
   #killed = false;
   #finalUp = 0;
   #finalDown = 0;
@@ -122,7 +124,7 @@ export class Flow {
     startedAt: number,
     counter: ByteCounter,
     usage: FlowUsage,
-    kill: () => void,
+    kill: (cause?: Error) => void,
     registry: FlowRegistry,
   ) {
     this.id = id;
@@ -145,14 +147,35 @@ export class Flow {
   }
 
   addUp(bytes: number): void {
-    this.#counter?.addUp(bytes);
+    if (!this.#counter) return;
+    this.#counter.addUp(bytes);
+    if (this.#meter) this.#meter.addUp(bytes);
   }
 
   addDown(bytes: number): void {
-    this.#counter?.addDown(bytes);
+    if (!this.#counter) return;
+    this.#counter.addDown(bytes);
+    if (this.#meter) this.#meter.addDown(bytes);
   }
 
-  /** Whether an operator has killed the flow. */
+  /** The limits of bytes from and to the client; `undefined` while its account has none. */
+  get upGate(): ByteGate | undefined {
+    return this.#meter?.upGate;
+  }
+
+  get downGate(): ByteGate | undefined {
+    return this.#meter?.downGate;
+  }
+
+  /** Counts the flow for an account with limits from now on; `undefined` if its account has none any more. */
+  meterBy(meter: AccountMeter<Flow> | undefined): void {
+    if (meter === this.#meter || !this.#counter) return;
+    this.#meter?.closed(this);
+    this.#meter = meter;
+    meter?.opened(this);
+  }
+
+  /** Whether an operator or a limit has killed the flow. */
   get killed(): boolean {
     return this.#killed;
   }
@@ -171,9 +194,12 @@ export class Flow {
     return true;
   }
 
-  /** Ends a flow that `markKilled` marked, unless it has closed meanwhile. */
-  endKilled(): void {
-    if (this.#counter) this.#kill();
+  /**
+   * Ends a flow that `markKilled` marked, unless it has closed meanwhile.
+   * @param cause the request of an operator by default
+   */
+  endKilled(cause?: Error): void {
+    if (this.#counter) this.#kill(cause);
   }
 
   /** Unregisters the flow and makes its counts final. Idempotent. */
@@ -183,6 +209,7 @@ export class Flow {
     this.#finalUp = counter.up;
     this.#finalDown = counter.down;
     this.#counter = undefined;
+    this.#meter?.closed(this);
     this.#registry.flowClosed(this, counter);
   }
 }

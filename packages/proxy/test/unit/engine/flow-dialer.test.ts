@@ -40,6 +40,7 @@ function start(
   const outcomes = new FlowOutcomes(0);
   const dialer = new FlowDialer({
     outcomes,
+    limits: { refusalOf: () => undefined },
     clock,
     log,
     resolver: version.outbound,

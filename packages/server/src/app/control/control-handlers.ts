@@ -43,6 +43,7 @@ export interface ControlHandlers {
   readonly endUsage: () => Promise<void>;
   /** @param gone aborts when the client has disconnected */
   readonly profile: (request: unknown, gone: AbortSignal) => Promise<unknown>;
+  readonly limits: (request: unknown) => Promise<unknown>;
   readonly loadedFiles: () => Promise<unknown>;
   /** Takes over the client, whose socket is paused, with any further data unshifted. Never rejects. */
   readonly connect: (request: unknown, client: Socket) => Promise<void>;
@@ -104,6 +105,8 @@ export function createHandlers(process: ControlledProcess): ControlHandlers {
       const { answerUserFlows } = await import('./status-reporter.ts');
       return answerUserFlows(request, { instance, log });
     },
+    limits: async (request) =>
+      (await import('./limits-report.ts')).answerLimits(request, instance.limits),
     log: async (request, client) => {
       const module = await import('./log-followers.ts');
       (followers ??= new module.LogFollowers(recent)).serve(request, client);

@@ -79,6 +79,7 @@ const ROUTES: readonly ControlRoute[] = [
     path: '/control/user-flows',
     handle: ({ userFlows }, { body }) => userFlows(body),
   },
+  { method: 'POST', path: '/control/limits', handle: ({ limits }, { body }) => limits(body) },
   {
     method: 'POST',
     path: '/control/profile',

@@ -1,0 +1,5 @@
+/** Limits of accounts: bytes, time, devices and rates. */
+export type { LimitChange } from './limits/account-limits.ts';
+export type { AccountMeter, AccountState } from './limits/account-meter.ts';
+export { hasEnded } from './limits/periods.ts';
+export type { AccountRule, LimitsSpec } from './limits/spec.ts';
