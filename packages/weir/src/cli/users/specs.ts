@@ -1,3 +1,4 @@
+import type { ShareForm } from '@weir/nodes/share';
 import { flag, option, HELP_OPTION, type CommandSpec, type OptionTable } from '../command.ts';
 import { SOCKET_OPTION } from '../running-options.ts';
 import { CONFIG_OPTION } from '../run/command.ts';
@@ -143,9 +144,13 @@ export const GENERATE = {
   ],
 } as const satisfies CommandSpec;
 
-export const SHARE_FORMS = ['link', 'sing-box', 'xray', 'clash', 'weir'] as const;
-
-export type ShareForm = (typeof SHARE_FORMS)[number];
+export const SHARE_FORMS = [
+  'link',
+  'sing-box',
+  'xray',
+  'clash',
+  'weir',
+] as const satisfies readonly ShareForm[];
 
 export const QR_FORMS = ['terminal', 'svg'] as const;
 

@@ -36,7 +36,7 @@ import {
 import { loadConfigFile } from '@weir/server/loading';
 import { decodeSource } from '@weir/config/documents';
 import { trustedCertificates } from '@weir/crypto/certificates';
-import { adviceOn, inboundServers, shareLink } from '@weir/nodes/share';
+import { adviceOn, configServers, shareLink } from '@weir/nodes/share';
 import { ShareError } from '@weir/proxy/protocols/forms';
 import { userSecret } from '@weir/nodes/accounts/new-secrets';
 import { FileDigests } from '@weir/server/app/loading/file-digests';
@@ -272,13 +272,8 @@ async function linkOf(
   { inbound: tag, index, host }: { inbound: string; index: number; host: string },
 ): Promise<{ readonly link: string; readonly advice: string | undefined }> {
   await loadForms();
-  const { spec, merged } = await loadConfigFile(config, { bytes });
-  const at = spec.inbounds.findIndex((inbound) => inbound.tag === tag);
-  const inbound = spec.inbounds[at];
-  if (!inbound) throw new RangeError('the inbound was edited');
-  const labels = listUsers(decodeSource(bytes, config))
-    .filter((user) => user.inbound === tag)
-    .map(({ name }) => name);
+  const loaded = await loadConfigFile(config, { bytes });
+  const users = listUsers(decodeSource(bytes, config));
   const options = {
     host,
     port: undefined,
@@ -288,12 +283,12 @@ async function linkOf(
     roots: () => trustedCertificates([]),
     now: Date.now(),
   };
-  const written = merged.file.inbound[at]?.value.settings;
-  const { servers, refused } = inboundServers(inbound, written, options, labels);
-  const server = servers[index]?.server;
-  if (!server) throw new ShareError('the user has no link of its own');
+  const found = configServers(loaded, users, (each) => (each === tag ? options : undefined));
+  const [refused] = found.refused;
+  const server = found.servers[index]?.server;
+  if (!server) throw found.leftOut[0]?.error ?? new ShareError('the user has no link of its own');
   const advice =
-    refused && adviceOn(refused, { form: 'link', insecure: false }, server.access.protocol);
+    refused && adviceOn(refused.certificate, { form: 'link', insecure: false }, refused.protocol);
   return { link: shareLink(server), advice };
 }
 
