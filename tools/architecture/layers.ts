@@ -11,6 +11,7 @@ export const FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = 
   ],
   io: [['platform'], ['net']],
   proxy: [
+    ['limits'],
     ['spec.ts', 'schema', 'tracker', 'mux'],
     ['transports'],
     ['dns'],

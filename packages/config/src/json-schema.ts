@@ -1,5 +1,6 @@
 import { findProtocol, loadProtocols, protocolNames } from '@weir/proxy/protocols';
 import type { Shape } from '@weir/proxy/schema';
+import { limitsFile } from './limits/limits-file.ts';
 import { configFile } from './sources/config-file.ts';
 
 /** A schema that names its dialect. */
@@ -9,6 +10,11 @@ interface JsonSchema extends Shape {
   /** The version of TOML that Tombi assumes; 1.0 if absent. */
   readonly 'x-tombi-toml-version': string;
 }
+
+const DIALECT = {
+  $schema: 'http://json-schema.org/draft-07/schema#',
+  'x-tombi-toml-version': 'v1.1.0',
+} as const;
 
 /**
  * Returns the JSON Schema of a configuration file, derived from its decoders, for completion and checks in
@@ -22,9 +28,8 @@ export async function configSchema(): Promise<JsonSchema> {
   await loadProtocols();
   const { properties = {}, ...rest } = configFile.shape ?? {};
   return {
-    $schema: 'http://json-schema.org/draft-07/schema#',
+    ...DIALECT,
     title: 'Weir',
-    'x-tombi-toml-version': 'v1.1.0',
     ...rest,
     properties: {
       ...properties,
@@ -33,6 +38,13 @@ export async function configSchema(): Promise<JsonSchema> {
     },
   };
 }
+
+/** Returns the JSON Schema of a limits file. */
+export const limitsSchema = (): JsonSchema => ({
+  ...DIALECT,
+  title: 'Limits of accounts of Weir',
+  ...limitsFile.shape,
+});
 
 function withSettings(list: Shape, side: 'inbound' | 'outbound'): Shape {
   const item = list.items ?? {};

@@ -2,10 +2,11 @@ import { WeirError } from '@weir/base';
 import { allProtocolsLoaded, findProtocol, protocolNames } from '@weir/proxy/protocols';
 import { namesHere, DISCLOSURE, type Shape } from '@weir/proxy/schema';
 import { suggestion } from '@weir/proxy/schema';
+import { limitsFile } from './limits/limits-file.ts';
 import { configFile, subscribeFile } from './sources/config-file.ts';
 
 /**
- * Returns the shapes of all tables: both files and the settings of each protocol.
+ * Returns the shapes of all tables: those of every file and the settings of each protocol.
  * @throws {KeysUnknownError}
  */
 export function tableShapes(): readonly Shape[] {
@@ -13,7 +14,7 @@ export function tableShapes(): readonly Shape[] {
   const settings = (['inbound', 'outbound'] as const).flatMap((side) =>
     protocolNames(side).map((name) => findProtocol(name)?.[side]?.table?.shape),
   );
-  return [configFile.shape, subscribeFile.shape, ...settings].filter(
+  return [configFile.shape, subscribeFile.shape, limitsFile.shape, ...settings].filter(
     (shape) => shape !== undefined,
   );
 }

@@ -3,6 +3,7 @@ export {
   anything,
   array,
   bool,
+  converted,
   type Decoder,
   disclosed,
   located,
@@ -15,6 +16,7 @@ export {
   table,
   u16,
   u64,
+  variant,
 } from './schema/decoder.ts';
 export { DecodeError, describeNode, expectedOneOf, PlainDecodeError } from './schema/errors.ts';
 export { namesHere, NO_REALITY } from './schema/foreign-keys.ts';

@@ -3,7 +3,9 @@ export {
   followLog,
   LogRefusedError,
   openTunnel,
+  requestAllLimits,
   requestDrain,
+  requestLimits,
   requestLoadedFiles,
   requestLogFilter,
   requestProfile,
@@ -12,6 +14,13 @@ export {
   requestUserFlows,
   TunnelError,
 } from './app/control/control-client.ts';
+export type {
+  AccountReport,
+  LimitEvent,
+  LimitsReport,
+  LimitsRequest,
+  LimitState,
+} from './app/control/limits-report.ts';
 export {
   type DrainReport,
   type LoadedFiles,

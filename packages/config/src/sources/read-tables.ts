@@ -5,6 +5,8 @@ import { documentError } from './decode-source.ts';
 import { readLogLevel } from '../tables/log.ts';
 import { TomlError } from '../toml/tree.ts';
 import { parseToml } from '../toml/parse.ts';
+import type { LimitsSpec } from '@weir/proxy/limits';
+import { limitsFile, lowerLimits } from '../limits/limits-file.ts';
 import { configFile, type ConfigFile, subscribeFile, type SubscribeFile } from './config-file.ts';
 import { foreignFormat, type ForeignFormat } from './foreign-format.ts';
 
@@ -46,6 +48,13 @@ export function readSubscribeFile(source: SourceText, after: SourceText): Subscr
  */
 export const readApiTable = (node: Node, source: SourceText): ApiTable =>
   withPlaces(source, () => apiTable(node), {});
+
+/**
+ * Reads a limits file.
+ * @throws {ConfigError} in the form of a TOML error, for the first place that is not TOML, or not of the right shape.
+ */
+export const readLimitsFile = (source: SourceText): LimitsSpec =>
+  withPlaces(source, () => lowerLimits(limitsFile(parseToml(source.text))), {});
 
 interface ReadOptions {
   /** Offset of the first character in the spans of decoded nodes; 0 by default. */

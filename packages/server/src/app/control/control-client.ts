@@ -25,6 +25,12 @@ import {
   type TunnelRequest,
   type UserFlowsRequest,
 } from './messages.ts';
+import {
+  type AccountReport,
+  type LimitsReport,
+  type LimitsRequest,
+  toLimitsReport,
+} from './limits-report.ts';
 import { toRunningStatus, type RunningStatus } from './running-status.ts';
 
 /** The running Weir could not be reached, or sent no valid response. The outcome of the request is unknown. */
@@ -153,6 +159,27 @@ export function requestUserFlows(path: string, asked: UserFlowsRequest): Promise
   const what = asked.close ? 'closing of flows' : 'count of flows';
   const call = posting('user-flows', asked);
   return ask(path, call, what, toUserFlows, AbortSignal.timeout(STATUS_MS));
+}
+
+/**
+ * Requests the limits of accounts of the process that serves `path`: the first, or those that `asked` selects.
+ * @throws {ControlRequestError}
+ */
+export const requestLimits = (path: string, asked: LimitsRequest = {}): Promise<LimitsReport> =>
+  ask(path, posting('limits', asked), 'limits', toLimitsReport, AbortSignal.timeout(STATUS_MS));
+
+/**
+ * Requests all accounts with limits of the process that serves `path`, in as many requests as they need.
+ * @throws {ControlRequestError}
+ */
+export async function requestAllLimits(path: string): Promise<LimitsReport> {
+  const accounts: AccountReport[] = [];
+  for (let after: string | undefined; ;) {
+    const report = await requestLimits(path, { after });
+    accounts.push(...report.accounts);
+    after = report.accounts.at(-1)?.user;
+    if (report.more === 0 || after === undefined) return { ...report, accounts };
+  }
 }
 
 /**

@@ -1,0 +1,9 @@
+/** The limits file: limits of accounts, which are not part of a configuration. */
+export {
+  type AmountProblem,
+  parseByteLimit,
+  parseRateLimit,
+  parseUntil,
+} from './limits/amounts.ts';
+export { OTHER_ACCOUNTS } from './limits/limits-file.ts';
+export { readLimits } from './limits/read-limits.ts';
