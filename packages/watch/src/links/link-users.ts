@@ -1,4 +1,6 @@
 import { WeirError } from '@weir/base';
+import { quoted } from '@weir/base/printable';
+import { counted } from '@weir/base/text/amounts';
 import { decodeSource } from '@weir/config/documents';
 import { listUsers } from '@weir/config/edit';
 import { ConfigError, renderConfigError } from '@weir/config';
@@ -22,42 +24,66 @@ export interface LinkedUser {
   readonly servers: readonly Shared[];
 }
 
-/** The users of a configuration file whose servers can be shared, by name. */
-interface SharedUsers {
+/** The named users of a configuration file. */
+interface ConfigUsers {
+  /** The servers by which clients reach each user; none where all its inbounds are local. */
   readonly users: ReadonlyMap<string, readonly Shared[]>;
   /** The files that were read. */
   readonly files: readonly string[];
-  /** What the operator should know of servers that are left out. */
+  /** What the operator should know of servers that are left out, or that clients reject. */
   readonly notes: readonly string[];
 }
 
-/** How clients reach each inbound; `undefined` for one that is not shared. */
-export type Reach = (inbound: string) => ShareOptions | undefined;
+/** How clients reach each inbound. */
+export type Reach = (inbound: string) => ShareOptions;
+
+/** Which users there are does not depend on how clients reach them. */
+const ANYWHERE: ShareOptions = {
+  host: '127.0.0.1',
+  port: 1,
+  frontTls: false,
+  serverName: undefined,
+  insecure: false,
+  roots: () => [],
+  now: 0,
+};
 
 /**
- * The users of a configuration file. A user of several inbounds with one name has the servers of all of them. Users
- * without a name of their own have none here: a number in the list is that of another user after a removal.
+ * The named users of a configuration file. A user of several inbounds with one name has the servers of all of them. A
+ * number in the list is no name: after a removal it is that of another user.
  *
+ * @param reach how clients reach the inbounds; without it the users have no servers
  * @throws {ConfigError} for an invalid configuration
  */
-export async function readSharedUsers(config: string, reach: () => Reach): Promise<SharedUsers> {
+export async function readConfigUsers(config: string, reach?: Reach): Promise<ConfigUsers> {
   await loadForms();
   const files = new FileDigests();
   const bytes = await files.read(config);
   const loaded = await loadConfigFile(config, { files, bytes });
   const written = listUsers(decodeSource(bytes, config));
-  const { servers, leftOut } = configServers(loaded, written, reach());
+  const all = configServers(loaded, written, () => ANYWHERE).servers;
   const users = new Map<string, Shared[]>();
-  for (const server of servers) {
-    const name = server.user;
-    if (name === undefined || /^#\d+$/.test(name)) continue;
-    const found = users.get(name);
-    if (found) found.push(server);
-    else users.set(name, [server]);
+  let unnamed = 0;
+  for (const { user } of all) {
+    if (user !== undefined && isName(user)) users.set(user, []);
+    else unnamed++;
   }
-  const notes = leftOut.map(({ inbound, error }) => `inbound "${inbound}" has no links: ${error.message}`);
+  const found = reach && configServers(loaded, written, reach);
+  for (const server of found?.servers ?? []) users.get(server.user ?? '')?.push(server);
+  const notes = [
+    ...(unnamed === 0 ? [] : [`${counted(unnamed, 'user')} without a name: no link`]),
+    ...(found?.leftOut ?? []).map(
+      ({ inbound, error }) => `inbound ${quoted(inbound)} is in no link: ${error.message}`,
+    ),
+    ...(found?.refused ?? []).map(
+      ({ inbound, certificate: { reason } }) =>
+        `inbound ${quoted(inbound)}: ${reason}, so clients accept it only by its hash or as an authority`,
+    ),
+  ];
   return { users, files: [...new Set([config, ...files.paths])], notes };
 }
+
+const isName = (user: string): boolean => !/^#\d+$/.test(user);
 
 interface LinkUsersOptions {
   /** Path of the configuration file. */
@@ -79,7 +105,7 @@ interface LinkUsersOptions {
 export class LinkUsers {
   readonly #options: LinkUsersOptions;
   readonly #stamps = new FileStamps();
-  #shared: SharedUsers = { users: new Map(), files: [], notes: [] };
+  #shared: ConfigUsers = { users: new Map(), files: [], notes: [] };
   /** Names of users by the SHA-256 of their token in hex: the time of a look-up says nothing about a token. */
   #names: ReadonlyMap<string, string> = new Map();
   #problem: string | undefined;
@@ -101,8 +127,9 @@ export class LinkUsers {
     return users;
   }
 
+  /** Number of users with a link. */
   get size(): number {
-    return this.#names.size;
+    return this.#shared.users.size;
   }
 
   /** The user of a token; compared in time that does not depend on how much of a token is right. */
@@ -129,7 +156,8 @@ export class LinkUsers {
 
   async #compare(): Promise<void> {
     const { config, tokens, note } = this.#options;
-    if (!(await this.#stamps.changed([...new Set([config, ...this.#shared.files, tokens])]))) return;
+    if (!(await this.#stamps.changed([...new Set([config, ...this.#shared.files, tokens])])))
+      return;
     try {
       await this.#load();
       this.#problem = undefined;
@@ -143,17 +171,21 @@ export class LinkUsers {
 
   async #load(): Promise<void> {
     const { config, tokens, reach, note, now } = this.#options;
-    const shared = await readSharedUsers(config, reach);
+    const shared = await readConfigUsers(config, reach());
     const known = new Set(this.#shared.notes);
     for (const text of shared.notes) if (!known.has(text)) note(text);
     // From here on removed users have no link, also where the file of tokens cannot be written.
     this.#shared = shared;
     const names = new Set(shared.users.keys());
     const current = (links: StoredLinks): StoredLinks =>
-      withoutOthers(withUsers(links, names, now()), names);
+      withUsers(withoutOthers(links, names), names, now());
     const before = await readLinks(tokens);
-    const links = current(before) === before ? before : await changeLinks(tokens, current);
-    this.#names = new Map(Array.from(links.tokens, ([user, { token }]) => [digestOf(token), user]));
+    this.#take(before);
+    if (current(before) !== before) this.#take(await changeLinks(tokens, current));
+  }
+
+  #take({ tokens }: StoredLinks): void {
+    this.#names = new Map(Array.from(tokens, ([user, { token }]) => [digestOf(token), user]));
   }
 }
 

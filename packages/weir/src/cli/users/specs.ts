@@ -1,6 +1,6 @@
 import type { ShareForm } from '@weir/nodes/share';
 import { flag, option, HELP_OPTION, type CommandSpec, type OptionTable } from '../command.ts';
-import { SOCKET_OPTION } from '../running-options.ts';
+import { SOCKET_OPTION, TLS_OPTIONS } from '../running-options.ts';
 import { CONFIG_OPTION } from '../run/command.ts';
 
 /*
@@ -185,4 +185,86 @@ export const SHARE = {
     json: flag('print one line of JSON'),
     ...HELP_OPTION,
   },
+} as const satisfies CommandSpec;
+
+const TOKENS_OPTION = {
+  tokens: option(
+    'FILE',
+    'where the tokens of links are kept (default: NAME.links.json beside the\n' +
+      'configuration, /var/lib/weir/links.json for one below /etc)',
+  ),
+} as const satisfies OptionTable;
+
+const URL_OPTION = {
+  url: option(
+    'URL',
+    'the address below which users have their links, of a reverse proxy for\n' +
+      'example; of the server itself, or of the last weir links serve, unless given',
+  ),
+} as const satisfies OptionTable;
+
+export const LINKS = {
+  name: 'links',
+  operands: 'COMMAND',
+  summary: 'give each user a URL from which clients get their servers',
+  options: {
+    config: { ...CONFIG_OPTION.config, summary: "the server's configuration" },
+    ...TOKENS_OPTION,
+    ...URL_OPTION,
+    ...HELP_OPTION,
+  },
+  commands: [
+    {
+      name: 'serve',
+      operands: '',
+      summary: 'serve them until a signal stops it',
+      options: {
+        host: option('HOST', 'the name or the address that clients dial'),
+        listen: option(
+          'HOST:PORT',
+          'where to listen: an address of this host (default: 127.0.0.1:19348),\n' +
+            'the path of a unix socket, or with TLS any address',
+        ),
+        'tls-certificate': option(
+          'FILE',
+          'a chain of certificates in PEM; read again when it changes',
+        ),
+        'tls-key': TLS_OPTIONS['tls-key'],
+        'trusted-proxy': option(
+          'NETWORK',
+          'a reverse proxy, or several as a network, whose X-Forwarded-For\n' +
+            'counts; may be given several times',
+          { multiple: true },
+        ),
+        front: option(
+          'TAG=PORT',
+          'this inbound is behind a reverse proxy that ends TLS on PORT; may be\n' +
+            'given several times',
+          { multiple: true },
+        ),
+        sni: option('NAME', 'the name in the TLS handshake; otherwise one of the certificate'),
+        title: option('TEXT', 'the name of the profile in clients; HOST unless given'),
+        interval: option('HOURS', 'how often clients update, 12 unless given'),
+        ...SOCKET_OPTION,
+      },
+    },
+    {
+      name: 'list',
+      operands: '',
+      summary: 'the links of all users',
+      options: { json: flag('print one line of JSON') },
+    },
+    {
+      name: 'show',
+      operands: 'NAME',
+      summary: 'the link of one user',
+      options: { qr: flag('as a QR code for the terminal as well') },
+    },
+    {
+      name: 'rotate',
+      operands: 'NAME',
+      summary: 'give a user a new link; the one before is dead at once',
+      options: {},
+    },
+  ],
 } as const satisfies CommandSpec;
