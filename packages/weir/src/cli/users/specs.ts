@@ -8,6 +8,8 @@ import { CONFIG_OPTION } from '../run/command.ts';
  * Help, completions and the manual page are made of them without loading a command.
  */
 
+export const RESETS = ['never', 'daily', 'weekly', 'monthly'] as const;
+
 export const EDIT_OPTIONS = {
   ...SOCKET_OPTION,
   'dry-run': flag('check everything, and change nothing'),
@@ -32,6 +34,20 @@ export const CLOSE_OPTION = {
   close: flag('close the open flows of the user as well'),
 } as const satisfies OptionTable;
 
+export const LIMITS_OPTION = {
+  limits: option('FILE', 'the limits file; that of the running Weir unless given'),
+} as const satisfies OptionTable;
+
+export const LIMIT_OPTIONS = {
+  ...LIMITS_OPTION,
+  limit: option('BYTES', 'what the user may use of a period: 100GB, 500MiB'),
+  reset: option('PERIOD', 'of --limit, which never ends unless given', { choices: RESETS }),
+  until: option('DATE', 'the last day of the user, in UTC: 2027-01-31'),
+  devices: option('N', 'addresses that may use the account at a time'),
+  up: option('RATE', 'from the user: 10Mbit/s, 1.25MB/s'),
+  down: option('RATE', 'to the user'),
+} as const satisfies OptionTable;
+
 export const USER = {
   name: 'user',
   operands: 'COMMAND',
@@ -47,13 +63,19 @@ export const USER = {
       name: 'add',
       operands: 'NAME',
       summary: 'add a user; prints its secret, which is made unless given',
-      options: { ...EDIT_OPTIONS, ...SECRET_OPTIONS, ...LINK_OPTIONS, ...FORCE_OPTION },
+      options: {
+        ...EDIT_OPTIONS,
+        ...SECRET_OPTIONS,
+        ...LINK_OPTIONS,
+        ...FORCE_OPTION,
+        ...LIMIT_OPTIONS,
+      },
     },
     {
       name: 'remove',
       operands: 'NAME',
       summary: 'remove a user, whose open flows go on unless closed',
-      options: { ...EDIT_OPTIONS, ...CLOSE_OPTION, ...FORCE_OPTION },
+      options: { ...EDIT_OPTIONS, ...CLOSE_OPTION, ...FORCE_OPTION, ...LIMITS_OPTION },
     },
     {
       name: 'rotate',
@@ -61,7 +83,13 @@ export const USER = {
       summary: 'give a user another secret',
       options: { ...EDIT_OPTIONS, ...SECRET_OPTIONS, ...LINK_OPTIONS, ...CLOSE_OPTION },
     },
-    { name: 'list', operands: '', summary: 'the users of the file, without secrets', options: {} },
+    {
+      name: 'list',
+      operands: '',
+      summary:
+        'the users of the file, without secrets, with what the running Weir\nknows of their limits',
+      options: SOCKET_OPTION,
+    },
   ],
 } as const satisfies CommandSpec;
 
