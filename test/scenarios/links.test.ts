@@ -13,6 +13,12 @@ import { curl } from '../support/programs/curl.ts';
 const ANN = 'b831381d-6324-4d53-ad4f-8cda48b30811';
 const BOB = '7d9f1b5e-0f60-4d0b-9a86-0b1f2c9f6a11';
 
+/** The forms that `weir import` reads. */
+const FORMATS = ['base64', 'links', 'clash', 'sing-box', 'xray'];
+
+/** The inbounds of a server, each of which ann has. */
+const SERVERS = ['vless', 'vmess', 'socks'];
+
 /** A server of two users, with ports that links can name. */
 async function serverText(): Promise<string> {
   const [vless, vmess, socks] = await freePorts(3);
@@ -96,16 +102,19 @@ async function statusOf(url: string, headers: Record<string, string> = {}): Prom
   return response.status;
 }
 
-/** Fetches a page through each outbound to the server that a configuration has. */
-async function fetchesThrough(config: string): Promise<number> {
-  await using origin = await webServer();
-  const outbounds = config
-    .slice(config.indexOf('[[outbound]]'))
+/** The outbounds of a configuration to the server of its links, each named after `label`. */
+const outboundsOf = (config: string, label: string): string =>
+  config
     .split(/(?=^\[\[?)/m)
     .filter((table) => /^\[\[?outbound\b/.test(table))
-    .join('');
+    .join('')
+    .replaceAll(/^tag = "(?=127\.0\.0\.1 )/gm, `tag = "${label} `);
+
+/** Fetches a page through each of the outbounds; returns their tags. */
+async function fetchThrough(outbounds: string): Promise<readonly string[]> {
+  await using origin = await webServer();
   const tags = Array.from(
-    outbounds.matchAll(/^tag = "(127\.0\.0\.1 .*)"$/gm),
+    outbounds.matchAll(/^tag = "(\S+ 127\.0\.0\.1 .*)"$/gm),
     ([, tag = '']) => tag,
   );
   const ways = tags.map(
@@ -120,21 +129,30 @@ async function fetchesThrough(config: string): Promise<number> {
     assert.equal(code, 0, `${tag}: ${stderr}\n${client.child.stderr}`);
     assert.equal(body.bytes, 1000, tag);
   }
-  return tags.length;
+  return tags;
 }
 
 describe('weir links', () => {
   test('gives clients that work in every form, and as a subscription', async () => {
     await using server = await LinkedServer.start();
     const link = await server.linkOf('ann');
-    for (const format of ['base64', 'links', 'clash', 'sing-box', 'xray']) {
+    const outbounds: string[] = [];
+    for (const format of FORMATS) {
       const file = join(server.weir.folder, format);
       await writeFile(file, await (await fetch(`${link}?format=${format}`)).text());
       const { ended, stdout, stderr } = await runWeir(['import', file]);
       assert.equal(ended?.code, 0, stderr);
-      assert.equal(await fetchesThrough(stdout), 3, `${format}\n${stdout}`);
+      outbounds.push(outboundsOf(stdout, format));
     }
-    assert.equal(await fetchesThrough(await (await fetch(`${link}?format=weir`)).text()), 3);
+    const whole = await (await fetch(`${link}?format=weir`)).text();
+    const tags = await fetchThrough([...outbounds, outboundsOf(whole, 'weir')].join(''));
+    for (const format of [...FORMATS, 'weir']) {
+      const own = tags.filter((tag) => tag.startsWith(`${format} `));
+      assert.deepEqual(
+        own,
+        SERVERS.map((name) => `${format} 127.0.0.1 ${name} ann`),
+      );
+    }
     const client = join(server.weir.folder, 'client.toml');
     await writeFile(client, `[subscribe]\npath = "nodes.toml"\n${socksIn()}`);
     const added = await runWeir(['subscribe', 'add', 'home', link, '--config', client]);
