@@ -148,7 +148,8 @@ export class LinkUsers {
   }
 
   async #afterRunning(): Promise<void> {
-    await this.#running;
+    // Its failure is that of its own callers.
+    await this.#running?.catch(() => undefined);
     this.#waiting = undefined;
     this.#running = this.#compare();
     await this.#running;
