@@ -22,8 +22,8 @@ const HEADERS = {
 
 const TEXT = { 'Content-Type': 'text/plain; charset=utf-8' };
 
-/** Clients send one request, and keep no connection. */
-const TIMES = { head: 10_000, request: 10_000, idle: 15_000 };
+/** Clients send one request; one that brings a reload of a large configuration may take seconds. */
+const TIMES = { head: 10_000, request: 10_000, idle: 60_000 };
 const MAX_CONNECTIONS = 512;
 
 export interface LinksServerOptions {
