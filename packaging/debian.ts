@@ -32,6 +32,7 @@ const UNITS = [
   'weir.socket',
   'weir-subscribe.service',
   'weir-subscribe.timer',
+  'weir-usage.service',
 ];
 
 const CONFFILES = ['etc/weir/weir.toml'];

@@ -3,6 +3,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { UsageWriter } from '@weir/watch/usage';
 import { COMMANDS } from '../../packages/weir/src/cli/commands.ts';
 import { sourceFiles, sourceText } from '../../tools/architecture/imports.ts';
 import { encodeGeosite } from '../support/data/geo-fixture.ts';
@@ -60,6 +61,7 @@ before(async () => {
   await writeFile(at('weir.toml'), freedom());
   await writeFile(at('server.toml'), SERVER);
   await writeFile(at('tun.toml'), `${TUN}${freedom()}`);
+  new UsageWriter(at('usage.db'))[Symbol.dispose]();
 });
 after(async () => {
   await weir[Symbol.asyncDispose]();
@@ -108,6 +110,7 @@ const INVOCATIONS: Readonly<Record<string, () => readonly string[]>> = {
   probe: () => ['direct', '--url', provider.url, '--tries', '1', ...running()],
   fetch: () => [provider.url],
   user: () => ['list', '--json', '--config', at('server.toml')],
+  usage: () => ['--database', at('usage.db')],
   generate: () => ['uuid'],
   share: () => ['--host', 'a.example', '--tls', '--config', at('server.toml')],
   links: () => ['list', '--url', 'https://a.example/', '--config', at('server.toml')],

@@ -23,6 +23,7 @@ import { parseReload } from '../../packages/weir/src/cli/control/reload.ts';
 import { parseStatus } from '../../packages/weir/src/cli/control/status.ts';
 import { parseDashboard } from '../../packages/weir/src/cli/watch/dashboard.ts';
 import { parseProbe } from '../../packages/weir/src/cli/nodes/probe.ts';
+import { parseUsage } from '../../packages/weir/src/cli/usage/usage.ts';
 import { parseSubscribe } from '../../packages/weir/src/cli/nodes/subscribe.ts';
 import { parseTop } from '../../packages/weir/src/cli/watch/top.ts';
 import { parseTun } from '../../packages/weir/src/cli/tun/command.ts';
@@ -92,6 +93,7 @@ function parseWeir(argv: readonly string[]): void {
     subscribe: parseSubscribe,
     top: parseTop,
     tun: parseTun,
+    usage: parseUsage,
     user: parseUser,
     show: parseShow,
     format: parseFormat,

@@ -18,6 +18,7 @@ import { runWeir, scratch, Weir } from '../support/process/weir.ts';
 const UNIT = fileURLToPath(new URL('../../packaging/weir.service', import.meta.url));
 
 const UPDATES = UNIT.replace('weir.service', 'weir-subscribe.service');
+const USAGE = UNIT.replace('weir.service', 'weir-usage.service');
 
 /** The keys in which the unit of an instance differs, docs/scaling.md; all else is kept equal. */
 const INSTANCE_KEYS: ReadonlySet<string> = new Set([
@@ -92,10 +93,10 @@ suite('the unit', { skip: without('systemd-analyze') }, () => {
     assert.equal(status, 0);
   });
 
-  test('of updates of subscriptions is valid, with its timer', async () => {
+  test('of updates of subscriptions is valid, with its timer, and that of usage', async () => {
     await using folder = await scratch();
     const files = await Promise.all(
-      ['weir-subscribe.service', 'weir-subscribe.timer'].map(async (name) => {
+      ['weir-subscribe.service', 'weir-subscribe.timer', 'weir-usage.service'].map(async (name) => {
         const text = (await readFile(UNIT.replace('weir.service', name), 'utf8'))
           .replaceAll('/usr/bin/weir', process.execPath)
           .replace(/^Documentation=.*\n/m, '');
@@ -109,9 +110,9 @@ suite('the unit', { skip: without('systemd-analyze') }, () => {
     assert.equal(status, 0);
   });
 
-  test('exposes little of the machine, as does that of updates', () => {
+  test('exposes little of the machine, as do those of updates and of usage', () => {
     // Of 100; a unit without any restriction has 96.
-    for (const unit of [UNIT, UPDATES]) {
+    for (const unit of [UNIT, UPDATES, USAGE]) {
       const { status, stdout } = analyze('security', '--offline=yes', '--threshold=20', unit);
       assert.equal(status, 0, stdout);
     }
@@ -169,6 +170,7 @@ test('the commands of the unit are understood', async () => {
     controlSocket: true,
     graceMs: 5_000,
     pcap: undefined,
+    limits: undefined,
   });
   assert.deepEqual(parseReload(reload.split(' ').slice(2)), {
     kind: 'reload',

@@ -1,6 +1,6 @@
 /**
  * `npm run stress` runs the comparison of every byte, and `npm run stress -- churn`,
- * `-- idle`, `-- hysteria2` and `-- sequences` the others. Each file names its variables.
+ * `-- idle`, `-- hysteria2`, `-- limits`, `-- sequences` and `-- usage` the others. Each file names its variables.
  */
 const [mode = 'bytes'] = process.argv.slice(2);
 switch (mode) {
@@ -16,12 +16,18 @@ switch (mode) {
   case 'hysteria2':
     await import('./hysteria2.ts');
     break;
+  case 'limits':
+    await import('./limits.ts');
+    break;
   case 'sequences':
     await import('./tcp-sequences.ts');
     break;
+  case 'usage':
+    await import('./usage.ts');
+    break;
   default:
     process.stderr.write(
-      'Usage: npm run stress [-- bytes | churn | idle | hysteria2 | sequences]\n',
+      'Usage: npm run stress [-- bytes | churn | idle | hysteria2 | limits | sequences | usage]\n',
     );
     process.exitCode = 2;
 }

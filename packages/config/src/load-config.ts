@@ -2,6 +2,7 @@ import { type GeoData, GeoCodeError, GeoFileError, type GeoKind } from '@weir/pr
 import { type RegexCache, RegexError } from '@weir/proxy/names';
 import { loadProtocols } from '@weir/proxy/protocols';
 import type { Spec, BalancerSpec, RouteGroupSpec, RouteSpec, RuleSpec } from '@weir/proxy/spec';
+import { type AccountNames, readAccountNames } from './account-names.ts';
 import { type ApiOptions, lowerApi, type ApiTable } from './api.ts';
 import {
   readDocuments,
@@ -38,6 +39,7 @@ export interface LoadedConfig {
   readonly spec: Spec;
   /** The lists that rules of `spec` name. */
   readonly geo: GeoData;
+  readonly accountNames: AccountNames;
   /** The options of `[api]`; `undefined` without that table, or when the API is not served. */
   readonly api: ApiOptions | undefined;
   /** Whether there is an `[api]` that was ignored. */
@@ -101,6 +103,7 @@ export async function loadConfig(
   return {
     spec,
     geo,
+    accountNames: await readAccountNames(source, spec.inbounds),
     api: lowered.api,
     apiIgnored: !serveApi && file.api !== undefined,
     warnings: warningsOf(examined),

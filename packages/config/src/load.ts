@@ -1,4 +1,5 @@
 /** A configuration from its documents to a Spec, with its warnings. */
+export type { AccountNames } from './account-names.ts';
 export { builtinOutbounds } from './route-targets.ts';
 export { loadConfig, type LoadedConfig, type LoadHooks } from './load-config.ts';
 export type { MergedConfig } from './merge.ts';

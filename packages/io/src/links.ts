@@ -3,8 +3,10 @@ export { BoundedReader } from './net/links/bounded-reader.ts';
 export { closeGracefully, LinkWatch, onClosed, type WatchResult } from './net/links/closing.ts';
 export { endInTurns, relay, type RelayEnd, turnToEnd } from './net/links/relay.ts';
 export {
+  type ByteGate,
   type ByteLink,
   type Carrier,
+  type GateWaiter,
   MORE,
   OWNED,
   type Packet,

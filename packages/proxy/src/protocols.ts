@@ -30,6 +30,6 @@ export {
   udpCarrier,
 } from './protocols/registry.ts';
 export type { TunSettings } from './protocols/tun/settings.ts';
-export { Accounts, accountsOf, NO_ACCOUNTS } from './protocols/users/accounts.ts';
-export { hyphenated, parseUuid, shortId } from './protocols/users/uuid.ts';
+export { Accounts, accountsOf, NO_ACCOUNTS, shortId } from './protocols/users/accounts.ts';
+export { hyphenated, parseUuid } from './protocols/users/uuid.ts';
 export type { WireGuardSettings } from './protocols/wireguard/settings.ts';

@@ -7,4 +7,13 @@ export {
 } from './tracker/flow-events.ts';
 export { Flow } from './tracker/flow.ts';
 export { type FlowSelector, killFlows, type LiveSession, Tracker } from './tracker/tracker.ts';
+export {
+  Usage,
+  USAGE_DIMENSIONS,
+  type DimensionUsage,
+  type UsageCounts,
+  type UsageDimension,
+  type UsageEntry,
+  type UsageReport,
+} from './tracker/usage.ts';
 export { type TrafficFigures, TrafficSampler, type TrafficSnapshot } from './tracker/traffic.ts';

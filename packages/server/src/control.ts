@@ -11,6 +11,7 @@ export {
   requestProfile,
   requestReload,
   requestStatus,
+  requestUsage,
   requestUserFlows,
   TunnelError,
 } from './app/control/control-client.ts';
@@ -43,3 +44,4 @@ export {
   type TakenRules,
   type TrafficStatus,
 } from './app/control/running-status.ts';
+export type { RunningUsage, UsageRequest } from './app/control/usage-messages.ts';

@@ -28,8 +28,8 @@ const RATES: Readonly<Record<string, number>> = {
 
 /** The most bytes of a limit: numbers of JavaScript are exact up to 2^53. */
 const MOST_BYTES = Number.MAX_SAFE_INTEGER;
-/** The lowest and the highest rate, in bytes per second: 8 kbit/s and 100 Gbit/s. */
-const RATE_RANGE = { least: 1e3, most: 12.5e9 } as const;
+/** The lowest and the highest rate, in bytes per second: 16 kbit/s and 100 Gbit/s. */
+const RATE_RANGE = { least: 2e3, most: 12.5e9 } as const;
 
 /** Why a text is not an amount, as the end of a sentence that begins with it. */
 export interface AmountProblem {
@@ -55,7 +55,7 @@ export function parseByteLimit(text: string): number | AmountProblem {
 export function parseRateLimit(text: string): number | AmountProblem {
   const rate = amountIn(text, RATES);
   if (rate === undefined) return { problem: 'is not a rate such as "10 Mbit/s"' };
-  if (rate < RATE_RANGE.least) return { problem: 'is less than 8 kbit/s' };
+  if (rate < RATE_RANGE.least) return { problem: 'is less than 16 kbit/s' };
   if (rate > RATE_RANGE.most) return { problem: 'is more than 100 Gbit/s' };
   return rate;
 }

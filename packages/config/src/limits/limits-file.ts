@@ -24,7 +24,7 @@ import { type AmountProblem, parseByteLimit, parseRateLimit, parseUntil } from '
 export const OTHER_ACCOUNTS = '*';
 
 /** The most accounts that one file names. */
-const MOST_NAMES = 100_000;
+const MOST_NAMES = 20_000;
 /** The most sources of an account, each of which is remembered. */
 const MOST_DEVICES = 1000;
 /** UTF-16 units of the name of an account. */

@@ -169,7 +169,7 @@ describe('a rate', () => {
     ['10 Mbps', 1.25e6],
     ['1 gbps', 125e6],
     ['1.25 MB/s', 1.25e6],
-    ['8 kbit/s', 1000],
+    ['16 kbit/s', 2000],
   ];
   for (const [text, rate] of accepted) {
     test(`may be ${text}`, () => assert.equal(parseRateLimit(text), rate));
@@ -178,8 +178,8 @@ describe('a rate', () => {
     test(`may not be ${text}`, () =>
       assert.match(problemOf(parseRateLimit(text)), /is not a rate/));
   }
-  test('is between 8 kbit/s and 100 Gbit/s', () => {
-    assert.match(problemOf(parseRateLimit('7 kbit/s')), /less than/);
+  test('is between 16 kbit/s and 100 Gbit/s', () => {
+    assert.match(problemOf(parseRateLimit('15 kbit/s')), /less than/);
     assert.match(problemOf(parseRateLimit('101 Gbit/s')), /more than/);
   });
 });

@@ -11,6 +11,7 @@ import type { Flow } from '../tracker/flow.ts';
 import { type DialledFlow, flowInfo } from './dial.ts';
 import { accountRemoved, clientLeft, notAHost } from './dial-errors.ts';
 import type { FlowDialer } from './flow-dialer.ts';
+import { LimitedDatagrams } from './limited-datagrams.ts';
 import { causeOfSilence, closedLine, flowFields, openedLine } from './flow-log.ts';
 import {
   type OutboundVersion,
@@ -54,6 +55,9 @@ class SubLink {
   #dial: Deadline | undefined;
   #remote: PacketLink | undefined;
   #flow: Flow | undefined;
+  /** The datagrams of each direction, once the account has limits. */
+  #limitedUp: LimitedDatagrams | undefined;
+  #limitedDown: LimitedDatagrams | undefined;
   /** The timer that closes the sub-link after a failed dial, so that the next packet opens another. */
   #retry: Timer | undefined;
   /** The reason of the failed dial, if clients are to be notified. */
@@ -91,11 +95,31 @@ class SubLink {
     if (this.#state === 'opening') {
       this.#keep(packet);
     } else if (this.#state === 'open') {
-      this.#flow?.addUp(packet.data.length);
-      this.#remote?.send(packet);
+      if (this.#flow?.upGate) this.#toRemoteLimited(packet);
+      else this.#toRemote(packet);
     } else if (this.#state === 'failed' && this.#refusal) {
       this.#client.refuse?.(packet.peer, this.#refusal);
     }
+  }
+
+  readonly #toRemote = (packet: Packet): void => {
+    this.#flow?.addUp(packet.data.length);
+    this.#remote?.send(packet);
+  };
+
+  readonly #toClient = (packet: Packet): void => {
+    this.#flow?.addDown(packet.data.length);
+    this.#client.send(packet);
+  };
+
+  #toRemoteLimited(packet: Packet): void {
+    this.#limitedUp ??= new LimitedDatagrams(() => this.#flow?.upGate, this.#toRemote);
+    this.#limitedUp.send(packet);
+  }
+
+  #toClientLimited(packet: Packet): void {
+    this.#limitedDown ??= new LimitedDatagrams(() => this.#flow?.downGate, this.#toClient);
+    this.#limitedDown.send(packet);
   }
 
   #keep(packet: Packet): void {
@@ -117,6 +141,8 @@ class SubLink {
     this.#retry?.cancel();
     this.#idle.stop();
     this.#takeWaiting();
+    this.#limitedUp?.close();
+    this.#limitedDown?.close();
     this.#dial?.abort(clientLeft());
     try {
       this.#remote?.close();
@@ -212,8 +238,8 @@ class SubLink {
   /** Handles a packet for the client. */
   #receive(packet: Packet): void {
     this.#idle.touch();
-    this.#flow?.addDown(packet.data.length);
-    this.#client.send(packet);
+    if (this.#flow?.downGate) this.#toClientLimited(packet);
+    else this.#toClient(packet);
   }
 }
 
@@ -292,8 +318,10 @@ export class Association {
     const { peer, resolved } = decision;
     let link = this.#links.get(resolved.version);
     if (!link) {
-      if (this.#request.origin.account?.isValid === false) {
-        this.#refuse();
+      const refusal = this.#refusal();
+      if (refusal) {
+        // Without a flow the link has nothing to wait for.
+        if (this.#links.size === 0) this.#request.client.close(refusal);
         return;
       }
       this.#wasUsed = true;
@@ -357,9 +385,12 @@ export class Association {
     });
   }
 
-  /** Drops a packet that would open a flow of a removed account; closes the link when no flow remains. */
-  #refuse(): void {
-    if (this.#links.size === 0) this.#request.client.close(accountRemoved());
+  /** Returns why no flow may be opened, if its account was removed or has reached a limit. */
+  #refusal(): DialError | undefined {
+    const { origin } = this.#request;
+    return origin.account?.isValid === false
+      ? accountRemoved()
+      : this.#deps.dialer.refusedByLimit(origin);
   }
 
   #open(resolved: Resolved, opener: Endpoint, first: Endpoint): SubLink {

@@ -12,7 +12,9 @@ import { DialError } from '@weir/io';
 import type { ByteLink, PacketLink } from '@weir/io/links';
 import { LogLimiter } from '@weir/io/pace';
 import type { Origin, Outbound } from '../protocols/contract.ts';
+import type { AccountLimits } from '../limits/account-limits.ts';
 import type { FlowOutcomes } from '../tracker/flow-outcomes.ts';
+import { refusedByLimit } from '../tracker/limit-errors.ts';
 import { MemberTries, SLOW_DIAL_MS } from './balancer.ts';
 import { AssociationDial, type Dial, DialledFlow, StreamDial } from './dial.ts';
 import { accountRemoved, asDialError } from './dial-errors.ts';
@@ -82,6 +84,8 @@ export interface FlowDialerDeps {
   readonly resolver: Outbound;
   /** The counts of flows that were not opened. */
   readonly outcomes: FlowOutcomes;
+  /** The limits of accounts. */
+  readonly limits: Pick<AccountLimits, 'refusalOf'>;
 }
 
 const stopping = (): DialError => new DialError('aborted', 'the proxy is stopping');
@@ -153,6 +157,19 @@ export class FlowDialer {
       throw stopping();
     }
     if (session?.isFresh === true) session.isFresh = false;
+  }
+
+  /** Returns the error of a new flow whose account has reached a limit, which is counted and logged. */
+  refusedByLimit({ inbound, user, source, account }: Origin): DialError | undefined {
+    const { limits, outcomes } = this.#deps;
+    const limit = limits.refusalOf(account?.name, source);
+    if (limit === undefined) return undefined;
+    const refusal = refusedByLimit(account?.name ?? '', limit);
+    outcomes.limited++;
+    const fields = { inbound, user, source: shownSource(source), error: refusal.message };
+    if (this.failures.enabled)
+      this.failures.write(`${inbound}: refused: ${refusal.message}`, fields);
+    return refusal;
   }
 
   /**

@@ -15,7 +15,7 @@ import type { Resolved } from './routing-snapshot.ts';
 import type { RouteQuery } from './router/query.ts';
 import { sniff, SNIFF_TIMEOUT_MS, sniffAhead, sniffUntil } from './sniff.ts';
 
-export interface DispatcherDeps extends Omit<FlowDialerDeps, 'outcomes'> {
+export interface DispatcherDeps extends Omit<FlowDialerDeps, 'outcomes' | 'limits'> {
   readonly tracker: Tracker;
 }
 
@@ -29,7 +29,11 @@ export class FlowDispatcher implements Dispatcher {
 
   constructor(deps: DispatcherDeps) {
     this.#deps = deps;
-    this.#dialer = new FlowDialer({ ...deps, outcomes: deps.tracker.outcomes });
+    this.#dialer = new FlowDialer({
+      ...deps,
+      outcomes: deps.tracker.outcomes,
+      limits: deps.tracker.limits,
+    });
   }
 
   /**
@@ -48,6 +52,8 @@ export class FlowDispatcher implements Dispatcher {
   async stream(request: StreamRequest): Promise<void> {
     const { origin, destination } = request;
     if (origin.account?.isValid === false) throw accountRemoved();
+    const refusal = this.#dialer.refusedByLimit(origin);
+    if (refusal) throw refusal;
     origin.session?.authenticated?.();
     const query: RouteQuery = {
       inbound: origin.inbound,
@@ -164,8 +170,8 @@ export class FlowDispatcher implements Dispatcher {
     const destination: Destination = { ...request.destination, network: 'tcp' };
     let flow: Flow;
     try {
-      flow = tracker.openFlow(flowInfo(request, destination, sniffed, resolved), () => {
-        const cause = new LinkClosedError('the flow was closed by the operator');
+      const info = flowInfo(request, destination, sniffed, resolved);
+      flow = tracker.openFlow(info, (cause = closedByOperator()) => {
         client.destroy(cause);
         remote.destroy(cause);
       });
@@ -196,6 +202,8 @@ export class FlowDispatcher implements Dispatcher {
     if (cause !== undefined) this.#dialer.report(flow.info, flow.info.destination, resolved, cause);
   }
 }
+
+const closedByOperator = (): Error => new LinkClosedError('the flow was closed by the operator');
 
 /** The result of sniffing beside the first read of the server. */
 interface SniffedBeside {

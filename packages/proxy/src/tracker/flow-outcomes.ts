@@ -29,6 +29,8 @@ const DEFAULT = -1;
 export class FlowOutcomes {
   blocked = 0;
   failed = 0;
+  /** Flows that were refused by a limit of their account. */
+  limited = 0;
   /** Time at which the rules took effect, in milliseconds of the monotonic clock. */
   since: number;
   /** Failed dials by the tag of the outbound. */

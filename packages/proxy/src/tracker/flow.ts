@@ -1,6 +1,8 @@
 import type { Destination } from '@weir/io/addresses';
-import type { WireCounter } from '@weir/io/links';
+import type { ByteGate, WireCounter } from '@weir/io/links';
 import type { ConnectionChain } from '@weir/io/net/own-listeners';
+import type { AccountMeter } from '../limits/account-meter.ts';
+import type { FlowUsage } from './usage.ts';
 
 const SLOTS_PER_BLOCK = 1024;
 
@@ -82,8 +84,16 @@ export interface FlowInfo {
   /** Index of the rule that matched; `undefined` for the default route. */
   readonly rule: number | undefined;
   readonly routingEpoch: number;
-  /** Whether the flow's account is still valid; `undefined` if there are no accounts. */
-  readonly account?: { readonly isValid: boolean } | undefined;
+  /** The client's account; `undefined` if there are no accounts. */
+  readonly account?: FlowAccount | undefined;
+}
+
+/** The account of a flow. */
+interface FlowAccount {
+  /** Whether the account still exists. */
+  readonly isValid: boolean;
+  /** Name under which usage is counted and limited; `undefined` for an account without one. */
+  readonly name?: string | undefined;
 }
 
 /** The tracker, as a flow uses it. */
@@ -98,9 +108,12 @@ export class Flow {
   readonly info: FlowInfo;
   /** Time at which the flow was registered, in milliseconds of the monotonic clock. */
   readonly startedAt: number;
-  readonly #kill: () => void;
+  /** The entries that count the flow. */
+  readonly usage: FlowUsage;
+  readonly #kill: (cause?: Error) => void;
   readonly #registry: FlowRegistry;
   #counter: ByteCounter | undefined;
+  #meter: AccountMeter<Flow> | undefined;
   #killed = false;
   #finalUp = 0;
   #finalDown = 0;
@@ -110,13 +123,15 @@ export class Flow {
     info: FlowInfo,
     startedAt: number,
     counter: ByteCounter,
-    kill: () => void,
+    usage: FlowUsage,
+    kill: (cause?: Error) => void,
     registry: FlowRegistry,
   ) {
     this.id = id;
     this.info = info;
     this.startedAt = startedAt;
     this.#counter = counter;
+    this.usage = usage;
     this.#kill = kill;
     this.#registry = registry;
   }
@@ -132,14 +147,35 @@ export class Flow {
   }
 
   addUp(bytes: number): void {
-    this.#counter?.addUp(bytes);
+    if (!this.#counter) return;
+    this.#counter.addUp(bytes);
+    if (this.#meter) this.#meter.addUp(bytes);
   }
 
   addDown(bytes: number): void {
-    this.#counter?.addDown(bytes);
+    if (!this.#counter) return;
+    this.#counter.addDown(bytes);
+    if (this.#meter) this.#meter.addDown(bytes);
   }
 
-  /** Whether an operator has killed the flow. */
+  /** The limits of bytes from and to the client; `undefined` while its account has none. */
+  get upGate(): ByteGate | undefined {
+    return this.#meter?.upGate;
+  }
+
+  get downGate(): ByteGate | undefined {
+    return this.#meter?.downGate;
+  }
+
+  /** Counts the flow for an account with limits from now on; `undefined` if its account has none any more. */
+  meterBy(meter: AccountMeter<Flow> | undefined): void {
+    if (meter === this.#meter || !this.#counter) return;
+    this.#meter?.closed(this);
+    this.#meter = meter;
+    meter?.opened(this);
+  }
+
+  /** Whether an operator or a limit has killed the flow. */
   get killed(): boolean {
     return this.#killed;
   }
@@ -158,9 +194,12 @@ export class Flow {
     return true;
   }
 
-  /** Ends a flow that `markKilled` marked, unless it has closed meanwhile. */
-  endKilled(): void {
-    if (this.#counter) this.#kill();
+  /**
+   * Ends a flow that `markKilled` marked, unless it has closed meanwhile.
+   * @param cause the request of an operator by default
+   */
+  endKilled(cause?: Error): void {
+    if (this.#counter) this.#kill(cause);
   }
 
   /** Unregisters the flow and makes its counts final. Idempotent. */
@@ -170,6 +209,7 @@ export class Flow {
     this.#finalUp = counter.up;
     this.#finalDown = counter.down;
     this.#counter = undefined;
+    this.#meter?.closed(this);
     this.#registry.flowClosed(this, counter);
   }
 }

@@ -11,7 +11,11 @@ import {
 } from './flow.ts';
 import { FlowEvents } from './flow-events.ts';
 import { FlowOutcomes } from './flow-outcomes.ts';
+import { AccountLimits } from '../limits/account-limits.ts';
+import type { LimitsSpec } from '../limits/spec.ts';
+import { limitReached } from './limit-errors.ts';
 import { TrafficSampler, TrafficTotals } from './traffic.ts';
+import { Usage, type UsageReport } from './usage.ts';
 
 /** A registered session; the caller of `openSession` closes it. */
 export interface LiveSession extends Session {
@@ -42,9 +46,12 @@ export class Tracker implements FlowRegistry {
   readonly events = new FlowEvents();
   readonly outcomes: FlowOutcomes;
   readonly traffic: TrafficSampler;
+  /** The limits of accounts, by the name of the account. */
+  readonly limits: AccountLimits<Flow>;
   readonly #clock: Clock;
   readonly #slab = new CounterSlab();
   readonly #totals = new TrafficTotals();
+  readonly #usage = new Usage();
   readonly #sessions = new Map<number, SessionRecord>();
   readonly #flows = new Map<number, Flow>();
   #lastSession = 0;
@@ -53,6 +60,10 @@ export class Tracker implements FlowRegistry {
   constructor(clock: Clock) {
     this.#clock = clock;
     this.outcomes = new FlowOutcomes(clock.now());
+    this.limits = new AccountLimits({
+      clock,
+      close: (flows, user, limit) => killFlows(flows, limitReached(user, limit)).count,
+    });
     this.traffic = new TrafficSampler(clock, (tick, intervalMs) =>
       this.#totals.sample(this.#flows.values(), tick, intervalMs),
     );
@@ -74,12 +85,24 @@ export class Tracker implements FlowRegistry {
     return session;
   }
 
-  /** Registers a flow, which the caller closes. @param kill called to end the flow at an operator's request */
-  openFlow(info: FlowInfo, kill: () => void): Flow {
+  /**
+   * Registers a flow, which the caller closes.
+   * @param kill called to end the flow at an operator's request, or with the cause of its end
+   */
+  openFlow(info: FlowInfo, kill: (cause?: Error) => void): Flow {
     const counter = this.#slab.take();
     const now = this.#clock.now();
-    const flow = new Flow(++this.#lastFlow, info, now, counter, kill, this);
+    const flow = new Flow(
+      ++this.#lastFlow,
+      info,
+      now,
+      counter,
+      this.#usage.opened(info),
+      kill,
+      this,
+    );
     this.#flows.set(flow.id, flow);
+    flow.meterBy(this.limits.meterOf(info.account?.name));
     this.#totals.opened(flow);
     this.outcomes.opened(info, now);
     if (info.session instanceof SessionRecord) info.session.bindUser(info.user);
@@ -91,8 +114,18 @@ export class Tracker implements FlowRegistry {
   flowClosed(flow: Flow, counter: ByteCounter): void {
     this.#flows.delete(flow.id);
     this.#totals.closed(flow);
+    this.#usage.closed(flow);
     this.events.publish({ kind: 'closed', flow });
     this.#slab.release(counter);
+  }
+
+  /** Replaces the limits of accounts; those of open flows count from now on. */
+  applyLimits(spec: LimitsSpec): void {
+    this.limits.apply(spec);
+    for (const flow of this.#flows.values()) {
+      flow.meterBy(this.limits.meterOf(flow.info.account?.name));
+    }
+    this.limits.tick();
   }
 
   sessions(): LiveSession[] {
@@ -113,6 +146,15 @@ export class Tracker implements FlowRegistry {
 
   get flowCount(): number {
     return this.#flows.size;
+  }
+
+  /**
+   * Returns bytes and flows since the start, by account, inbound, outbound, source and host; the bytes of open flows
+   * up to now are included.
+   * @param since the sequence of an earlier report: only what has changed since; 0 for all
+   */
+  usage(since?: number): UsageReport {
+    return this.#usage.report(this.#flows.values(), since);
   }
 
   /** Number of sessions since the start. */
@@ -139,10 +181,13 @@ export interface KilledFlows {
   readonly ended: Promise<void>;
 }
 
-/** Kills live flows: marks all at once, and ends each in this or a later turn of the event loop. */
-export function killFlows(flows: readonly Flow[]): KilledFlows {
+/**
+ * Kills live flows: marks all at once, and ends each in this or a later turn of the event loop.
+ * @param cause the error of their links; by default that an operator has closed them
+ */
+export function killFlows(flows: readonly Flow[], cause?: Error): KilledFlows {
   const killed = flows.filter((flow) => flow.markKilled());
-  return { count: killed.length, ended: endInTurns(killed, (flow) => flow.endKilled()) };
+  return { count: killed.length, ended: endInTurns(killed, (flow) => flow.endKilled(cause)) };
 }
 
 function matches({ outbound, inbound, session, user }: FlowSelector, { info }: Flow): boolean {

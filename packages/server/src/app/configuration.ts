@@ -1,6 +1,7 @@
 import { silentLogger } from '@weir/base/log';
 import { OwnListeners } from '@weir/io/net/own-listeners';
 import { systemClock } from '@weir/io/time';
+import type { LimitsSpec } from '@weir/proxy/limits';
 import { RegexCache } from '@weir/proxy/names';
 import {
   ConfigLoader,
@@ -70,6 +71,11 @@ export class Configuration {
     if (!checked || !(await checked.files.unchanged())) return this.#load(files);
     files.adopt(checked.files.seen);
     return checked.loaded;
+  }
+
+  /** Reads a limits file. @param files records what is read @throws {ConfigError} */
+  limits(path: string, files: FileDigests): Promise<LimitsSpec> {
+    return this.#loader.limits(path, { files, signal: this.#options.stopping });
   }
 
   /** Frees the last configuration that was checked: its reload has ended, or there will be none. */

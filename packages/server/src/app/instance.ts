@@ -20,8 +20,15 @@ import { logHints, WarningLog } from './log/error-lines.ts';
 import { FileDigests } from './loading/file-digests.ts';
 import type { PreparedConfig } from './loading/tasks.ts';
 import { Configuration } from './configuration.ts';
+import type { LimitsKeeper } from './limits/limits-keeper.ts';
 import { Picker } from './picker.ts';
-import { failedOutcome, outcomeOf, toControlError, type ReloadOutcome } from './outcomes.ts';
+import {
+  failedOutcome,
+  limitsFailureLine,
+  outcomeOf,
+  toControlError,
+  type ReloadOutcome,
+} from './outcomes.ts';
 import { Reloader } from './reloader.ts';
 import type { TunnelDeps } from './control/control-tunnels.ts';
 
@@ -36,6 +43,8 @@ interface InstanceOptions {
   readonly serveApi: boolean;
   /** Receives the packets of TUN inbounds. */
   readonly capture?: PacketTaps | undefined;
+  /** The limits of accounts; `undefined` for none. */
+  readonly limits?: LimitsKeeper | undefined;
 }
 
 /** Callbacks around every reload. */
@@ -53,6 +62,8 @@ export class Instance implements ControlledApp {
   readonly clock: Clock = systemClock;
   readonly #configuration: Configuration;
   readonly #log: Logger;
+  /** The limits of accounts; `undefined` for none. */
+  readonly limits: LimitsKeeper | undefined;
   readonly #supervisor: Supervisor;
   readonly #picker: Picker;
   readonly #api: ApiLifecycle;
@@ -68,7 +79,8 @@ export class Instance implements ControlledApp {
   #logLevel: string | undefined;
 
   constructor(options: InstanceOptions) {
-    const { log, regexes, capture } = options;
+    const { log, regexes, capture, limits } = options;
+    this.limits = limits;
     const ownListeners = new OwnListeners();
     this.#log = log.target('svc_app::instance');
     this.#warnings = new WarningLog(this.#log);
@@ -128,6 +140,7 @@ export class Instance implements ControlledApp {
    */
   async start(loaded: PreparedConfig, files: FileDigests): Promise<void> {
     this.#reloader = this.#createReloader(files);
+    this.limits?.start(this.tracker);
     try {
       await this.#supervisor.apply(loaded, { bound: () => this.#api.start(loaded.api) });
     } catch (error) {
@@ -171,7 +184,9 @@ export class Instance implements ControlledApp {
   async reload(): Promise<ReloadReport> {
     for (const observer of this.#observers) observer.begins?.();
     try {
+      const limits = await this.#limitsRead();
       const report = await this.#reloader.reload();
+      limits?.();
       this.#reloadEnded(outcomeOf(report));
       return report;
     } catch (error) {
@@ -179,6 +194,25 @@ export class Instance implements ControlledApp {
       // The cause of a ControlError is the error of the configuration, which has the hints.
       logHints(error instanceof ControlError ? error.cause : error, this.#log);
       throw error;
+    }
+  }
+
+  /** Reads the limits file alone again, puts the limits in force, and logs an error. */
+  async reloadLimits(): Promise<void> {
+    try {
+      (await this.#limitsRead())?.();
+    } catch (error) {
+      this.#log.error(recordLines(limitsFailureLine(error)));
+      logHints(error instanceof ControlError ? error.cause : error, this.#log);
+    }
+  }
+
+  /** Reads the limits file if it has changed. @throws {ControlError} */
+  async #limitsRead(): Promise<(() => void) | undefined> {
+    try {
+      return await this.limits?.prepare((path, files) => this.#configuration.limits(path, files));
+    } catch (error) {
+      throw toControlError(error);
     }
   }
 
@@ -257,6 +291,7 @@ export class Instance implements ControlledApp {
     await this.#api.stop();
     await this.#configuration.stop(reason);
     await this.#supervisor.stop(graceMs);
+    await this.limits?.stop();
   }
 
   #reloadEnded(outcome: ReloadOutcome, error?: unknown): void {

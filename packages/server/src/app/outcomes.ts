@@ -86,6 +86,13 @@ export function reloadFailureLine(error: Error): string {
   return `reload: ${messageOf(error)}; ${KEEPING}`;
 }
 
+/** The log line of a limits file that could not be reloaded. */
+export function limitsFailureLine(error: unknown): string {
+  const cause = error instanceof ControlError ? error.cause : error;
+  const text = cause instanceof ConfigError ? renderConfigError(cause) : messageOf(error);
+  return `limits not reloaded, keeping those in force: ${text}`;
+}
+
 /** The outcome of a reload, without the details of the report. */
 export type ReloadOutcome =
   | { readonly kind: 'applied'; readonly summary: string }

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { AccountNames } from '@weir/config/load';
 import type { GeoData } from '@weir/proxy/geo';
 import { buildRouterTables, type RouterTables } from '@weir/proxy/router';
 import type { RouteGroupSpec, RouteSpec, Spec } from '@weir/proxy/spec';
@@ -14,6 +15,8 @@ export interface DesiredState {
   /** Route groups in the order in which they are matched; none without a subscribe file. */
   readonly groups: readonly RouteGroupSpec[];
   readonly digests: SpecDigests;
+  /** Names of accounts that the Spec does not name; no resource depends on them. None by default. */
+  readonly accountNames?: AccountNames;
 }
 
 /**

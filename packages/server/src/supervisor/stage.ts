@@ -32,6 +32,7 @@ import {
   loadForOutbounds,
   prepareStream,
 } from './build.ts';
+import type { DesiredState } from './desired-state.ts';
 import type { InboundFacts, ProtocolOf } from './inbound-listener.ts';
 import type { InboundStep, Plan } from './plan.ts';
 import type {
@@ -313,6 +314,14 @@ function* notIn<T>(items: ReadonlyMap<string, T>, others: ReadonlyMap<string, T>
     yield;
   }
   return found;
+}
+
+/** Sets the names of accounts of all inbounds, for sessions that begin from now on. */
+export function nameAccounts(
+  inbounds: ReadonlyMap<string, RunningInbound>,
+  names: DesiredState['accountNames'],
+): void {
+  for (const [tag, inbound] of inbounds) accountsOf(memoryOf(inbound)).names = names?.get(tag);
 }
 
 /**

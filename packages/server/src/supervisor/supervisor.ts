@@ -29,6 +29,7 @@ import { planReload, reportOf, type InboundStep, type Plan } from './plan.ts';
 import {
   changesBetween,
   endReplaced,
+  nameAccounts,
   replaceAccounts,
   type RunningInbound,
   type RunningResources,
@@ -412,6 +413,7 @@ export class Supervisor {
         this.#departures.awaitSessions(running.runtime);
       }
     }
+    nameAccounts(inbounds, wanted.accountNames);
     return replaceAccounts(before, inbounds, staged.inbounds);
   }
 

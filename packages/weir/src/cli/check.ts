@@ -16,17 +16,26 @@ export async function check(
   configPath: string | undefined,
   io: CommandIo,
   importable?: Importable,
+  limitsPath?: string,
 ): Promise<number> {
   const loaded = await loadOrReport(configPath, (path, input) => checkConfig(path, input), {
     importable,
   });
   if (!loaded) return 1;
+  if (limitsPath !== undefined && !(await checkLimits(limitsPath))) return 1;
   io.stdout.write('Configuration OK.\n');
   const lines = shownWarnings(loaded).map(
     (warning) => `warning: ${printable(renderWarning(warning))}\n`,
   );
   io.stderr.write(lines.join(''));
   return 0;
+}
+
+/** Reads a limits file as a start would; logs its error. */
+async function checkLimits(path: string): Promise<boolean> {
+  const { readLimitsAtStart } = await import('@weir/server/limits');
+  const spec = await loadOrReport(path, (_, { files }) => readLimitsAtStart(path, files));
+  return spec !== undefined;
 }
 
 /**

@@ -7,6 +7,7 @@ import { FETCH, IMPORT, PROBE, SUBSCRIBE } from './nodes/specs.ts';
 import { GENERATE, LINKS, SHARE, USER } from './users/specs.ts';
 import { CONFIG_OPTION, RUN_OPTIONS } from './run/command.ts';
 import { TUN } from './tun/specs.ts';
+import { USAGE } from './usage/specs.ts';
 
 /** The default command. Each command imports its implementation when it runs. */
 const RUN: Command = {
@@ -97,6 +98,7 @@ export const TOPICS: readonly Topic[] = [
       onDemand(GENERATE, async () => (await import('./users/generate.ts')).generateCommand),
       onDemand(SHARE, async () => (await import('./users/share.ts')).shareCommand),
       onDemand(LINKS, async () => (await import('./users/links.ts')).linksCommand),
+      onDemand(USAGE, async () => (await import('./usage/usage.ts')).usageCommand),
     ],
   },
   {

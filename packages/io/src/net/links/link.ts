@@ -60,8 +60,29 @@ export interface ByteLink {
   spliceTo?(to: ByteLink, progress: SpliceProgress): Promise<void> | undefined;
 }
 
+/** Limits the bytes that several links move in one direction, such as all flows of an account. */
+export interface ByteGate {
+  /**
+   * Returns the number of bytes that the caller may move now; 0 if it has to wait. What it has moved must be counted,
+   * before anything else asks.
+   */
+  allowance(): number;
+  /** Resumes a waiter once it may move bytes; no effect while it waits already. */
+  wait(waiter: GateWaiter): void;
+  /** Ends the wait of a waiter. */
+  forget(waiter: GateWaiter): void;
+}
+
+/** What waits at a `ByteGate`. */
+export interface GateWaiter {
+  /** Asks for its allowance again, moves what it may, and counts it, all before it returns. Must not throw. */
+  resume(): void;
+}
+
 /** Receives the progress of `spliceTo`. */
 export interface SpliceProgress {
+  /** Limits the bytes; it may appear, change and end during the transfer. */
+  readonly gate?: ByteGate | undefined;
   /** Called with the number of bytes written since the last call. */
   moved(bytes: number): void;
   /** Called when the link has failed; data received before is still being moved. */

@@ -1,6 +1,7 @@
 import { asError } from '@weir/base';
 import { DeadlineError, WriteError } from '../errors.ts';
-import { type ByteLink, OWNED, type SpliceProgress } from './link.ts';
+import { LimitedWrite } from './limited-write.ts';
+import { type ByteGate, type ByteLink, OWNED, type SpliceProgress } from './link.ts';
 import { type Clock, HALF_CLOSED_IDLE_MS, RESET_DELAY_MS } from '../time/clock.ts';
 import { IdleTimer } from '../time/pace.ts';
 import { TurnShare } from '../time/turns.ts';
@@ -40,8 +41,11 @@ export async function endInTurns<Item>(
   if (failures.length > 0) throw failures[0];
 }
 
-/** Counts the payload that a relay moves. */
+/** Counts the payload that a relay moves, and may limit it. */
 interface PayloadCounter {
+  /** The limits of bytes from and to the client; each may appear, change and end during the relay. */
+  readonly upGate?: ByteGate | undefined;
+  readonly downGate?: ByteGate | undefined;
   addUp(bytes: number): void;
   addDown(bytes: number): void;
 }
@@ -250,6 +254,10 @@ class Direction implements SpliceProgress {
     return otherOf(this.from);
   }
 
+  get gate(): ByteGate | undefined {
+    return this.from === 'client' ? this.#counter.upGate : this.#counter.downGate;
+  }
+
   touch(): void {
     this.#relay.touch();
   }
@@ -281,6 +289,11 @@ async function copy(
     direction.touch();
     const { length } = chunk;
     try {
+      if (direction.gate) {
+        await new LimitedWrite(to, chunk, direction).run();
+        direction.touch();
+        continue;
+      }
       const full = to.write(chunk, OWNED);
       if (full) {
         await full;

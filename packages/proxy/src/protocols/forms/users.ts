@@ -8,7 +8,8 @@ import {
   ShareError,
   UNNAMED_USER,
 } from './shared-server.ts';
-import { hyphenated, shortId } from '../users/uuid.ts';
+import { shortId } from '../users/accounts.ts';
+import { hyphenated } from '../users/uuid.ts';
 import type { SharedContext, UserForm } from './contract.ts';
 
 /* The optional user name and password of SOCKS and HTTP proxies. */

@@ -206,7 +206,7 @@ export class PersistentConnection {
     if (hosts.length > 1) throw new MessageError(400, 'several Host headers');
     const { allowTransparent } = this.#shared;
     const user = this.#authenticate(head.fields);
-    this.#account = user && this.#accounts.validityOf(user.credential);
+    this.#account = user && this.#accounts.validityOf(user);
     if (!user) {
       this.#flows.retireIdle();
       if (hasCredentials(head.fields)) this.#logWrongCredentials();

@@ -57,8 +57,10 @@ export class Hysteria2Server implements SessionServer {
     this.service = {
       context,
       authenticate: (credential) => authenticator.authenticate(credential),
-      accountOf: (credential) =>
-        accountsOf(context.memory).validityOf(authenticator.credentialOf(credential)),
+      accountOf: (label, auth) => {
+        const credential = authenticator.credentialOf(auth);
+        return accountsOf(context.memory).validityOf({ label, credential });
+      },
       site: new MasqueradeSite(settings.masquerade, context.clock),
       udpIdleMs: settings.udp && settings.udp.idleSeconds * 1000,
     };

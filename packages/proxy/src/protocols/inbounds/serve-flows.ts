@@ -16,13 +16,13 @@ export const originOf = (
   { tag, memory }: Pick<InboundContext, 'tag' | 'memory'>,
   source: string | undefined,
   session: Session,
-  { label, credential }: AuthenticatedUser,
+  user: AuthenticatedUser,
 ): Origin => ({
   inbound: tag,
   source,
-  user: label,
+  user: user.label,
   session,
-  account: accountsOf(memory).validityOf(credential),
+  account: accountsOf(memory).validityOf(user),
 });
 
 /** Returns the owner that a client's units count for, on all its connections: its user, or its address without one. */

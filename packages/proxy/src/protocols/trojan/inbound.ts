@@ -24,7 +24,7 @@ export const trojanUsers = ({ users }: TrojanInboundSettings): Steps<UsersByKey>
   UsersByKey.of(
     users,
     ({ password }) => trojanKey(password),
-    ({ email }) => (email === '' ? undefined : email),
+    ({ email }) => ({ label: email === '' ? undefined : email }),
   );
 
 /** Creates a Trojan server on accepted carriers. It has no fallback: unauthenticated clients are closed. */

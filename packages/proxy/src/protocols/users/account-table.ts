@@ -67,12 +67,13 @@ export class UsersByKey implements AcceptedAccounts {
   static *of<User>(
     users: readonly User[],
     keyOf: (user: User) => Uint8Array,
-    labelOf: (user: User) => string | undefined = () => undefined,
+    nameOf: (user: User) => Partial<Pick<AuthenticatedUser, 'label' | 'id'>> = () => ({}),
   ): Steps<UsersByKey> {
     const table = new UsersByKey();
     for (const user of users) {
       const credential = digestOf(keyOf(user));
-      table.#users.set(credential, { label: labelOf(user), credential });
+      const { label, id } = nameOf(user);
+      table.#users.set(credential, { label, id, credential });
       yield;
     }
     return table;

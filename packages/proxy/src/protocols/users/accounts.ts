@@ -19,9 +19,17 @@ export const NO_ACCOUNTS: AcceptedAccounts = { accepts: () => false };
 export interface AuthenticatedUser {
   /** Label of the user's flows; `undefined` for a user without a name. */
   readonly label: string | undefined;
+  /** The UUID as 32 lower-case hex digits, where it is all that identifies a user; a secret. */
+  readonly id?: string | undefined;
   /** The server's record of the sent credential, in the form that `AcceptedAccounts` expects. */
   readonly credential: string;
 }
+
+/** Returns the hex digits of a UUID that stand for its user; connecting takes 24 more. */
+export const shortId = (uuid: string): string => uuid.slice(0, 8);
+
+/** Names of users without a label, by their UUIDs as 32 lower-case hex digits. */
+export type NamesById = ReadonlyMap<string, string>;
 
 const OPEN = '';
 
@@ -53,6 +61,8 @@ export class Accounts {
    * clients reconnect to where they are accepted. A change must be followed by `endIdle`.
    */
   draining = false;
+  /** Names that the configuration in force gives to users without a label; `undefined` for none. */
+  names: NamesById | undefined;
   readonly #watching = new Set<Watch>();
 
   /** The accounts now accepted; `undefined` before the first configuration is in force. */
@@ -65,9 +75,13 @@ export class Accounts {
     this.#accepted = accepted;
   }
 
-  /** Returns the validity of the account of a session that was authenticated with this credential. */
-  validityOf(credential: string): AccountValidity {
-    return new AccountValidity(this, credential);
+  /** Returns the validity of the account of a session that this user was authenticated for. */
+  validityOf(user: AuthenticatedUser): AccountValidity {
+    return new AccountValidity(this, user.credential, this.#nameOf(user));
+  }
+
+  #nameOf({ label, id }: AuthenticatedUser): string | undefined {
+    return label ?? (id === undefined ? undefined : (this.names?.get(id) ?? shortId(id)));
   }
 
   /**
@@ -116,14 +130,21 @@ export class Accounts {
   }
 }
 
-/** The validity of a session's account: whether it still exists with the credential that the session used. */
+/** A session's account, and its validity: whether it still exists with the credential that the session used. */
 export class AccountValidity {
+  /**
+   * The account for which traffic is counted and limited, from the authentication on: the user's label; for users without one their
+   * name in the configuration, or the first eight digits of their UUID. `undefined` for clients without an account.
+   * Accounts of several inbounds with one name are one account.
+   */
+  readonly name: string | undefined;
   readonly #accounts: Accounts;
   readonly #credential: string;
 
-  constructor(accounts: Accounts, credential: string) {
+  constructor(accounts: Accounts, credential: string, name: string | undefined) {
     this.#accounts = accounts;
     this.#credential = credential;
+    this.name = name;
   }
 
   /** Whether the account is valid; must be checked before each new flow. Takes constant time. */

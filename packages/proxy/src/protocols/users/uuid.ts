@@ -26,9 +26,6 @@ export const uuidBytes = (digits: string): Buffer => Buffer.from(digits, 'hex');
 export const hyphenated = (digits: string): string =>
   digits.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 
-/** Returns the hex digits of a UUID that stand for its user; connecting takes 24 more. */
-export const shortId = (uuid: string): string => uuid.slice(0, 8);
-
 export const UUID_HINT =
   'a UUID has 32 hex digits, as in 0b1c6d5e-4f3a-4b2c-9d8e-7f6a5b4c3d2e: uuidgen makes one, and both ends have the same';
 

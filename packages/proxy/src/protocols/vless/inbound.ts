@@ -25,7 +25,11 @@ import {
 import type { VlessInboundSettings } from './settings.ts';
 
 export const vlessUsers = ({ users }: VlessInboundSettings): Steps<UsersByKey> =>
-  UsersByKey.of(users, ({ id }) => uuidBytes(id));
+  UsersByKey.of(
+    users,
+    ({ id }) => uuidBytes(id),
+    ({ id }) => ({ id }),
+  );
 
 /** Creates a VLESS server without flow on accepted carriers. Rejected clients get no response. */
 export function createVlessInbound(users: UsersByKey, context: InboundContext): InboundHandler {

@@ -56,7 +56,7 @@ export class VmessInbound implements InboundHandler {
       (error) => logRejection(error, this.#context, source),
     );
     const { request } = header;
-    const user = { label: undefined, credential }; // an account has no name
+    const user = { label: undefined, id: credential, credential };
     const origin = originOf(this.#context, source, session, user);
     const parts = this.#body(link, header);
     switch (request.command) {

@@ -17,6 +17,8 @@ import {
 } from '../../../src/protocols/users/accounts.ts';
 import { Tracker } from '../../../src/tracker/tracker.ts';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';
+import type { AccountRule } from '../../../src/limits/spec.ts';
+import { NO_LIMITS } from '../../../src/limits/spec.ts';
 import { packetPair } from '../../../../../test/support/links/packet-pair.ts';
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -386,12 +388,85 @@ describe('a UDP association', () => {
   });
 });
 
+describe('a UDP association of an account with limits', () => {
+  const NONE = { bytes: undefined, until: undefined, devices: undefined, up: undefined };
+  const LABEL = { ...OPEN_TO_ALL, label: 'ann' };
+
+  function limited(rule: Partial<AccountRule>) {
+    const accounts = new Accounts();
+    accounts.replace(OPEN_TO_ALL);
+    const flow = start({ account: accounts.validityOf(LABEL) });
+    const apply = (next: Partial<AccountRule>): void =>
+      flow.tracker.applyLimits({
+        accounts: new Map([['ann', { ...NONE, down: undefined, reset: 'never', ...next }]]),
+        others: undefined,
+      });
+    apply(rule);
+    return { ...flow, apply };
+  }
+
+  test('counts each datagram, is closed at the limit and opens no other flow', async () => {
+    const { clock, client, plain, send, tracker, done } = limited({ bytes: 100 });
+    send('x'.repeat(60), 1000);
+    await settle();
+    assert.equal(tracker.limits.meterOf('ann')?.used, 60);
+    plain.remotes[0]?.send({ data: Buffer.alloc(40), peer: { host: '192.0.2.1', port: 1000 } });
+    await settle();
+    assert.equal((await client.receive())?.data.length, 40);
+    clock.advance(0);
+    await settle();
+    assert.equal(tracker.flowCount, 0);
+    send('more', 1000);
+    await done;
+    assert.equal(tracker.outcomes.limited, 1);
+    assert.equal(plain.attempts, 1);
+  });
+
+  test('delays datagrams beyond the rate, in order, and drops the newest', async () => {
+    const { clock, plain, send, tracker, end } = limited({ up: 1000 });
+    for (let i = 0; i < 100; i++) send(String(i).padStart(100), 1000);
+    await settle();
+    const [remote] = plain.remotes;
+    assert.ok(remote);
+    const received: number[] = [];
+    void remote.receiveAll(({ data }) => received.push(Number(data.toString())));
+    const flowOf = () => tracker.flows()[0];
+    clock.advance(2_000);
+    await settle();
+    // Two seconds, what had been saved up, and one share that is overdrawn.
+    assert.ok(received.length >= 20 && received.length <= 31, String(received.length));
+    assert.deepEqual(
+      received,
+      Array.from(received, (_, i) => i),
+    );
+    clock.advance(100_000);
+    await settle();
+    const sent = received.length;
+    assert.ok(sent > 60 && sent < 75, String(sent));
+    assert.equal(flowOf()?.up, sent * 100);
+    await end();
+  });
+
+  test('sends what waits when the limit is taken back', async () => {
+    const { clock, plain, send, tracker, end } = limited({ up: 1000 });
+    for (let i = 0; i < 30; i++) send('x'.repeat(100), 1000);
+    await settle();
+    const received: number[] = [];
+    void plain.remotes[0]?.receiveAll(({ data }) => received.push(data.length));
+    tracker.applyLimits(NO_LIMITS);
+    clock.advance(0);
+    await settle();
+    assert.equal(received.length, 30);
+    await end();
+  });
+});
+
 describe('a UDP association of an account that is removed', () => {
   /** What a reload does to the inbound of the association. */
   function begin() {
     const accounts = new Accounts();
     accounts.replace(OPEN_TO_ALL);
-    const account = accounts.validityOf(OPEN_TO_ALL.credential);
+    const account = accounts.validityOf(OPEN_TO_ALL);
     const reload = (accepted = NO_ACCOUNTS): void => {
       accounts.replace(accepted);
       void accounts.endIdle({ due: false, next: settle }, assert.ifError);

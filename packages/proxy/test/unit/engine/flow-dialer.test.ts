@@ -40,6 +40,7 @@ function start(
   const outcomes = new FlowOutcomes(0);
   const dialer = new FlowDialer({
     outcomes,
+    limits: { refusalOf: () => undefined },
     clock,
     log,
     resolver: version.outbound,
@@ -229,7 +230,10 @@ test('flows that are not opened are counted by rule and outbound, unless their c
   clock.advance(5);
   for (const code of codes) await assert.rejects(dialer.connect(query, origin), { code });
   const accounts = new Accounts();
-  const removed = { ...origin, account: accounts.validityOf('gone') };
+  const removed = {
+    ...origin,
+    account: accounts.validityOf({ label: undefined, credential: 'gone' }),
+  };
   accounts.replace(NO_ACCOUNTS);
   await assert.rejects(dialer.connect(query, removed));
   // A question to the proxy's own resolver.

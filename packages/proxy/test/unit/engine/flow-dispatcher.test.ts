@@ -107,16 +107,57 @@ describe('the dispatcher', () => {
     const { tracker, dispatcher, outbound, request, accepted } = start();
     const accounts = new Accounts();
     accounts.replace(NO_ACCOUNTS);
-    const origin = { ...request.origin, account: accounts.validityOf('ann') };
+    const origin = {
+      ...request.origin,
+      account: accounts.validityOf({ label: 'ann', credential: 'ann' }),
+    };
     await assert.rejects(dispatcher.stream({ ...request, origin }), { code: 'forbidden' });
     assert.deepEqual([outbound.dialled, tracker.flowCount, accepted()], [[], 0, 0]);
+  });
+
+  test('an account at a limit gets no flow, and its open ones are closed with the reason', async () => {
+    const { tracker, clock, dispatcher, outbound, request, client, accepted } = start();
+    const accounts = new Accounts();
+    const account = accounts.validityOf({ label: 'ann', credential: 'ann' });
+    const origin = { ...request.origin, account };
+    tracker.applyLimits({
+      accounts: new Map([
+        [
+          'ann',
+          {
+            bytes: 5,
+            reset: 'never',
+            until: undefined,
+            devices: undefined,
+            up: undefined,
+            down: undefined,
+          },
+        ],
+      ]),
+      others: undefined,
+    });
+    const served = dispatcher.stream({ ...request, origin });
+    void client.write(Buffer.from('sixty'));
+    await settle();
+    assert.equal(tracker.limits.meterOf('ann')?.used, 5);
+    clock.advance(0);
+    await served;
+    assert.match((await client.closed)?.message ?? '', /the account ann has used its bytes/);
+    await assert.rejects(dispatcher.stream({ ...request, origin }), {
+      code: 'forbidden',
+      message: 'the account ann has used its bytes',
+    });
+    assert.deepEqual([outbound.dialled.length, accepted(), tracker.outcomes.limited], [1, 1, 1]);
   });
 
   for (const byName of [false, true]) {
     test(`an account that is removed during the dial gets no flow${byName ? ', after a success that was sent early' : ''}`, async () => {
       const { tracker, dispatcher, outbound, versions, request, client } = start({ byName });
       const accounts = new Accounts();
-      const origin = { ...request.origin, account: accounts.validityOf('ann') };
+      const origin = {
+        ...request.origin,
+        account: accounts.validityOf({ label: 'ann', credential: 'ann' }),
+      };
       const { answer } = outbound;
       outbound.answer = (options) => {
         accounts.replace(NO_ACCOUNTS);

@@ -32,6 +32,7 @@ import {
   toLimitsReport,
 } from './limits-report.ts';
 import { toRunningStatus, type RunningStatus } from './running-status.ts';
+import { UsageReader, type RunningUsage, type UsageRequest } from './usage-messages.ts';
 
 /** The running Weir could not be reached, or sent no valid response. The outcome of the request is unknown. */
 class ControlRequestError extends WeirError {
@@ -190,6 +191,40 @@ export function requestLoadedFiles(path: string): Promise<LoadedFiles> {
   const call = { method: 'GET', path: '/control/loaded-files', line: 'loaded-files' } as const;
   const signal = AbortSignal.timeout(COMPARE_MS);
   return ask(path, call, 'comparison of files', toLoadedFiles, signal);
+}
+
+/** Time limit for a report of usage, in milliseconds. */
+const USAGE_MS = 10_000;
+
+/**
+ * Requests what the flows of the process that serves `path` have used.
+ * @param signal ends the wait
+ * @throws {ControlRequestError}
+ * @throws the reason of `signal`
+ */
+export async function requestUsage(
+  path: string,
+  asked: UsageRequest = {},
+  signal?: AbortSignal,
+): Promise<RunningUsage> {
+  const limit = AbortSignal.timeout(USAGE_MS);
+  const either = signal ? AbortSignal.any([signal, limit]) : limit;
+  const reader = new UsageReader();
+  try {
+    for await (const line of linesOf(path, posting('usage', asked), MAX_RESPONSE, either)) {
+      const parsed = jsonIn(line);
+      if (reader.add(parsed)) continue;
+      const outcome = toOutcome(parsed);
+      const reason = outcome?.kind === 'failed' ? printable(outcome.line) : 'no line of a report';
+      throw new WeirError('usage_line', reason);
+    }
+  } catch (error) {
+    signal?.throwIfAborted();
+    const reason = limit.aborted ? 'the process did not respond in time' : messageOf(error);
+    throw new ControlRequestError('usage', path, reason, { cause: error });
+  }
+  if (!reader.result) throw new ControlRequestError('usage', path, GAVE_NONE);
+  return reader.result;
 }
 
 /** A flow opened through an outbound of a running Weir. */

@@ -5,6 +5,7 @@ import type { ControlTunnels } from './control-tunnels.ts';
 import type { LogFollowers } from './log-followers.ts';
 import type { ProfileRecorder } from './profile-recorder.ts';
 import type { ControlledProcess, EndedReload, StatusReporter } from './status-reporter.ts';
+import type { UsageReporter } from './usage-reporter.ts';
 
 /** Maximum bytes of a line, and of the body of a request; a log filter may name several targets. */
 export const MAX_REQUEST = 4096;
@@ -31,8 +32,14 @@ export interface ControlHandlers {
   readonly userFlows: (request: unknown) => Promise<unknown>;
   /** Writes lines to a client until it disconnects. Rejects for a defect, before anything is written. */
   readonly log: (request: unknown, client: Socket) => Promise<void>;
+  /**
+   * Writes lines to a client, and ends its connection. Rejects for a defect.
+   * @param gone aborts when the client has disconnected
+   */
+  readonly usage: (request: unknown, client: Socket, gone: AbortSignal) => Promise<void>;
   /** @param gone aborts when the client has disconnected */
   readonly profile: (request: unknown, gone: AbortSignal) => Promise<unknown>;
+  readonly limits: (request: unknown) => Promise<unknown>;
   readonly loadedFiles: () => Promise<unknown>;
   /** Takes over the client, whose socket is paused, with any further data unshifted. Never rejects. */
   readonly connect: (request: unknown, client: Socket) => Promise<void>;
@@ -59,6 +66,7 @@ export function createHandlers(process: ControlledProcess): ControlHandlers {
   let tunnels: Promise<ControlTunnels> | undefined;
   let followers: LogFollowers | undefined;
   let recorder: ProfileRecorder | undefined;
+  let usage: UsageReporter | undefined;
   const loadReporter = async (): Promise<StatusReporter> => {
     const module = await import('./status-reporter.ts');
     return new module.StatusReporter(process);
@@ -93,9 +101,16 @@ export function createHandlers(process: ControlledProcess): ControlHandlers {
       const { answerUserFlows } = await import('./status-reporter.ts');
       return answerUserFlows(request, { instance, log });
     },
+    limits: async (request) =>
+      (await import('./limits-report.ts')).answerLimits(request, instance.limits),
     log: async (request, client) => {
       const module = await import('./log-followers.ts');
       (followers ??= new module.LogFollowers(recent)).serve(request, client);
+    },
+    usage: async (request, client, gone) => {
+      const module = await import('./usage-reporter.ts');
+      usage ??= new module.UsageReporter(instance.tracker);
+      await usage.serve(request, client, gone);
     },
     profile: async (request, gone) => {
       const module = await import('./profile-recorder.ts');

@@ -79,10 +79,20 @@ const ROUTES: readonly ControlRoute[] = [
     path: '/control/user-flows',
     handle: ({ userFlows }, { body }) => userFlows(body),
   },
+  { method: 'POST', path: '/control/limits', handle: ({ limits }, { body }) => limits(body) },
   {
     method: 'POST',
     path: '/control/profile',
     handle: ({ profile }, { body, gone }) => profile(body, gone()),
+  },
+  {
+    method: 'POST',
+    path: '/control/usage',
+    async handle({ usage }, { body, client, gone }) {
+      const left = gone();
+      client.write(headOf(200, { 'Content-Type': 'application/x-ndjson' }));
+      await usage(body ?? {}, client, left);
+    },
   },
   {
     method: 'POST',

@@ -1,4 +1,5 @@
 import { isNumber, isObject, isText, listOf, orNull, shape } from '@weir/proxy/schema';
+import { type ControlFailed, failed } from './messages.ts';
 
 /*
  * The request `limits` and its response. Times are Unix milliseconds, rates bytes per second. Fields may be added.
@@ -73,7 +74,27 @@ export interface LimitEvent {
   readonly closed: number;
 }
 
-export function toLimitsRequest(parsed: unknown): LimitsRequest | undefined {
+/** The report of a process without `--limits`. */
+const NONE: LimitsReport = {
+  kind: 'limits',
+  file: null,
+  state_file: null,
+  accounts: [],
+  more: 0,
+  events: [],
+};
+
+/** Handles `limits`. @param limits `undefined` without `--limits` */
+export function answerLimits(
+  body: unknown,
+  limits: { report(request: LimitsRequest): LimitsReport } | undefined,
+): LimitsReport | ControlFailed {
+  const request = toLimitsRequest(body ?? {});
+  if (!request) return failed('expected {"user":NAME} or {"after":NAME}');
+  return limits?.report(request) ?? NONE;
+}
+
+function toLimitsRequest(parsed: unknown): LimitsRequest | undefined {
   if (!isObject(parsed)) return undefined;
   const { user, after } = parsed;
   return isOptionalText(user) && isOptionalText(after) ? { user, after } : undefined;

@@ -2,6 +2,7 @@ import { isNumber, isText, orNull, shape } from '@weir/proxy/schema';
 import { realpath } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Build } from '@weir/io/process';
+import type { AccountReport } from './limits-report.ts';
 import type { RunningDrain } from './messages.ts';
 import type { ReloadOutcome } from '../outcomes.ts';
 
@@ -33,10 +34,14 @@ export interface RunningStatus {
   /** Number of flows that were not opened since the start: sent to a blackhole, or the destination was not reached. */
   readonly flows_blocked?: number;
   readonly flows_failed?: number;
+  /** Number of flows since the start that a limit of their account has refused; missing in older versions. */
+  readonly flows_limited?: number;
   /** Failed dials since the start, including those whose flow continued through another member of a balancer. */
   readonly failed_dials?: readonly { readonly outbound: string; readonly dials: number }[];
   readonly traffic: TrafficStatus;
   readonly limits: readonly LimitStatus[];
+  /** Accounts that have reached a limit; `null` without `--limits`, missing in older versions. */
+  readonly account_limits?: AccountLimitsStatus | null;
   readonly memory: MemoryStatus;
   readonly processor: ProcessorStatus;
   /** `null` in the first response, which starts the measurement. */
@@ -111,6 +116,15 @@ export interface TakenRule {
   readonly blocked: number;
   readonly failed: number;
   readonly last_at: number;
+}
+
+export interface AccountLimitsStatus {
+  /** Number of accounts with limits. */
+  readonly accounts: number;
+  /** The first of those that have reached one. */
+  readonly reached: readonly AccountReport[];
+  /** Number of further accounts that have. */
+  readonly more: number;
 }
 
 export interface LimitStatus {

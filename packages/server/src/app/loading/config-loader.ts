@@ -2,6 +2,7 @@ import { WeirError } from '@weir/base';
 import type { LoadHooks } from '@weir/config/load';
 import { threadHolds } from '@weir/io/platform/process/end-process';
 import { type Clock, systemClock, unlessAborted } from '@weir/io/time';
+import type { LimitsSpec } from '@weir/proxy/limits';
 import type { RegexCache } from '@weir/proxy/names';
 import { FileDigests, type FilesSeen, ReadBudgetError } from './file-digests.ts';
 import { InlineRunner } from './inline-runner.ts';
@@ -221,6 +222,11 @@ export class ConfigLoader {
   /** Writes a pick into bytes of a configuration file. @throws {ConfigError} as `editPick` does */
   edit(edit: Omit<EditTask, 'kind'>, signal?: AbortSignal): Promise<Uint8Array> {
     return this.#run({ kind: 'edit', ...edit }, { signal });
+  }
+
+  /** Reads a limits file. @throws {ConfigError} as `readLimits` does */
+  limits(path: string, options: TaskOptions): Promise<LimitsSpec> {
+    return this.#run({ kind: 'limits', path }, options);
   }
 
   async #run<T extends Task>(task: T, options: TaskOptions): Promise<ResultOf<T>> {

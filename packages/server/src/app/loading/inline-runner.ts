@@ -35,7 +35,7 @@ export class InlineRunner implements TaskRunner {
 
   async run<T extends Task>(task: T, { files }: TaskOptions = {}): Promise<ResultOf<T>> {
     const { limit, blocking } = this.#options;
-    if (task.kind !== 'routes' && (task.bytes?.length ?? 0) > limit) throw new ReadBudgetError();
+    if ('bytes' in task && (task.bytes?.length ?? 0) > limit) throw new ReadBudgetError();
     const read = new FileDigests(limit, blocking);
     try {
       return (await this.#carryOut(task, read)) as ResultOf<T>;
@@ -52,6 +52,8 @@ export class InlineRunner implements TaskRunner {
         return readRoutes(task.path, files);
       case 'edit':
         return edited(task);
+      case 'limits':
+        return (await import('@weir/config/limits')).readLimits(task.path, files);
       default:
         return task satisfies never;
     }

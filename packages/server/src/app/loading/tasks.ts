@@ -1,11 +1,12 @@
 import { type ApiListen, ApiOptions } from '@weir/config';
 import type { LoadedConfig, Warning } from '@weir/config/load';
 import type { RouteView } from '@weir/config/route-view';
+import type { LimitsSpec } from '@weir/proxy/limits';
 import { toDesiredState, type DesiredState } from '../../supervisor/desired-state.ts';
 import type { FileDigests } from './file-digests.ts';
 
 /** Work on the files of a configuration: plain data, which can be sent to another thread. */
-export type Task = LoadTask | RoutesTask | EditTask;
+export type Task = LoadTask | RoutesTask | EditTask | LimitsTask;
 
 export interface LoadTask {
   readonly kind: 'load';
@@ -33,11 +34,19 @@ export interface EditTask {
   readonly target: string;
 }
 
+/** Reads a limits file. */
+interface LimitsTask {
+  readonly kind: 'limits';
+  readonly path: string;
+}
+
 export type ResultOf<T extends Task> = T extends LoadTask
   ? LoadResult
   : T extends RoutesTask
     ? RoutesRead
-    : Uint8Array;
+    : T extends LimitsTask
+      ? LimitsSpec
+      : Uint8Array;
 
 /** The routes as the files have them. */
 export interface RoutesRead {
@@ -81,11 +90,13 @@ interface LoadResult extends Omit<PreparedConfig, 'api'> {
 export const toLoadResult = ({
   spec,
   geo,
+  accountNames,
   api,
   apiIgnored,
   warnings,
 }: LoadedConfig): LoadResult => ({
   ...toDesiredState(spec, geo),
+  accountNames,
   api: api && { listen: api.listen, secret: api.secret },
   apiIgnored,
   warnings,

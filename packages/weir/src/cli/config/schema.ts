@@ -1,9 +1,11 @@
-import { configSchema } from '@weir/config/json-schema';
-import { expectOperands, parseOptions, type CommandIo } from '../command.ts';
+import { configSchema, limitsSchema } from '@weir/config/json-schema';
+import { expectOperands, optionLines, parseOptions, type CommandIo } from '../command.ts';
 import { SCHEMA } from './specs.ts';
 
-const SCHEMA_HELP = `Usage: weir schema
+const SCHEMA_HELP = `Usage: weir schema [options]
 
+Options:
+${optionLines(SCHEMA.options)}
 Prints a JSON Schema of the configuration file, for editors. With
 
     #:schema ./weir.schema.json
@@ -15,8 +17,11 @@ as the first line of a configuration, Tombi and Taplo complete its keys and mark
 export async function schemaCommand(argv: readonly string[], io: CommandIo): Promise<number> {
   const { values, positionals } = parseOptions(argv, SCHEMA.options);
   expectOperands(SCHEMA.name, positionals);
-  const text =
-    values.help === true ? SCHEMA_HELP : `${JSON.stringify(await configSchema(), null, 2)}\n`;
-  io.stdout.write(text);
+  if (values.help === true) {
+    io.stdout.write(SCHEMA_HELP);
+    return 0;
+  }
+  const schema = values.limits === true ? limitsSchema() : await configSchema();
+  io.stdout.write(`${JSON.stringify(schema, null, 2)}\n`);
   return 0;
 }

@@ -86,5 +86,5 @@ export const SCHEMA = {
   name: 'schema',
   operands: '',
   summary: 'print a JSON Schema of the configuration file, for editors',
-  options: HELP_OPTION,
+  options: { limits: flag('of the file of weir run --limits in its place'), ...HELP_OPTION },
 } as const satisfies CommandSpec;

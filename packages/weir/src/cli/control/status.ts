@@ -7,7 +7,7 @@ import { whichOf } from '../running-options.ts';
 import { outcomeLine } from '@weir/server/app/outcomes';
 import { buildText } from '@weir/io/process';
 import { drainText } from '@weir/server/supervisor/reload-report';
-import { age, bytes, isNearlyFull, milliseconds } from '@weir/base/text/amounts';
+import { age, bytes, counted, day, isNearlyFull, milliseconds } from '@weir/base/text/amounts';
 import { textTable } from '@weir/base/tables';
 
 const STATUS_HELP = `weir status, which prints the state of a running Weir
@@ -65,6 +65,7 @@ function statusText(status: RunningStatus, now: number): string {
         limit,
       ]),
     ),
+    accountsText(status),
   ];
   return parts.filter((part) => part !== '').join('\n');
 }
@@ -78,6 +79,7 @@ function headLines(status: RunningStatus, now: number): string[] {
     `configuration: ${status.config ?? 'built-in'}`,
     `api: ${status.api ?? 'off'}`,
     `sessions: ${status.sessions}, flows: ${status.flows}`,
+    ...limitsLines(status),
     ...drainLines(status, now),
     `memory: ${bytes(memory.resident)} resident, heap ${bytes(memory.heap_used)} of ${bytes(memory.heap_total)}, ${bytes(memory.external)} outside of it`,
     loop === null
@@ -87,6 +89,17 @@ function headLines(status: RunningStatus, now: number): string[] {
       ? []
       : [`missed: ${missed.events} flow events by slow clients, ${missed.log_lines} log lines`]),
     ...reloadLines(status.last_reload, now),
+  ];
+}
+
+function limitsLines({
+  account_limits: limits,
+  flows_limited: refused = 0,
+}: RunningStatus): string[] {
+  if (!limits) return [];
+  const reached = limits.reached.length + limits.more;
+  return [
+    `limits: ${counted(limits.accounts, 'account')}, ${reached} at a limit, ${counted(refused, 'flow')} refused`,
   ];
 }
 
@@ -107,6 +120,23 @@ function reloadLines(last: LastReload | null, now: number): string[] {
     ...(others.length > 0 ? others : where),
   ];
 }
+
+/** The accounts that have reached a limit. */
+function accountsText({ account_limits: limits }: RunningStatus): string {
+  if (!limits || limits.reached.length === 0) return '';
+  const rows = limits.reached.map(({ user, state, used, bytes: most, resets_at, until }) => [
+    user,
+    REACHED[state],
+    bytes(used),
+    most === null ? null : bytes(most),
+    state === 'bytes' && resets_at !== null ? day(resets_at) : null,
+    until === null ? null : day(until),
+  ]);
+  const table = textTable(['ACCOUNT', 'LIMIT', 'USED', 'OF', 'RESET', 'UNTIL'], rows);
+  return limits.more === 0 ? table : `${table}and ${limits.more} more: weir user list\n`;
+}
+
+const REACHED = { open: '', bytes: 'bytes', until: 'expired', devices: 'devices' } as const;
 
 function balancersText({ balancers }: RunningStatus, now: number): string {
   if (balancers.length === 0) return '';

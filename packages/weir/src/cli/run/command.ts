@@ -10,7 +10,9 @@ import {
   type CommandTopic,
   type CommandIo,
 } from '../command.ts';
+import { basename, dirname, join } from 'node:path';
 import { UsageError, VERSION } from '@weir/base';
+import type { LimitsPaths } from '@weir/server/limits';
 import { parseDuration } from '../option-values.ts';
 import type { Importable } from '@weir/server/app/log/error-lines';
 
@@ -40,6 +42,16 @@ export const RUN_OPTIONS = {
   grace: option(
     'TIME',
     'how long flows may continue after a stop signal, such as 10m;\n5s by default',
+  ),
+  limits: option(
+    'FILE',
+    'limit bytes, time, devices and rates of accounts as FILE says,\n' +
+      'which is read again when it changes',
+  ),
+  'limits-state': option(
+    'FILE',
+    'where the used bytes of accounts are stored; by default beside the\n' +
+      "limits file, or in systemd's StateDirectory",
   ),
   pcap: option(
     'FILE',
@@ -86,14 +98,51 @@ export function parseRun(argv: readonly string[]) {
   // The name of the command may follow its options.
   expectOperands('run', positionals[0] === 'run' ? positionals.slice(1) : positionals);
   if (config === '') throw new UsageError('--config needs the name of a file');
-  if (values.test === true) return { kind: 'check' as const, config };
   if (watch && config === undefined) throw new UsageError('--watch needs a --config to watch');
+  const limits = limitsOf(values);
+  if (values.test === true) return { kind: 'check' as const, config, limits };
   if (reloadSocket === '') throw new UsageError('--reload-socket needs the path of a socket');
   if (pcap === '') throw new UsageError('--pcap needs the name of a file');
   if (reloadSocket !== undefined && !controlSocket) {
     throw new UsageError('--no-control-socket and --reload-socket exclude each other');
   }
-  return { kind: 'run' as const, config, watch, reloadSocket, controlSocket, graceMs, pcap };
+  return {
+    kind: 'run' as const,
+    config,
+    watch,
+    reloadSocket,
+    controlSocket,
+    graceMs,
+    pcap,
+    limits,
+  };
+}
+
+/** Returns the files of `--limits`; `undefined` without it. @throws {UsageError} */
+function limitsOf({
+  limits: path,
+  'limits-state': state,
+}: {
+  readonly limits?: string | undefined;
+  readonly 'limits-state'?: string | undefined;
+}): LimitsPaths | undefined {
+  if (path === '') throw new UsageError('--limits needs the name of a file');
+  if (state === '') throw new UsageError('--limits-state needs the name of a file');
+  if (path === undefined) {
+    if (state !== undefined) throw new UsageError('--limits-state goes with --limits');
+    return undefined;
+  }
+  return { path, statePath: state ?? stateFileOf(path, process.env['STATE_DIRECTORY']) };
+}
+
+/**
+ * Returns the default file for the used bytes: `limits.state.json` beside `limits.toml`.
+ * @param folders the folders that systemd has made for the state of the service, separated by colons
+ */
+export function stateFileOf(path: string, folders: string | undefined): string {
+  const name = `${basename(path, '.toml')}.state.json`;
+  const [folder = ''] = folders?.split(':') ?? [];
+  return join(folder === '' ? dirname(path) : folder, name);
 }
 
 /** Parses `--grace` to milliseconds. @throws {UsageError} for an invalid time, or one that exceeds a timer's limit */
@@ -127,7 +176,12 @@ export async function runCommand(
       if (parsed.verbose) io.stdout.write((await import('../surroundings.ts')).howItRuns());
       return 0;
     case 'check':
-      return (await import('../check.ts')).check(parsed.config, io, IMPORTABLE);
+      return (await import('../check.ts')).check(
+        parsed.config,
+        io,
+        IMPORTABLE,
+        parsed.limits?.path,
+      );
     case 'run':
       return (await import('./run.ts')).run({ ...parsed, importable: IMPORTABLE });
     default:

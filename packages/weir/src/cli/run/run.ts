@@ -11,6 +11,7 @@ import {
 } from '@weir/server/service';
 import { ControlSocket, openDefaultSocket } from '@weir/server/app/control/control-socket';
 import { createHandlers, type ControlHandlers } from '@weir/server/app/control/control-handlers';
+import type { LimitsKeeper, LimitsPaths } from '@weir/server/limits';
 import type { PacketCapture } from '@weir/server/app/packet-capture';
 import { statusOf } from '@weir/server/app/outcomes';
 import { RegexCache } from '@weir/proxy/names';
@@ -21,6 +22,7 @@ import { endProcessAtOnce } from '@weir/io/platform/process/end-process';
 import { MemoryKeeper, boundYoungHeap, OwnMemory } from '@weir/io/process';
 import { writeCompiledCode } from '@weir/io/startup';
 import { logHints, type Importable } from '@weir/server/app/log/error-lines';
+import { ConfigError, renderConfigError } from '@weir/config';
 import { renderWarning } from '@weir/config/load';
 import { loadOrReport } from '../load.ts';
 import { cutLine } from '@weir/server/supervisor/reload-report';
@@ -55,6 +57,8 @@ interface RunOptions {
   readonly graceMs: number;
   /** Path of the capture file for packets of TUN inbounds; `undefined` for none. */
   readonly pcap: string | undefined;
+  /** The files of the limits of accounts; `undefined` for none. */
+  readonly limits: LimitsPaths | undefined;
 }
 
 /** `run`: serves until a signal stops it. */
@@ -65,6 +69,7 @@ export async function run({
   controlSocket,
   graceMs,
   pcap,
+  limits: limitsPaths,
   importable,
 }: RunOptions & { readonly importable?: Importable | undefined }): Promise<number> {
   // Handled from the start, because by default the signal ends the process; the reload begins once the instance runs.
@@ -99,7 +104,15 @@ export async function run({
     await flush();
     return 1;
   }
-  const instance = new Instance({ configPath, log, regexes, serveApi: true, capture });
+  let limits: LimitsKeeper | undefined;
+  if (limitsPaths !== undefined) {
+    limits = await openLimits(limitsPaths, log);
+    if (!limits) {
+      await flush();
+      return service.notifySocket === undefined ? 1 : INVALID_CONFIGURATION;
+    }
+  }
+  const instance = new Instance({ configPath, log, regexes, serveApi: true, capture, limits });
   // Even if the rest is still waiting, or has failed.
   void stop.second
     .then(() => {
@@ -145,6 +158,7 @@ export async function run({
     return 1;
   }
   let watcher: FileWatcher | undefined;
+  let limitsWatcher: FileWatcher | undefined;
   if (state === 'running') {
     passed.warnOfUnused();
     reportReloads(instance, notifier);
@@ -159,6 +173,7 @@ export async function run({
     keepMemorySmall();
     writeCompiledOnceIdle(instance);
     if (watch) watcher = watchFiles(instance, reload, log);
+    if (limits) limitsWatcher = watchLimits(instance, limits, log);
     await stop.first;
   }
   log.info('shutting down');
@@ -166,6 +181,7 @@ export async function run({
   if (flowCount > 0 && graceMs > 0) log.info(graceLine(flowCount, graceMs));
   notifier.stopping('shutting down', graceMs + STOP_BESIDE_GRACE_MS);
   watcher?.close();
+  limitsWatcher?.close();
   control?.close();
   try {
     await instance.stop(graceMs);
@@ -182,6 +198,19 @@ async function openCapture(path: string, log: Logger): Promise<PacketCapture> {
   const capture = await PacketCapture.open(path, { clock: systemClock, log });
   log.info(`the packets of tun inbounds are written to ${path}`);
   return capture;
+}
+
+/** Reads the files of the limits; logs why they cannot be used. */
+async function openLimits(paths: LimitsPaths, log: Logger): Promise<LimitsKeeper | undefined> {
+  const { LimitsKeeper, readLimitsAtStart } = await import('@weir/server/limits');
+  try {
+    return await LimitsKeeper.open(paths, { clock: systemClock, log }, readLimitsAtStart);
+  } catch (error) {
+    const text = error instanceof ConfigError ? renderConfigError(error) : messageOf(error);
+    log.error(recordLines(`limits invalid: ${text}`));
+    logHints(error, log);
+    return undefined;
+  }
 }
 
 /** Opens the control socket in its default place. Without one the process serves nevertheless. */
@@ -243,6 +272,15 @@ function watchFiles(instance: Instance, reload: () => void, log: Logger): FileWa
       if (watcher.refresh()) void check();
     },
   });
+  return watcher;
+}
+
+/** Reads the limits file again when it changes. */
+function watchLimits(instance: Instance, limits: LimitsKeeper, log: Logger): FileWatcher {
+  const reload = (): void => void instance.reloadLimits();
+  const watcher = new FileWatcher(() => limits.files.paths, reload, log);
+  // It may have changed after it was read and before it was watched.
+  reload();
   return watcher;
 }
 

@@ -1,7 +1,8 @@
 import { StreamPump, type PumpEvents } from '../../../platform/sockets/streams/stream-pump.ts';
 import { asError } from '@weir/base';
 import { LinkClosedError, WriteError } from '../../errors.ts';
-import { OWNED, type SpliceProgress } from '../../links/link.ts';
+import { LimitedWrite } from '../../links/limited-write.ts';
+import { type ByteGate, OWNED, type SpliceProgress } from '../../links/link.ts';
 import type { HalfPump } from './link-half.ts';
 import type { LinkReader } from './link-reader.ts';
 import type { LinkWriter } from './link-writer.ts';
@@ -39,6 +40,11 @@ export class LinkTransfer implements HalfPump, PumpEvents {
 
   get isWaiting(): boolean {
     return this.#pump.isWaiting;
+  }
+
+  /** Asked by the pump in each turn. @internal */
+  get gate(): ByteGate | undefined {
+    return this.#progress.gate;
   }
 
   pump(): void {
@@ -98,6 +104,10 @@ async function runAfterFront(
   for (;;) {
     const chunk = from.takeFront();
     if (!chunk) break;
+    if (progress.gate) {
+      await unlessDestroyed(from, new LimitedWrite(to, chunk, progress).run(), progress);
+      continue;
+    }
     const { length } = chunk;
     const full = to.write(chunk, OWNED);
     if (full) await unlessDestroyed(from, full, progress);

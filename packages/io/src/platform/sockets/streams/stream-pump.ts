@@ -19,7 +19,16 @@ const SPLICED_A_TURN = 4 << 20;
 /** Cost of a spliced byte, half of a copied one, which is the unit of the poller's budget. */
 const SPLICE_COST = 0.5;
 
+/** Limits the bytes of several pumps together: see `ByteGate` of links. */
+interface PumpGate {
+  allowance(): number;
+  wait(pump: Resumable): void;
+  forget(pump: Resumable): void;
+}
+
 export interface PumpEvents {
+  /** Limits the bytes; asked in each turn. */
+  readonly gate?: PumpGate | undefined;
   /** Called with the number of written bytes, at most once per turn. */
   moved(bytes: number): void;
   /** Called when the source has ended, and all of its bytes have been written. */
@@ -60,6 +69,10 @@ export class StreamPump implements Resumable {
   #spliceFrom: number = WORTH_A_PIPE;
   /** The value of `#total` when the source was last empty. */
   #blockedAt = 0;
+  /** Bytes that the gate allows in this call of `pump`. */
+  #allowed = Infinity;
+  /** The gate at which the pump waits. */
+  #gate: PumpGate | undefined;
   /** Bytes moved in this call of `pump` and not yet reported. */
   #unreported = 0;
 
@@ -71,12 +84,19 @@ export class StreamPump implements Resumable {
 
   /** Whether the pump waits for its source and holds no bytes. */
   get isWaiting(): boolean {
-    return this.#live && !this.#queued && this.#held === 0 && this.#rest === undefined;
+    if (!this.#live || this.#queued || this.#gate) return false;
+    return this.#held === 0 && this.#rest === undefined;
   }
 
   /** Moves available bytes, up to the share of one turn. */
   pump(): void {
     if (!this.#live || this.#queued) return;
+    const { gate } = this.#events;
+    this.#allowed = gate ? gate.allowance() : Infinity;
+    if (gate && this.#allowed === 0) {
+      this.#waitAt(gate);
+      return;
+    }
     const { poller } = this.#from.io;
     const before = this.#total;
     let step: Step = 'moved';
@@ -87,6 +107,10 @@ export class StreamPump implements Resumable {
     this.#report();
     // The handler of the report may have stopped the transfer.
     if (step === 'moved' && this.#live) {
+      if (gate?.allowance() === 0) {
+        this.#waitAt(gate);
+        return;
+      }
       this.#queued = true;
       poller.later(this, this.#total - this.#blockedAt);
     }
@@ -94,6 +118,7 @@ export class StreamPump implements Resumable {
 
   resume(): void {
     this.#queued = false;
+    this.#gate = undefined;
     this.pump();
   }
 
@@ -101,10 +126,19 @@ export class StreamPump implements Resumable {
   stop(): void {
     this.#live = false;
     this.#rest = undefined;
+    this.#gate?.forget(this);
     this.#dropPipe();
   }
 
+  #waitAt(gate: PumpGate): void {
+    // Others may need the pipe meanwhile.
+    if (this.#held === 0) this.#dropPipe();
+    this.#gate = gate;
+    gate.wait(this);
+  }
+
   #hasShare(moved: number): boolean {
+    if (this.#allowed <= 0) return false;
     return moved < (this.#pipe ? SPLICED_A_TURN : COPIED_A_TURN);
   }
 
@@ -123,7 +157,7 @@ export class StreamPump implements Resumable {
     const rest = this.#rest;
     if (rest) {
       if (!to.writable) return 'blocked';
-      const sent = to.send(rest);
+      const sent = to.send(rest.length > this.#allowed ? rest.subarray(0, this.#allowed) : rest);
       if (sent < 0) return this.#unsent(sent);
       this.#wrote(sent, 1);
       this.#rest = sent < rest.length ? rest.subarray(sent) : undefined;
@@ -134,7 +168,7 @@ export class StreamPump implements Resumable {
     if (count === 0) return this.#end();
     if (count < 0) return count === AGAIN ? 'blocked' : this.#fail('from', -count);
     this.#piece = count;
-    const sent = to.sendScratch(count);
+    const sent = to.sendScratch(Math.min(count, this.#allowed));
     if (sent < 0 && sent !== AGAIN) return this.#unsent(sent);
     const taken = Math.max(sent, 0);
     this.#wrote(taken, 1);
@@ -169,9 +203,10 @@ export class StreamPump implements Resumable {
   #fill(pipe: Pipe): Step {
     const from = this.#from;
     if (from.urgent) this.#spliced = true;
-    if (!from.readable || this.#spliced || this.#held >= pipe.size) return 'blocked';
+    if (!from.readable || this.#spliced) return 'blocked';
     const { calls } = from.io;
-    const room = pipe.size - this.#held;
+    const room = Math.min(pipe.size, this.#allowed) - this.#held;
+    if (room <= 0) return 'blocked';
     const count = calls.splice(from.fd, 0, pipe.write.number, 0, room, FLAGS);
     if (count > 0) {
       this.#piece = count;
@@ -208,7 +243,8 @@ export class StreamPump implements Resumable {
     const to = this.#to;
     if (this.#held === 0 || !to.writable) return 'blocked';
     const { calls } = to.io;
-    const count = calls.splice(pipe.read.number, 0, to.fd, 0, this.#held, FLAGS);
+    const most = Math.min(this.#held, this.#allowed);
+    const count = calls.splice(pipe.read.number, 0, to.fd, 0, most, FLAGS);
     if (count > 0) {
       this.#held -= count;
       this.#wrote(count, SPLICE_COST);
@@ -223,6 +259,7 @@ export class StreamPump implements Resumable {
 
   #wrote(bytes: number, cost: number): void {
     this.#total += bytes;
+    this.#allowed -= bytes;
     this.#unreported += bytes;
     this.#from.io.poller.moved(bytes * cost);
   }

@@ -33,8 +33,8 @@ export interface Service {
   readonly context: InboundContext;
   /** Returns the label of a credential's user, empty for none; `undefined` for a wrong credential. */
   readonly authenticate: (credential: string) => string | undefined;
-  /** Returns the validity of the account of a client that was authenticated by this credential. */
-  readonly accountOf: (credential: string) => AccountValidity;
+  /** Returns the account of a client that was authenticated by this credential. */
+  readonly accountOf: (label: string | undefined, credential: string) => AccountValidity;
   readonly site: MasqueradeSite;
   /**
    * Milliseconds after which an idle association is closed; `undefined` when UDP is not relayed.
@@ -191,11 +191,12 @@ export class ServerConnection {
     this.#connection.authenticated();
     this.#http.release();
     this.allowStreams();
-    const account = service.accountOf(auth);
+    const label = user === '' ? undefined : user;
+    const account = service.accountOf(label, auth);
     return {
       service,
       open,
-      user: user === '' ? undefined : user,
+      user: label,
       account,
       endWatch: account.watch(() => this.#endIfUnused()),
       udp:

@@ -85,6 +85,7 @@ function start(scripts: readonly Script[], isFailover = true) {
   const outcomes = new FlowOutcomes(0);
   const dialer = new FlowDialer({
     outcomes,
+    limits: { refusalOf: () => undefined },
     clock,
     log,
     resolver: first.outbound,

@@ -25,6 +25,7 @@ import {
   OPEN_TO_ALL,
 } from '../../../../src/protocols/users/accounts.ts';
 import { trojanKey } from '../../../../src/protocols/trojan/settings.ts';
+import { vlessUsers } from '../../../../src/protocols/vless/inbound.ts';
 import { uuidBytes } from '../../../../src/protocols/users/uuid.ts';
 import { VmessUsers } from '../../../../src/protocols/vmess/inbound.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
@@ -261,11 +262,39 @@ const CHANGES: readonly Change[] = [
   },
 ];
 
+describe('the name of an account', () => {
+  const id = 'b831381d63244d53ad4f8cda48b30811';
+  const nameless = { label: undefined, credential: id, id };
+
+  test('is the label of its user', () => {
+    const accounts = new Accounts();
+    accounts.names = new Map([['ann', 'other']]);
+    assert.equal(accounts.validityOf({ label: 'ann', credential: '' }).name, 'ann');
+    assert.equal(accounts.validityOf(OPEN_TO_ALL).name, undefined);
+  });
+
+  test('of a user without a label is that of the configuration, or the beginning of its UUID', () => {
+    const accounts = new Accounts();
+    const before = accounts.validityOf(nameless);
+    assert.equal(before.name, 'b831381d');
+    accounts.names = new Map([[id, 'ann']]);
+    assert.equal(accounts.validityOf(nameless).name, 'ann');
+    assert.equal(before.name, 'b831381d');
+  });
+
+  test('is known for users of VLESS, whose credential does not reveal the UUID', () => {
+    const users = atOnce(vlessUsers({ users: [{ id }] }));
+    const user = users.find(uuidBytes(id));
+    assert.equal(user?.id, id);
+    assert.doesNotMatch(user.credential, /b831381d/);
+  });
+});
+
 describe('the account of a session', () => {
   for (const { title, before, after, isValid } of CHANGES) {
     test(`${isValid ? 'stands' : 'is removed'}: ${title}`, () => {
       const accounts = new Accounts();
-      const account = accounts.validityOf(before.credential);
+      const account = accounts.validityOf({ label: undefined, ...before });
       assert.equal(account.isValid, true);
       accounts.replace(before.accepted);
       assert.equal(account.isValid, true);
@@ -282,9 +311,9 @@ describe('the account of a session', () => {
     accounts.replace(accepted);
     const ended: number[] = [];
     const ends = Array.from({ length: 1000 }, (_, i) =>
-      accounts.validityOf(credential).watch(() => ended.push(i)),
+      accounts.validityOf({ label: undefined, credential }).watch(() => ended.push(i)),
     );
-    accounts.validityOf(ofAccounts([bob]).credential).watch(() => ended.push(-1));
+    accounts.validityOf({ label: undefined, ...ofAccounts([bob]) }).watch(() => ended.push(-1));
     ends[7]?.();
     const reports: number[] = [];
     const turns = { due: false, next: () => Promise.resolve(void reports.push(ended.length)) };
@@ -303,7 +332,7 @@ describe('the account of a session', () => {
     const ended: string[] = [];
     const failures: unknown[] = [];
     const watch = (onRemoved: () => void): void => {
-      accounts.validityOf('').watch(onRemoved);
+      accounts.validityOf(OPEN_TO_ALL).watch(onRemoved);
     };
     watch(() => ended.push('first'));
     watch(() => {

@@ -13,7 +13,7 @@ const tableOf = (...users: NamedKey[]): UsersByKey =>
     UsersByKey.of(
       users,
       ({ key }) => Buffer.from(key),
-      ({ name }) => name,
+      ({ name }) => ({ label: name }),
     ),
   );
 

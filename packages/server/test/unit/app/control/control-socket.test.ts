@@ -29,6 +29,15 @@ interface Asked {
   readonly request: unknown;
 }
 
+const NO_LIMITS_REPORT = {
+  kind: 'limits',
+  file: null,
+  state_file: null,
+  accounts: [],
+  more: 0,
+  events: [],
+};
+
 /** A control socket whose handlers note what they are asked. */
 async function controlled(over: Partial<ControlHandlers> = {}) {
   const folder = await scratch();
@@ -56,11 +65,16 @@ async function controlled(over: Partial<ControlHandlers> = {}) {
       device_flows: 0,
     }),
     userFlows: note('user-flows', { kind: 'flows', count: 3 }),
+    limits: note('limits', NO_LIMITS_REPORT),
     loadedFiles: note('loaded-files', { files: [], more: 0 }),
     profile: note('profile', { kind: 'profile', profile: null, heap: {}, versions: {} }),
     log: async (wanted: unknown, client: Socket) => {
       asked.push({ name: 'log', request: wanted });
       client.end('{"live":true}\n');
+    },
+    usage: async (wanted: unknown, client: Socket) => {
+      asked.push({ name: 'usage', request: wanted });
+      client.end();
     },
     connect: async (wanted: unknown, client: Socket) => {
       asked.push({ name: 'connect', request: wanted });

@@ -17,6 +17,7 @@ import {
   noKernelSockets,
   socketPair,
 } from '../../../../../../../test/support/links/kernel-io.ts';
+import { BudgetGate } from '../../../../../../../test/support/links/budget-gate.ts';
 import { ManualClock } from '../../../../../../../test/support/manual-clock.ts';
 
 /** Bytes that differ at every position of a few kilobytes. */
@@ -27,12 +28,14 @@ const pattern = (length: number): Buffer => {
 };
 
 /** A pump between two socket pairs: what `source` sends, `drain` receives. */
-function pumped(io: KernelIo) {
+function pumped(io: KernelIo, gate?: BudgetGate) {
   const [source, from] = socketPair(io);
   const [to, drain] = socketPair(io);
   const seen = { moved: 0, reports: 0, ended: false, failures: [] as string[] };
   const pump = new StreamPump(from, to, {
+    gate,
     moved: (bytes) => {
+      if (gate) gate.left -= bytes;
       seen.moved += bytes;
       seen.reports++;
     },
@@ -328,5 +331,54 @@ describe('the pool of pipes', { skip: noKernelSockets }, () => {
     assert.equal(pool.take(), undefined);
     assert.deepEqual(calls.debug.open(), []);
     pool.close();
+  });
+});
+
+describe('a pump with a gate', { skip: noKernelSockets }, () => {
+  test('moves exactly what it allows, by copying and by splicing', async () => {
+    const { io } = checkedIo();
+    using _ = io;
+    const gate = new BudgetGate(1000);
+    const flow = pumped(io, gate);
+    const bytes = pattern(3_000_000);
+    const limits = [1000, 100_000, 300_001, 1_234_567, bytes.length];
+    let next = 0;
+    flow.pump.pump();
+    const over = (): boolean => {
+      const reached = limits[next] ?? 0;
+      assert.ok(flow.seen.moved <= reached, `${flow.seen.moved} of ${reached}`);
+      if (flow.seen.moved < reached) return false;
+      if (reached === bytes.length) return flow.seen.ended;
+      assert.equal(gate.waiters.size, 1);
+      assert.equal(flow.pump.isWaiting, false);
+      next++;
+      // One byte more at the end: without it the end of the stream would not be read.
+      gate.grant((limits[next] ?? 0) - reached + (next === limits.length - 1 ? 1 : 0));
+      return false;
+    };
+    const got = await transfer(flow.source, flow.drain, bytes, over);
+    assert.ok(got.equals(bytes));
+    flow.close();
+    io.pipes.close();
+  });
+
+  test('holds no pipe while it waits, and leaves the gate when it is stopped', async () => {
+    const { io } = checkedIo();
+    using _ = io;
+    const gate = new BudgetGate(700_000);
+    const flow = pumped(io, gate);
+    flow.pump.pump();
+    const bytes = pattern(1_000_000);
+    const done = new AbortController();
+    void transfer(flow.source, flow.drain, bytes, () => done.signal.aborted).catch(() => undefined);
+    while (gate.waiters.size === 0) await nextTurn();
+    assert.equal(flow.seen.moved, 700_000);
+    assert.ok(io.pipes.size > 0);
+    flow.pump.stop();
+    assert.equal(gate.waiters.size, 0);
+    done.abort();
+    await nextTurn();
+    flow.close();
+    io.pipes.close();
   });
 });

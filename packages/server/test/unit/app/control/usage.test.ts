@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { Tracker, type UsageReport } from '@weir/proxy/tracker';
+import { requestUsage } from '../../../../src/app/control/control-client.ts';
+import type { ControlHandlers } from '../../../../src/app/control/control-handlers.ts';
+import { ControlSocket } from '../../../../src/app/control/control-socket.ts';
+import {
+  ENTRIES_A_LINE,
+  usageLines,
+  UsageReader,
+} from '../../../../src/app/control/usage-messages.ts';
+import { UsageReporter } from '../../../../src/app/control/usage-reporter.ts';
+import { flowInfo } from '../../../conformance/api-fake.ts';
+import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
+import { scratch } from '../../../../../../test/support/process/weir.ts';
+
+/** A control socket that reports the usage of a tracker. */
+async function reporting() {
+  const folder = await scratch();
+  const path = join(folder.path, 's');
+  const tracker = new Tracker(new ManualClock());
+  const reporter = new UsageReporter(tracker);
+  const handlers: Pick<ControlHandlers, 'usage'> = {
+    usage: (request, client, gone) => reporter.serve(request, client, gone),
+  };
+  const socket = await ControlSocket.open(path, handlers as ControlHandlers);
+  return {
+    path,
+    tracker,
+    [Symbol.asyncDispose]: async () => {
+      socket.close();
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const namesOf = ({ dimensions }: UsageReport, by: string): readonly string[] =>
+  dimensions.find((each) => each.by === by)?.entries.map(({ name }) => name) ?? [];
+
+describe('the usage of a running Weir', () => {
+  test('is reported in full, and then what has changed since', async () => {
+    await using weir = await reporting();
+    const { tracker, path } = weir;
+    const flow = tracker.openFlow(flowInfo({ inbound: 'a' }), () => undefined);
+    tracker.openFlow(flowInfo({ inbound: 'b' }), () => undefined);
+    flow.addDown(10);
+    const first = await requestUsage(path);
+    assert.equal(first.isComplete, true);
+    assert.deepEqual(namesOf(first, 'inbound'), ['a', 'b']);
+    assert.deepEqual(first.total, { up: 0, down: 10, flows: 2 });
+    flow.addUp(5);
+    const since = { instance: first.instance, since: first.sequence };
+    const second = await requestUsage(path, since);
+    assert.equal(second.isComplete, false);
+    assert.deepEqual(namesOf(second, 'inbound'), ['a']);
+    assert.deepEqual(second.total, { up: 5, down: 10, flows: 2 });
+  });
+
+  test('is complete for a reader of another process, whose sequence means nothing here', async () => {
+    await using weir = await reporting();
+    weir.tracker.openFlow(flowInfo(), () => undefined);
+    const { sequence } = await requestUsage(weir.path);
+    const other = await requestUsage(weir.path, { instance: 'another', since: sequence });
+    assert.equal(other.isComplete, true);
+    assert.equal(namesOf(other, 'inbound').length, 1);
+  });
+
+  test('is that of the wanted dimensions', async () => {
+    await using weir = await reporting();
+    weir.tracker.openFlow(flowInfo(), () => undefined);
+    const { dimensions } = await requestUsage(weir.path, { by: ['user'] });
+    assert.deepEqual(
+      dimensions.map(({ by }) => by),
+      ['user'],
+    );
+  });
+
+  test('is not reported for an invalid request', async () => {
+    await using weir = await reporting();
+    await assert.rejects(requestUsage(weir.path, { since: -1 }), /expected {"instance":TEXT/);
+  });
+});
+
+describe('the lines of a report', () => {
+  const counts = { up: 1, down: 2, flows: 3 };
+  const entries = Array.from({ length: 2 * ENTRIES_A_LINE + 1 }, (_, index) => ({
+    id: index + 1,
+    name: `n${index}`,
+    ...counts,
+  }));
+  const report = {
+    instance: 'i',
+    sequence: 4,
+    isComplete: false,
+    total: counts,
+    removed: [7],
+    dimensions: [
+      { by: 'user' as const, other: counts, entries },
+      { by: 'host' as const, other: counts, entries: [] },
+    ],
+  };
+
+  test('are put together as they were', () => {
+    const reader = new UsageReader();
+    const lines = [...usageLines(report)];
+    assert.equal(lines.length, 1 + 3 + 1 + 1);
+    for (const line of lines) assert.equal(reader.add(JSON.parse(line)), true);
+    assert.deepEqual(reader.result, report);
+  });
+
+  test('are a report only with the last one', () => {
+    const reader = new UsageReader();
+    for (const line of [...usageLines(report)].slice(0, -1)) reader.add(JSON.parse(line));
+    assert.equal(reader.result, undefined);
+  });
+
+  for (const line of [null, {}, { end: false }, { by: 'colour', other: counts, entries: [] }]) {
+    test(`are nothing like ${JSON.stringify(line)}`, () => {
+      const reader = new UsageReader();
+      assert.equal(reader.add(line), false);
+      const [head = ''] = usageLines(report);
+      assert.equal(reader.add(JSON.parse(head)), true);
+      assert.equal(reader.add(line), false);
+    });
+  }
+
+  test('have no counts that are negative or broken', () => {
+    const reader = new UsageReader();
+    for (const up of [-1, 0.5, 2 ** 60]) {
+      assert.equal(reader.add({ ...report, kind: 'usage', total: { ...counts, up } }), false);
+    }
+  });
+});

@@ -1,0 +1,243 @@
+/**
+ * Limits of accounts, measured: how late and how far beyond its bytes an account is closed, and what rate it gets.
+ *
+ * `npm run stress -- limits`, with WEIR_STRESS_TRIALS (100) for each protocol and direction, and WEIR_STRESS_RATES=1 for the
+ * table of rates in place of the trials, with WEIR_STRESS_WAYS to choose protocols by a part of their title. Exit status 1
+ * when an account used more than 1 MB beyond its limit, was closed later than a second, or a rate was off by more than 5 %.
+ */
+import { writeFile } from 'node:fs/promises';
+import type { Socket } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { requestLimits, requestReload } from '@weir/server/control';
+import { freedom, socksIn } from '../support/process/config.ts';
+import { tcpServer } from '../support/peers/servers.ts';
+import { socksConnect } from '../support/peers/socks-client.ts';
+import { UdpAssociation } from '../support/peers/socks-udp.ts';
+import { UdpPeer } from './udp-peer.ts';
+import { CARRIERS, carriesDatagrams, wayTitle, type Way } from '../support/ways/way.ts';
+import { weirIn, weirOut } from '../support/ways/weir-config.ts';
+import { PASSWORD } from '../support/ways/secrets.ts';
+import { scratch, Weir } from '../support/process/weir.ts';
+
+const TRIALS = Number(process.env['WEIR_STRESS_TRIALS'] ?? 100);
+const CHOSEN = process.env['WEIR_STRESS_WAYS'] ?? '';
+const MB = 1e6;
+const CHUNK = Buffer.alloc(64 << 10, 7);
+const RATE_SECONDS = 10;
+
+const ofWeir = CARRIERS.filter(({ multi = false, earlyData = false }) => !multi && !earlyData);
+const WAYS: readonly Way[] = [
+  { protocol: 'socks', login: true },
+  { protocol: 'http', login: true },
+  ...ofWeir.map((carrier): Way => ({ protocol: 'trojan', carrier })),
+  ...ofWeir.map((carrier): Way => ({ protocol: 'vless', carrier })),
+  ...ofWeir.map((carrier): Way => ({ protocol: 'vmess', cipher: 'aes-128-gcm', carrier })),
+  { protocol: 'shadowsocks', cipher: '2022-blake3-aes-128-gcm', users: true },
+  { protocol: 'hysteria2' },
+].filter((way) => wayTitle(way as Way).includes(CHOSEN)) as Way[];
+
+type Direction = 'up' | 'down';
+
+/** A pair of programs with a way between them; every account of the server has the limits of one entry. */
+async function openPair(way: Way, limit: string) {
+  const inbound = weirIn(way, { tag: 'in' })
+    // Limits are those of an account, which one password for all is not.
+    .replace(/^password = .*\nudp = true/m, `users = [{ user = "mia", pass = "x" }]\nudp = true`);
+  const folder = await scratch();
+  const limitsFile = join(folder.path, 'limits.toml');
+  await writeFile(limitsFile, limit);
+  const server = await Weir.start(inbound + freedom(), {
+    control: true,
+    args: ['--limits', limitsFile],
+  });
+  const out = weirOut(way, server.address('in'));
+  const client = await Weir.start(
+    socksIn('socks', '[inbound.settings]\nudp = true') +
+      (way.protocol === 'hysteria2'
+        ? out.replace(`password = "${PASSWORD}"`, 'password = "mia:x"')
+        : out),
+  );
+  return {
+    server,
+    socks: client.address('socks'),
+    change: async (text: string): Promise<void> => {
+      await writeFile(limitsFile, text);
+      await requestReload(server.controlPath);
+    },
+    account: async () => (await requestLimits(server.controlPath)).accounts[0],
+    events: async () => (await requestLimits(server.controlPath)).events,
+    [Symbol.asyncDispose]: async () => {
+      await client[Symbol.asyncDispose]();
+      await server[Symbol.asyncDispose]();
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** A server that sends without end, or counts what it receives, and notes when its connection ends. */
+const origin = {
+  received: 0,
+  endedAt: 0,
+  ended: Promise.withResolvers<void>(),
+  reset() {
+    this.received = 0;
+    this.endedAt = 0;
+    this.ended = Promise.withResolvers();
+  },
+};
+const source = await tcpServer((socket) => flood(socket));
+const sink = await tcpServer((socket) => {
+  socket.on('data', ({ length }) => (origin.received += length));
+  socket.on('close', () => {
+    origin.endedAt = Date.now();
+    origin.ended.resolve();
+  });
+});
+
+function flood(socket: Socket): void {
+  const more = (): void => {
+    while (!socket.destroyed && socket.write(CHUNK));
+  };
+  socket
+    .on('drain', more)
+    .on('error', () => undefined)
+    .resume();
+  more();
+}
+
+interface Worst {
+  overshoot: number;
+  lateMs: number;
+}
+
+async function trial(
+  pair: Awaited<ReturnType<typeof openPair>>,
+  direction: Direction,
+  worst: Worst,
+): Promise<void> {
+  const used = (await pair.account())?.used ?? 0;
+  const bytes = used + Math.ceil((1 + Math.random() * 7) * MB);
+  await pair.change(`[[limit]]\nuser = "*"\nbytes = "${bytes} B"\n`);
+  origin.reset();
+  const socket = await socksConnect(pair.socks, (direction === 'up' ? sink : source).target);
+  const closed = new Promise<number>((resolve) => {
+    socket.on('close', () => resolve(Date.now())).on('error', () => undefined);
+  });
+  if (direction === 'up') flood(socket);
+  else socket.resume();
+  const clientAt = await closed;
+  if (direction === 'up') await origin.ended.promise;
+  const event = (await pair.events()).findLast(({ state }) => state === 'bytes');
+  const after = (await pair.account())?.used ?? 0;
+  if (!event) throw new Error('no event of the limit');
+  worst.overshoot = Math.max(worst.overshoot, after - bytes, origin.received - (bytes - used));
+  worst.lateMs = Math.max(worst.lateMs, clientAt - event.at, origin.endedAt - event.at);
+}
+
+async function cut(way: Way): Promise<boolean> {
+  await using pair = await openPair(way, '[[limit]]\nuser = "*"\nbytes = "1 B"\n');
+  let passed = true;
+  for (const direction of ['up', 'down'] as const) {
+    const worst: Worst = { overshoot: -Infinity, lateMs: 0 };
+    for (let i = 0; i < TRIALS; i++) await trial(pair, direction, worst);
+    const isGood = worst.overshoot <= MB && worst.lateMs <= 1000;
+    passed &&= isGood;
+    report([
+      wayTitle(way),
+      direction,
+      `${worst.overshoot} B`,
+      `${worst.lateMs} ms`,
+      isGood ? '' : 'FAILED',
+    ]);
+  }
+  return passed;
+}
+
+/** Returns the bytes per second that flows of one account get together, after the first second. */
+async function streamRate(
+  pair: Awaited<ReturnType<typeof openPair>>,
+  direction: Direction,
+  flows: number,
+): Promise<number> {
+  origin.reset();
+  let received = 0;
+  const sockets = await Promise.all(
+    Array.from({ length: flows }, async () => {
+      const socket = await socksConnect(pair.socks, (direction === 'up' ? sink : source).target);
+      socket.on('error', () => undefined);
+      if (direction === 'up') flood(socket);
+      else socket.on('data', ({ length }) => (received += length));
+      return socket;
+    }),
+  );
+  const count = (): number => (direction === 'up' ? origin.received : received);
+  await sleep(1000);
+  const [before, at] = [count(), performance.now()];
+  await sleep(RATE_SECONDS * 1000);
+  const rate = ((count() - before) / (performance.now() - at)) * 1000;
+  for (const socket of sockets) socket.destroy();
+  await sleep(300);
+  return rate;
+}
+
+/** The same for datagrams of 1200 bytes, of which twice as many are sent. */
+async function datagramRate(
+  pair: Awaited<ReturnType<typeof openPair>>,
+  direction: Direction,
+  asked: number,
+): Promise<number> {
+  using peer = await UdpPeer.open();
+  using association = await UdpAssociation.open(pair.socks);
+  const run =
+    direction === 'up' ? peer.countFrom(association, asked) : peer.floodTo(association, asked);
+  await sleep(1000);
+  const [before, at] = [run.received(), performance.now()];
+  await sleep(RATE_SECONDS * 1000);
+  const rate = ((run.received() - before) / (performance.now() - at)) * 1000;
+  run.stop();
+  await sleep(300);
+  return rate;
+}
+
+async function rates(way: Way): Promise<boolean> {
+  await using pair = await openPair(way, '[[limit]]\nuser = "*"\ndown = "1 Mbps"\n');
+  let passed = true;
+  const show = (what: string, direction: Direction, asked: number, got: number): void => {
+    const isGood = Math.abs(got / asked - 1) <= 0.05;
+    passed &&= isGood;
+    const mbps = (rate: number): string => `${((rate * 8) / 1e6).toFixed(2)} Mbit/s`;
+    report([
+      wayTitle(way),
+      what,
+      direction,
+      mbps(asked),
+      mbps(got),
+      (got / asked).toFixed(3),
+      isGood ? '' : 'FAILED',
+    ]);
+  };
+  const list = way.protocol === 'socks' ? [1, 20, 200, 1000] : [20];
+  for (const mbit of list) {
+    const asked = mbit * 125_000;
+    for (const direction of ['up', 'down'] as const) {
+      await pair.change(`[[limit]]\nuser = "*"\n${direction} = "${mbit} Mbit/s"\n`);
+      for (const flows of [1, 64]) {
+        show(`${flows} flows`, direction, asked, await streamRate(pair, direction, flows));
+      }
+      if (!carriesDatagrams(way) || mbit > 20) continue;
+      show('UDP', direction, asked, await datagramRate(pair, direction, asked));
+    }
+  }
+  return passed;
+}
+
+const report = (cells: readonly string[]): void =>
+  void process.stdout.write(`| ${cells.join(' | ')} |\n`);
+
+const measure = process.env['WEIR_STRESS_RATES'] === '1' ? rates : cut;
+let passed = true;
+for (const way of WAYS) passed = (await measure(way)) && passed;
+await source[Symbol.asyncDispose]();
+await sink[Symbol.asyncDispose]();
+process.exitCode = passed ? 0 : 1;
