@@ -8,6 +8,7 @@ export {
 export { Flow } from './tracker/flow.ts';
 export { type FlowSelector, killFlows, type LiveSession, Tracker } from './tracker/tracker.ts';
 export {
+  existingEntries,
   Usage,
   USAGE_DIMENSIONS,
   type DimensionUsage,

@@ -179,6 +179,16 @@ export interface UsageReport {
   readonly removed: readonly number[];
 }
 
+/** Returns the entries of a report that exist. Each name has one, while removed ones may have the name of another. */
+export function existingEntries(
+  { dimensions, removed }: Pick<UsageReport, 'dimensions' | 'removed'>,
+  by: UsageDimension,
+): readonly UsageEntry[] {
+  const gone = new Set(removed);
+  const entries = dimensions.find((each) => each.by === by)?.entries ?? [];
+  return entries.filter(({ id }) => !gone.has(id));
+}
+
 interface RemovedEntry {
   readonly by: UsageDimension;
   readonly entry: Entry;

@@ -4,6 +4,7 @@ import type {
   TagTraffic,
   TrafficStatus,
 } from '@weir/server/control';
+import type { UsageEntry } from '@weir/proxy/tracker';
 import { sha256 } from '@weir/crypto/hash';
 import { printable } from '@weir/base/printable';
 import { FAMILIES, type MetricSample, type MetricSet, type MetricFamily } from './exposition.ts';
@@ -15,9 +16,12 @@ import type { MetricSnapshot } from './snapshot.ts';
  */
 export const MAX_SERIES = 500;
 
+/** The same for accounts, which have series only where they are asked for. */
+export const MAX_USERS = 2000;
+
 /** The metrics of a snapshot. Unknown values have no series. */
 export function collect(snapshot: MetricSnapshot): MetricSet {
-  const { status, traffic, reached, seconds } = snapshot;
+  const { status, traffic, reached, seconds, users } = snapshot;
   const samples = new Samples();
   samples.one(FAMILIES.up, status !== undefined || traffic !== undefined ? 1 : 0);
   for (const [source, isUp] of reached) samples.add(FAMILIES.sourceUp, [source], isUp ? 1 : 0);
@@ -26,6 +30,7 @@ export function collect(snapshot: MetricSnapshot): MetricSet {
     addTraffic(samples, traffic);
     samples.one(FAMILIES.flows, traffic.flows);
   }
+  if (users) addUsers(samples, users);
   samples.one(FAMILIES.leftOut, samples.leftOut);
   samples.one(FAMILIES.scrape, seconds);
   return {
@@ -99,6 +104,18 @@ function addTags(
     samples.add(bytes, [label, 'up'], up);
     samples.add(bytes, [label, 'down'], down);
     samples.add(flows, [label], open);
+  }
+}
+
+function addUsers(samples: Samples, entries: readonly UsageEntry[]): void {
+  const named = entries.filter(({ name }) => name !== '');
+  const byUse = named.toSorted((a, b) => b.up + b.down - (a.up + a.down) || a.id - b.id);
+  samples.countLeftOut(3 * (named.length - MAX_USERS));
+  for (const { name, up, down, flows } of byUse.slice(0, MAX_USERS)) {
+    const label = labelValue(name);
+    samples.add(FAMILIES.userTraffic, [label, 'up'], up);
+    samples.add(FAMILIES.userTraffic, [label, 'down'], down);
+    samples.add(FAMILIES.userFlows, [label], flows);
   }
 }
 

@@ -31,6 +31,11 @@ export const FAMILIES = {
     'outbound',
     'direction',
   ]),
+  userTraffic: bytes('weir_user_bytes', 'Payload of the flows of an account.', [
+    'user',
+    'direction',
+  ]),
+  userFlows: counter('weir_user_flows_opened', 'Flows of an account that were opened.', ['user']),
   flows: gauge('weir_flows', 'Open flows.'),
   inboundFlows: gauge('weir_inbound_flows', 'Open flows of an inbound.', ['inbound']),
   outboundFlows: gauge('weir_outbound_flows', 'Open flows of an outbound.', ['outbound']),

@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { existingEntries, type UsageEntry } from '@weir/proxy/tracker';
 import {
   requestStatus,
+  requestUsage,
   type RunningStatus,
   type TagTraffic,
   type TrafficStatus,
@@ -25,12 +27,16 @@ export interface MetricSources {
   readonly api: ApiClient;
   /** Whether the API was named; if not, Weir may have none. */
   readonly isApiNamed: boolean;
+  /** Whether figures by account are wanted. */
+  readonly users: boolean;
 }
 
 /** Figures of a running Weir at one time. */
 export interface MetricSnapshot {
   /** Status from the control socket. */
   readonly status: RunningStatus | undefined;
+  /** Usage by account, if wanted, from the control socket. */
+  readonly users: readonly UsageEntry[] | undefined;
   /** Traffic from the API, when the control socket does not respond. */
   readonly traffic: (TrafficStatus & { readonly flows: number }) | undefined;
   /** Whether each known source responds. */
@@ -100,7 +106,7 @@ export class SnapshotTaker {
 
 /** Requests the figures. @param limit returns the milliseconds that a request may take */
 async function readFigures(
-  { socket, api, isApiNamed }: MetricSources,
+  { socket, api, isApiNamed, users: isByUser }: MetricSources,
   limit: () => number,
 ): Promise<Omit<MetricSnapshot, 'seconds'>> {
   let problem: Error | undefined;
@@ -115,7 +121,22 @@ async function readFigures(
   const hasApi = isApiNamed || typeof status?.api === 'string';
   if (hasApi || (isApiUp && !status)) reached.set('api', isApiUp);
   const traffic = !status && isApiUp ? await readTraffic(api, limit()) : undefined;
-  return { status: status ?? undefined, traffic, reached, problem };
+  const users =
+    status && socket !== undefined && isByUser ? await readUsers(socket, limit()) : undefined;
+  return { status: status ?? undefined, users, traffic, reached, problem };
+}
+
+/** Usage by account since the start; an older Weir reports none. */
+async function readUsers(
+  socket: string,
+  limitMs: number,
+): Promise<readonly UsageEntry[] | undefined> {
+  try {
+    const report = await requestUsage(socket, { by: ['user'] }, AbortSignal.timeout(limitMs));
+    return existingEntries(report, 'user');
+  } catch {
+    return undefined;
+  }
 }
 
 async function responds(api: ApiClient, limitMs: number): Promise<boolean> {

@@ -22,6 +22,7 @@ import type { ReloadReport } from '@weir/server/supervisor/reload-report';
 import type { FlowSelector } from '@weir/proxy/tracker';
 import { VERSION } from '@weir/base';
 import { flowEvents, trafficSamples, type EventStream, type FlowEventView } from './streams.ts';
+import { usageView, type UsageView } from './usage-view.ts';
 
 export interface StartOptions {
   /** The configuration file; paths in it are resolved as by the command. */
@@ -167,6 +168,11 @@ export class Weir implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
+  }
+
+  /** Bytes and flows since the start, by account, inbound, outbound, source and host. */
+  usage(): UsageView {
+    return usageView(this.#instance.tracker.usage());
   }
 
   #refuseStopped(): void {

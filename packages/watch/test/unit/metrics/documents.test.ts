@@ -43,7 +43,8 @@ describe('docs/metrics.md', () => {
     const documented = rows.map(([, name = '', type = '', labels = '']) => [
       name.replaceAll('`', ''),
       type,
-      [...labels.matchAll(/`(\w+)`(?=:|,? `|$|, )/g)]
+      // Values follow the last label.
+      [...labels.replace(/:.*/, ':').matchAll(/`(\w+)`(?=:|,? `|$|, )/g)]
         .map(([, label = '']) => label)
         .filter((label) => LABELS.has(label)),
     ]);

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
+import type { UsageEntry } from '@weir/proxy/tracker';
 import type { RunningStatus } from '@weir/server/control';
-import { collect, labelValue, MAX_SERIES } from '../../../src/metrics/collect.ts';
+import { collect, labelValue, MAX_SERIES, MAX_USERS } from '../../../src/metrics/collect.ts';
 import { chooseExposition, expositionText, FAMILIES } from '../../../src/metrics/exposition.ts';
 import { fullStatus } from '../../../../../test/support/metrics/full-status.ts';
 import { parseExposition } from '../../../../../test/support/metrics/parse-exposition.ts';
@@ -10,9 +11,15 @@ import { CODE_POINT } from '../../../../../test/support/data/code-point.ts';
 
 const FORMATS = ['prometheus', 'openmetrics'] as const;
 
-const setOf = (status: RunningStatus | undefined) =>
+const ANN: UsageEntry = { id: 1, name: 'ann', up: 3, down: 5, flows: 7 };
+
+const setOf = (
+  status: RunningStatus | undefined,
+  users: readonly UsageEntry[] | undefined = status && [ANN],
+) =>
   collect({
     status,
+    users,
     traffic: undefined,
     reached: new Map([['socket', status !== undefined]]),
     problem: undefined,
@@ -30,6 +37,20 @@ const seriesOf = (
     ),
   );
 
+test('accounts with the most bytes have series, those without a name have none', () => {
+  const users = Array.from({ length: MAX_USERS + 10 }, (_, index) => ({
+    ...ANN,
+    id: index,
+    name: `u${index}`,
+    up: index,
+  }));
+  const { samples } = setOf(fullStatus, [...users, { ...ANN, name: '' }]);
+  const counted = samples.filter(({ family }) => family === FAMILIES.userFlows);
+  assert.equal(counted.length, MAX_USERS);
+  assert.ok(!counted.some(({ labels: [user] }) => user === 'u9' || user === ''));
+  assert.equal(samples.find(({ family }) => family === FAMILIES.leftOut)?.value, 30);
+});
+
 describe('the metrics of a status', () => {
   test('have every family, with totals since the start of Weir', () => {
     const series = seriesOf(fullStatus);
@@ -45,6 +66,8 @@ describe('the metrics of a status', () => {
       'weir_build_info{version="2.1.1",commit="0123456789ab",date="2026-11-28",node="v26.10.0"}': 1,
       weir_start_time_seconds: 1_700_000_000,
       'weir_outbound_bytes_total{outbound="osaka",direction="down"}': 500,
+      'weir_user_bytes_total{user="ann",direction="down"}': 5,
+      'weir_user_flows_opened_total{user="ann"}': 7,
       weir_flows_opened_total: 30,
       weir_flows_closed_total: 27,
       'weir_limit_max{limit="open files"}': 1024,
@@ -67,7 +90,7 @@ describe('the metrics of a status', () => {
     const created = new Map(
       [...seriesOf(fullStatus, 'openmetrics')].filter(([key]) => key.includes('_created')),
     );
-    assert.equal(created.size, 23);
+    assert.equal(created.size, 26);
     // The event loop is measured from the first request on.
     assert.equal(created.get('weir_event_loop_delay_seconds_created'), 1_700_000_010);
     created.delete('weir_event_loop_delay_seconds_created');

@@ -18,6 +18,7 @@ const sourcesAt = (socket: string): MetricSources => ({
   socket,
   api: new ApiClient(parsePlace(join(socket, 'no-api')), undefined),
   isApiNamed: false,
+  users: false,
 });
 
 test('scrapes at the same time, and those that follow at once, ask Weir one time', async () => {

@@ -95,4 +95,5 @@ const sourcesOf = (
   socket,
   api,
   isApiNamed: (values.api ?? env['WEIR_API'] ?? '') !== '',
+  users: values.users === true,
 });

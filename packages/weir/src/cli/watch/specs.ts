@@ -56,6 +56,7 @@ export const METRICS = {
       'FILE',
       'a file with a token that scrapes need (credentials_file of Prometheus)',
     ),
+    users: flag('series of each account as well, with its name as a label'),
     once: flag('print the metrics and exit'),
     ...HELP_OPTION,
   },

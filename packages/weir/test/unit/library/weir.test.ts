@@ -77,6 +77,13 @@ test('a host program starts, watches, steers and stops a proxy', async () => {
     up: 5,
     down: 5,
   });
+  const usage = weir.usage();
+  assert.deepEqual(usage.total, { up: 5, down: 5, flows: 1 });
+  assert.deepEqual(usage.by.outbound.names, [{ name: 'direct', up: 5, down: 5, flows: 1 }]);
+  assert.deepEqual(usage.by.user, {
+    names: [{ name: '', up: 5, down: 5, flows: 1 }],
+    other: { up: 0, down: 0, flows: 0 },
+  });
   const opened = await events.next();
   assert.ok(opened.value?.event === 'opened' && opened.value.flow.id === 1);
 
