@@ -20,6 +20,7 @@ import {
   LinkUsers,
   type Reach,
   readConfigUsers,
+  RecordedUsage,
   RunningQuotas,
   STANDARD_LISTEN,
   startLinksServer,
@@ -118,6 +119,7 @@ function servingOf(values: Values) {
   }
   const host = hostOf('--host', values.host);
   const { title = host, interval = STANDARD_HOURS } = values;
+  if (values.database === '') throw new UsageError('--database needs the name of a file');
   if (title.trim() === '' || title !== printable(title)) {
     throw new UsageError('--title needs a text without control characters');
   }
@@ -134,6 +136,7 @@ function servingOf(values: Values) {
     title,
     interval: parseCount('--interval', interval, MOST_HOURS),
     socket: values.socket,
+    database: values.database,
   };
 }
 
@@ -182,7 +185,7 @@ export const linksCommand = commandOf('links', LINKS_HELP, parseLinks, async (as
 const LOOK_MS = 10_000;
 
 async function serve(asked: Serve, io: CommandIo): Promise<void> {
-  const { config, tokens, host, socket, title, interval, trusted } = asked;
+  const { config, tokens, host, socket, title, interval, trusted, database } = asked;
   const note = (text: string): void =>
     void io.stderr.write(`weir links: ${printableLines(text)}\n`);
   const listen = await parseLocalListen(asked.listen, STANDARD_LISTEN);
@@ -196,13 +199,15 @@ async function serve(asked: Serve, io: CommandIo): Promise<void> {
   );
   const now = (): number => systemClock.now();
   const quotas = new RunningQuotas({ config, socket, env: io.env, now });
+  using recorded =
+    database === undefined ? undefined : new RecordedUsage({ database, note, now: Date.now });
   await using links = await startLinksServer({
     listen,
     users,
     base: (port) => asked.url ?? ownBase(listen, host, port),
     title,
     interval,
-    quota: (user) => quotas.read(user),
+    quota: async (user) => (await quotas.read(user)) ?? recorded?.read(user),
     trusted,
     onDefect: (error) => note(defectText(error)),
     now,

@@ -273,6 +273,11 @@ export const LINKS = {
         sni: option('NAME', 'the name in the TLS handshake; otherwise one of the certificate'),
         title: option('TEXT', 'the name of the profile in clients; HOST unless given'),
         interval: option('HOURS', 'how often clients update, 12 unless given'),
+        database: option(
+          'FILE',
+          'the database of weir usage record: for users without limits, clients\n' +
+            'show what this month has in it',
+        ),
         ...SOCKET_OPTION,
       },
     },
