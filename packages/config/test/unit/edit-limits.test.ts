@@ -30,6 +30,9 @@ describe('an edit of limits', () => {
       '[[limit]]\nuser = "ann"\nbytes = "100GB"\nreset = "monthly"\ndevices = 3\n',
     );
     assert.equal(remove(text, 'ann'), '');
+    const both = set(text, 'bob', { devices: 1 });
+    assert.equal(both, `${text}\n[[limit]]\nuser = "bob"\ndevices = 1\n`);
+    assert.equal(remove(both, 'bob'), text);
     assert.equal(
       set('# Limits', 'ann', { up: '1 MB/s' }),
       '# Limits\n\n[[limit]]\nuser = "ann"\nup = "1 MB/s"',

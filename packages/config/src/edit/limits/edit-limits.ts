@@ -167,8 +167,10 @@ function addition(document: LimitsDocument, pairs: readonly Pair[]): readonly Sp
   if (list?.madeBy === 'key') {
     return appendToArray(text, placesOf(list), { item: `{ ${lines.join(', ')} }` });
   }
-  if (last) return appendBlock(text, last, gapAbove(document, last), { lines });
   const header = `[[${LIST}]]`;
+  // A single entry shows no layout.
+  if (last && tables.length === 1) return firstBlock(text, contentEnd(last), { header, lines }, '');
+  if (last) return appendBlock(text, last, gapAbove(document, last), { lines });
   if (text.trim() === '') return [insertion(text.length, `${[header, ...lines].join('\n')}\n`)];
   return firstBlock(text, text.length, { header, lines }, '');
 }
