@@ -7,8 +7,9 @@ import { webServer } from '../support/peers/servers.ts';
 import { freePorts } from '../support/ports.ts';
 import type { Child } from '../support/process/child.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
-import { runWeir, Weir, weirCommand } from '../support/process/weir.ts';
+import { runWeir, scratch, Weir, weirCommand, type WeirOptions } from '../support/process/weir.ts';
 import { curl } from '../support/programs/curl.ts';
+import { eventually } from '../support/wait.ts';
 
 const ANN = 'b831381d-6324-4d53-ad4f-8cda48b30811';
 const BOB = '7d9f1b5e-0f60-4d0b-9a86-0b1f2c9f6a11';
@@ -60,8 +61,11 @@ class LinkedServer implements AsyncDisposable {
     this.#url = url;
   }
 
-  static async start(more: readonly string[] = []): Promise<LinkedServer> {
-    const weir = await Weir.start(await serverText(), { control: true });
+  static async start(
+    more: readonly string[] = [],
+    options: WeirOptions = {},
+  ): Promise<LinkedServer> {
+    const weir = await Weir.start(await serverText(), { control: true, ...options });
     const links = weirCommand([
       ...['links', 'serve', '--config', join(weir.folder, 'weir.toml'), '--host', '127.0.0.1'],
       ...['--listen', '127.0.0.1:0', '--socket', weir.controlPath, ...more],
@@ -158,6 +162,41 @@ describe('weir links', () => {
     const added = await runWeir(['subscribe', 'add', 'home', link, '--config', client]);
     assert.equal(added.ended?.code, 0, added.stderr);
     assert.match(added.stdout, /^home: \+3 =0/);
+  });
+
+  test('shows what is used and left of the limits of the running Weir', async () => {
+    await using folder = await scratch();
+    const limits = join(folder.path, 'limits.toml');
+    await writeFile(limits, '');
+    await using server = await LinkedServer.start([], { args: ['--limits', limits] });
+    const at = ['--inbound', 'socks', '--socket', server.weir.controlPath];
+    const login = { user: 'carol', pass: 'secret of carol' };
+    await server.run(
+      ...['user', 'add', 'carol', ...at, '--password', login.pass],
+      ...['--limit', '1MB', '--reset', 'monthly', '--until', '2099-01-31'],
+    );
+    assert.match(await readFile(limits, 'utf8'), /user = "carol"\nbytes = "1MB"/);
+    const link = await server.linkOf('carol');
+    const quota = async (): Promise<string | null> =>
+      (await fetch(link)).headers.get('subscription-userinfo');
+    const expire = Date.UTC(2099, 1, 1) / 1000;
+    await eventually(
+      'the limits',
+      async () =>
+        (await quota()) === `upload=0; download=0; total=1000000; expire=${expire}` || undefined,
+    );
+    await using origin = await webServer();
+    const proxy = `socks5h://${login.user}:${encodeURIComponent(login.pass)}@${hostPort(server.weir.address('socks'))}`;
+    const url = `http://${origin.host}:${origin.port}/bytes/1000`;
+    assert.equal((await curl(['--proxy', proxy, url])).code, 0);
+    const [, used = ''] = /download=(\d+); total/.exec((await quota()) ?? '') ?? [];
+    assert.ok(Number(used) > 1000, used);
+    const list = await server.run('user', 'list', '--socket', server.weir.controlPath);
+    assert.match(list, /^inbound +protocol +user +used +left +until +last seen$/m);
+    assert.match(list, /^socks +socks +carol +1\.\d kB +999 kB +2099-01-31 +\d{4}-/m);
+    await server.run('user', 'remove', 'carol', ...at);
+    assert.doesNotMatch(await readFile(limits, 'utf8'), /carol/);
+    assert.equal(await statusOf(link), 404);
   });
 
   test('ends the link of a user that is removed, and only that', async () => {

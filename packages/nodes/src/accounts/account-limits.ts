@@ -1,10 +1,10 @@
 import { requestLimits } from '@weir/server/control';
 import { editConfigFile } from '@weir/server/edits';
 import { findServing } from '@weir/client';
-import { decodeSource } from '@weir/config/documents';
+import { decodeSource, type SourceText, withShownKeys } from '@weir/config/documents';
 import { editText, type WrittenUser } from '@weir/config/edit';
 import { readLimits } from '@weir/config/limits';
-import type { SourceText } from '@weir/config/documents';
+import { loadForms } from '@weir/proxy/protocols';
 import { messageOf, WeirError } from '@weir/base';
 import { ConfigError, renderConfigError } from '@weir/config';
 import { readStored, replaceStored } from '../subscribe/files/stored-file.ts';
@@ -45,10 +45,15 @@ export async function editLimits({
   change,
   dryRun,
 }: LimitsEdit): Promise<EditedLimits> {
+  // The first error in a document masks values by the tables of all protocols.
+  await loadForms();
   const check = (_path: string, bytes: Uint8Array): Promise<unknown> =>
     readLimits(path, { read: () => Promise.resolve(bytes) });
   if ((await readStored(path)) !== undefined) {
-    return editConfigFile(path, (bytes) => editText(bytes, path, change), { check, dryRun });
+    return editConfigFile(path, (bytes) => withShownKeys(() => editText(bytes, path, change)), {
+      check,
+      dryRun,
+    });
   }
   const after = await firstText(path, change, check);
   if (after === undefined || dryRun) return { changed: after !== undefined, undo: async () => {} };
@@ -62,7 +67,7 @@ async function firstText(
   change: LimitsEdit['change'],
   check: (path: string, bytes: Uint8Array) => Promise<unknown>,
 ): Promise<Uint8Array | undefined> {
-  const text = change(decodeSource(new Uint8Array(), path));
+  const text = await withShownKeys(() => change(decodeSource(new Uint8Array(), path)));
   if (text === '') return undefined;
   const after = Buffer.from(NEW_FILE + text);
   try {
