@@ -33,6 +33,7 @@ const UNITS = [
   'weir-subscribe.service',
   'weir-subscribe.timer',
   'weir-usage.service',
+  'weir-links.service',
 ];
 
 const CONFFILES = ['etc/weir/weir.toml'];

@@ -87,6 +87,7 @@ describe('the Debian package', { skip }, () => {
       'weir-subscribe.service',
       'weir-subscribe.timer',
       'weir-usage.service',
+      'weir-links.service',
     ]) {
       // A unit that it requires and that is not there is an error: `run` fails.
       const output = root.run(`systemd-analyze verify ${unit}`);
@@ -137,7 +138,7 @@ describe('the Debian package', { skip }, () => {
     root.run('dpkg --remove weir');
     assert.match(
       await asked(),
-      /^deb-systemd-invoke stop weir\.socket weir-instances\.service weir\.service weir-subscribe\.timer weir-usage\.service$/m,
+      /^deb-systemd-invoke stop weir\.socket weir-instances\.service weir\.service weir-subscribe\.timer weir-usage\.service weir-links\.service$/m,
     );
     root.run(`test ! -e /usr/bin/weir && grep -q surplus ${CONFIG}`);
 

@@ -113,6 +113,7 @@ const INVOCATIONS: Readonly<Record<string, () => readonly string[]>> = {
   usage: () => ['--database', at('usage.db')],
   generate: () => ['uuid'],
   share: () => ['--host', 'a.example', '--tls', '--config', at('server.toml')],
+  links: () => ['list', '--url', 'https://a.example/', '--config', at('server.toml')],
   show: () => ['--json', '--config', at('server.toml')],
   format: () => ['-'],
   explain: () => ['a.example:443', '--config', at('weir.toml')],
@@ -124,7 +125,7 @@ const INVOCATIONS: Readonly<Record<string, () => readonly string[]>> = {
 let names = 0;
 
 /** Commands whose result is more than a pipe holds. */
-const LONG = ['import', 'subscribe', 'fetch', 'user', 'share', 'show', 'format'];
+const LONG = ['import', 'subscribe', 'fetch', 'user', 'share', 'links', 'show', 'format'];
 
 const wordsOf = (name: string): readonly string[] =>
   name === 'run' ? invocation(name) : [name, ...invocation(name)];
@@ -194,9 +195,15 @@ describe('a full disk is an error of a command', { skip: noFull }, () => {
     });
   }
 
-  for (const name of ['metrics', 'clash-api', 'dashboard']) {
+  const serving: Readonly<Record<string, () => readonly string[]>> = {
+    metrics: () => ['metrics', ...running()],
+    'clash-api': () => ['clash-api', ...running()],
+    dashboard: () => ['dashboard', ...running()],
+    links: () => ['links', 'serve', '--host', 'a.example', '--config', at('server.toml')],
+  };
+  for (const [name, words] of Object.entries(serving)) {
     test(`for the address that ${name} prints, and it serves on`, async () => {
-      await using child = weirCommand([name, '--listen', '127.0.0.1:0', ...running()], {
+      await using child = weirCommand([...words(), '--listen', '127.0.0.1:0'], {
         wrap: ['sh', '-c', `exec "$@" > ${FULL}`, 'sh'],
       });
       await child.until(

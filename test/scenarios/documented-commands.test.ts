@@ -29,6 +29,7 @@ import { parseTop } from '../../packages/weir/src/cli/watch/top.ts';
 import { parseTun } from '../../packages/weir/src/cli/tun/command.ts';
 import { parseRun } from '../../packages/weir/src/cli/run/command.ts';
 import { parseShare } from '../../packages/weir/src/cli/users/share.ts';
+import { parseLinks } from '../../packages/weir/src/cli/users/links.ts';
 import { parseShow } from '../../packages/weir/src/cli/config/show.ts';
 import { parseUser } from '../../packages/weir/src/cli/users/user.ts';
 import { hostPort } from '../support/data/address.ts';
@@ -88,6 +89,7 @@ function parseWeir(argv: readonly string[]): void {
     completion: parseCompletion,
     generate: parseGenerate,
     share: parseShare,
+    links: parseLinks,
     subscribe: parseSubscribe,
     top: parseTop,
     tun: parseTun,

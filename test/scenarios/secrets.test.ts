@@ -290,6 +290,10 @@ class Programs implements AsyncDisposable {
     const place = ['--config', join(weir.folder, 'weir.toml'), '--socket', weir.controlPath];
     const dashboard = weirCommand(['dashboard', ...place]);
     const clash = weirCommand(['clash-api', ...place, '--listen', '127.0.0.1:0']);
+    const links = weirCommand([
+      ...['links', 'serve', ...place, '--host', '127.0.0.1', '--listen', '127.0.0.1:0'],
+    ]);
+    await askForLinks(links, weir.folder);
     const more = ['log', 'ctl events', 'ctl traffic'].map((command) =>
       weirCommand([...command.split(' '), '--socket', weir.controlPath]),
     );
@@ -314,7 +318,7 @@ class Programs implements AsyncDisposable {
     const wrong = await fetch(`${url}/proxies?token=${SECRETS.wrongApi}`);
     seen.add('clash-api with a wrong secret', await wrong.text());
     const client = await DashboardClient.signIn(link);
-    return new Programs([dashboard, clash, ...more], seen, client);
+    return new Programs([dashboard, clash, links, ...more], seen, client);
   }
 
   get pids(): number[] {
@@ -374,6 +378,26 @@ class Programs implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const child of this.#children) await child[Symbol.asyncDispose]();
+  }
+}
+
+/** Asks for every link, and with tokens that are none. */
+async function askForLinks(links: Child, folder: string): Promise<void> {
+  const url = await links.until(
+    'its address',
+    ({ stdout }) => /^links of \d+ users? on (\S+), below /m.exec(stdout)?.[1],
+  );
+  const file = JSON.parse(await readFile(join(folder, 'weir.links.json'), 'utf8')) as {
+    readonly links: readonly { readonly user: string; readonly token: string }[];
+  };
+  assert.ok(file.links.length > 0);
+  // A source may send thirty requests at once.
+  for (const { user, token } of file.links.slice(0, 5)) {
+    PRIVATE[`the link of ${user}`] = token;
+    for (const query of ['', '?format=clash', '?format=page', '?format=none']) {
+      await (await fetch(`${url}/${token}${query}`)).text();
+    }
+    assert.equal((await fetch(`${url}/${token}x?token=${token}`)).status, 404);
   }
 }
 

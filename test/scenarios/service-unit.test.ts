@@ -19,6 +19,7 @@ const UNIT = fileURLToPath(new URL('../../packaging/weir.service', import.meta.u
 
 const UPDATES = UNIT.replace('weir.service', 'weir-subscribe.service');
 const USAGE = UNIT.replace('weir.service', 'weir-usage.service');
+const LINKS = UNIT.replace('weir.service', 'weir-links.service');
 
 /** The keys in which the unit of an instance differs, docs/scaling.md; all else is kept equal. */
 const INSTANCE_KEYS: ReadonlySet<string> = new Set([
@@ -93,10 +94,15 @@ suite('the unit', { skip: without('systemd-analyze') }, () => {
     assert.equal(status, 0);
   });
 
-  test('of updates of subscriptions is valid, with its timer, and that of usage', async () => {
+  test('of updates of subscriptions is valid, with its timer, and those of usage and links', async () => {
     await using folder = await scratch();
     const files = await Promise.all(
-      ['weir-subscribe.service', 'weir-subscribe.timer', 'weir-usage.service'].map(async (name) => {
+      [
+        'weir-subscribe.service',
+        'weir-subscribe.timer',
+        'weir-usage.service',
+        'weir-links.service',
+      ].map(async (name) => {
         const text = (await readFile(UNIT.replace('weir.service', name), 'utf8'))
           .replaceAll('/usr/bin/weir', process.execPath)
           .replace(/^Documentation=.*\n/m, '');
@@ -110,9 +116,9 @@ suite('the unit', { skip: without('systemd-analyze') }, () => {
     assert.equal(status, 0);
   });
 
-  test('exposes little of the machine, as do those of updates and of usage', () => {
+  test('exposes little of the machine, as do those of updates, usage and links', () => {
     // Of 100; a unit without any restriction has 96.
-    for (const unit of [UNIT, UPDATES, USAGE]) {
+    for (const unit of [UNIT, UPDATES, USAGE, LINKS]) {
       const { status, stdout } = analyze('security', '--offline=yes', '--threshold=20', unit);
       assert.equal(status, 0, stdout);
     }

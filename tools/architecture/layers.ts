@@ -20,8 +20,8 @@ export const FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = 
   ],
   server: [['supervisor', 'local-http'], ['api'], ['app']],
   client: [['client'], ['monitor']],
-  nodes: [['import', 'share'], ['fetch'], ['accounts', 'subscribe', 'probe', 'explain']],
-  watch: [['clash-api', 'dashboard', 'diagnose', 'metrics', 'top', 'usage']],
+  nodes: [['import'], ['share'], ['fetch'], ['subscribe', 'probe', 'explain'], ['accounts']],
+  watch: [['clash-api', 'dashboard', 'diagnose', 'metrics', 'top', 'usage'], ['links']],
   weir: [
     ['cli', 'library'],
     ['main.js', 'index.ts'],

@@ -11,3 +11,4 @@ export {
   rotateUser,
   type WrittenUser,
 } from './edit/users/edit-users.ts';
+export { type LimitKeys, removeLimit, setLimit } from './edit/limits/edit-limits.ts';

@@ -1,17 +1,18 @@
 /** Users of an inbound, for other programs. */
+export { configServers } from './share/config-servers.ts';
 export {
   adviceOn,
   examineCertificate,
-  type InboundServer,
-  inboundServers,
   isLocal,
   type ShareOptions,
 } from './share/inbound-servers.ts';
+export { clashDocument, draftOf, shareLink } from './share/forms.ts';
 export {
-  clashDocument,
-  clashProxy,
-  draftOf,
-  shareLink,
-  singBoxOutbound,
-  xrayOutbound,
-} from './share/forms.ts';
+  type Formed,
+  inForm,
+  objectsOf,
+  type Shared,
+  type ShareForm,
+  textsOf,
+} from './share/formed.ts';
+export { qrForTerminal, qrModules, qrSvg } from './share/qr.ts';

@@ -7,7 +7,7 @@ import {
   shareLink,
   singBoxOutbound,
   xrayOutbound,
-} from '@weir/nodes/share';
+} from '../../../packages/nodes/src/share/forms.ts';
 import type { OutboundSpec } from '@weir/proxy/spec';
 import '../import/load-forms.ts';
 

@@ -92,7 +92,11 @@ const invalid = (text: string): UsageError =>
       'or the path of a unix socket, which has a /',
   );
 
-async function readTls(certificateFile: string, keyFile: string): Promise<LocalTls> {
+/**
+ * Reads the files of `--tls-certificate` and `--tls-key`.
+ * @throws {WeirError} for unusable ones
+ */
+export async function readTls(certificateFile: string, keyFile: string): Promise<LocalTls> {
   const certificate = await readPem('--tls-certificate', certificateFile);
   const key = await readPem('--tls-key', keyFile);
   try {

@@ -2,15 +2,17 @@ import { once } from 'node:events';
 import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { Server as TlsServer } from 'node:tls';
 import { hintsOf, messageOf } from '@weir/base';
 import { paceParser } from '@weir/http/http1/paced-socket';
 import { ipVersion } from '@weir/base/ip';
 import { formatEndpoint } from '@weir/io/addresses';
+import { Shares, sourceGroup } from '@weir/io/bounds';
 import { BindError } from '@weir/proxy/listeners';
 import { bind, OWNER_ONLY } from './bind.ts';
 import { type GuardedPlace, pagePlace, type Rejection, rejectionOf } from './guard.ts';
 import { createHttpServer, type HttpTimes, rawResponse } from './http-server.ts';
-import type { LocalListen } from './listen-option.ts';
+import type { LocalListen, LocalTls } from './listen-option.ts';
 import { LocalExchange, LocalHttpError } from './local-exchange.ts';
 
 export interface LocalServerOptions {
@@ -22,6 +24,11 @@ export interface LocalServerOptions {
   readonly changeHeader?: string;
   /** Origins of other pages that are accepted too, such as `https://board.example`. */
   readonly origins?: ReadonlySet<string>;
+  /**
+   * Whether requests may be for any host and come from any page: for a server of public documents whose URLs are the
+   * only credentials, so that a page of another origin gains nothing from the browser that asks for it.
+   */
+  readonly isPublic?: boolean;
   /** Headers of every response. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Maximum number of connections; `LocalConnections` decides which are closed beyond it. */
@@ -127,6 +134,12 @@ export class LocalServer implements AsyncDisposable {
     }
   }
 
+  /** Uses another certificate from the next connection on. Only for a server that was started with one. */
+  renewTls({ certificate: cert, key }: LocalTls): void {
+    if (!(this.#server instanceof TlsServer)) throw new TypeError('the server has no TLS');
+    this.#server.setSecureContext({ cert, key });
+  }
+
   /** Stops listening, and disconnects all clients. */
   async [Symbol.asyncDispose](): Promise<void> {
     const closed = once(this.#server, 'close');
@@ -135,13 +148,17 @@ export class LocalServer implements AsyncDisposable {
     await closed;
   }
 
+  #guard(request: IncomingMessage): void {
+    if (this.#options.isPublic !== true) guardRequest(request, this.#place, this.#options);
+  }
+
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (!this.#countRequest(request.socket, response)) return;
     const exchange = new LocalExchange(request, response, this.#options.headers ?? {}, () =>
       this.#connections.trust(request.socket),
     );
     try {
-      guardRequest(request, this.#place, this.#options);
+      this.#guard(request);
       await this.#options.serve(exchange);
     } catch (error) {
       this.#fail(exchange, error);
@@ -192,7 +209,7 @@ export class LocalServer implements AsyncDisposable {
   ): void {
     socket.on('error', () => undefined);
     try {
-      guardRequest(request, this.#place, this.#options);
+      this.#guard(request);
     } catch {
       refuse(socket, 403);
       return;
@@ -255,55 +272,59 @@ function ownNames(listen: LocalListen): (host: string) => boolean {
 export const defectText = (error: unknown): string =>
   error instanceof Error ? (error.stack ?? messageOf(error)) : String(error);
 
-interface Connection {
-  /** The client's address and port, which TLS and the connection below it have in common; '' on a unix socket. */
-  readonly peer: string;
-  isTrusted: boolean;
-}
-
 /**
  * The connections of a server, limited in number. Any process of this host can open connections: at the limit the
- * oldest one that has shown no secret is closed, so that others cannot lock out clients that have a secret.
+ * oldest one of the source with the most is closed, so that one source cannot lock out the others. Those that have
+ * shown a secret stay, so that others cannot lock out clients that have one.
  */
 export class LocalConnections {
   readonly #most: number;
-  /** In order of arrival, the oldest first. */
-  readonly #connections = new Map<Duplex, Connection>();
+  readonly #trusted = new Set<Duplex>();
+  /** Connections that have shown no secret, by source. */
+  readonly #untrusted = new Shares<Duplex, string>();
+  /** By the client's address and port, which TLS and the connection below it have in common. */
+  readonly #peers = new Map<string, Duplex>();
 
   constructor(most: number) {
     this.#most = most;
   }
 
-  /** Adds a connection; at the limit it replaces the oldest untrusted one, or is closed if all are trusted. */
+  /** Adds a connection; at the limit it replaces an untrusted one, or is closed if all are trusted. */
   take(socket: Duplex): void {
-    if (this.#connections.size >= this.#most) {
-      const [oldest] = [...this.#connections].find(([, { isTrusted }]) => !isTrusted) ?? [];
-      (oldest ?? socket).destroy();
-      if (!oldest) return;
-      this.#connections.delete(oldest);
+    if (this.#trusted.size + this.#untrusted.size >= this.#most) {
+      const evicted = this.#untrusted.heaviest?.oldest;
+      (evicted ?? socket).destroy();
+      if (!evicted) return;
+      this.#untrusted.delete(evicted);
     }
-    this.#connections.set(socket, { peer: peerOf(socket), isTrusted: false });
-    socket.on('error', () => undefined).once('close', () => this.#connections.delete(socket));
+    this.#untrusted.add(socket, sourceGroup((socket as Partial<Socket>).remoteAddress));
+    const peer = peerOf(socket);
+    if (peer !== undefined) this.#peers.set(peer, socket);
+    socket.on('error', () => undefined).once('close', () => this.#remove(socket, peer));
   }
 
   /** Marks a connection whose client has shown a secret. @param socket the connection, or TLS on it */
   trust(socket: Duplex): void {
     const peer = peerOf(socket);
-    const found =
-      this.#connections.get(socket) ??
-      (peer === ''
-        ? undefined
-        : [...this.#connections.values()].find((client) => client.peer === peer));
-    if (found) found.isTrusted = true;
+    const found = (peer === undefined ? undefined : this.#peers.get(peer)) ?? socket;
+    if (this.#untrusted.delete(found) !== undefined) this.#trusted.add(found);
+  }
+
+  #remove(socket: Duplex, peer: string | undefined): void {
+    this.#trusted.delete(socket);
+    this.#untrusted.delete(socket);
+    if (peer !== undefined && this.#peers.get(peer) === socket) this.#peers.delete(peer);
   }
 
   /** Closes all connections. */
   close(): void {
-    for (const socket of this.#connections.keys()) socket.destroy();
+    for (const socket of this.#trusted) socket.destroy();
+    for (const socket of this.#untrusted.items()) socket.destroy();
   }
 }
 
-function peerOf(socket: Duplex): string {
+/** The client's address and port; `undefined` on a unix socket. */
+function peerOf(socket: Duplex): string | undefined {
   const { remoteAddress, remotePort } = socket as Partial<Socket>;
-  return remotePort === undefined ? '' : `${remoteAddress} ${remotePort}`;
+  return remotePort === undefined ? undefined : `${remoteAddress} ${remotePort}`;
 }

@@ -4,7 +4,7 @@ import { COMPLETION } from './completion/specs.ts';
 import { EXPLAIN, FORMAT, GEO, SCHEMA, SHOW } from './config/specs.ts';
 import { CTL, DRAIN, LOG, LOG_LEVEL, RELOAD, STATUS } from './control/specs.ts';
 import { FETCH, IMPORT, PROBE, SUBSCRIBE } from './nodes/specs.ts';
-import { GENERATE, SHARE, USER } from './users/specs.ts';
+import { GENERATE, LINKS, SHARE, USER } from './users/specs.ts';
 import { CONFIG_OPTION, RUN_OPTIONS } from './run/command.ts';
 import { TUN } from './tun/specs.ts';
 import { USAGE } from './usage/specs.ts';
@@ -97,6 +97,7 @@ export const TOPICS: readonly Topic[] = [
       onDemand(USER, async () => (await import('./users/user.ts')).userCommand),
       onDemand(GENERATE, async () => (await import('./users/generate.ts')).generateCommand),
       onDemand(SHARE, async () => (await import('./users/share.ts')).shareCommand),
+      onDemand(LINKS, async () => (await import('./users/links.ts')).linksCommand),
       onDemand(USAGE, async () => (await import('./usage/usage.ts')).usageCommand),
     ],
   },

@@ -22,7 +22,9 @@ export type UserErrorCode =
   /** The name is not valid for this protocol. */
   | 'invalid_name'
   /** The edit would change how all other clients log in. */
-  | 'meaning';
+  | 'meaning'
+  /** The limits of the user are those of others too. */
+  | 'shared_limit';
 
 /** The error of a refused edit of users. No message contains a secret. */
 export class UserError extends CodedError<UserErrorCode> {}

@@ -50,6 +50,11 @@ export class Shares<Item, Holder> {
     return this.#entries.has(item);
   }
 
+  /** The items of all holders, in the order in which they were added. */
+  items(): Iterable<Item> {
+    return this.#entries.keys();
+  }
+
   /** Returns the number of items of one holder. */
   countOf(holder: Holder): number {
     return this.#shares.get(holder)?.size ?? 0;

@@ -141,6 +141,62 @@ describe('a local server', () => {
     }
   });
 
+  test('at its bound of connections, the source with the most gives way', async () => {
+    await using server = await start((exchange) => exchange.send(204), { maxConnections: 3 });
+    const begin = async (localAddress: string): Promise<Socket> => {
+      const port = server.port ?? 0;
+      const socket = connect({ port, host: '127.0.0.1', localAddress }).on(
+        'error',
+        () => undefined,
+      );
+      socket.write(`GET / HTTP/1.1\r\nHost: ${server.address}\r\n\r\n`);
+      await once(socket, 'data');
+      return socket;
+    };
+    const other = await begin('127.0.0.2');
+    const flood = [await begin('127.0.0.3'), await begin('127.0.0.3')];
+    for (let at = 0; at < 3; at++) {
+      const closed = once(flood[at] as Socket, 'close');
+      flood.push(await begin('127.0.0.3'));
+      await closed;
+    }
+    assert.equal(other.readyState, 'open');
+    for (const socket of [other, ...flood]) socket.destroy();
+  });
+
+  test('for the public serves any host, and links of any page', async () => {
+    await using server = await start((exchange) => exchange.send(204), { isPublic: true });
+    const headers = {
+      Host: 'proxy.example',
+      Origin: 'https://other.example',
+      'Sec-Fetch-Site': 'cross-site',
+    };
+    assert.equal((await ask(server, { headers })).status, 204);
+  });
+
+  test('shows a renewed certificate to clients that connect from then on', async () => {
+    const authority = new TestAuthority();
+    const issued = () => {
+      const { cert, key } = authority.issue({ ip: ['127.0.0.1'] });
+      const certificate = Buffer.from(cert);
+      return { certificate, key: Buffer.from(key), names: new X509Certificate(certificate) };
+    };
+    const [first, second] = [issued(), issued()];
+    await using server = await start((exchange) => exchange.send(204), {
+      listen: { ...LOOPBACK, tls: first },
+    });
+    const shown = async (): Promise<string> => {
+      const socket = connectTls({ host: '127.0.0.1', port: server.port, ca: authority.cert });
+      await once(socket, 'secureConnect');
+      const { fingerprint256 } = socket.getPeerCertificate();
+      socket.destroy();
+      return fingerprint256;
+    };
+    assert.equal(await shown(), first.names.fingerprint256);
+    server.renewTls(second);
+    assert.equal(await shown(), second.names.fingerprint256);
+  });
+
   test('has few pipelined requests of a connection wait, and closes it for more', async () => {
     let served = 0;
     let isResponding = true;

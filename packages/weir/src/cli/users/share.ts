@@ -7,7 +7,7 @@ import { decodeSource } from '@weir/config/documents';
 import { trustedCertificates } from '@weir/crypto/certificates';
 import { printable, quoted } from '@weir/base/printable';
 import { suggestion } from '@weir/proxy/schema';
-import { adviceOn, inboundServers, type InboundServer, type ShareOptions } from '@weir/nodes/share';
+import { adviceOn, configServers, type Shared, type ShareOptions } from '@weir/nodes/share';
 import { ShareError } from '@weir/proxy/protocols/forms';
 import {
   reportErrors,
@@ -18,7 +18,7 @@ import {
 } from '../command.ts';
 import { loadOrReport } from '../load.ts';
 import { writeFiles } from '../write-files.ts';
-import { sharedText, type Shared } from './share-forms.ts';
+import { sharedText } from './share-forms.ts';
 import { UsageError } from '@weir/base';
 import { choiceOf, hostOf, portOf } from '../option-values.ts';
 import { SHARE, SHARE_FORMS, QR_FORMS } from './specs.ts';
@@ -133,12 +133,12 @@ function noteRefusals(
 /** The servers of the requested inbounds; `note` is called for each that is left out. */
 function serversOf(
   asked: ShareArguments,
-  { loaded: { spec, merged }, users }: Server,
+  { loaded, users }: Server,
   note: (text: string) => void,
 ): { readonly servers: readonly Shared[]; readonly refusals: Refusals } {
-  const { inbound: tag, host, port, tls, sni, insecure } = asked;
-  const tags = spec.inbounds.map((inbound) => inbound.tag);
-  if (tag !== undefined && !tags.includes(tag)) throw unknown('inbound', tag, tags);
+  const { inbound: wanted, host, port, tls, sni, insecure } = asked;
+  const tags = loaded.spec.inbounds.map((inbound) => inbound.tag);
+  if (wanted !== undefined && !tags.includes(wanted)) throw unknown('inbound', wanted, tags);
   let roots: readonly string[] | undefined;
   const options: ShareOptions = {
     host,
@@ -149,31 +149,19 @@ function serversOf(
     roots: () => (roots ??= trustedCertificates([])),
     now: Date.now(),
   };
-  const shared = new Map<string, readonly InboundServer[]>();
-  const refusals = new Map<string, readonly string[]>();
-  for (const [index, inbound] of spec.inbounds.entries()) {
-    if (tag !== undefined && inbound.tag !== tag) continue;
-    try {
-      const written = merged.file.inbound[index]?.value.settings;
-      const labels = users.filter((user) => user.inbound === inbound.tag).map(({ name }) => name);
-      const { servers, refused } = inboundServers(inbound, written, options, labels);
-      shared.set(inbound.tag, servers);
-      const [first] = servers;
-      if (!refused || !first) continue;
-      const text = adviceOn(refused, asked, first.server.access.protocol);
-      refusals.set(text, [...(refusals.get(text) ?? []), inbound.tag]);
-    } catch (error) {
-      if (!(error instanceof ShareError)) throw error;
-      note(`inbound ${quoted(inbound.tag)} was left out: ${error.message}`);
-    }
+  const { servers, leftOut, refused } = configServers(loaded, users, (tag) =>
+    wanted === undefined || tag === wanted ? options : undefined,
+  );
+  for (const { inbound, error } of leftOut) {
+    note(`inbound ${quoted(inbound)} was left out: ${error.message}`);
   }
-  if (shared.size === 0) throw new ShareError('there is nothing to share');
-  return {
-    servers: [...shared].flatMap(([inbound, servers]) =>
-      servers.map((server) => ({ ...server, inbound })),
-    ),
-    refusals,
-  };
+  if (servers.length === 0) throw new ShareError('there is nothing to share');
+  const refusals = new Map<string, readonly string[]>();
+  for (const { inbound, protocol, certificate } of refused) {
+    const text = adviceOn(certificate, asked, protocol);
+    refusals.set(text, [...(refusals.get(text) ?? []), inbound]);
+  }
+  return { servers, refusals };
 }
 
 /** The servers of the requested user. @throws {ShareError} for a user that no inbound has */

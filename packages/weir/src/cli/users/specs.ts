@@ -1,11 +1,14 @@
+import type { ShareForm } from '@weir/nodes/share';
 import { flag, option, HELP_OPTION, type CommandSpec, type OptionTable } from '../command.ts';
-import { SOCKET_OPTION } from '../running-options.ts';
+import { SOCKET_OPTION, TLS_OPTIONS } from '../running-options.ts';
 import { CONFIG_OPTION } from '../run/command.ts';
 
 /*
  * Names, operands and options of the commands for users.
  * Help, completions and the manual page are made of them without loading a command.
  */
+
+export const RESETS = ['never', 'daily', 'weekly', 'monthly'] as const;
 
 export const EDIT_OPTIONS = {
   ...SOCKET_OPTION,
@@ -31,6 +34,20 @@ export const CLOSE_OPTION = {
   close: flag('close the open flows of the user as well'),
 } as const satisfies OptionTable;
 
+export const LIMITS_OPTION = {
+  limits: option('FILE', 'the limits file; that of the running Weir unless given'),
+} as const satisfies OptionTable;
+
+export const LIMIT_OPTIONS = {
+  ...LIMITS_OPTION,
+  limit: option('BYTES', 'what the user may use of a period: 100GB, 500MiB'),
+  reset: option('PERIOD', 'of --limit, which never ends unless given', { choices: RESETS }),
+  until: option('DATE', 'the last day of the user, in UTC: 2027-01-31'),
+  devices: option('N', 'addresses that may use the account at a time'),
+  up: option('RATE', 'from the user: 10Mbit/s, 1.25MB/s'),
+  down: option('RATE', 'to the user'),
+} as const satisfies OptionTable;
+
 export const USER = {
   name: 'user',
   operands: 'COMMAND',
@@ -46,13 +63,19 @@ export const USER = {
       name: 'add',
       operands: 'NAME',
       summary: 'add a user; prints its secret, which is made unless given',
-      options: { ...EDIT_OPTIONS, ...SECRET_OPTIONS, ...LINK_OPTIONS, ...FORCE_OPTION },
+      options: {
+        ...EDIT_OPTIONS,
+        ...SECRET_OPTIONS,
+        ...LINK_OPTIONS,
+        ...FORCE_OPTION,
+        ...LIMIT_OPTIONS,
+      },
     },
     {
       name: 'remove',
       operands: 'NAME',
       summary: 'remove a user, whose open flows go on unless closed',
-      options: { ...EDIT_OPTIONS, ...CLOSE_OPTION, ...FORCE_OPTION },
+      options: { ...EDIT_OPTIONS, ...CLOSE_OPTION, ...FORCE_OPTION, ...LIMITS_OPTION },
     },
     {
       name: 'rotate',
@@ -60,7 +83,13 @@ export const USER = {
       summary: 'give a user another secret',
       options: { ...EDIT_OPTIONS, ...SECRET_OPTIONS, ...LINK_OPTIONS, ...CLOSE_OPTION },
     },
-    { name: 'list', operands: '', summary: 'the users of the file, without secrets', options: {} },
+    {
+      name: 'list',
+      operands: '',
+      summary:
+        'the users of the file, without secrets, with what the running Weir\nknows of their limits',
+      options: SOCKET_OPTION,
+    },
   ],
 } as const satisfies CommandSpec;
 
@@ -143,9 +172,13 @@ export const GENERATE = {
   ],
 } as const satisfies CommandSpec;
 
-export const SHARE_FORMS = ['link', 'sing-box', 'xray', 'clash', 'weir'] as const;
-
-export type ShareForm = (typeof SHARE_FORMS)[number];
+export const SHARE_FORMS = [
+  'link',
+  'sing-box',
+  'xray',
+  'clash',
+  'weir',
+] as const satisfies readonly ShareForm[];
 
 export const QR_FORMS = ['terminal', 'svg'] as const;
 
@@ -180,4 +213,91 @@ export const SHARE = {
     json: flag('print one line of JSON'),
     ...HELP_OPTION,
   },
+} as const satisfies CommandSpec;
+
+const TOKENS_OPTION = {
+  tokens: option(
+    'FILE',
+    'where the tokens of links are kept (default: NAME.links.json beside the\n' +
+      'configuration, /var/lib/weir/links.json for one below /etc)',
+  ),
+} as const satisfies OptionTable;
+
+const URL_OPTION = {
+  url: option(
+    'URL',
+    'the address below which users have their links, of a reverse proxy for\n' +
+      'example; of the server itself, or of the last weir links serve, unless given',
+  ),
+} as const satisfies OptionTable;
+
+export const LINKS = {
+  name: 'links',
+  operands: 'COMMAND',
+  summary: 'give each user a URL from which clients get their servers',
+  options: {
+    config: { ...CONFIG_OPTION.config, summary: "the server's configuration" },
+    ...TOKENS_OPTION,
+    ...URL_OPTION,
+    ...HELP_OPTION,
+  },
+  commands: [
+    {
+      name: 'serve',
+      operands: '',
+      summary: 'serve them until a signal stops it',
+      options: {
+        host: option('HOST', 'the name or the address that clients dial'),
+        listen: option(
+          'HOST:PORT',
+          'where to listen: an address of this host (default: 127.0.0.1:19348),\n' +
+            'the path of a unix socket, or with TLS any address',
+        ),
+        'tls-certificate': option(
+          'FILE',
+          'a chain of certificates in PEM; read again when it changes',
+        ),
+        'tls-key': TLS_OPTIONS['tls-key'],
+        'trusted-proxy': option(
+          'NETWORK',
+          'a reverse proxy, or several as a network, whose X-Forwarded-For\n' +
+            'counts; may be given several times',
+          { multiple: true },
+        ),
+        front: option(
+          'TAG=PORT',
+          'this inbound is behind a reverse proxy that ends TLS on PORT; may be\n' +
+            'given several times',
+          { multiple: true },
+        ),
+        sni: option('NAME', 'the name in the TLS handshake; otherwise one of the certificate'),
+        title: option('TEXT', 'the name of the profile in clients; HOST unless given'),
+        interval: option('HOURS', 'how often clients update, 12 unless given'),
+        database: option(
+          'FILE',
+          'the database of weir usage record: for users without limits, clients\n' +
+            'show what this month has in it',
+        ),
+        ...SOCKET_OPTION,
+      },
+    },
+    {
+      name: 'list',
+      operands: '',
+      summary: 'the links of all users',
+      options: { json: flag('print one line of JSON') },
+    },
+    {
+      name: 'show',
+      operands: 'NAME',
+      summary: 'the link of one user',
+      options: { qr: flag('as a QR code for the terminal as well') },
+    },
+    {
+      name: 'rotate',
+      operands: 'NAME',
+      summary: 'give a user a new link; the one before is dead at once',
+      options: {},
+    },
+  ],
 } as const satisfies CommandSpec;

@@ -7,11 +7,11 @@ import {
   type AccountEdit,
   listAccounts,
 } from '@weir/nodes/accounts';
-import type { EditApplied } from '@weir/client/client/apply-edit';
+import { EDIT_WRITTEN, type EditApplied } from '@weir/client/client/apply-edit';
 import { findServing } from '@weir/client';
 import { addUser, removeUser, rotateUser, type WrittenUser, listUsers } from '@weir/config/edit';
 import { SystemRandomSource, type RandomSource } from '@weir/base/random';
-import { messageOf, UsageError, WeirError } from '@weir/base';
+import { codeOf, messageOf, UsageError, WeirError } from '@weir/base';
 import { printable, printableJson, printableLines, quoted } from '@weir/base/printable';
 import { textTable } from '@weir/base/tables';
 import {
@@ -32,12 +32,23 @@ import {
   LINK_OPTIONS,
   FORCE_OPTION,
   CLOSE_OPTION,
+  LIMIT_OPTIONS,
 } from './specs.ts';
+import {
+  dropLimits,
+  knownLimits,
+  LIMIT_COLUMNS,
+  limitCells,
+  limitFields,
+  limitsOf,
+  writeLimits,
+} from './user-limits.ts';
 import { loadConfigFile } from '@weir/server/loading';
 import { decodeSource } from '@weir/config/documents';
 import { trustedCertificates } from '@weir/crypto/certificates';
-import { adviceOn, inboundServers, shareLink } from '@weir/nodes/share';
+import { adviceOn, configServers, shareLink } from '@weir/nodes/share';
 import { ShareError } from '@weir/proxy/protocols/forms';
+import { accountOf } from '@weir/nodes/accounts/limits';
 import { userSecret } from '@weir/nodes/accounts/new-secrets';
 import { FileDigests } from '@weir/server/app/loading/file-digests';
 import type { UserForm } from '@weir/proxy/protocols/forms';
@@ -53,6 +64,8 @@ Options:
 ${optionLines(USER.options)}
 Options of add, remove and rotate:
 ${optionLines({ ...EDIT_OPTIONS, ...SECRET_OPTIONS, ...LINK_OPTIONS, ...CLOSE_OPTION, ...FORCE_OPTION })}
+Limits, of add; remove takes --limits alone:
+${optionLines(LIMIT_OPTIONS)}
 Only the user's own table in the file changes. The result is checked as weir check does, the file
 is replaced, and the running Weir that serves it is reloaded, which disturbs no other user. Vless
 and vmess have no key for a name: it is kept in a comment beside the id, as # name: NAME.
@@ -72,7 +85,9 @@ export function parseUser(argv: readonly string[]) {
   const { config = '', inbound, json = false } = values;
   expectOperands(`user ${chosen.name}`, operands, chosen.operands);
   if (config === '') throw new UsageError(`user ${chosen.name} needs --config FILE`);
-  if (chosen.name === 'list') return { kind: chosen.name, config, inbound, json };
+  if (chosen.name === 'list') {
+    return { kind: chosen.name, config, inbound, json, socket: values.socket };
+  }
   if (inbound === undefined) throw new UsageError(`user ${chosen.name} needs --inbound TAG`);
   return {
     kind: chosen.name,
@@ -88,6 +103,9 @@ export function parseUser(argv: readonly string[]) {
     secret: secretOf(values),
     /** The host that clients dial, for `--link`. */
     linkHost: linkHostOf(values),
+    /** The limits file, and what to write into it. */
+    limits: values.limits,
+    limitKeys: chosen.name === 'add' ? limitsOf(values) : undefined,
   };
 }
 
@@ -105,6 +123,7 @@ const parse = (argv: readonly string[]) =>
     ...LINK_OPTIONS,
     ...CLOSE_OPTION,
     ...FORCE_OPTION,
+    ...LIMIT_OPTIONS,
   });
 
 function secretOf(values: Values): GivenSecret | undefined {
@@ -131,43 +150,61 @@ function linkHostOf({ link = false, host }: Values): string | undefined {
  */
 export const userCommand = commandOf('user', USER_HELP, parseUser, async (command, io) => {
   if (command.kind !== 'list') return edit(command, io);
-  io.stdout.write(await listText(command));
+  io.stdout.write(await listText(command, io.env));
   return 0;
 });
 
-async function listText({ config, inbound, json }: UserList): Promise<string> {
+async function listText(
+  { config, inbound, json, socket }: UserList,
+  env: CommandIo['env'],
+): Promise<string> {
   const users = await listAccounts(config, inbound);
+  const known = await knownLimits(config, socket, env);
+  const reportOf = (user: WrittenUser) => known.get(accountOf(user) ?? '');
   if (json) {
-    const shown = users.map(({ inbound, protocol, name = null, label = null, shown, index }) => ({
-      inbound,
-      protocol,
-      name,
-      label,
-      shown,
-      number: index + 1,
+    const shown = users.map((user) => ({
+      inbound: user.inbound,
+      protocol: user.protocol,
+      name: user.name ?? null,
+      label: user.label ?? null,
+      shown: user.shown,
+      number: user.index + 1,
+      ...limitFields(reportOf(user)),
     }));
     return `${printableJson(shown)}\n`;
   }
+  const more = known.size > 0;
   return textTable(
-    ['inbound', 'protocol', 'user'],
-    users.map((user) => [user.inbound, user.protocol, user.shown]),
+    ['inbound', 'protocol', 'user', ...(more ? LIMIT_COLUMNS : [])],
+    users.map((user) => [
+      user.inbound,
+      user.protocol,
+      user.shown,
+      ...(more ? limitCells(reportOf(user)) : []),
+    ]),
   );
 }
 
 async function edit(asked: UserArguments, io: CommandIo): Promise<number> {
-  const { config, inbound, dryRun, close, socket, linkHost: host } = asked;
+  const { config, inbound, dryRun, close, socket, linkHost: host, limitKeys } = asked;
   const note = (text: string): void => void io.stderr.write(`weir user: ${printableLines(text)}\n`);
   const { kind, name } = asked;
+  // Before the user is added: it must not be without limits for a moment.
+  const undoLimits = limitKeys && (await writeLimits(name, limitKeys, asked, io.env, note));
   const { change, file, applied } = await editAccount(
     { kind, config, inbound, name, change: await changeOf(asked), dryRun },
     { socket, io },
-  );
+  ).catch(async (error: unknown) => {
+    if (codeOf(error) !== EDIT_WRITTEN) await undoLimits?.();
+    throw error;
+  });
   for (const text of change.notes) note(text);
   const link =
     host === undefined
       ? undefined
       : await notedLink(config, file.after, { inbound, index: change.user.index, host }, note);
   const closed = close ? await closeFlows(asked, change.user, applied, io, note) : undefined;
+  if (kind === 'remove') await dropLimits(change.user, asked, io.env, note);
   if (dryRun) note('nothing was changed: --dry-run');
   io.stdout.write(resultText(asked, change, link, closed));
   return 0;
@@ -272,13 +309,8 @@ async function linkOf(
   { inbound: tag, index, host }: { inbound: string; index: number; host: string },
 ): Promise<{ readonly link: string; readonly advice: string | undefined }> {
   await loadForms();
-  const { spec, merged } = await loadConfigFile(config, { bytes });
-  const at = spec.inbounds.findIndex((inbound) => inbound.tag === tag);
-  const inbound = spec.inbounds[at];
-  if (!inbound) throw new RangeError('the inbound was edited');
-  const labels = listUsers(decodeSource(bytes, config))
-    .filter((user) => user.inbound === tag)
-    .map(({ name }) => name);
+  const loaded = await loadConfigFile(config, { bytes });
+  const users = listUsers(decodeSource(bytes, config));
   const options = {
     host,
     port: undefined,
@@ -288,12 +320,12 @@ async function linkOf(
     roots: () => trustedCertificates([]),
     now: Date.now(),
   };
-  const written = merged.file.inbound[at]?.value.settings;
-  const { servers, refused } = inboundServers(inbound, written, options, labels);
-  const server = servers[index]?.server;
-  if (!server) throw new ShareError('the user has no link of its own');
+  const found = configServers(loaded, users, (each) => (each === tag ? options : undefined));
+  const [refused] = found.refused;
+  const server = found.servers[index]?.server;
+  if (!server) throw found.leftOut[0]?.error ?? new ShareError('the user has no link of its own');
   const advice =
-    refused && adviceOn(refused, { form: 'link', insecure: false }, server.access.protocol);
+    refused && adviceOn(refused.certificate, { form: 'link', insecure: false }, refused.protocol);
   return { link: shareLink(server), advice };
 }
 

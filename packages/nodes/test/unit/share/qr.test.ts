@@ -3,9 +3,9 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { qrForTerminal, qrModules, qrSvg } from '../../../../src/cli/users/share-forms.ts';
-import { scratch } from '../../../../../../test/support/process/weir.ts';
-import { findPeer, without } from '../../../../../../test/support/programs/peers.ts';
+import { qrForTerminal, qrModules, qrSvg } from '../../../src/share/qr.ts';
+import { scratch } from '../../../../../test/support/process/weir.ts';
+import { findPeer, without } from '../../../../../test/support/programs/peers.ts';
 
 const LINK = 'trojan://p%20w@[2001:db8::1]:443?security=tls&sni=proxy.example.com&type=tcp#a%20b';
 
