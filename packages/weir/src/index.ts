@@ -1,5 +1,8 @@
 /** Weir inside another program: see docs/library.md. */
-export { Weir, type PickOptions, type StartOptions, type StopOptions } from './library/weir.ts';
+export { Weir } from './library/weir.ts';
+export type { PickOptions, ReloadOptions, StartOptions, StopOptions } from './library/weir.ts';
+export type { ConfigInput, ConfigTables, ConfigText } from './library/config-source.ts';
+export type { Routes, RoutesView } from './library/routes.ts';
 export type { LogCallback, LogLine } from './library/weir.ts';
 export type { EventStream, FlowEventView } from './library/streams.ts';
 export type {
@@ -17,11 +20,11 @@ export {
   type RouteInherit,
   type RouteTargetView,
   type RouteView,
-  type RoutesResult,
 } from '@weir/server/api/contract';
 export { ConfigError, type ConfigErrorKind, type ConfigLocation } from '@weir/config';
 export { WeirError } from '@weir/base';
 export type { LogLevel } from '@weir/base/log';
+export type { ListenerNetwork, ListenerView } from '@weir/server/supervisor/bound-listeners';
 export type {
   AppliedReport,
   ReloadReport,

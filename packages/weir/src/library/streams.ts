@@ -56,7 +56,7 @@ function eventView(notice: FlowNotice, times: StartTimes): FlowEventView {
  * A stream over a source that returns one item at a time, and `undefined` after its signal has aborted. It starts
  * immediately, whereas an async generator starts with the first `next`.
  */
-function untilEnd<T extends object>(
+export function untilEnd<T extends object>(
   end: AbortSignal,
   open: (signal: AbortSignal) => () => Promise<T | undefined>,
 ): EventStream<T> {
