@@ -10,7 +10,8 @@ export class WeirError extends Error {
 
   constructor(code: string, message: string, options?: WeirErrorOptions) {
     super(message, options);
-    this.name = new.target.name;
+    // esbuild names a class that refers to itself `_Name`.
+    this.name = new.target.name.replace(/^_/, '');
     this.code = code;
     this.#hint = options?.hint;
   }

@@ -1,7 +1,8 @@
 /** Weir inside another program: see docs/library.md. */
 export { Weir } from './library/weir.ts';
 export type { PickOptions, ReloadOptions, StartOptions, StopOptions } from './library/weir.ts';
-export type { ConfigInput, ConfigTables, ConfigText } from './library/config-source.ts';
+export type { ConfigInput, ConfigText } from './library/config-input.ts';
+export type * from './library/config-types.ts';
 export type { Routes, RoutesView } from './library/routes.ts';
 export type { LogCallback, LogLine } from './library/weir.ts';
 export type { EventStream, FlowEventView } from './library/streams.ts';
@@ -24,7 +25,7 @@ export {
 export { ConfigError, type ConfigErrorKind, type ConfigLocation } from '@weir/config';
 export { WeirError } from '@weir/base';
 export type { LogLevel } from '@weir/base/log';
-export type { ListenerNetwork, ListenerView } from '@weir/server/supervisor/bound-listeners';
+export type { ListenerNetwork, ListenerView } from '@weir/server/supervisor/listener-view';
 export type {
   AppliedReport,
   ReloadReport,

@@ -37,7 +37,8 @@ import {
   startGroups,
 } from './stage.ts';
 import { runningInbound, desiredListeners } from './desired-listeners.ts';
-import { boundListeners, type ListenerView } from './bound-listeners.ts';
+import { boundListeners } from './bound-listeners.ts';
+import type { ListenerView } from './listener-view.ts';
 import type { DesiredState } from './desired-state.ts';
 
 interface SupervisorDeps {

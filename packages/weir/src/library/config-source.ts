@@ -3,20 +3,6 @@ import { readObject, type ConfigSource } from '@weir/config/documents';
 import { ControlError } from '@weir/server/api/contract';
 import { toControlError } from '@weir/server/app/outcomes';
 
-/** A configuration as the text of a file. */
-export interface ConfigText {
-  /** TOML. */
-  readonly text: string;
-  /** The directory of relative paths in the text; the process's working directory by default. */
-  readonly directory?: string | undefined;
-}
-
-/** The tables of a configuration file as an object, with the keys of the file. */
-export type ConfigTables = Readonly<Record<string, unknown>>;
-
-/** A configuration: the path of a file, the text of one, or an object. */
-export type ConfigInput = string | ConfigText | ConfigTables;
-
 const EXPECTED =
   'give the path of a file, { text } with the TOML of one, or an object with its tables';
 

@@ -1,4 +1,4 @@
-import type { ListenerView } from '@weir/server/supervisor/bound-listeners';
+import type { ListenerView } from '@weir/server/supervisor/listener-view';
 import { untilEnd, type EventStream } from './streams.ts';
 
 /** The listeners of a running proxy. */

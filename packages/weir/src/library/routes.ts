@@ -1,6 +1,5 @@
 import { DEFAULT_GROUP } from '@weir/config';
-import type { RouteGroupView, RouteView } from '@weir/server/api/contract';
-import type { PickedRoutes } from '@weir/server/app/picker';
+import type { RouteGroupView, RoutesResult, RouteView } from '@weir/server/api/contract';
 
 /** Whether a pick is in memory: it takes the place of the file's, and ends with the process. */
 interface InMemory {
@@ -20,8 +19,12 @@ export interface Routes {
   readonly etag: string;
 }
 
-/** Marks the picks that are in memory. */
-export function routesView({ view, etag, picks }: PickedRoutes): Routes {
+/** Marks the picks that are in memory. @param picks targets by group */
+export function routesView({
+  view,
+  etag,
+  picks,
+}: RoutesResult & { readonly picks: ReadonlyMap<string, string> }): Routes {
   const marked = view.groups.map((group) => ({ ...group, in_memory: picks.has(group.name) }));
   const own = { ...view.default, in_memory: picks.has(DEFAULT_GROUP) };
   return { view: { ...view, default: own, groups: marked }, etag };

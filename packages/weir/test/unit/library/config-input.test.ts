@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { ConfigError, ControlError, Weir, type LogLine } from '../../../src/index.ts';
+import { type Config, ConfigError, ControlError, Weir, type LogLine } from '../../../src/index.ts';
 import { disposable } from '../../../../../test/support/data/address.ts';
 import { freedom, socksIn } from '../../../../../test/support/process/config.ts';
 import { roundTrip } from '../../../../../test/support/read.ts';
@@ -323,7 +323,7 @@ describe('listeners', () => {
     await using folder = await scratch();
     const path = join(folder.path, 'socket');
     const settings = { method: 'aes-128-gcm', password: 'secret' };
-    const inbound = [
+    const inbound: Config['inbound'] = [
       { tag: 'unix', protocol: 'http', listen: path },
       { tag: 'v6', protocol: 'http', listen: '::1', port: 0 },
       { tag: 'ss', protocol: 'shadowsocks', port: 0, settings },
