@@ -57,7 +57,7 @@ export async function packEngine(out: string, work: string): Promise<NpmPackage>
 }
 
 /** The pages about the library. */
-const ENGINE_PAGES = ['docs/library.md'];
+const ENGINE_PAGES = ['docs/library.md', 'docs/library-reference.md', 'docs/configuration.md'];
 
 /** Packs the files of a folder under `package/`, as npm has them. */
 export async function tarball(stage: string): Promise<Buffer> {

@@ -136,7 +136,8 @@ describe('the package for hosts', () => {
   });
 
   trial('has its guide, and a bill of materials without what it leaves out', async () => {
-    for (const page of ['README.md', 'LICENSE', 'dist/THIRD-PARTY.txt', 'docs/library.md']) {
+    const pages = ['docs/library.md', 'docs/library-reference.md'];
+    for (const page of ['README.md', 'LICENSE', 'dist/THIRD-PARTY.txt', ...pages]) {
       assert.ok((await readFile(join(home(), page), 'utf8')).length > 0, page);
     }
     await using forms = await builtForms();

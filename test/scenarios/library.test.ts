@@ -108,6 +108,17 @@ export async function use(): Promise<FlowView | undefined> {
 }
 `;
 
+/** Writes the programs of the guide. */
+async function writeDocumented(): Promise<void> {
+  const page = await readFile(join(ROOT, 'docs/library.md'), 'utf8');
+  const blocks = Array.from(page.matchAll(/^```ts\n(.*?)^```$/gms), ([, block = '']) => block);
+  assert.ok(blocks.length >= 7);
+  for (const [index, block] of blocks.entries()) {
+    const program = block.replace("'weir-engine'", "'weir-proxy'");
+    await writeFile(at(`documented-${index}.ts`), program);
+  }
+}
+
 for (const compiler of COMPILERS)
   test(`a host is type-checked by the compiler in ${compiler}`, async () => {
     const options = {
@@ -121,10 +132,11 @@ for (const compiler of COMPILERS)
         lib: ['esnext'],
         types: ['node'],
       },
-      include: ['embed.ts', 'program.ts'],
+      include: ['embed.ts', 'program.ts', 'documented-*.ts'],
     };
     await writeFile(at('tsconfig.json'), JSON.stringify(options));
     await writeFile(at('program.ts'), PROGRAM);
+    await writeDocumented();
     const tsc = join(ROOT, compiler, 'bin/tsc');
     await run(process.execPath, [tsc, '--project', at('tsconfig.json')], folder.path);
   });

@@ -5,6 +5,7 @@
  * is the error of the operating system or a library.
  */
 export class WeirError extends Error {
+  /** A stable word for programs. */
   readonly code: string;
   readonly #hint: WeirErrorOptions['hint'];
 

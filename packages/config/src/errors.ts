@@ -42,7 +42,9 @@ export interface ConfigErrorOptions extends WeirErrorOptions {
  * TOML itself; the rest locates it.
  */
 export class ConfigError extends WeirError {
+  /** Whether the configuration has to be corrected, or a file could not be read. */
   readonly kind: ConfigErrorKind;
+  /** The place of the error, unless it concerns the configuration as a whole. */
   readonly location: ConfigLocation | undefined;
   /** The part of the file: `inbound socks`, `route`. */
   readonly subject: string | undefined;

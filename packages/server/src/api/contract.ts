@@ -67,6 +67,7 @@ export interface ControlErrorOptions extends ErrorOptions {
 
 /** A request to the process that failed. */
 export class ControlError extends WeirError {
+  /** The kind of the failure. */
   declare readonly code: ControlErrorCode;
   /** Entity tag of the configuration file, if it should be sent to the client; quotes included. */
   readonly etag: string | undefined;

@@ -8,6 +8,7 @@ interface InMemory {
 
 /** The routes in force, with the fields of the API and `in_memory` for each pick. */
 export interface RoutesView extends RouteView {
+  /** The default route. */
   readonly default: RouteView['default'] & InMemory;
   readonly groups: readonly (RouteGroupView & InMemory)[];
 }

@@ -15,6 +15,7 @@ export type FlowEventView =
 
 /** A stream of events in order. `close`, or leaving a `for await`, ends it. */
 export interface EventStream<T> extends AsyncIterableIterator<T, undefined>, AsyncDisposable {
+  /** Ends the stream; reads that wait get its end. */
   close(): void;
 }
 

@@ -75,7 +75,7 @@ const NO_FILE =
  */
 export class Weir implements AsyncDisposable {
   /** The version of the program, as in `GET /v1/version`. */
-  readonly version = VERSION;
+  readonly version: string = VERSION;
   readonly #instance: Instance;
   readonly #times: StartTimes;
   /** Aborts when a stop begins. */
