@@ -118,8 +118,7 @@ function memberTitle(member: ts.ClassElement, owner: string, checker: ts.TypeChe
   return `${path}: ${type}`;
 }
 
-const TYPE_FLAGS =
-  ts.TypeFormatFlags.NoTruncation | ts.TypeFormatFlags.UseAliasDefinedOutsideCurrentScope;
+const TYPE_FLAGS = ts.TypeFormatFlags.NoTruncation;
 
 function parameterText({
   name,
