@@ -3,7 +3,7 @@ export { Weir } from './library/weir.ts';
 export type { PickOptions, ReloadOptions, StartOptions, StopOptions } from './library/weir.ts';
 export type { ConfigInput, ConfigText } from './library/config-input.ts';
 export type * from './library/config-types.ts';
-export type { Routes, RoutesView } from './library/routes.ts';
+export type { Routes, CurrentRoutesView } from './library/routes.ts';
 export type { LogCallback, LogLine } from './library/weir.ts';
 export type { EventStream, FlowEventView } from './library/streams.ts';
 export type {

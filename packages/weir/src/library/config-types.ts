@@ -135,7 +135,7 @@ export interface InboundStreamConfig {
   /** For network = "ws". */
   readonly ws?:
     | {
-        /** Of the upgrade request; ?ed=N allows early data. */
+        /** Path of the upgrade request; ?ed=N allows early data. */
         readonly path?: string | undefined;
         /** The Host header; by default the name of the server. */
         readonly host?: string | undefined;
@@ -199,7 +199,7 @@ export interface Hysteria2InboundConfig extends InboundCommonConfig {
         readonly cert_file?: string | undefined;
         /** PEM file of the private key. */
         readonly key_file?: string | undefined;
-        /** Of all clients, unless there are users. */
+        /** Password of all clients, unless there are users. */
         readonly password?: string | undefined;
         /** Accounts, unless there is one password. */
         readonly users?:
@@ -316,7 +316,7 @@ export interface TunInboundConfig extends InboundCommonConfig {
   /** Depends on the protocol. */
   readonly settings?:
     | {
-        /** Of the interface; the kernel chooses one when left out. */
+        /** Name of the interface; the kernel chooses one when left out. */
         readonly name?: string | undefined;
         /** In bytes, at least 1280; 1500 by default. */
         readonly mtu?: number | undefined;
@@ -403,7 +403,7 @@ export interface OutboundStreamConfig {
   /** For network = "ws". */
   readonly ws?:
     | {
-        /** Of the upgrade request; ?ed=N allows early data. */
+        /** Path of the upgrade request; ?ed=N allows early data. */
         readonly path?: string | undefined;
         /** The Host header; by default the name of the server. */
         readonly host?: string | undefined;

@@ -7,7 +7,7 @@ interface InMemory {
 }
 
 /** The routes in force, with the fields of the API and `in_memory` for each pick. */
-export interface RoutesView extends RouteView {
+export interface CurrentRoutesView extends RouteView {
   /** The default route. */
   readonly default: RouteView['default'] & InMemory;
   readonly groups: readonly (RouteGroupView & InMemory)[];
@@ -15,7 +15,7 @@ export interface RoutesView extends RouteView {
 
 /** The result of `routes`. */
 export interface Routes {
-  readonly view: RoutesView;
+  readonly view: CurrentRoutesView;
   /** Entity tag of the configuration file, or of the text or object; quotes included. */
   readonly etag: string;
 }
