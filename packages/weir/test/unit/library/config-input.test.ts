@@ -211,14 +211,10 @@ describe('a configuration as an object', () => {
   }
 
   test('has the hint of the file, with key paths in place of lines', async () => {
-    const { cause } = await failureOf(startAny({ config: { outbound: [direct(), direct()] } }));
-    assert.ok(cause instanceof ConfigError);
-    assert.equal(cause.hint, 'the first "direct" is at outbound[0].tag');
+    const twice = await failureOf(startAny({ config: { outbound: [direct(), direct()] } }));
+    assert.equal(twice.hint, 'the first "direct" is at outbound[0].tag');
     const unknown = { ...TABLES, inbound: [{ ...socks(), porf: 1 }] };
-    const { cause: second } = await failureOf(startAny({ config: unknown }));
-    assert.ok(second instanceof ConfigError && second.cause instanceof Error);
-    assert.ok('hint' in second.cause);
-    assert.equal(second.cause.hint, 'did you mean `port`?');
+    assert.equal((await failureOf(startAny({ config: unknown }))).hint, 'did you mean `port`?');
   });
 
   test('that contains itself, or is nested deeply, is invalid', async () => {
