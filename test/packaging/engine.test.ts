@@ -23,7 +23,10 @@ const NODES = [
   ...(process.env['WEIR_TEST_NODES'] ?? '').split(delimiter).filter((path) => path !== ''),
 ];
 
-/** Starts two instances, moves bytes through each, and stops them; the code of both kinds of modules. */
+/**
+ * Starts two instances, moves bytes through each, reloads one with what a thread has to read, and stops them; the code of
+ * both kinds of modules.
+ */
 const TRIAL = `
 const config = { inbound: [{ tag: 'in', protocol: 'socks', port: 0 }], outbound: [{ tag: 'out', protocol: 'freedom' }] };
 
@@ -47,6 +50,9 @@ function trial({ Weir }, { createServer, connect }) {
     const weirs = [await Weir.start({ config }), await Weir.start({ config })];
     const words = [];
     for (const weir of weirs) words.push(await echoed(weir, origin));
+    const cidr = Array.from({ length: 1000 }, (_, at) => '10.0.' + (at >> 8) + '.' + (at & 255) + '/32');
+    const { status } = await weirs[0].reload({ config: { ...config, route: { rule: [{ outbound: 'out', cidr }] } } });
+    words.push(status);
     for (const weir of weirs) await weir.stop({ graceMs: 0 });
     server.close();
     return words.join(' ') + ' ' + weirs[0].version;
@@ -160,7 +166,7 @@ describe('the package for hosts', () => {
             const env = io === 'node' ? { WEIR_IO: 'node' } : {};
             const place = { command: node, env, folder: at('files') };
             const { code, stdout, stderr } = await finish(place, [at(program)]);
-            assert.deepEqual([code, stdout], [0, `hello hello ${OWN.version}\n`], stderr);
+            assert.deepEqual([code, stdout], [0, `hello hello applied ${OWN.version}\n`], stderr);
           },
         );
       }
