@@ -20,6 +20,10 @@ export {
   type RoutesResult,
 } from '@weir/server/api/contract';
 export { ConfigError, type ConfigErrorKind, type ConfigLocation } from '@weir/config';
+export { DialError, type DialErrorCode } from '@weir/io';
+export type { Datagram, DatagramPeer, WeirAssociation } from './library/association.ts';
+export type { AssociateOptions, ConnectOptions, DialOptions } from './library/dial.ts';
+export type { SocketOptions, WeirSocket } from './library/socket.ts';
 export { WeirError } from '@weir/base';
 export type { LogLevel } from '@weir/base/log';
 export type {

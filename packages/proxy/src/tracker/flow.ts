@@ -82,6 +82,8 @@ export interface FlowInfo {
   /** Index of the rule that matched; `undefined` for the default route. */
   readonly rule: number | undefined;
   readonly routingEpoch: number;
+  /** Whether the host program has chosen the outbound, so that `rule` says nothing. */
+  readonly isChosen?: boolean | undefined;
   /** Whether the flow's account is still valid; `undefined` if there are no accounts. */
   readonly account?: { readonly isValid: boolean } | undefined;
 }

@@ -8,6 +8,7 @@ import {
 import { ApiLifecycle } from '../api/lifecycle.ts';
 import type { PacketTaps } from '@weir/base/ip/packet-device';
 import type { RegexCache } from '@weir/proxy/names';
+import type { Hooks } from '@weir/proxy/protocols';
 import { recordLines, type Logger } from '@weir/base/log';
 import { systemClock, type Clock } from '@weir/io/time';
 import { OwnListeners } from '@weir/io/net/own-listeners';
@@ -36,6 +37,8 @@ interface InstanceOptions {
   readonly serveApi: boolean;
   /** Receives the packets of TUN inbounds. */
   readonly capture?: PacketTaps | undefined;
+  /** The hooks of a host program. */
+  readonly hooks?: Hooks | undefined;
 }
 
 /** Callbacks around every reload. */
@@ -68,11 +71,12 @@ export class Instance implements ControlledApp {
   #logLevel: string | undefined;
 
   constructor(options: InstanceOptions) {
-    const { log, regexes, capture } = options;
+    const { log, regexes, capture, hooks } = options;
     const ownListeners = new OwnListeners();
     this.#log = log.target('svc_app::instance');
     this.#warnings = new WarningLog(this.#log);
-    this.#supervisor = new Supervisor({ clock: this.clock, log, regexes, ownListeners, capture });
+    const deps = { clock: this.clock, log, regexes, ownListeners, capture, hooks };
+    this.#supervisor = new Supervisor(deps);
     this.#configuration = new Configuration({
       ...options,
       build: (loaded) => this.#supervisor.check(loaded),

@@ -21,6 +21,10 @@ import { chooseFilter, passes, type LogFilter, type LogLevel, type Logger } from
 import type { ReloadReport } from '@weir/server/supervisor/reload-report';
 import type { FlowSelector } from '@weir/proxy/tracker';
 import { VERSION } from '@weir/base';
+import { DialError } from '@weir/io';
+import type { WeirAssociation } from './association.ts';
+import { type AssociateOptions, type ConnectOptions, Dialer } from './dial.ts';
+import type { WeirSocket } from './socket.ts';
 import { flowEvents, trafficSamples, type EventStream, type FlowEventView } from './streams.ts';
 
 export interface StartOptions {
@@ -57,6 +61,7 @@ export class Weir implements AsyncDisposable {
   readonly version = VERSION;
   readonly #instance: Instance;
   readonly #times: StartTimes;
+  readonly #dialer: Dialer;
   /** Aborts when a stop begins. */
   readonly #ending = new AbortController();
   #stopped: Promise<void> | undefined;
@@ -64,6 +69,7 @@ export class Weir implements AsyncDisposable {
   private constructor(instance: Instance) {
     this.#instance = instance;
     this.#times = new StartTimes(instance.clock);
+    this.#dialer = new Dialer(instance);
   }
 
   /**
@@ -171,6 +177,35 @@ export class Weir implements AsyncDisposable {
 
   #refuseStopped(): void {
     if (this.stopping) throw new ControlError('failed', 'the proxy is stopping');
+  }
+
+  /**
+   * Connects to a destination through an outbound, or as the rules decide.
+   *
+   * The stream is a flow like those of inbounds: `connections` shows it, `closeFlow` ends it, a reload does not, and a
+   * stop ends it after the grace period.
+   *
+   * @throws {DialError} when the destination was not reached; its `code` is the reason
+   * @throws {RangeError} for an invalid port
+   * @throws the reason of `signal` if it aborts before the stream is open
+   */
+  async connect(options: ConnectOptions): Promise<WeirSocket> {
+    this.#refuseDials();
+    return (await this.#dialer.connect(options)).socket;
+  }
+
+  /**
+   * Opens an association for datagrams to any number of peers, which are routed one by one.
+   * @throws {DialError} `unknown_outbound`
+   * @throws the reason of `signal` if it has aborted
+   */
+  async associate(options: AssociateOptions = {}): Promise<WeirAssociation> {
+    this.#refuseDials();
+    return this.#dialer.associate(options);
+  }
+
+  #refuseDials(): void {
+    if (this.stopping) throw new DialError('aborted', 'the proxy is stopping');
   }
 }
 

@@ -18,6 +18,7 @@ export const STATUS_OF: Readonly<Record<DialErrorCode, number>> = {
   not_found: 502,
   unresolved: 502,
   upstream: 502,
+  unknown_outbound: 502,
   failed: 502,
   timed_out: 504,
   blocked: 403,
