@@ -21,6 +21,8 @@ export {
 } from '@weir/server/api/contract';
 export { ConfigError, type ConfigErrorKind, type ConfigLocation } from '@weir/config';
 export { DialError, type DialErrorCode } from '@weir/io';
+export type { AgentOptions, WeirAgents } from './library/agent.ts';
+export type { DispatcherOptions, FetchDispatcher, UndiciModule } from './library/dispatcher.ts';
 export type { Datagram, DatagramPeer, WeirAssociation } from './library/association.ts';
 export type { AssociateOptions, ConnectOptions, DialOptions } from './library/dial.ts';
 export type { SocketOptions, WeirSocket } from './library/socket.ts';

@@ -15,6 +15,8 @@ export interface SocketOptions {
 export class WeirSocket extends LinkDuplex {
   /** The id of the flow, as in `connections()`. */
   readonly flowId: number;
+  /** Milliseconds of `setTimeout`. */
+  timeout = 0;
   #idle: NodeJS.Timeout | undefined;
 
   /** @internal */
@@ -35,6 +37,7 @@ export class WeirSocket extends LinkDuplex {
   setTimeout(milliseconds: number, listener?: () => void): this {
     clearTimeout(this.#idle);
     this.#idle = undefined;
+    this.timeout = milliseconds;
     if (milliseconds > 0) {
       this.#idle = setTimeout(() => this.emit('timeout'), milliseconds).unref();
       if (listener) this.once('timeout', listener);

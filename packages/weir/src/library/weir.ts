@@ -22,8 +22,17 @@ import type { ReloadReport } from '@weir/server/supervisor/reload-report';
 import type { FlowSelector } from '@weir/proxy/tracker';
 import { VERSION } from '@weir/base';
 import { DialError } from '@weir/io';
+import { type AgentOptions, createAgents, type WeirAgents } from './agent.ts';
 import type { WeirAssociation } from './association.ts';
 import { type AssociateOptions, type ConnectOptions, Dialer } from './dial.ts';
+import {
+  createDispatcher,
+  type DispatcherOptions,
+  type FetchDispatcher,
+  loadUndici,
+  type UndiciModule,
+} from './dispatcher.ts';
+import { Renewals } from './renewals.ts';
 import type { WeirSocket } from './socket.ts';
 import { flowEvents, trafficSamples, type EventStream, type FlowEventView } from './streams.ts';
 
@@ -62,6 +71,7 @@ export class Weir implements AsyncDisposable {
   readonly #instance: Instance;
   readonly #times: StartTimes;
   readonly #dialer: Dialer;
+  readonly #renewals = new Renewals();
   /** Aborts when a stop begins. */
   readonly #ending = new AbortController();
   #stopped: Promise<void> | undefined;
@@ -70,6 +80,9 @@ export class Weir implements AsyncDisposable {
     this.#instance = instance;
     this.#times = new StartTimes(instance.clock);
     this.#dialer = new Dialer(instance);
+    instance.onReload({
+      ended: (outcome) => outcome.kind === 'applied' && this.#renewals.renew(),
+    });
   }
 
   /**
@@ -167,6 +180,7 @@ export class Weir implements AsyncDisposable {
   /** Closes the listeners, and ends live connections after at most `graceMs`. Idempotent. */
   stop({ graceMs = STOP_GRACE_MS }: StopOptions = {}): Promise<void> {
     this.#ending.abort();
+    this.#renewals.closeIdle();
     this.#stopped ??= this.#instance.stop(graceMs);
     return this.#stopped;
   }
@@ -202,6 +216,29 @@ export class Weir implements AsyncDisposable {
   async associate(options: AssociateOptions = {}): Promise<WeirAssociation> {
     this.#refuseDials();
     return this.#dialer.associate(options);
+  }
+
+  /**
+   * Agents for `node:http` and `node:https`. Idle connections are closed when a reload replaces their outbound or,
+   * without `outbound`, changes the routes; the next request dials anew.
+   */
+  agent(options: AgentOptions = {}): WeirAgents {
+    return createAgents(this.#dialer, options, this.#renewals);
+  }
+
+  /**
+   * A dispatcher for undici and `fetch`, by the npm package undici of the host program. Its connections end as those of
+   * `agent` do.
+   * @throws {WeirError} `no_undici` when the package is not installed, or older than version 7
+   */
+  dispatcher(options?: DispatcherOptions & { readonly undici?: undefined }): FetchDispatcher;
+  /** The same, by the undici given. */
+  dispatcher<Agent extends object>(
+    options: DispatcherOptions & { readonly undici: UndiciModule<Agent> },
+  ): Agent;
+  dispatcher(options: DispatcherOptions & { readonly undici?: unknown } = {}): unknown {
+    const { undici = loadUndici() } = options;
+    return createDispatcher(undici, this.#dialer, options, this.#renewals);
   }
 
   #refuseDials(): void {
