@@ -11,7 +11,6 @@ export {
   type AuthorizeQuestion,
   type Hook,
   HookCalls,
-  HookError,
   type Hooks,
   isAuthorizeAnswer,
   isRouteAnswer,

@@ -62,7 +62,7 @@ export class FlowDispatcher implements Dispatcher {
 
     // A sniffed name could change the route, so it is needed before the dial; and the client sends its first bytes only
     // after it was accepted.
-    if (sniffable && via === undefined && this.#needsDomain(query)) {
+    if (sniffable && via === undefined && this.#deps.snapshot().routes.needsDomain(query)) {
       const client = await request.accept();
       const sniffed = await sniff(client, { clock: this.#deps.clock });
       let dialled: DialledFlow<ByteLink>;
@@ -92,11 +92,6 @@ export class FlowDispatcher implements Dispatcher {
     }
     const sniffed = sniffable ? await this.#sniffBeside(client, dialled.link) : undefined;
     return this.#carry(request, sniffed?.name, client, dialled, sniffed?.firstDown);
-  }
-
-  /** Whether a sniffed name could change the decision of the rules or of the host program. */
-  #needsDomain(query: RouteQuery): boolean {
-    return this.#dialer.routes.asks || this.#deps.snapshot().routes.needsDomain(query);
   }
 
   packets(request: PacketRequest): Promise<void> {

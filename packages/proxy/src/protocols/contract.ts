@@ -9,6 +9,7 @@ import type { PacketTaps } from '@weir/base/ip/packet-device';
 import type { Logger } from '@weir/base/log';
 import type { ListenSpec } from '../spec.ts';
 import type { Flow, Session } from '../tracker/flow.ts';
+import type { Hooks } from './hooks.ts';
 import type { InboundMemory } from './inbounds/inbound-memory.ts';
 import type { AcceptedAccounts, AccountValidity } from './users/accounts.ts';
 
@@ -100,6 +101,8 @@ export interface InboundContext {
   readonly log: Logger;
   /** Captures the packets of a device, if the inbound has one. */
   readonly capture?: PacketTaps | undefined;
+  /** The hooks of the host program; inbounds use `authorize`. */
+  readonly hooks?: Hooks | undefined;
 }
 
 /**

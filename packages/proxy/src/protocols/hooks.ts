@@ -33,7 +33,7 @@ export interface RouteQuestion {
   /** The destination: a name in ASCII and lower case, or an IP address. */
   readonly host: string;
   readonly port: number;
-  /** The name in the first bytes of a connection to an IP address, if its inbound sniffs. */
+  /** The name in the first bytes of a connection to an IP address, if its inbound sniffs and a rule needs it. */
   readonly sniffed: string | undefined;
 }
 

@@ -6,11 +6,11 @@ import {
 } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { asError } from '@weir/base';
-import type { Dialled, Dialer, DialOptions } from './dial.ts';
+import type { Dialled, FlowOpener, WeirDialOptions } from './dial.ts';
 import type { KeepsIdle, Renewals } from './renewals.ts';
 
 /** The route of an agent's connections, and the options of `https.Agent`; `keepAlive` is true by default. */
-export interface AgentOptions extends DialOptions, HttpsAgentOptions {}
+export interface AgentOptions extends WeirDialOptions, HttpsAgentOptions {}
 
 /** Agents for `node:http` and `node:https`, whose connections are flows of a running proxy. */
 export interface WeirAgents {
@@ -27,11 +27,11 @@ type OnCreated = (error: Error | null, stream: Duplex) => void;
 
 /** The connections of one agent, with the flows below. */
 class Connections {
-  readonly #dialer: Dialer;
-  readonly #route: DialOptions;
+  readonly #dialer: FlowOpener;
+  readonly #route: WeirDialOptions;
   readonly #dialled = new WeakMap<Duplex, Dialled>();
 
-  constructor(dialer: Dialer, { outbound, user, inbound }: DialOptions) {
+  constructor(dialer: FlowOpener, { outbound, user, inbound }: WeirDialOptions) {
     this.#dialer = dialer;
     this.#route = { outbound, user, inbound };
   }
@@ -69,7 +69,7 @@ class Connections {
 class WeirHttpAgent extends HttpAgent implements KeepsIdle {
   readonly connections: Connections;
 
-  constructor(dialer: Dialer, options: AgentOptions) {
+  constructor(dialer: FlowOpener, options: AgentOptions) {
     super({ keepAlive: true, ...options });
     this.connections = new Connections(dialer, options);
   }
@@ -96,7 +96,7 @@ class WeirHttpAgent extends HttpAgent implements KeepsIdle {
 class WeirHttpsAgent extends HttpsAgent implements KeepsIdle {
   readonly connections: Connections;
 
-  constructor(dialer: Dialer, options: AgentOptions) {
+  constructor(dialer: FlowOpener, options: AgentOptions) {
     super({ keepAlive: true, ...options });
     this.connections = new Connections(dialer, options);
   }
@@ -127,7 +127,7 @@ class WeirHttpsAgent extends HttpsAgent implements KeepsIdle {
 
 /** Creates the agents of one call of `Weir.agent`. */
 export function createAgents(
-  dialer: Dialer,
+  dialer: FlowOpener,
   options: AgentOptions,
   renewals: Renewals,
 ): WeirAgents {

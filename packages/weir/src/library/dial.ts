@@ -8,7 +8,7 @@ import { WeirSocket, type SocketOptions } from './socket.ts';
 export const LIBRARY_INBOUND = 'library';
 
 /** The route and the record of flows that the host program opens. */
-export interface DialOptions {
+export interface WeirDialOptions {
   /** The tag of an outbound or balancer. Without it the `route` hook and the rules decide. */
   readonly outbound?: string | undefined;
   /** The user of the flow in records. */
@@ -18,7 +18,7 @@ export interface DialOptions {
 }
 
 /** A destination, and how it is reached. */
-export interface ConnectOptions extends DialOptions, SocketOptions {
+export interface WeirConnectOptions extends WeirDialOptions, SocketOptions {
   /** A host name or an IP address. Names are resolved where the outbound does. */
   readonly host: string;
   readonly port: number;
@@ -26,7 +26,7 @@ export interface ConnectOptions extends DialOptions, SocketOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface AssociateOptions extends DialOptions {
+export interface WeirAssociateOptions extends WeirDialOptions {
   /** Closes the association. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -41,7 +41,7 @@ export interface Dialled {
 const MAX_PORT = 65_535;
 
 /** Opens flows of the host program through a running proxy. */
-export class Dialer {
+export class FlowOpener {
   readonly #instance: Instance;
 
   constructor(instance: Instance) {
@@ -54,7 +54,7 @@ export class Dialer {
    * @throws {RangeError} for an invalid port
    * @throws the reason of `signal`
    */
-  async connect(options: ConnectOptions): Promise<Dialled> {
+  async connect(options: WeirConnectOptions): Promise<Dialled> {
     const { host, port, signal, outbound } = options;
     if (!Number.isInteger(port) || port < 1 || port > MAX_PORT) {
       throw new RangeError(`${String(port)} is not a port`);
@@ -83,7 +83,7 @@ export class Dialer {
    * @throws {DialError} `unknown_outbound`
    * @throws the reason of `signal` if it has aborted
    */
-  associate(options: AssociateOptions): WeirAssociation {
+  associate(options: WeirAssociateOptions): WeirAssociation {
     const { signal, outbound } = options;
     signal?.throwIfAborted();
     this.#checkOutbound(outbound);
@@ -114,7 +114,7 @@ const localOptions = ({
   outbound,
   user,
   inbound = LIBRARY_INBOUND,
-}: DialOptions): LocalOptions => ({
+}: WeirDialOptions): LocalOptions => ({
   inbound,
   user,
   via: outbound,

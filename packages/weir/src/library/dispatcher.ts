@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import type { ConnectionOptions } from 'node:tls';
 import { asError, WeirError } from '@weir/base';
-import type { Dialled, Dialer, DialOptions } from './dial.ts';
+import type { Dialled, FlowOpener, WeirDialOptions } from './dial.ts';
 import type { KeepsIdle, Renewals } from './renewals.ts';
 
 /** The type of `dispatcher` in the options of the global `fetch`; `unknown` where the types of Node are not in force. */
@@ -10,7 +10,7 @@ export type FetchDispatcher = RequestInit extends { dispatcher?: infer Dispatche
   : unknown;
 
 /** The route of a dispatcher's connections, and options of undici. */
-export interface DispatcherOptions extends DialOptions {
+export interface DispatcherOptions extends WeirDialOptions {
   /** Options of TLS to the destination, such as `ca`. */
   readonly tls?: ConnectionOptions | undefined;
   /** Whether HTTP/2 is offered to destinations; by default as undici does. */
@@ -93,7 +93,7 @@ class Generation {
 
   constructor(
     { Agent, Dispatcher1Wrapper, buildConnector }: UndiciParts,
-    dialer: Dialer,
+    dialer: FlowOpener,
     { outbound, user, inbound, tls, allowH2, agent }: DispatcherOptions,
   ) {
     const route = { outbound, user, inbound, allowHalfOpen: false };
@@ -137,7 +137,7 @@ class Generation {
  */
 export function createDispatcher(
   module: unknown,
-  dialer: Dialer,
+  dialer: FlowOpener,
   options: DispatcherOptions,
   renewals: Renewals,
 ): object {

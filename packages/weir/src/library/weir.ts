@@ -24,7 +24,7 @@ import { VERSION } from '@weir/base';
 import { DialError } from '@weir/io';
 import { type AgentOptions, createAgents, type WeirAgents } from './agent.ts';
 import type { WeirAssociation } from './association.ts';
-import { type AssociateOptions, type ConnectOptions, Dialer } from './dial.ts';
+import { type WeirAssociateOptions, type WeirConnectOptions, FlowOpener } from './dial.ts';
 import {
   createDispatcher,
   type DispatcherOptions,
@@ -32,11 +32,12 @@ import {
   loadUndici,
   type UndiciModule,
 } from './dispatcher.ts';
+import { type HookOptions, hooksOf } from './hooks.ts';
 import { Renewals } from './renewals.ts';
 import type { WeirSocket } from './socket.ts';
 import { flowEvents, trafficSamples, type EventStream, type FlowEventView } from './streams.ts';
 
-export interface StartOptions {
+export interface StartOptions extends HookOptions {
   /** The configuration file; paths in it are resolved as by the command. */
   readonly config: string;
   /** Receives every log line that passes the filter; nothing is logged without it. */
@@ -70,7 +71,7 @@ export class Weir implements AsyncDisposable {
   readonly version = VERSION;
   readonly #instance: Instance;
   readonly #times: StartTimes;
-  readonly #dialer: Dialer;
+  readonly #dialer: FlowOpener;
   readonly #renewals = new Renewals();
   /** Aborts when a stop begins. */
   readonly #ending = new AbortController();
@@ -79,7 +80,7 @@ export class Weir implements AsyncDisposable {
   private constructor(instance: Instance) {
     this.#instance = instance;
     this.#times = new StartTimes(instance.clock);
-    this.#dialer = new Dialer(instance);
+    this.#dialer = new FlowOpener(instance);
     instance.onReload({
       ended: (outcome) => outcome.kind === 'applied' && this.#renewals.renew(),
     });
@@ -90,7 +91,8 @@ export class Weir implements AsyncDisposable {
    * @throws {ControlError} `invalid` for an invalid configuration, `failed` for a file that cannot be read or an
    * address that cannot be bound; all resources have then been released
    */
-  static async start({ config, onLog, logLevel }: StartOptions): Promise<Weir> {
+  static async start(options: StartOptions): Promise<Weir> {
+    const { config, onLog, logLevel } = options;
     const regexes = new RegexCache();
     const files = new FileDigests();
     try {
@@ -98,7 +100,13 @@ export class Weir implements AsyncDisposable {
       const level = logLevel ?? loaded.spec.log.level;
       const filter = chooseFilter(undefined, onLog ? level : 'off');
       const log = callbackLogger(filter, onLog ?? (() => undefined), APP_TARGET);
-      const instance = new Instance({ configPath: config, log, regexes, serveApi: false });
+      const instance = new Instance({
+        configPath: config,
+        log,
+        regexes,
+        serveApi: false,
+        hooks: hooksOf(options),
+      });
       await instance.start(loaded, files);
       return new Weir(instance);
     } catch (error) {
@@ -203,7 +211,7 @@ export class Weir implements AsyncDisposable {
    * @throws {RangeError} for an invalid port
    * @throws the reason of `signal` if it aborts before the stream is open
    */
-  async connect(options: ConnectOptions): Promise<WeirSocket> {
+  async connect(options: WeirConnectOptions): Promise<WeirSocket> {
     this.#refuseDials();
     return (await this.#dialer.connect(options)).socket;
   }
@@ -213,7 +221,7 @@ export class Weir implements AsyncDisposable {
    * @throws {DialError} `unknown_outbound`
    * @throws the reason of `signal` if it has aborted
    */
-  async associate(options: AssociateOptions = {}): Promise<WeirAssociation> {
+  async associate(options: WeirAssociateOptions = {}): Promise<WeirAssociation> {
     this.#refuseDials();
     return this.#dialer.associate(options);
   }
