@@ -17,6 +17,11 @@ const IN_PACKAGE: Substitutes = {
   'packages/io/src/platform/process/own-build.ts': 'packaging/substitutes/package/own-build.ts',
 };
 
+const IN_ENGINE: Substitutes = {
+  'packages/io/src/platform/addons.ts': 'packaging/substitutes/package/addons.ts',
+  'packages/io/src/platform/process/own-build.ts': 'packaging/substitutes/package/own-build.ts',
+};
+
 const IN_EXECUTABLE: Substitutes = {
   'packages/io/src/platform/addons.ts': 'packaging/substitutes/executable/addons.ts',
   'packages/server/src/app/loading/start-thread.ts':
@@ -29,9 +34,12 @@ const IN_EXECUTABLE: Substitutes = {
   'packaging/substitutes/package/assets.ts': 'packaging/substitutes/executable/assets.ts',
 };
 
+/** The thread that reads configurations. */
+const CONFIG_THREAD = 'packages/server/src/app/loading/thread-main.ts';
+
 /** The code of threads. */
 const THREADS: readonly string[] = [
-  'packages/server/src/app/loading/thread-main.ts',
+  CONFIG_THREAD,
   'packages/watch/src/dashboard/reader/file-thread-main.ts',
 ];
 
@@ -54,6 +62,17 @@ export const bundlePackage = (folder: string): Promise<Metafile> =>
     splitting: true,
     sourcemap: 'linked',
     sourcesContent: false,
+    banner: { js: REQUIRE },
+  });
+
+/** The modules of the package for hosts: `index.js`, that of a thread, and what they share. */
+export const bundleEngine = (folder: string): Promise<Metafile> =>
+  bundle(IN_ENGINE, {
+    entryPoints: ['packages/weir/src/index.ts', CONFIG_THREAD],
+    entryNames: '[name]',
+    outdir: folder,
+    format: 'esm',
+    splitting: true,
     banner: { js: REQUIRE },
   });
 

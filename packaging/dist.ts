@@ -1,7 +1,7 @@
 import { copyFile, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import type { Metafile } from 'esbuild';
-import { bundlePackage, packagesIn, type Packages } from './bundle.ts';
+import { bundleEngine, bundlePackage, packagesIn, type Packages } from './bundle.ts';
 import { keepReachable } from './declarations.ts';
 import { notices } from './notices.ts';
 import { packPage } from './page.ts';
@@ -20,22 +20,44 @@ const TYPES = 'types';
 export async function buildDist(folder: string): Promise<Packages> {
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
-  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
-  const [bundles] = await Promise.all([
-    buildProgram(folder),
-    runTool(process.execPath, [
-      tsc,
-      '-p',
-      join(ROOT, 'tsconfig.build.json'),
-      '--outDir',
-      join(folder, TYPES),
-    ]),
-  ]);
-  await keepReachable(join(folder, TYPES), 'weir/src/index.d.ts');
+  const [bundles] = await Promise.all([buildProgram(folder), buildTypes(folder)]);
   await relocateMaps(folder);
   const packages = await packagesIn(bundles, ['node_modules/bufferutil']);
   await writeFile(join(folder, 'THIRD-PARTY.txt'), await notices(packages));
   return packages;
+}
+
+/**
+ * Builds what the package for hosts contains: the library without the command and the programs around it, its
+ * declarations, and the notices.
+ *
+ * @returns the packages whose code it contains
+ */
+export async function buildEngine(folder: string): Promise<Packages> {
+  await mkdir(folder, { recursive: true });
+  const [bundled] = await Promise.all([
+    bundleEngine(folder),
+    buildTypes(folder, ['--declarationMap', 'false']),
+    copyNative(folder),
+  ]);
+  const packages = await packagesIn([bundled], ['node_modules/bufferutil']);
+  await writeFile(join(folder, 'THIRD-PARTY.txt'), await notices(packages));
+  return packages;
+}
+
+/** Builds the declarations of the library. @param options of the compiler */
+async function buildTypes(folder: string, options: readonly string[] = []): Promise<void> {
+  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+  const project = join(ROOT, 'tsconfig.build.json');
+  const types = join(folder, TYPES);
+  await runTool(process.execPath, [tsc, '-p', project, '--outDir', types, ...options]);
+  await keepReachable(types, 'weir/src/index.d.ts');
+}
+
+/** Copies the native parts and the WebAssembly that bundles load. */
+async function copyNative(folder: string): Promise<void> {
+  await copyFile(join(ROOT, 'node_modules/rregex/lib/rregex.wasm'), join(folder, 'rregex.wasm'));
+  await copyPrebuilt('node_modules/bufferutil/prebuilds', folder);
 }
 
 /**
@@ -48,8 +70,7 @@ export async function buildProgram(folder: string): Promise<readonly Metafile[]>
   const [bundled, { page, metafile }] = await Promise.all([
     bundlePackage(folder),
     packPage(),
-    copyFile(join(ROOT, 'node_modules/rregex/lib/rregex.wasm'), join(folder, 'rregex.wasm')),
-    copyPrebuilt('node_modules/bufferutil/prebuilds', folder),
+    copyNative(folder),
   ]);
   await writeFile(join(folder, PACKED_PAGE), JSON.stringify(page));
   return [bundled, metafile];

@@ -59,6 +59,30 @@ export function pinnedNode(platform: NodePlatform, manifest = OWN): PinnedNode {
 export const pinnedPackages = (manifest = OWN): readonly PinnedNode[] =>
   (Object.keys(NODES) as NodePlatform[]).map((platform) => pinnedNode(platform, manifest));
 
+/** The packages with a binary of koffi each, and their versions. */
+const koffiBinaries = (): Readonly<Record<string, string>> =>
+  readManifest('node_modules/koffi').optionalDependencies;
+
+/**
+ * The package.json of the package for hosts: the library alone, on the Node of the host. koffi's binary for the machine
+ * is optional, as in `publishedManifest`.
+ */
+export function engineManifest(): Omit<PackageJson, 'dependencies' | 'bin'> {
+  const { version, license, type, exports } = OWN;
+  return {
+    name: 'weir-engine',
+    version,
+    description:
+      'A multi-protocol proxy (SOCKS, HTTP, Hysteria 2, VLESS, Trojan, …) inside a program for Node',
+    license,
+    files: ['dist', 'docs'],
+    type,
+    exports,
+    engines: { node: '>=24' },
+    optionalDependencies: koffiBinaries(),
+  };
+}
+
 /**
  * The package.json that is published. The bundle contains what the source depends on; left are the
  * packages of single platforms, of which npm installs those for the machine: Node, and the binary
@@ -67,7 +91,7 @@ export const pinnedPackages = (manifest = OWN): readonly PinnedNode[] =>
 export function publishedManifest(): Omit<PackageJson, 'dependencies'> {
   const { name, version, description, license, bin, files, type, exports, engines } = OWN;
   const optionalDependencies = {
-    ...readManifest('node_modules/koffi').optionalDependencies,
+    ...koffiBinaries(),
     ...Object.fromEntries(
       pinnedPackages().map(({ name: node, version: pinned }) => [node, pinned]),
     ),

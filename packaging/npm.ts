@@ -3,8 +3,8 @@ import { join, relative, sep } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { tarArchive } from '../packages/watch/src/diagnose/collect-diagnosis.ts';
 import type { Packages } from './bundle.ts';
-import { buildDist } from './dist.ts';
-import { OWN, publishedManifest } from './manifest.ts';
+import { buildDist, buildEngine } from './dist.ts';
+import { engineManifest, OWN, publishedManifest } from './manifest.ts';
 import { ROOT } from './root.ts';
 import { sourceDate } from './source-date.ts';
 
@@ -36,6 +36,28 @@ export async function packForNpm(out: string, work: string): Promise<NpmPackage>
   await writeFile(path, await tarball(stage));
   return { path, packages };
 }
+
+/**
+ * Packs the package for hosts, as `packForNpm` does.
+ * @param out the folder for the tarball.
+ * @param work a folder for what it is made of.
+ */
+export async function packEngine(out: string, work: string): Promise<NpmPackage> {
+  const stage = join(work, 'engine');
+  await mkdir(join(stage, 'docs'), { recursive: true });
+  const packages = await buildEngine(join(stage, 'dist'));
+  await cp(join(ROOT, 'LICENSE'), join(stage, 'LICENSE'));
+  await cp(join(ROOT, 'packaging/engine/README.md'), join(stage, 'README.md'));
+  for (const page of ENGINE_PAGES) await cp(join(ROOT, page), join(stage, page));
+  const manifest = engineManifest();
+  await writeFile(join(stage, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+  const path = join(out, `${manifest.name}-${manifest.version}.tgz`);
+  await writeFile(path, await tarball(stage));
+  return { path, packages };
+}
+
+/** The pages about the library. */
+const ENGINE_PAGES = ['docs/library.md', 'docs/library-reference.md', 'docs/configuration.md'];
 
 /** Packs the files of a folder under `package/`, as npm has them. */
 export async function tarball(stage: string): Promise<Buffer> {

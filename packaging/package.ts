@@ -8,8 +8,8 @@ import { parseArgs } from 'node:util';
 import { keptFailures } from '../tools/advisories/kept-failures.ts';
 import { buildDebian } from './debian.ts';
 import { buildExecutable } from './executable.ts';
-import { OWN } from './manifest.ts';
-import { packForNpm } from './npm.ts';
+import { engineManifest, OWN } from './manifest.ts';
+import { packEngine, packForNpm } from './npm.ts';
 import { ROOT } from './root.ts';
 import { sbom, type SbomSubject } from './sbom.ts';
 import { ARCHITECTURES, isArchitecture, targetObstacle } from './target.ts';
@@ -24,7 +24,7 @@ import { hasTool } from './tool.ts';
  * advisory, by the lists of `npm run advisories`, are refused.
  */
 
-const KINDS = ['npm', 'executable', 'deb'] as const;
+const KINDS = ['npm', 'engine', 'executable', 'deb'] as const;
 
 const { values } = parseArgs({
   options: {
@@ -70,6 +70,11 @@ async function buildAll(out: string): Promise<void> {
       ...(await packForNpm(out, work)),
       purl: `pkg:npm/${OWN.name}@${OWN.version}`,
     });
+  }
+  if (wanted('engine')) {
+    const { name, version, optionalDependencies: installed } = engineManifest();
+    const packed = await packEngine(out, work);
+    await finished({ ...packed, name, installed, purl: `pkg:npm/${name}@${version}` });
   }
   const { arch } = values;
   if (!isArchitecture(arch) || targetObstacle(arch) !== undefined) {

@@ -17,7 +17,11 @@ export interface SbomSubject {
   readonly path: string;
   /** How that form is called in package URLs, such as `npm`. */
   readonly purl: string;
+  /** The name of the package; that of the command's by default. */
+  readonly name?: string;
   readonly packages: Packages;
+  /** Versions of what npm installs beside it for each platform; those of the command's package by default. */
+  readonly installed?: Readonly<Record<string, string>>;
   /** The binary of Node that it contains. */
   readonly node?: string;
 }
@@ -45,7 +49,7 @@ export async function sbom(subject: SbomSubject): Promise<string> {
   const root: Component = {
     type: 'application',
     'bom-ref': subject.purl,
-    name: OWN.name,
+    name: subject.name ?? OWN.name,
     version: OWN.version,
     hashes: [{ alg: 'SHA-256', content: createHash('sha256').update(content).digest('hex') }],
     licenses: [{ license: { id: OWN.license } }],
@@ -56,7 +60,7 @@ export async function sbom(subject: SbomSubject): Promise<string> {
       isNode(manifest) ? undefined : packageComponent(folder, manifest),
     ).filter((component) => component !== undefined),
     subject.node === undefined ? undefined : await nodeComponent(subject),
-    ...(subject.node === undefined ? installedComponents() : []),
+    ...(subject.node === undefined ? installedComponents(subject) : []),
   ].filter((component) => component !== undefined);
   const body = {
     metadata: { timestamp: new Date(sourceDate()).toISOString(), component: root },
@@ -99,8 +103,10 @@ function packageComponent(folder: string, { name, version, license }: Manifest):
 }
 
 /** What npm installs beside the package for each platform; none of it is in the tarball. */
-function installedComponents(): Component[] {
-  return Object.entries(publishedManifest().optionalDependencies ?? {}).map(([name, version]) => ({
+function installedComponents({
+  installed = publishedManifest().optionalDependencies,
+}: SbomSubject): Component[] {
+  return Object.entries(installed).map(([name, version]) => ({
     ...packageComponent(join('node_modules', name), { name, version }),
     scope: 'optional',
   }));

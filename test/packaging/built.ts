@@ -13,6 +13,8 @@ const BUILT = 'WEIR_TEST_BUILT';
 const PATIENCE_MS = 170_000;
 
 export const TARBALL = `${OWN.name}-${OWN.version}.tgz`;
+/** The package for hosts. */
+export const ENGINE = `weir-engine-${OWN.version}.tgz`;
 export const DEB = `weir_${OWN.version}_${process.arch === 'x64' ? 'amd64' : process.arch}.deb`;
 
 let building = Promise.resolve();

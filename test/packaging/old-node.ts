@@ -46,7 +46,8 @@ function installedOldNode(): string | undefined {
     .find((path) => existsSync(path) && Number(/\d+/.exec(versionOf(path))?.[0]) < 24);
 }
 
-const versionOf = (node: string): string =>
+/** The version of a Node, such as `v26.12.1`. */
+export const versionOf = (node: string): string =>
   execFileSync(node, ['--version'], { encoding: 'utf8' }).trim();
 
 const pathFolders = (): string[] => (process.env['PATH'] ?? '').split(delimiter);

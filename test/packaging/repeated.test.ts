@@ -9,7 +9,7 @@ import { SOURCE_COMMIT, sourceCommit } from '../../packaging/source-commit.ts';
 import { hasTool, runTool } from '../../packaging/tool.ts';
 import { scratch } from '../support/process/weir.ts';
 import { checkBill, checkBySchema } from './bill.ts';
-import { buildForms, builtForms, DEB, TARBALL } from './built.ts';
+import { buildForms, builtForms, DEB, ENGINE, TARBALL } from './built.ts';
 import { allowedLicences, checkNotices } from './licences.ts';
 import { executableDifference, debMembers, digestOf, tarMembers } from './members.ts';
 
@@ -74,6 +74,8 @@ describe('a build of all forms', { skip }, () => {
       'SHA256SUMS',
       'THIRD-PARTY.txt',
       'weir',
+      ENGINE,
+      `${ENGINE}.cdx.json`,
       TARBALL,
       `${TARBALL}.cdx.json`,
       'weir.cdx.json',
@@ -84,6 +86,7 @@ describe('a build of all forms', { skip }, () => {
     const pairs = async <T>(name: string, members: (path: string) => Promise<T>): Promise<void> =>
       assert.deepEqual(await members(second(name)), await members(first(name)), name);
     await pairs(TARBALL, tarMembers);
+    await pairs(ENGINE, tarMembers);
     assert.equal(await executableDifference(first('weir'), second('weir')), undefined);
     await pairs(DEB, debMembers);
     for (const name of names) await pairs(name, digestOf);
@@ -112,7 +115,9 @@ describe('a build of all forms', { skip }, () => {
       await checkBill(text, first(name));
       await t.test('which its schema accepts', async (within) => checkBySchema(within, text));
     });
+  }
 
+  for (const name of [TARBALL, ENGINE, 'weir', DEB]) {
     test(`${name} has the licences of all that is in it, and they allow that`, async () => {
       const bill = await readFile(first(`${name}.cdx.json`), 'utf8');
       allowedLicences(bill);

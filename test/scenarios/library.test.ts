@@ -25,7 +25,8 @@ import { scratch } from '../support/process/weir.ts';
  */
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const TSC = join(ROOT, 'node_modules/typescript/bin/tsc');
+/** The compilers that hosts have: that of this repository, and the last one in JavaScript. */
+const COMPILERS = ['node_modules/typescript', 'tools/library/node_modules/typescript'];
 
 let folder: Awaited<ReturnType<typeof scratch>>;
 const at = (path: string): string => join(folder.path, path);
@@ -61,35 +62,100 @@ async function run(command: string, args: readonly string[], cwd?: string): Prom
   return child;
 }
 
-test('the example is type-checked against the declarations of the built package', async () => {
-  const options = {
-    compilerOptions: {
-      target: 'esnext',
-      module: 'nodenext',
-      strict: true,
-      exactOptionalPropertyTypes: true,
-      noEmit: true,
-      skipLibCheck: false,
-      lib: ['esnext'],
-      types: ['node'],
-    },
-    include: ['embed.ts', 'wrong.ts'],
-  };
-  await writeFile(at('tsconfig.json'), JSON.stringify(options));
-  await writeFile(
-    at('wrong.ts'),
-    `import { Weir, type FlowView } from 'weir-proxy';
-export async function use(weir: Weir): Promise<FlowView | undefined> {
-  // @ts-expect-error a configuration is asked for
+/** Programs of a host that compile, with what has to be an error in them. */
+const PROGRAM = `import { Weir, type Config, type FlowView } from 'weir-proxy';
+export const config: Config = {
+  inbound: [
+    { tag: 'in', protocol: 'socks', port: 0, settings: { auth: 'password', accounts: [{ user: 'a', pass: 'b' }] } },
+    { tag: 'hy', protocol: 'hy2', port: 443, settings: { password: 'x', cert_file: 'a.pem', key_file: 'b.pem' } },
+  ],
+  outbound: [
+    { tag: 'out', protocol: 'trojan', server: 'a.example', port: 443, settings: { password: 'x' }, stream: { network: 'tls' } },
+  ],
+  route: { rule: [{ outbound: 'out', network: 'udp', port: ['53'] }] },
+};
+// @ts-expect-error there is no such table
+export const table: Config = { inbounds: [] };
+// @ts-expect-error there is no such protocol
+export const protocol: Config = { inbound: [{ tag: 'in', protocol: 'sock' }] };
+// @ts-expect-error a tag is required
+export const tag: Config = { inbound: [{ protocol: 'socks' }] };
+// @ts-expect-error the setting is one of another protocol
+export const setting: Config = { inbound: [{ tag: 'in', protocol: 'socks', settings: { method: 'x' } }] };
+// @ts-expect-error one of two words
+export const word: Config = { inbound: [{ tag: 'in', protocol: 'socks', settings: { auth: 'maybe' } }] };
+// @ts-expect-error the settings have a password
+export const missing: Config = { outbound: [{ tag: 'out', protocol: 'trojan', settings: {} }] };
+// @ts-expect-error the settings are required
+export const none: Config = { outbound: [{ tag: 'out', protocol: 'vless' }] };
+
+export async function use(): Promise<FlowView | undefined> {
+  await using weir = await Weir.start({ config: { text: '', directory: '.' } });
+  await Weir.start({ config });
+  await weir.reload({ config: 'weir.toml' });
+  const [listener] = weir.listeners();
+  const port: number | null | undefined = listener?.port;
+  for await (const listeners of weir.listenerEvents()) console.log(port, listeners.length);
+  await weir.pick('default', 'out', { persist: false });
+  // @ts-expect-error a configuration is required
   await Weir.start({});
+  // @ts-expect-error there is no such table
+  await Weir.start({ config: { inbounds: [] } });
   // @ts-expect-error an id is a number
   weir.closeFlow('1');
   // @ts-expect-error flows have no such field
   return weir.connections().flows[0]?.outboundVersion;
 }
+`;
+
+/** Writes the programs of the guide. */
+async function writeDocumented(): Promise<void> {
+  const page = await readFile(join(ROOT, 'docs/library.md'), 'utf8');
+  const blocks = Array.from(page.matchAll(/^```ts\n(.*?)^```$/gms), ([, block = '']) => block);
+  assert.ok(blocks.length >= 7);
+  for (const [index, block] of blocks.entries()) {
+    const program = block.replace("'weir-engine'", "'weir-proxy'");
+    await writeFile(at(`documented-${index}.ts`), program);
+  }
+}
+
+for (const compiler of COMPILERS)
+  test(`a host is type-checked by the compiler in ${compiler}`, async () => {
+    const options = {
+      compilerOptions: {
+        target: 'esnext',
+        module: 'nodenext',
+        strict: true,
+        exactOptionalPropertyTypes: true,
+        noEmit: true,
+        skipLibCheck: false,
+        lib: ['esnext'],
+        types: ['node'],
+      },
+      include: ['embed.ts', 'program.ts', 'documented-*.ts'],
+    };
+    await writeFile(at('tsconfig.json'), JSON.stringify(options));
+    await writeFile(at('program.ts'), PROGRAM);
+    await writeDocumented();
+    const tsc = join(ROOT, compiler, 'bin/tsc');
+    await run(process.execPath, [tsc, '--project', at('tsconfig.json')], folder.path);
+  });
+
+test('errors have the names of their classes in the built package', async () => {
+  await writeFile(
+    at('names.js'),
+    `import * as weir from 'weir-proxy';
+const errors = Object.entries(weir).filter(([, value]) => value.prototype instanceof Error);
+const made = errors.map(([name, Class]) => [name, new Class('invalid', 'x').name]);
+const thrown = await weir.Weir.start({ config: { text: 'x' } }).catch((error) => error);
+console.log(JSON.stringify({ made, thrown: [thrown.name, thrown.cause.name] }));
 `,
   );
-  await run(process.execPath, [TSC, '--project', at('tsconfig.json')], folder.path);
+  const { stdout } = await run(process.execPath, ['names.js'], folder.path);
+  const { made, thrown } = JSON.parse(stdout) as Record<string, readonly string[]>;
+  assert.ok((made?.length ?? 0) >= 3);
+  for (const [exported, name] of made ?? []) assert.equal(name, exported);
+  assert.deepEqual(thrown, ['ControlError', 'ConfigError']);
 });
 
 test('the example runs a proxy, returns from its calls and ends by itself', async () => {

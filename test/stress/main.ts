@@ -1,6 +1,6 @@
 /**
  * `npm run stress` runs the comparison of every byte, and `npm run stress -- churn`,
- * `-- idle`, `-- hysteria2` and `-- sequences` the others. Each file names its variables.
+ * `-- idle`, `-- hysteria2`, `-- sequences` and `-- instances` the others. Each file names its variables.
  */
 const [mode = 'bytes'] = process.argv.slice(2);
 switch (mode) {
@@ -19,9 +19,12 @@ switch (mode) {
   case 'sequences':
     await import('./tcp-sequences.ts');
     break;
+  case 'instances':
+    await import('./instances.ts');
+    break;
   default:
     process.stderr.write(
-      'Usage: npm run stress [-- bytes | churn | idle | hysteria2 | sequences]\n',
+      'Usage: npm run stress [-- bytes | churn | idle | hysteria2 | sequences | instances]\n',
     );
     process.exitCode = 2;
 }

@@ -92,7 +92,7 @@ export const SUITES = {
   },
   /** The same flows on the sockets of Node.js alone, as on systems other than Linux. */
   'node-io': {
-    files: ['scenarios/{self,rules,reload}.test.ts'],
+    files: ['scenarios/{self,rules,reload}.test.ts', 'unit/library/*.test.ts'],
     width: 2,
     testSeconds: 60,
     fileSeconds: 120,

@@ -5,12 +5,14 @@
  * is the error of the operating system or a library.
  */
 export class WeirError extends Error {
+  /** A stable word for programs. */
   readonly code: string;
   readonly #hint: WeirErrorOptions['hint'];
 
   constructor(code: string, message: string, options?: WeirErrorOptions) {
     super(message, options);
-    this.name = new.target.name;
+    // esbuild names a class that refers to itself `_Name`.
+    this.name = new.target.name.replace(/^_/, '');
     this.code = code;
     this.#hint = options?.hint;
   }

@@ -2,13 +2,27 @@ import type { ForeignFormat } from './sources/foreign-format.ts';
 import { printable } from '@weir/base/printable';
 import { hintsOf, WeirError, type WeirErrorOptions } from '@weir/base';
 
-/** A place: the file, if any, and a line and column counted from 1. */
+/** A place: the file, if any, and a line and column counted from 1; or a key path. */
 export interface ConfigLocation {
   readonly file: string | undefined;
   readonly line: number;
   /** The column in characters, not bytes. */
   readonly column: number;
+  /**
+   * The key path in a configuration given as an object, such as `inbound[0].port`; line and column are then 0. Empty for
+   * the object as a whole.
+   */
+  readonly path?: string | undefined;
 }
+
+/** Returns a place as messages show it: `weir.toml:3:5`, `line 3, column 5`, or a key path. */
+export function placeText({ file, line, column, path }: ConfigLocation): string {
+  if (path !== undefined) return path;
+  return file === undefined ? `line ${line}, column ${column}` : `${file}:${line}:${column}`;
+}
+
+/** Returns the line of a place as messages refer to it: `line 3`, or a key path. */
+export const lineText = ({ line, path }: ConfigLocation): string => path ?? `line ${line}`;
 
 /** `invalid`: an error in the files; `io`: a file that cannot be read. */
 export type ConfigErrorKind = 'invalid' | 'io';
@@ -28,7 +42,9 @@ export interface ConfigErrorOptions extends WeirErrorOptions {
  * TOML itself; the rest locates it.
  */
 export class ConfigError extends WeirError {
+  /** Whether the configuration has to be corrected, or a file could not be read. */
   readonly kind: ConfigErrorKind;
+  /** The place of the error, unless it concerns the configuration as a whole. */
   readonly location: ConfigLocation | undefined;
   /** The part of the file: `inbound socks`, `route`. */
   readonly subject: string | undefined;
@@ -70,7 +86,6 @@ export function configHints(error: ConfigError): readonly string[] {
 
 function placeOf({ location, subject }: ConfigError): string | undefined {
   if (!location) return undefined;
-  const { file, line, column } = location;
-  const place = file === undefined ? `line ${line}, column ${column}` : `${file}:${line}:${column}`;
+  const place = placeText(location);
   return printable(subject === undefined ? place : `${place} (${subject})`);
 }

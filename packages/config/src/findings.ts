@@ -1,6 +1,6 @@
 import { WeirError, type WeirErrorOptions } from '@weir/base';
 import type { Span, TableNode } from '@weir/proxy/schema';
-import type { ConfigError, ConfigErrorKind } from './errors.ts';
+import { type ConfigError, type ConfigErrorKind, lineText } from './errors.ts';
 import type { Places } from './sources/source-text.ts';
 
 interface FindingOptions extends WeirErrorOptions {
@@ -79,15 +79,16 @@ export class Findings {
       subject,
       showsPlace,
       severalLines,
-      hint: other?.hint(lineText(places, other.span, span)),
+      hint: other?.hint(otherLine(places, other.span, span)),
     });
   }
 }
 
-function lineText(places: Places, span: Span, from: Span | undefined): string {
-  const { file, line } = places.locate(span.start);
+function otherLine(places: Places, span: Span, from: Span | undefined): string {
+  const other = places.locate(span.start);
+  const { file, line } = other;
   const isSame = from === undefined || places.locate(from.start).file === file;
-  return isSame ? `line ${line}` : `${file}:${line}`;
+  return isSame || file === undefined ? lineText(other) : `${file}:${line}`;
 }
 
 /** The errors of one part of the document. */

@@ -10,9 +10,10 @@ import {
   withShownKeys,
 } from './sources/documents.ts';
 import { ConfigError, DocumentReadError } from './errors.ts';
-import { type FileReader, InputFiles, type NamedFiles } from './sources/input-files.ts';
+import { type FileReader, InputFiles, type NamedFiles, within } from './sources/input-files.ts';
 import { readApiTable } from './sources/read-tables.ts';
 import type { ConfigFile, SubscribeFile } from './sources/config-file.ts';
+import type { Picks } from './picks.ts';
 import { type MergedConfig, mergeSubscribe, type MergedGroup } from './merge.ts';
 import type { Places } from './sources/source-text.ts';
 import type { Examined, Warning } from './warnings/warning.ts';
@@ -42,6 +43,8 @@ export interface LoadedConfig {
   readonly api: ApiOptions | undefined;
   /** Whether there is an `[api]` that was ignored. */
   readonly apiIgnored: boolean;
+  /** The picks of the source that are in force. */
+  readonly picks: Picks;
   /** Valid settings that are almost certainly mistakes. */
   readonly warnings: readonly Warning[];
   /** The tables that `spec` was made of, and their places. */
@@ -76,12 +79,15 @@ export async function loadConfig(
   files: FileReader,
   { regexes, serveApi, now = Date.now(), onLogLevel }: LoadConfigOptions,
 ): Promise<LoadedConfig> {
-  const { source, file, subscribe, places } = await documentsOf(config, files, onLogLevel);
+  const documents = await documentsOf(config, files, onLogLevel);
+  const { source, file, subscribe, places, picks } = documents;
   const { api: written } = file;
   const api =
     serveApi && written ? await withShownKeys(() => readApiTable(written, source)) : undefined;
   await loadProtocols(protocolsIn(file, subscribe));
-  const input = await InputFiles.read(filesNamedIn(file, subscribe), files);
+  const { directory } = config;
+  const named = filesNamedIn(file, subscribe);
+  const input = await InputFiles.read(named, within(directory, files), directory);
   const lowered = lowerConfig({ file, subscribe, api, places, files: input, regexes });
   const { spec, file: merged } = lowered;
   const geo = await loadGeo({ route: spec.route, file: merged, places, regexes });
@@ -103,6 +109,7 @@ export async function loadConfig(
     geo,
     api: lowered.api,
     apiIgnored: !serveApi && file.api !== undefined,
+    picks,
     warnings: warningsOf(examined),
     merged: lowered,
     places,
@@ -165,7 +172,8 @@ async function documentsOf(
   } catch (error) {
     if (!(error instanceof DocumentReadError)) throw error;
     const { kind, message, location, subject } = error;
-    const prefixed = printable(`cannot read ${config.path}: ${message}`);
+    const name = config.path ?? 'the configuration';
+    const prefixed = printable(`cannot read ${name}: ${message}`);
     throw new ConfigError(kind, prefixed, { location, subject, cause: error });
   }
 }

@@ -1,5 +1,9 @@
 /** Weir inside another program: see docs/library.md. */
-export { Weir, type PickOptions, type StartOptions, type StopOptions } from './library/weir.ts';
+export { Weir } from './library/weir.ts';
+export type { PickOptions, ReloadOptions, StartOptions, StopOptions } from './library/weir.ts';
+export type { ConfigInput, ConfigText } from './library/config-input.ts';
+export type * from './library/config-types.ts';
+export type { Routes, CurrentRoutesView } from './library/routes.ts';
 export type { LogCallback, LogLine } from './library/weir.ts';
 export type { EventStream, FlowEventView } from './library/streams.ts';
 export type {
@@ -17,7 +21,6 @@ export {
   type RouteInherit,
   type RouteTargetView,
   type RouteView,
-  type RoutesResult,
 } from '@weir/server/api/contract';
 export { ConfigError, type ConfigErrorKind, type ConfigLocation } from '@weir/config';
 export { DialError, type DialErrorCode } from '@weir/io';
@@ -36,6 +39,7 @@ export type { WeirAssociateOptions, WeirConnectOptions, WeirDialOptions } from '
 export type { SocketOptions, WeirSocket } from './library/socket.ts';
 export { WeirError } from '@weir/base';
 export type { LogLevel } from '@weir/base/log';
+export type { ListenerNetwork, ListenerView } from '@weir/server/supervisor/listener-view';
 export type {
   AppliedReport,
   ReloadReport,

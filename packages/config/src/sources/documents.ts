@@ -2,29 +2,40 @@ import type { ConfigFile, SubscribeFile } from './config-file.ts';
 import { JoinedPlaces, type Places, type SourceText } from './source-text.ts';
 import { decodeSource } from './decode-source.ts';
 import { DocumentReadError } from '../errors.ts';
-import { FileReadError, type FileReader } from './input-files.ts';
-import { readConfigFile, readSubscribeFile } from './read-tables.ts';
+import { FileReadError, type FileReader, within } from './input-files.ts';
+import { type ObjectDocument, sourceOfObject } from './object-document.ts';
+import { readConfigFile, readConfigObject, readSubscribeFile } from './read-tables.ts';
+import { type Picks, withPicks } from '../picks.ts';
 import { printable } from '@weir/base/printable';
 import { subscribePath } from '../tables/subscribe.ts';
 import { allProtocolsLoaded, loadProtocols } from '@weir/proxy/protocols';
 import { KeysUnknownError } from '../shown-keys.ts';
 
-/** The source of a configuration. */
+/** The source of a configuration: plain data. Without a path, contents and an object it is the built-in configuration. */
 export interface ConfigSource {
-  /** The path of the file, which errors name; `undefined` for the built-in configuration. */
+  /** The path of the file, which errors name. */
   readonly path?: string | undefined;
   /** The contents of the file, which is then not read. */
   readonly bytes?: Uint8Array | undefined;
+  /** The configuration itself, in place of a file. */
+  readonly object?: ObjectDocument | undefined;
+  /** The directory of relative paths; the process's working directory by default. */
+  readonly directory?: string | undefined;
+  /** Picks of groups and of `default` that take the place of those of the file where both names exist. */
+  readonly picks?: Picks | undefined;
 }
 
 /** A configuration and its subscribe file: decoded, but not yet checked further. */
 export interface Documents {
-  /** The configuration file's own bytes. */
+  /** The configuration file's own bytes; those of an object are its digest. */
   readonly bytes: Uint8Array;
   readonly source: SourceText;
+  /** The configuration file, with the picks of the source. */
   readonly file: ConfigFile;
   /** The subscribe file; `undefined` without `[subscribe]`. */
   readonly subscribe: SubscribeFile | undefined;
+  /** The picks of the source that are in `file`: their group and target exist. */
+  readonly picks: Picks;
   /** The places of both files. */
   readonly places: Places;
 }
@@ -37,21 +48,37 @@ export interface Documents {
  * @throws {ConfigError} of kind `invalid` for a file of the wrong shape
  */
 export async function readDocuments(
-  { path, bytes: given }: ConfigSource,
+  given: ConfigSource,
   files: FileReader,
   onLogLevel?: (level: string) => void,
 ): Promise<Documents> {
-  const bytes = given ?? (await readConfig(path, files));
-  const source = await withShownKeys(() => decodeSource(bytes, path));
-  const file = await withShownKeys(() => readConfigFile(source, onLogLevel));
-  const subscribe = await readSubscribe(file, source, files);
+  const { bytes, source, file } = await readOwn(given, files, onLogLevel);
+  const subscribe = await readSubscribe(file, source, within(given.directory, files));
+  const picked = withPicks(given.picks, file, subscribe?.file);
   return {
     bytes,
     source,
-    file,
+    ...picked,
     subscribe: subscribe?.file,
     places: subscribe ? new JoinedPlaces(source, subscribe.source) : source,
   };
+}
+
+/** Reads the configuration without its subscribe file. */
+async function readOwn(
+  { path, bytes: given, object }: ConfigSource,
+  files: FileReader,
+  onLogLevel?: (level: string) => void,
+): Promise<Pick<Documents, 'bytes' | 'source' | 'file'>> {
+  if (object) {
+    const source = sourceOfObject(object);
+    const file = readConfigObject(object, source, onLogLevel);
+    return { bytes: Buffer.from(object.digest), source, file };
+  }
+  const bytes = given ?? (await readConfig(path, files));
+  const source = await withShownKeys(() => decodeSource(bytes, path));
+  const file = await withShownKeys(() => readConfigFile(source, onLogLevel));
+  return { bytes, source, file };
 }
 
 async function readConfig(path: string | undefined, files: FileReader): Promise<Uint8Array> {

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { WeirError, type WeirErrorOptions } from '@weir/base';
 import type { Located } from '@weir/proxy/schema';
 import { Finding } from '../findings.ts';
@@ -40,9 +41,20 @@ export class InputFiles {
   readonly #contents = new Map<string, Uint8Array | FileReadError>();
   readonly #digests = new Map<string, string | FileReadError>();
   readonly #public = new Set<string>();
+  readonly #directory: string | undefined;
 
-  static async read({ contents, digests }: NamedFiles, reader: FileReader): Promise<InputFiles> {
-    const files = new InputFiles();
+  /** @param directory of relative paths; the process's working directory if undefined */
+  constructor(directory?: string) {
+    this.#directory = directory;
+  }
+
+  /** @param reader reads paths as the configuration has them */
+  static async read(
+    { contents, digests }: NamedFiles,
+    reader: FileReader,
+    directory?: string,
+  ): Promise<InputFiles> {
+    const files = new InputFiles(directory);
     for (const path of contents) {
       if (await reader.isPublic(path)) files.#public.add(path);
       files.#contents.set(path, await reader.read(path).catch(toFailure));
@@ -67,10 +79,25 @@ export class InputFiles {
     return readable(this.#digests, path, failure);
   }
 
+  /** Returns a path for readers that do not know the directory of relative paths. */
+  located(path: string): string {
+    return this.#directory === undefined ? path : resolve(this.#directory, path);
+  }
+
   /** The files that were read and that other users may read. */
   get public(): ReadonlySet<string> {
     return this.#public;
   }
+}
+
+/** Returns a reader of paths relative to a directory, if there is one. */
+export function within(directory: string | undefined, reader: FileReader): FileReader {
+  if (directory === undefined) return reader;
+  return {
+    read: (path) => reader.read(resolve(directory, path)),
+    sha256: (path) => reader.sha256(resolve(directory, path)),
+    isPublic: (path) => reader.isPublic(resolve(directory, path)),
+  };
 }
 
 function toFailure(error: unknown): FileReadError {

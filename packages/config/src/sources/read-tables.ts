@@ -6,6 +6,7 @@ import { readLogLevel } from '../tables/log.ts';
 import { TomlError } from '../toml/tree.ts';
 import { parseToml } from '../toml/parse.ts';
 import { configFile, type ConfigFile, subscribeFile, type SubscribeFile } from './config-file.ts';
+import { type ObjectDocument, objectError } from './object-document.ts';
 import { foreignFormat, type ForeignFormat } from './foreign-format.ts';
 
 /**
@@ -26,6 +27,27 @@ export function readConfigFile(
     return configFile(document);
   };
   return withPlaces(source, read, { format: foreignFormat });
+}
+
+/**
+ * Reads the shape of a configuration that is an object.
+ *
+ * @param onLogLevel as in `readConfigFile`
+ * @throws {ConfigError} for the first value that is not of the right shape.
+ */
+export function readConfigObject(
+  { root }: ObjectDocument,
+  source: SourceText,
+  onLogLevel?: (level: string) => void,
+): ConfigFile {
+  const level = readLogLevel(root);
+  if (level !== undefined) onLogLevel?.(level);
+  try {
+    return configFile(root);
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    throw objectError(source.locate(error.span.start), error.message, { cause: error });
+  }
 }
 
 /**

@@ -30,8 +30,24 @@ export const outboundShape = {
   settings: optional(table),
 };
 
+/** Descriptions of the keys of `outboundShape`. */
+const OUTBOUND_KEYS = {
+  protocol: 'What the upstream server speaks; freedom dials directly',
+  server: 'IP address or host name of the upstream server',
+  port: 'Port of the upstream server',
+  stream: 'The transport below the protocol',
+  addressFamily:
+    'auto, ipv4_only, ipv6_only, prefer_ipv4 or prefer_ipv6, for names that are resolved here',
+  settings: 'Depends on the protocol',
+};
+
 /** The table `[[outbound]]` as written. */
-export const outboundTable = located(struct({ tag: located(disclosed(str)), ...outboundShape }));
+export const outboundTable = located(
+  struct(
+    { tag: located(disclosed(str)), ...outboundShape },
+    { tag: 'Names the outbound in logs and routes', ...OUTBOUND_KEYS },
+  ),
+);
 export type OutboundTable = Decoded<typeof outboundTable>;
 
 /** Lowers one outbound; `undefined` when it is invalid. */

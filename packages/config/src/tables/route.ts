@@ -87,7 +87,7 @@ export function lowerGeoFile(
   const sha256 = findings
     .about('route')
     .attempt(() => withGeoHint(kind, () => files.sha256(path, `cannot read ${kind} file`)));
-  return sha256 === undefined ? undefined : { path: path.value, sha256 };
+  return sha256 === undefined ? undefined : { path: files.located(path.value), sha256 };
 }
 
 const geoHint = (kind: GeoKind): string =>

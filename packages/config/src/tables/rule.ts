@@ -45,8 +45,26 @@ export const matcherShape = {
   geoip: texts,
 };
 
+/** Descriptions of the keys of a rule. */
+const RULE_KEYS = {
+  outbound: 'The outbound or balancer of flows that match every matcher here',
+  domainSuffix: 'Domains, with all their subdomains',
+  domainKeyword: 'Parts of host names',
+  domainFull: 'Whole host names',
+  domainRegex: "Regular expressions in Rust's syntax, for host names",
+  cidr: 'Networks of the destination, ADDRESS/PREFIX',
+  sourceCidr: 'Networks of the client, ADDRESS/PREFIX',
+  port: 'Ports of the destination, or ranges: 80, 8000-8999',
+  network: 'Streams (tcp) or datagrams (udp) alone',
+  inboundTag: 'Tags of inbounds',
+  geosite: 'Lists of the geosite file, CODE or CODE@ATTRIBUTE',
+  geoip: 'Lists of the geoip file, CODE or !CODE',
+};
+
 /** The table `[[route.rule]]` as written. */
-export const ruleTable = spanned(struct({ outbound: located(disclosed(str)), ...matcherShape }));
+export const ruleTable = spanned(
+  struct({ outbound: located(disclosed(str)), ...matcherShape }, RULE_KEYS),
+);
 export type RuleTable = Decoded<typeof ruleTable>;
 
 /** Returns a rule's name in errors, with its index as the API shows it. */

@@ -58,7 +58,7 @@ type TlsTable = Partial<Decoded<typeof tlsTable>>;
 const wsTable = struct(
   { path: unlisted, host: text },
   {
-    path: 'Of the upgrade request; ?ed=N allows early data',
+    path: 'Path of the upgrade request; ?ed=N allows early data',
     host: 'The Host header; by default the name of the server',
   },
   () => 'WebSocket is network = "ws"; its path is ws = { path = … }',

@@ -25,7 +25,7 @@ export function warnOfListeners({ own, spec, api }: Examined, list: WarningList)
     const other = owners.find((owner) => owner !== undefined);
     if (other) {
       list.add('same-address', span, (lineOf) => {
-        const line = other.span ? ` in line ${lineOf(other.span)}` : '';
+        const line = other.span ? ` in ${lineOf(other.span)}` : '';
         return `${name} listens where ${other.name}${line} does, so binding one of them fails`;
       });
     }

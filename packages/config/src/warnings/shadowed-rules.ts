@@ -24,7 +24,7 @@ export function warnOfShadowedRules({ own, merged }: Examined, list: WarningList
     if (by !== undefined) {
       list.add('rule-never-matches', rule.outbound.span, (lineOf) => {
         const earlier = rules[by];
-        const line = earlier ? ` (line ${lineOf(earlier.outbound.span)})` : '';
+        const line = earlier ? ` (${lineOf(earlier.outbound.span)})` : '';
         return `${ruleSubject(index)} never matches: ${ruleSubject(by)}${line} takes all that it would match`;
       });
     } else taken.add(conditions, index);
@@ -45,7 +45,7 @@ function warnOfRulesBehind(
   const many = total - by - 1;
   const rest = `${many === 1 ? 'the rule' : `the ${many} rules`} after it`;
   list.add('rule-never-matches', (next ?? last).outbound.span, (lineOf) => {
-    const all = `${ruleSubject(by)} (line ${lineOf(last.outbound.span)}) takes every flow`;
+    const all = `${ruleSubject(by)} (${lineOf(last.outbound.span)}) takes every flow`;
     return next
       ? `${ruleSubject(by + 1)} never matches: ${all}, so ${rest} ${many === 1 ? 'is' : 'are'} not reached`
       : `${all}: ${rest}, of route groups, never ${many === 1 ? 'matches' : 'match'}`;

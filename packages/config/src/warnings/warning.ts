@@ -1,6 +1,6 @@
 import { printable, quoted } from '@weir/base/printable';
 import type { Span } from '@weir/proxy/schema';
-import type { ConfigLocation } from '../errors.ts';
+import { type ConfigLocation, lineText, placeText } from '../errors.ts';
 import type { Places } from '../sources/source-text.ts';
 import type { GeoData } from '@weir/proxy/geo';
 import type { Spec } from '@weir/proxy/spec';
@@ -41,8 +41,8 @@ export interface Warning {
   readonly location: ConfigLocation | undefined;
 }
 
-/** The line of a span, for messages that refer to a second place. */
-type LineOf = (span: Span) => number;
+/** Returns the place of a span, `line 3`, for messages that refer to a second place. */
+type LineOf = (span: Span) => string;
 
 interface Noted {
   readonly id: WarningId;
@@ -71,7 +71,7 @@ export class WarningList {
   *kept(
     places: Places,
   ): Generator<{ readonly id: WarningId; readonly start: number; readonly message: string }> {
-    const lineOf: LineOf = ({ start }) => places.locate(start).line;
+    const lineOf: LineOf = ({ start }) => lineText(places.locate(start));
     for (const { id, span, message } of this.#noted) {
       yield { id, start: span.start, message: printable(message(lineOf)) };
     }
@@ -79,7 +79,7 @@ export class WarningList {
 
   /** Returns the shown warnings in document order; the last one counts those beyond the limit. */
   shown(places: Places): readonly Warning[] {
-    const lineOf: LineOf = ({ start }) => places.locate(start).line;
+    const lineOf: LineOf = ({ start }) => lineText(places.locate(start));
     const shown = this.#noted
       .toSorted((a, b) => a.span.start - b.span.start)
       .slice(0, MOST_SHOWN)
@@ -97,10 +97,7 @@ export class WarningList {
 
 /** Returns a warning in the form of compilers: `weir.toml:12:3: rule …`. */
 export function renderWarning({ message, location }: Warning): string {
-  if (!location) return message;
-  const { file, line, column } = location;
-  const place = file === undefined ? `line ${line}, column ${column}` : `${file}:${line}:${column}`;
-  return `${place}: ${message}`;
+  return location ? `${placeText(location)}: ${message}` : message;
 }
 
 const LONGEST_QUOTE = 100;

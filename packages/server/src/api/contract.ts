@@ -1,5 +1,5 @@
 import type { RouteView } from '@weir/config/route-view';
-import { WeirError } from '@weir/base';
+import { WeirError, type WeirErrorOptions } from '@weir/base';
 import type { Clock } from '@weir/io/time';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
 import type { Tracker } from '@weir/proxy/tracker';
@@ -61,12 +61,13 @@ export interface PickResult {
  */
 export type ControlErrorCode = 'unknown_group' | 'invalid' | 'stale' | 'failed';
 
-export interface ControlErrorOptions extends ErrorOptions {
+export interface ControlErrorOptions extends WeirErrorOptions {
   readonly etag?: string | undefined;
 }
 
 /** A request to the process that failed. */
 export class ControlError extends WeirError {
+  /** The kind of the failure. */
   declare readonly code: ControlErrorCode;
   /** Entity tag of the configuration file, if it should be sent to the client; quotes included. */
   readonly etag: string | undefined;
@@ -78,7 +79,8 @@ export class ControlError extends WeirError {
 
   /** A copy of this error with the entity tag of the current file. */
   withEtag(etag: string): ControlError {
-    return new ControlError(this.code, this.message, { cause: this.cause, etag });
+    const { cause, hint } = this;
+    return new ControlError(this.code, this.message, { cause, hint, etag });
   }
 }
 

@@ -1,3 +1,4 @@
+import type { ConfigSource } from '@weir/config/documents';
 import { silentLogger } from '@weir/base/log';
 import { OwnListeners } from '@weir/io/net/own-listeners';
 import { systemClock } from '@weir/io/time';
@@ -13,12 +14,13 @@ import type { EditTask, PreparedConfig, RoutesRead } from './loading/tasks.ts';
 import { Supervisor } from '../supervisor/supervisor.ts';
 
 interface ConfigurationOptions extends LoaderOptions {
-  /** `undefined` for the built-in configuration. */
-  readonly configPath: string | undefined;
+  readonly source: ConfigSource;
   /** Builds a configuration without binding anything. @throws {ApplyError} when a part cannot be built */
   readonly build: (loaded: PreparedConfig) => Promise<void>;
   /** Aborts what is being read when the process stops. */
   readonly stopping: AbortSignal;
+  /** Called when a pick of the source has ended, because its group or its target no longer exists. */
+  readonly onPickEnded?: ((group: string, target: string) => void) | undefined;
 }
 
 /**
@@ -26,7 +28,7 @@ interface ConfigurationOptions extends LoaderOptions {
  * thread of its own.
  */
 export class Configuration {
-  readonly path: string | undefined;
+  #source: ConfigSource;
   readonly #options: ConfigurationOptions;
   readonly #thread = new ConfigThread();
   readonly #loader: ConfigLoader;
@@ -34,14 +36,23 @@ export class Configuration {
   #checked: { readonly loaded: PreparedConfig; readonly files: FileDigests } | undefined;
 
   constructor(options: ConfigurationOptions) {
-    this.path = options.configPath;
+    this.#source = options.source;
     this.#options = options;
     this.#loader = ConfigLoader.beside(this.#thread, options);
   }
 
+  get source(): ConfigSource {
+    return this.#source;
+  }
+
+  /** The path of the configuration file; `undefined` without one. */
+  get path(): string | undefined {
+    return this.#source.path;
+  }
+
   /** Reads the routes. @throws {ConfigError} as `readDocuments` does */
   routes(signal?: AbortSignal): Promise<RoutesRead> {
-    return this.#loader.routes(this.path, signal);
+    return this.#loader.routes(this.#source, signal);
   }
 
   /** Writes a pick into bytes of the file. @throws {ConfigError} as `editPick` does */
@@ -52,7 +63,7 @@ export class Configuration {
   /** Checks the file with other contents as `--test` does. @throws {ConfigError | ApplyError} when it is invalid */
   async check(bytes: Uint8Array): Promise<void> {
     const files = new FileDigests();
-    const loaded = await this.#load(files, bytes);
+    const loaded = await this.#load(files, { ...this.#source, bytes });
     await this.#options.build(loaded);
     if (this.path === undefined) return;
     files.expect(this.path, bytes);
@@ -62,14 +73,23 @@ export class Configuration {
   /**
    * Loads the configuration; reuses the last one that was checked, unless one of its files has changed since.
    * @param files records what is read
+   * @param source another source, which `adopt` makes that of the configuration
    * @throws {ConfigError}
    */
-  async load(files: FileDigests): Promise<PreparedConfig> {
+  async load(files: FileDigests, source = this.#source): Promise<PreparedConfig> {
     const checked = this.#checked;
     this.#checked = undefined;
-    if (!checked || !(await checked.files.unchanged())) return this.#load(files);
+    const isChecked = checked && source === this.#source && (await checked.files.unchanged());
+    if (!isChecked) return this.#load(files, source);
     files.adopt(checked.files.seen);
     return checked.loaded;
+  }
+
+  /** Makes a source that was loaded and applied that of the configuration. */
+  adopt({ picks }: Pick<PreparedConfig, 'picks'>, source = this.#source): void {
+    const ended = [...(source.picks ?? [])].filter(([group]) => !picks.has(group));
+    this.#source = ended.length === 0 ? source : { ...source, picks };
+    for (const [group, target] of ended) this.#options.onPickEnded?.(group, target);
   }
 
   /** Frees the last configuration that was checked: its reload has ended, or there will be none. */
@@ -82,13 +102,14 @@ export class Configuration {
     return this.#thread.stop(reason);
   }
 
-  #load(files: FileDigests, bytes?: Uint8Array): Promise<PreparedConfig> {
-    return this.#loader.load(this.path, { files, bytes, signal: this.#options.stopping });
+  #load(files: FileDigests, source: ConfigSource): Promise<PreparedConfig> {
+    return this.#loader.load(source, { files, signal: this.#options.stopping });
   }
 }
 
 /** Options of `loadAtStart` except those that a check fixes. */
-type CheckInput = Omit<Parameters<typeof loadAtStart>[1], 'regexes' | 'serveApi' | 'blocking'>;
+type CheckInput = Omit<Parameters<typeof loadAtStart>[1], 'regexes' | 'serveApi' | 'blocking'> &
+  Pick<ConfigSource, 'bytes'>;
 
 /**
  * Checks a configuration as `--test` does: loads and builds it without binding anything.
@@ -98,10 +119,11 @@ type CheckInput = Omit<Parameters<typeof loadAtStart>[1], 'regexes' | 'serveApi'
  */
 export async function checkConfig(
   path: string | undefined,
-  input: CheckInput = {},
+  { bytes, ...input }: CheckInput = {},
 ): Promise<PreparedConfig> {
   const regexes = new RegexCache();
-  const config = await loadAtStart(path, { ...input, regexes, serveApi: true, blocking: true });
+  const options = { ...input, regexes, serveApi: true, blocking: true };
+  const config = await loadAtStart({ path, bytes }, options);
   const supervisor = new Supervisor({
     clock: systemClock,
     log: silentLogger,

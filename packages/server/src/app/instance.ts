@@ -7,6 +7,8 @@ import {
 } from '../api/contract.ts';
 import { ApiLifecycle } from '../api/lifecycle.ts';
 import type { PacketTaps } from '@weir/base/ip/packet-device';
+import type { ConfigSource } from '@weir/config/documents';
+import { quoted } from '@weir/base/printable';
 import type { RegexCache } from '@weir/proxy/names';
 import type { Hooks } from '@weir/proxy/protocols';
 import { recordLines, type Logger } from '@weir/base/log';
@@ -21,14 +23,13 @@ import { logHints, WarningLog } from './log/error-lines.ts';
 import { FileDigests } from './loading/file-digests.ts';
 import type { PreparedConfig } from './loading/tasks.ts';
 import { Configuration } from './configuration.ts';
-import { Picker } from './picker.ts';
+import { type PickedRoutes, Picker } from './picker.ts';
 import { failedOutcome, outcomeOf, toControlError, type ReloadOutcome } from './outcomes.ts';
-import { Reloader } from './reloader.ts';
+import { Reloader, type SourceChange } from './reloader.ts';
 import type { TunnelDeps } from './control/control-tunnels.ts';
 
 interface InstanceOptions {
-  /** `undefined` for the built-in configuration. */
-  readonly configPath: string | undefined;
+  readonly source: ConfigSource;
   /** A logger with the target of the app. */
   readonly log: Logger;
   /** Compiled patterns, shared with the load that the instance is started with. */
@@ -81,9 +82,10 @@ export class Instance implements ControlledApp {
       ...options,
       build: (loaded) => this.#supervisor.check(loaded),
       stopping: this.#stopping.signal,
+      onPickEnded: (group, target) => this.#logEndedPick(group, target),
     });
     this.#reloader = this.#createReloader(new FileDigests());
-    this.#picker = new Picker(this.#configuration, () => this.reload());
+    this.#picker = new Picker(this.#configuration, (change) => this.reload(change));
     this.#api = new ApiLifecycle(this, log, ownListeners);
   }
 
@@ -149,7 +151,13 @@ export class Instance implements ControlledApp {
     this.#warnings.log(loaded.warnings);
   }
 
-  routes(): Promise<RoutesResult> {
+  async routes(): Promise<RoutesResult> {
+    const { view, etag } = await this.#picker.routes();
+    return { view, etag };
+  }
+
+  /** The routes, and the picks among them that are in memory. @throws {ControlError} as `routes` does */
+  routesWithPicks(): Promise<PickedRoutes> {
     return this.#picker.routes();
   }
 
@@ -166,16 +174,34 @@ export class Instance implements ControlledApp {
     }
   }
 
+  /** Picks in memory: see Picker. @throws {ControlError} as `pick` does */
+  pickInMemory(
+    group: string,
+    target: string,
+    ifMatch: IfMatch,
+    signal: AbortSignal,
+  ): Promise<PickResult> {
+    return this.#picker.pickInMemory(group, target, ifMatch, signal);
+  }
+
+  /** Whether the configuration is a file, into which picks can be written. */
+  get hasFile(): boolean {
+    return this.#configuration.path !== undefined;
+  }
+
   /** Number of inbounds that are served. */
   get inbounds(): number {
     return this.#supervisor.inbounds;
   }
 
-  /** Reads the files again, applies the changes, and logs the outcome. */
-  async reload(): Promise<ReloadReport> {
+  /**
+   * Reads the files again, applies the changes, and logs the outcome.
+   * @param change reloads from another source, which is kept if that succeeds
+   */
+  async reload(change?: SourceChange): Promise<ReloadReport> {
     for (const observer of this.#observers) observer.begins?.();
     try {
-      const report = await this.#reloader.reload();
+      const report = await this.#reloader.reload(change);
       this.#reloadEnded(outcomeOf(report));
       return report;
     } catch (error) {
@@ -300,6 +326,11 @@ export class Instance implements ControlledApp {
       },
       files,
     );
+  }
+
+  #logEndedPick(group: string, target: string): void {
+    const names = `${quoted(target)} for ${quoted(group)}`;
+    this.#log.info(`the pick in memory of ${names} has ended: one of them no longer exists`);
   }
 
   /** Warns once for each new level: the level at the start remains in force. */

@@ -1,4 +1,4 @@
-import { messageOf } from '@weir/base';
+import { hintsOf, messageOf } from '@weir/base';
 import { printable } from '@weir/base/printable';
 import { ConfigError, DocumentReadError, renderConfigError } from '@weir/config';
 import { ControlError } from '../api/contract.ts';
@@ -17,6 +17,7 @@ export function toControlError(error: unknown): ControlError {
   if (error instanceof ControlError) return error;
   return new ControlError(isInvalid(error) ? 'invalid' : 'failed', messageOf(error), {
     cause: error,
+    hint: () => hintsOf(error).join('\n') || undefined,
   });
 }
 

@@ -4,7 +4,6 @@ import {
   unknownGroup,
   unknownTarget,
   type PickResult,
-  type RoutesResult,
   type IfMatch,
 } from '../api/contract.ts';
 import { DEFAULT_GROUP } from '@weir/config';
@@ -18,6 +17,7 @@ import { replaceFile, systemFiles, type ReplaceFileSystem } from './replace-file
 import type { Configuration } from './configuration.ts';
 import { etagOf } from './loading/inline-runner.ts';
 import type { RoutesRead } from './loading/tasks.ts';
+import type { SourceChange } from './reloader.ts';
 
 /** The parts of a Configuration that picks use. */
 export type PickedConfiguration = Pick<Configuration, 'path' | 'routes' | 'edit' | 'check'>;
@@ -25,18 +25,18 @@ export type PickedConfiguration = Pick<Configuration, 'path' | 'routes' | 'edit'
 /** Reads the routes from the files, and writes picks into the configuration file. */
 export class Picker {
   readonly #configuration: PickedConfiguration;
-  readonly #reload: () => Promise<ReloadReport>;
+  readonly #reload: (change?: SourceChange) => Promise<ReloadReport>;
   readonly #fs: ReplaceFileSystem;
   readonly #lockMs: number;
   readonly #edits = new Mutex();
 
   /**
-   * @param reload applies the edited file
+   * @param reload applies the edited file, or a change of the picks in memory
    * @param lockMs milliseconds to wait for an edit by another process
    */
   constructor(
     configuration: PickedConfiguration,
-    reload: () => Promise<ReloadReport>,
+    reload: (change?: SourceChange) => Promise<ReloadReport>,
     fs = systemFiles,
     lockMs = LOCK_MS,
   ) {
@@ -47,13 +47,13 @@ export class Picker {
   }
 
   /** The routes as the files have them. @throws {ControlError} */
-  async routes(): Promise<RoutesResult> {
-    const { view, etag } = await this.#read();
-    return { view, etag };
+  async routes(): Promise<PickedRoutes> {
+    const { view, etag, picks } = await this.#read();
+    return { view, etag, picks };
   }
 
   /**
-   * Sets the pick of a group and reloads. Picks are serialised, each until its reload has ended; other reloads do not
+   * Sets the pick of a group in the file, in place of one in memory, and reloads. Picks are serialised, each until its reload has ended; other reloads do not
    * wait for them. Commands that edit the file and picks wait for each other until the file is written.
    * @param signal abandons an edit that has not been written yet, or the wait for the reload, so that the next edit can
    * begin; a write that has begun is finished
@@ -66,46 +66,86 @@ export class Picker {
     ifMatch: IfMatch,
     signal: AbortSignal,
   ): Promise<PickResult> {
-    const release = await this.#edits.acquire(signal);
-    try {
-      const etag = await this.#edit(group, target, ifMatch, signal);
-      try {
-        return { report: await step(this.#reload(), signal), etag };
-      } catch (error) {
-        signal.throwIfAborted();
-        throw toControlError(error).withEtag(etag);
-      }
-    } finally {
-      release();
-    }
+    using _edit = await this.#begin(signal);
+    const { etag, inMemory } = await this.#edit(group, target, ifMatch, signal);
+    const change = inMemory ? withPick(group, undefined) : undefined;
+    return this.#applied(this.#reload(change), etag, signal);
   }
 
-  /** Edits the file without reloading; returns its new entity tag. */
-  async #edit(
+  /**
+   * Sets the pick of a group in memory, where it takes the place of the file's until the process ends or the group or
+   * the target no longer exists, and reloads. Otherwise as `pick`.
+   */
+  async pickInMemory(
     group: string,
     target: string,
     ifMatch: IfMatch,
     signal: AbortSignal,
-  ): Promise<string> {
-    // Locked before the read: contents read before waiting for a command would be out of date.
-    await using lock = await this.#lock(signal);
+  ): Promise<PickResult> {
+    using _edit = await this.#begin(signal);
+    const { etag, picks } = await this.#readFor(group, target, ifMatch, signal);
+    const change = picks.get(group) === target ? undefined : withPick(group, target);
+    return this.#applied(this.#reload(change), etag, signal);
+  }
+
+  /** Waits for the picks before. */
+  async #begin(signal: AbortSignal): Promise<Disposable> {
+    const release = await this.#edits.acquire(signal);
+    return { [Symbol.dispose]: release };
+  }
+
+  /** Waits for a reload, whose error gets the entity tag. */
+  async #applied(
+    reload: Promise<ReloadReport>,
+    etag: string,
+    signal: AbortSignal,
+  ): Promise<PickResult> {
+    try {
+      return { report: await step(reload, signal), etag };
+    } catch (error) {
+      signal.throwIfAborted();
+      throw toControlError(error).withEtag(etag);
+    }
+  }
+
+  /** Reads the routes for a pick. @throws {ControlError} for a pick that they do not allow */
+  async #readFor(
+    group: string,
+    target: string,
+    ifMatch: IfMatch,
+    signal: AbortSignal,
+  ): Promise<RoutesRead> {
     const read = await step(this.#read(signal), signal);
-    const { bytes: before, view, etag } = read;
+    const { view, etag } = read;
     if (ifMatch.kind === 'is' && ifMatch.etag !== etag) throw stale(etag);
     const { groups, targets } = view;
     if (group !== DEFAULT_GROUP && !groups.some(({ name }) => name === group)) {
       throw unknownGroup(group);
     }
     if (!targets.some(({ name }) => name === target)) throw unknownTarget(target);
+    return read;
+  }
 
+  /** Edits the file without reloading; returns its new entity tag, and whether the group has a pick in memory. */
+  async #edit(
+    group: string,
+    target: string,
+    ifMatch: IfMatch,
+    signal: AbortSignal,
+  ): Promise<{ readonly etag: string; readonly inMemory: boolean }> {
+    // Locked before the read: contents read before waiting for a command would be out of date.
+    await using lock = await this.#lock(signal);
+    const read = await this.#readFor(group, target, ifMatch, signal);
+    const { bytes: before, etag } = read;
+    const inMemory = read.picks.has(group);
     const edit = { bytes: before, subscribe: read.subscribe, group, target };
     const edited = await step(inControl(this.#configuration.edit(edit, signal)), signal);
-    if (Buffer.compare(edited, before) === 0) return etag;
+    if (Buffer.compare(edited, before) === 0) return { etag, inMemory };
     await step(inControl(this.#configuration.check(edited)), signal);
     // Reported last, after all errors that do not depend on the lock.
     if (lock.failure) throw lock.failure;
     await this.#write(before, edited, signal);
-    return etagOf(edited);
+    return { etag: etagOf(edited), inMemory };
   }
 
   async #write(before: Uint8Array, edited: Uint8Array, signal: AbortSignal): Promise<void> {
@@ -145,6 +185,19 @@ export class Picker {
     }
   }
 }
+
+/** The routes, and the picks among them that are in memory. */
+export type PickedRoutes = Pick<RoutesRead, 'view' | 'etag' | 'picks'>;
+
+/** Sets a pick in memory, or removes it. */
+const withPick =
+  (group: string, target: string | undefined): SourceChange =>
+  (current) => {
+    const picks = new Map(current.picks);
+    if (target === undefined) picks.delete(group);
+    else picks.set(group, target);
+    return { ...current, picks };
+  };
 
 /** Milliseconds to wait for an edit by another process. */
 const LOCK_MS = 10_000;

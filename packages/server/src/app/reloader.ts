@@ -1,5 +1,6 @@
 import { ControlError } from '../api/contract.ts';
 import { ConfigError } from '@weir/config';
+import type { ConfigSource } from '@weir/config/documents';
 import type { AppliedReport, ReloadReport } from '../supervisor/reload-report.ts';
 import { toControlError } from './outcomes.ts';
 import type { Configuration } from './configuration.ts';
@@ -15,6 +16,12 @@ interface ReloadSteps {
   readonly apply: (loaded: PreparedConfig) => Promise<AppliedReport>;
 }
 
+/** Returns another source of the configuration in place of the current one. */
+export type SourceChange = (current: ConfigSource) => ConfigSource;
+
+/** The configuration as reloads use it. */
+type Reloaded = Pick<Configuration, 'source' | 'load' | 'adopt'>;
+
 /**
  * Runs one reload at a time, and remembers the files of the last attempt: while they are unchanged, a reload does
  * nothing, or reports the same error again.
@@ -23,7 +30,7 @@ interface ReloadSteps {
  * if they equal those of the last attempt.
  */
 export class Reloader {
-  readonly #configuration: Pick<Configuration, 'load'>;
+  readonly #configuration: Reloaded;
   readonly #steps: ReloadSteps;
   readonly #mutex = new Mutex();
   /** The files of the last attempt. */
@@ -34,7 +41,7 @@ export class Reloader {
   #loaded: FileDigests;
 
   /** @param files the files of the running configuration */
-  constructor(configuration: Pick<Configuration, 'load'>, steps: ReloadSteps, files: FileDigests) {
+  constructor(configuration: Reloaded, steps: ReloadSteps, files: FileDigests) {
     this.#configuration = configuration;
     this.#steps = steps;
     this.#tried = files;
@@ -55,15 +62,16 @@ export class Reloader {
   /**
    * Reloads if the files have changed.
    *
+   * @param change reloads in any case, with another source, which is kept if that succeeds
    * @throws the error of `refuse`
    * @throws {ControlError} `invalid` or `failed`, whose cause is the rejection of the step; for unchanged files
    * `invalid` for every cause: only other files help
    */
-  async reload(): Promise<ReloadReport> {
+  async reload(change?: SourceChange): Promise<ReloadReport> {
     return this.exclusively(async () => {
-      if (await this.#tried.unchanged()) return this.#unchanged();
+      if (!change && (await this.#tried.unchanged())) return this.#unchanged();
       this.#steps.refuse?.();
-      return this.#try();
+      return this.#try(change?.(this.#configuration.source));
     });
   }
 
@@ -84,17 +92,20 @@ export class Reloader {
     throw new ControlError('invalid', again, { cause: this.#failure });
   }
 
-  async #try(): Promise<ReloadReport> {
+  /** @param changed another source; if it fails, the attempt says nothing about the files of the current one */
+  async #try(changed?: ConfigSource): Promise<ReloadReport> {
     const files = new FileDigests();
     this.#files = files;
     try {
-      const report = await this.#steps.apply(await this.#configuration.load(files));
+      const loaded = await this.#configuration.load(files, changed);
+      const report = await this.#steps.apply(loaded);
+      this.#configuration.adopt(loaded, changed);
       this.#tried = files;
       this.#loaded = files;
       this.#failure = undefined;
       return report;
     } catch (error) {
-      if (!isUnreadable(error)) {
+      if (!changed && !isUnreadable(error)) {
         this.#tried = files;
         this.#failure = error;
       }

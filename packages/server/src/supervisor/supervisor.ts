@@ -37,6 +37,8 @@ import {
   startGroups,
 } from './stage.ts';
 import { runningInbound, desiredListeners } from './desired-listeners.ts';
+import { boundListeners } from './bound-listeners.ts';
+import type { ListenerView } from './listener-view.ts';
 import type { DesiredState } from './desired-state.ts';
 
 interface SupervisorDeps {
@@ -98,6 +100,7 @@ export class Supervisor {
   #snapshot: RoutingSnapshot | undefined;
   #rulesSince = 0;
   readonly #stopping = new AbortController();
+  readonly #listenerObservers = new Set<() => void>();
   readonly drain: Drain;
   #listenersClosed: Promise<unknown> | undefined;
 
@@ -137,6 +140,19 @@ export class Supervisor {
   /** Number of served inbounds. */
   get inbounds(): number {
     return this.#inbounds.size;
+  }
+
+  /** The addresses that inbounds are bound to; none before the first configuration and after a stop. */
+  get listeners(): readonly ListenerView[] {
+    if (!this.#applied || this.#listenersClosed) return [];
+    const isDraining = this.drain.since !== undefined;
+    return boundListeners(isDraining ? new Map() : this.#inbounds, this.#applied);
+  }
+
+  /** Calls back when listeners may have changed, until the returned function is called. */
+  onListeners(changed: () => void): () => void {
+    this.#listenerObservers.add(changed);
+    return () => this.#listenerObservers.delete(changed);
   }
 
   /** The configuration in force; `undefined` before the first was applied. */
@@ -443,6 +459,7 @@ export class Supervisor {
           : listener.endpoints.map((endpoint) => ({ inbound, ...endpoint })),
       ),
     );
+    for (const changed of this.#listenerObservers) changed();
   }
 
   #createResolver(spec: DnsSpec): OwnedResolver {

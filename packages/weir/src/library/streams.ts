@@ -15,6 +15,7 @@ export type FlowEventView =
 
 /** A stream of events in order. `close`, or leaving a `for await`, ends it. */
 export interface EventStream<T> extends AsyncIterableIterator<T, undefined>, AsyncDisposable {
+  /** Ends the stream; reads that wait get its end. */
   close(): void;
 }
 
@@ -56,7 +57,7 @@ function eventView(notice: FlowNotice, times: StartTimes): FlowEventView {
  * A stream over a source that returns one item at a time, and `undefined` after its signal has aborted. It starts
  * immediately, whereas an async generator starts with the first `next`.
  */
-function untilEnd<T extends object>(
+export function untilEnd<T extends object>(
   end: AbortSignal,
   open: (signal: AbortSignal) => () => Promise<T | undefined>,
 ): EventStream<T> {

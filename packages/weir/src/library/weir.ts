@@ -1,9 +1,4 @@
-import {
-  ControlError,
-  type PickResult,
-  type RoutesResult,
-  ANY_FILE,
-} from '@weir/server/api/contract';
+import { ControlError, type PickResult, ANY_FILE } from '@weir/server/api/contract';
 import {
   StartTimes,
   flowView,
@@ -18,6 +13,7 @@ import { Instance } from '@weir/server/app/instance';
 import { APP_TARGET } from '@weir/server/app/log/process-log';
 import { RegexCache } from '@weir/proxy/names';
 import { chooseFilter, passes, type LogFilter, type LogLevel, type Logger } from '@weir/base/log';
+import type { ListenerView } from '@weir/server/supervisor/listener-view';
 import type { ReloadReport } from '@weir/server/supervisor/reload-report';
 import type { FlowSelector } from '@weir/proxy/tracker';
 import { VERSION } from '@weir/base';
@@ -35,11 +31,18 @@ import {
 import { type HookOptions, hooksOf } from './hooks.ts';
 import { Renewals } from './renewals.ts';
 import type { WeirSocket } from './socket.ts';
+import type { ConfigInput } from './config-input.ts';
+import { checkOptions, toConfigSource } from './config-source.ts';
+import { listenerEvents } from './listeners.ts';
+import { routesView, type Routes } from './routes.ts';
 import { flowEvents, trafficSamples, type EventStream, type FlowEventView } from './streams.ts';
 
 export interface StartOptions extends HookOptions {
-  /** The configuration file; paths in it are resolved as by the command. */
-  readonly config: string;
+  /**
+   * The path of a configuration file, in which paths are resolved as by the command; or the configuration itself, as TOML
+   * in `{ text }` or as an object with the tables of a file.
+   */
+  readonly config: ConfigInput;
   /** Receives every log line that passes the filter; nothing is logged without it. */
   readonly onLog?: LogCallback | undefined;
   /** Replaces `[log].level`, in the same syntax. The environment is not used. */
@@ -51,6 +54,17 @@ export interface PickOptions {
   readonly ifMatch?: string | undefined;
   /** Abandons a pick that has not been written yet; a write that has begun is finished. */
   readonly signal?: AbortSignal | undefined;
+  /**
+   * Whether the pick is written into the configuration file, as it is by default. Otherwise it is kept in memory: it ends
+   * with the process, or when a reload removes the group or the target. The only choice for a configuration that is not a
+   * file is memory.
+   */
+  readonly persist?: boolean | undefined;
+}
+
+export interface ReloadOptions {
+  /** Another configuration, which takes the place of the current one if it can be applied. */
+  readonly config?: ConfigInput | undefined;
 }
 
 export interface StopOptions {
@@ -60,6 +74,13 @@ export interface StopOptions {
 
 const STOP_GRACE_MS = 5_000;
 
+/** The calls that take a configuration, as errors name them. */
+const START = 'Weir.start';
+const RELOAD = 'weir.reload';
+
+const NO_FILE =
+  'the configuration is not a file into which the pick could be written: leave `persist` out, and the pick is kept in memory';
+
 /**
  * A running proxy inside a host program. Several may run side by side.
  *
@@ -68,7 +89,7 @@ const STOP_GRACE_MS = 5_000;
  */
 export class Weir implements AsyncDisposable {
   /** The version of the program, as in `GET /v1/version`. */
-  readonly version = VERSION;
+  readonly version: string = VERSION;
   readonly #instance: Instance;
   readonly #times: StartTimes;
   readonly #dialer: FlowOpener;
@@ -88,25 +109,22 @@ export class Weir implements AsyncDisposable {
 
   /**
    * Reads the configuration, builds its parts, binds its listeners and serves.
-   * @throws {ControlError} `invalid` for an invalid configuration, `failed` for a file that cannot be read or an
+   * @throws {ControlError} `invalid` for an invalid configuration or none, `failed` for a file that cannot be read or an
    * address that cannot be bound; all resources have then been released
    */
   static async start(options: StartOptions): Promise<Weir> {
+    checkOptions(options, START);
     const { config, onLog, logLevel } = options;
+    const source = toConfigSource(config, START);
+    const hooks = hooksOf(options);
     const regexes = new RegexCache();
     const files = new FileDigests();
     try {
-      const loaded = await loadAtStart(config, { files, regexes, serveApi: false });
+      const loaded = await loadAtStart(source, { files, regexes, serveApi: false });
       const level = logLevel ?? loaded.spec.log.level;
       const filter = chooseFilter(undefined, onLog ? level : 'off');
       const log = callbackLogger(filter, onLog ?? (() => undefined), APP_TARGET);
-      const instance = new Instance({
-        configPath: config,
-        log,
-        regexes,
-        serveApi: false,
-        hooks: hooksOf(options),
-      });
+      const instance = new Instance({ source, log, regexes, serveApi: false, hooks });
       await instance.start(loaded, files);
       return new Weir(instance);
     } catch (error) {
@@ -120,16 +138,16 @@ export class Weir implements AsyncDisposable {
   }
 
   /**
-   * The routes as the files currently describe them, and the entity tag of the configuration file.
+   * The routes as the files currently describe them, with the picks in memory, and the entity tag of the configuration.
    * @throws {ControlError} `invalid` or `failed`
    */
-  async routes(): Promise<RoutesResult> {
+  async routes(): Promise<Routes> {
     this.#refuseStopped();
-    return this.#instance.routes();
+    return routesView(await this.#instance.routesWithPicks());
   }
 
   /**
-   * Writes the pick of a group, or of `default`, into the configuration file and reloads. Picks are serialised.
+   * Sets the pick of a group, or of `default`, in the configuration file or in memory, and reloads. Picks are serialised.
    * @throws {ControlError} of any code; with the file's `etag` when it is `stale`, and when the pick has been written
    * and the reload after it failed
    * @throws the reason of `signal` if it aborts before the pick is written
@@ -137,17 +155,37 @@ export class Weir implements AsyncDisposable {
   async pick(group: string, target: string, options: PickOptions = {}): Promise<PickResult> {
     this.#refuseStopped();
     const { ifMatch, signal = new AbortController().signal } = options;
+    const { persist = this.#instance.hasFile } = options;
     const condition = ifMatch === undefined ? ANY_FILE : { kind: 'is' as const, etag: ifMatch };
+    if (!persist) return this.#instance.pickInMemory(group, target, condition, signal);
+    if (!this.#instance.hasFile) throw new ControlError('failed', NO_FILE);
     return this.#instance.pick(group, target, condition, signal);
   }
 
   /**
-   * Reads the files again and applies what has changed in them.
+   * Applies another configuration, or without one what has changed in the files of the current one.
    * @throws {ControlError} `invalid` or `failed`; the previous configuration stays in force
    */
-  async reload(): Promise<ReloadReport> {
+  async reload(options: ReloadOptions = {}): Promise<ReloadReport> {
     this.#refuseStopped();
-    return this.#instance.reload();
+    checkOptions(options, RELOAD);
+    const { config } = options;
+    if (config === undefined) return this.#instance.reload();
+    const source = toConfigSource(config, RELOAD);
+    return this.#instance.reload(({ picks }) => ({ ...source, picks }));
+  }
+
+  /** The addresses that inbounds are bound to, with the ports that the kernel chose; none after a stop. */
+  listeners(): readonly ListenerView[] {
+    return this.#instance.supervisor.listeners;
+  }
+
+  /**
+   * A stream of all listeners after each reload that changes them; a slow reader gets the newest only. A stop ends the
+   * stream.
+   */
+  listenerEvents(): EventStream<readonly ListenerView[]> {
+    return listenerEvents(this.#instance.supervisor, this.#ending.signal);
   }
 
   /** The live flows and the sessions that carry them. */

@@ -142,7 +142,7 @@ export const inboundTable = struct(
   {
     certFile: 'PEM file of the chain, leaf first',
     keyFile: 'PEM file of the private key',
-    password: 'Of all clients, unless there are users',
+    password: 'Password of all clients, unless there are users',
     users: 'Accounts, unless there is one password',
     udp: 'Whether UDP is relayed',
     udpIdleTimeout: 'Seconds of silence that end an association, 2 to 600',

@@ -66,7 +66,7 @@ export const tunTable = struct(
     maxFlows: fallback(u64, 65_536n),
   },
   {
-    name: 'Of the interface; the kernel chooses one when left out',
+    name: 'Name of the interface; the kernel chooses one when left out',
     mtu: 'In bytes, at least 1280',
     address: 'ADDRESS/PREFIX, of the interface',
     routes: 'Networks routed into the interface',

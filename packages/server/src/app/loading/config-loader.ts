@@ -1,4 +1,5 @@
 import { WeirError } from '@weir/base';
+import type { ConfigSource } from '@weir/config/documents';
 import type { LoadHooks } from '@weir/config/load';
 import { threadHolds } from '@weir/io/platform/process/end-process';
 import { type Clock, systemClock, unlessAborted } from '@weir/io/time';
@@ -8,6 +9,7 @@ import { InlineRunner } from './inline-runner.ts';
 import { startThread } from './start-thread.ts';
 import {
   type EditTask,
+  isSameSource,
   type PreparedConfig,
   type ResultOf,
   type RoutesRead,
@@ -80,7 +82,7 @@ export class ConfigThread implements TaskRunner {
   }
 
   /**
-   * Queues a task. Callers that read the routes of the same path share one task while it is queued: each gets the
+   * Queues a task. Callers that read the routes of the same source share one task while it is queued: each gets the
    * contents of the files after its call.
    * @param options `signal` drops a queued task once no caller is left
    * @throws {WeirError} the error of the task, without its cause; `busy` when too much is queued
@@ -120,7 +122,7 @@ export class ConfigThread implements TaskRunner {
   #jobFor(task: Task, files: FileDigests | undefined): Job {
     const shared = this.#queue.find(
       ({ task: other }) =>
-        task.kind === 'routes' && other.kind === 'routes' && task.path === other.path,
+        task.kind === 'routes' && other.kind === 'routes' && isSameSource(task, other),
     );
     if (this.#callers >= MAX_CALLERS || (!shared && this.#queue.length >= MAX_TASKS)) {
       throw new WeirError('busy', 'too many requests wait for the configuration to be read');
@@ -200,22 +202,17 @@ export class ConfigLoader {
   }
 
   /**
-   * Reads a configuration file and the files that it names, or the built-in configuration when none is
-   * named, and prepares it for the supervisor.
-   * @param bytes used as the contents of the configuration file, which is then not read
+   * Reads a configuration and the files that it names, and prepares it for the supervisor.
    * @throws {ConfigError} of kind `io` when a file cannot be read, `invalid` for an error in one
    */
-  async load(
-    path: string | undefined,
-    { bytes, ...options }: TaskOptions & { readonly bytes?: Uint8Array | undefined } = {},
-  ): Promise<PreparedConfig> {
-    const task = { kind: 'load', path, bytes, serveApi: this.#serveApi } as const;
+  async load(source: ConfigSource, options: TaskOptions = {}): Promise<PreparedConfig> {
+    const task = { kind: 'load', serveApi: this.#serveApi, ...source } as const;
     return toPreparedConfig(await this.#run(task, options));
   }
 
   /** Reads the routes from the files. @throws {ConfigError} as `readDocuments` does */
-  routes(path: string | undefined, signal?: AbortSignal): Promise<RoutesRead> {
-    return this.#run({ kind: 'routes', path }, { signal });
+  routes(source: ConfigSource, signal?: AbortSignal): Promise<RoutesRead> {
+    return this.#run({ kind: 'routes', ...source }, { signal });
   }
 
   /** Writes a pick into bytes of a configuration file. @throws {ConfigError} as `editPick` does */
@@ -240,17 +237,15 @@ export class ConfigLoader {
  * @throws {ConfigError} as `ConfigLoader.load` does, with its cause
  */
 export async function loadAtStart(
-  path: string | undefined,
+  source: ConfigSource,
   {
     regexes,
     serveApi,
     files = new FileDigests(),
-    bytes,
     blocking = false,
     onLogLevel,
   }: LoaderOptions & {
     readonly files?: FileDigests | undefined;
-    readonly bytes?: Uint8Array | undefined;
     readonly blocking?: boolean;
     readonly onLogLevel?: LoadHooks['onLogLevel'];
   },
@@ -271,5 +266,5 @@ export async function loadAtStart(
     },
   };
   const loader = new ConfigLoader(upTo(INLINE_LIMIT_AT_START), large, serveApi);
-  return loader.load(path, { files, bytes });
+  return loader.load(source, { files });
 }

@@ -1,7 +1,12 @@
 import { hash } from 'node:crypto';
 import { dirname, join, resolve } from 'node:path';
 import { ConfigError } from '@weir/config';
-import { type FileReader, readDocuments, withShownKeys } from '@weir/config/documents';
+import {
+  type ConfigSource,
+  type FileReader,
+  readDocuments,
+  withShownKeys,
+} from '@weir/config/documents';
 import { loadConfig, type LoadedConfig, type LoadHooks } from '@weir/config/load';
 import { RegexCache } from '@weir/proxy/names';
 import { FileDigests, ReadBudgetError } from './file-digests.ts';
@@ -35,7 +40,7 @@ export class InlineRunner implements TaskRunner {
 
   async run<T extends Task>(task: T, { files }: TaskOptions = {}): Promise<ResultOf<T>> {
     const { limit, blocking } = this.#options;
-    if (task.kind !== 'routes' && (task.bytes?.length ?? 0) > limit) throw new ReadBudgetError();
+    if (givenLength(task) > limit) throw new ReadBudgetError();
     const read = new FileDigests(limit, blocking);
     try {
       return (await this.#carryOut(task, read)) as ResultOf<T>;
@@ -47,9 +52,9 @@ export class InlineRunner implements TaskRunner {
   async #carryOut(task: Task, files: FileDigests): Promise<ResultOf<Task>> {
     switch (task.kind) {
       case 'load':
-        return toLoadResult(await loadConfigFile(task.path, { ...this.#options, ...task, files }));
+        return toLoadResult(await load(task, { ...this.#options, ...task, files }));
       case 'routes':
-        return readRoutes(task.path, files);
+        return readRoutes(task, files);
       case 'edit':
         return edited(task);
       default:
@@ -58,7 +63,11 @@ export class InlineRunner implements TaskRunner {
   }
 }
 
-interface LoadFileOptions extends LoadHooks, Partial<Pick<LoadTask, 'bytes' | 'serveApi'>> {
+/** Number of bytes that a task has been given to read. */
+const givenLength = (task: Task): number =>
+  'object' in task && task.object ? task.object.paths.length : (task.bytes?.length ?? 0);
+
+interface LoadOptions extends LoadHooks, Partial<Pick<LoadTask, 'serveApi'>> {
   /** Records the files that are read, also when loading fails; use a new instance for every load. */
   readonly files?: FileDigests | undefined;
   /** Compiles patterns; pass the cache that is kept across reloads, where there is one. */
@@ -71,12 +80,14 @@ interface LoadFileOptions extends LoadHooks, Partial<Pick<LoadTask, 'bytes' | 's
  */
 export const loadConfigFile = (
   path: string | undefined,
-  options: LoadFileOptions = {},
-): Promise<LoadedConfig> => {
-  const { files = new FileDigests(), regexes = new RegexCache(), bytes } = options;
+  { bytes, ...options }: LoadOptions & Pick<ConfigSource, 'bytes'> = {},
+): Promise<LoadedConfig> => load({ path, bytes }, options);
+
+function load(source: ConfigSource, options: LoadOptions): Promise<LoadedConfig> {
+  const { files = new FileDigests(), regexes = new RegexCache() } = options;
   const { serveApi = true, onLogLevel } = options;
-  return loadConfig({ path, bytes }, files, { regexes, serveApi, onLogLevel });
-};
+  return loadConfig(source, files, { regexes, serveApi, onLogLevel });
+}
 
 /** Runs an edit. @throws {ConfigError} as `editPick` does */
 async function edited({ bytes, path, group, target, subscribe }: EditTask): Promise<Uint8Array> {
@@ -85,11 +96,11 @@ async function edited({ bytes, path, group, target, subscribe }: EditTask): Prom
 }
 
 /** Reads the routes. @throws {ConfigError} as `readDocuments` does */
-async function readRoutes(path: string | undefined, files: FileDigests): Promise<RoutesRead> {
-  const { bytes, file, subscribe } = await readDocuments({ path }, files);
+async function readRoutes(source: ConfigSource, files: FileDigests): Promise<RoutesRead> {
+  const { bytes, file, subscribe, picks } = await readDocuments(source, files);
   const { routeView } = await import('@weir/config/route-view');
   const view = routeView(file, subscribe);
-  return { bytes, etag: etagOf(bytes), view, subscribe: file.subscribe !== undefined };
+  return { bytes, etag: etagOf(bytes), view, subscribe: file.subscribe !== undefined, picks };
 }
 
 /** The strong entity tag of a configuration file (RFC 9110 §8.8.3): its SHA-256 in quotes. */

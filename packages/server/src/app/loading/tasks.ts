@@ -1,4 +1,5 @@
 import { type ApiListen, ApiOptions } from '@weir/config';
+import type { ConfigSource, Picks } from '@weir/config/documents';
 import type { LoadedConfig, Warning } from '@weir/config/load';
 import type { RouteView } from '@weir/config/route-view';
 import { toDesiredState, type DesiredState } from '../../supervisor/desired-state.ts';
@@ -7,20 +8,23 @@ import type { FileDigests } from './file-digests.ts';
 /** Work on the files of a configuration: plain data, which can be sent to another thread. */
 export type Task = LoadTask | RoutesTask | EditTask;
 
-export interface LoadTask {
+export interface LoadTask extends ConfigSource {
   readonly kind: 'load';
-  /** `undefined` for the built-in configuration. */
-  readonly path: string | undefined;
-  /** Replaces the contents of the file, which is then not read. */
-  readonly bytes: Uint8Array | undefined;
   readonly serveApi: boolean;
 }
 
 /** Reads the routes from the files. */
-interface RoutesTask {
+interface RoutesTask extends ConfigSource {
   readonly kind: 'routes';
-  readonly path: string | undefined;
 }
+
+/** Whether two tasks read the same configuration. */
+export const isSameSource = (a: ConfigSource, b: ConfigSource): boolean =>
+  a.path === b.path &&
+  a.bytes === b.bytes &&
+  a.object === b.object &&
+  a.directory === b.directory &&
+  a.picks === b.picks;
 
 /** Writes a pick into `bytes`: see `editPick`. */
 export interface EditTask {
@@ -48,6 +52,8 @@ export interface RoutesRead {
   readonly view: RouteView;
   /** Whether the file has a `[subscribe]` table. */
   readonly subscribe: boolean;
+  /** The picks of the source that are in `view`. */
+  readonly picks: Picks;
 }
 
 export interface TaskOptions {
@@ -69,6 +75,8 @@ export interface PreparedConfig extends DesiredState {
   readonly api: ApiOptions | undefined;
   /** Whether an `[api]` was ignored. */
   readonly apiIgnored: boolean;
+  /** The picks of the source that are in force. */
+  readonly picks: Picks;
   /** Valid settings that are almost certainly mistakes. */
   readonly warnings: readonly Warning[];
 }
@@ -83,11 +91,13 @@ export const toLoadResult = ({
   geo,
   api,
   apiIgnored,
+  picks,
   warnings,
 }: LoadedConfig): LoadResult => ({
   ...toDesiredState(spec, geo),
   api: api && { listen: api.listen, secret: api.secret },
   apiIgnored,
+  picks,
   warnings,
 });
 

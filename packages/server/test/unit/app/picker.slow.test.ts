@@ -34,7 +34,7 @@ function configurationAt(
   check: PickedConfiguration['check'] = async () => undefined,
 ): PickedConfiguration {
   const configuration = new Configuration({
-    configPath: path,
+    source: { path },
     regexes: new RegexCache(),
     serveApi: true,
     build: async () => undefined,

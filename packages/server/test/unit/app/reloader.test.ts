@@ -38,7 +38,7 @@ async function subject() {
   await write(outbound('a'));
   const files = new FileDigests();
   const configuration = new Configuration({
-    configPath: path,
+    source: { path },
     regexes: new RegexCache(),
     serveApi: true,
     build: async () => undefined,

@@ -79,7 +79,8 @@ export async function run({
   const files = new FileDigests();
   const loaded = await loadOrReport(
     configPath,
-    (path, input) => loadAtStart(path, { ...input, regexes, serveApi: true, blocking: true }),
+    (path, { bytes, ...input }) =>
+      loadAtStart({ path, bytes }, { ...input, regexes, serveApi: true, blocking: true }),
     { files, importable },
   );
   if (!loaded) return service.notifySocket === undefined ? 1 : INVALID_CONFIGURATION;
@@ -99,7 +100,8 @@ export async function run({
     await flush();
     return 1;
   }
-  const instance = new Instance({ configPath, log, regexes, serveApi: true, capture });
+  const source = { path: configPath };
+  const instance = new Instance({ source, log, regexes, serveApi: true, capture });
   // Even if the rest is still waiting, or has failed.
   void stop.second
     .then(() => {

@@ -81,7 +81,7 @@ test('a host program starts, watches, steers and stops a proxy', async () => {
   assert.ok(opened.value?.event === 'opened' && opened.value.flow.id === 1);
 
   const { view, etag } = await weir.routes();
-  assert.deepEqual(view.default, { pick: null, target: 'direct' });
+  assert.deepEqual(view.default, { pick: null, target: 'direct', in_memory: false });
   const picked = await weir.pick('default', 'other', { ifMatch: etag });
   assert.ok(picked.report.status === 'applied');
   assert.deepEqual(picked.report.built, ['route']);

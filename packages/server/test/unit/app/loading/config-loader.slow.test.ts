@@ -56,7 +56,7 @@ const loader = ConfigLoader.beside(counted, { regexes: new RegexCache(), serveAp
 async function load(path: string, bytes?: Uint8Array) {
   const files = new FileDigests();
   inThread = 0;
-  const loaded = await loader.load(path, { files, bytes });
+  const loaded = await loader.load({ path, bytes }, { files });
   return { loaded, files };
 }
 
@@ -172,7 +172,7 @@ test('at the start a very large configuration is loaded in a thread, and others 
     // A thread does not call back.
     let inline = false;
     const onLogLevel = (): void => void (inline = true);
-    const { tables } = await loadAtStart(path, { ...options, files, bytes, onLogLevel });
+    const { tables } = await loadAtStart({ path, bytes }, { ...options, files, onLogLevel });
     return { inline, rules: tables.ruleTargets.length, paths: files.paths };
   };
   const veryLong = rules + LONG.repeat(4);
@@ -183,7 +183,7 @@ test('at the start a very large configuration is loaded in a thread, and others 
   let level: string | undefined;
   await writeFile(path, `${veryLong.replace('"warn"', '"off"')}[[route.rule]]\noutbound = "b"\n`);
   await assert.rejects(
-    loadAtStart(path, { ...options, onLogLevel: (found) => void (level = found) }),
+    loadAtStart({ path }, { ...options, onLogLevel: (found) => void (level = found) }),
     (error) => error instanceof ConfigError && error.cause !== undefined,
   );
   assert.equal(level, 'off', 'an error is judged by the level of its own file');
@@ -206,7 +206,7 @@ test('a load in a thread is given up when the signal aborts', async (context) =>
   await writeFile(path, LONG);
   const stop = new AbortController();
   const reason = new Error('enough');
-  const loading = loader.load(path, { signal: stop.signal });
+  const loading = loader.load({ path }, { signal: stop.signal });
   stop.abort(reason);
   await assert.rejects(loading, reason);
 });

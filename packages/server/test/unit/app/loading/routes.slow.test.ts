@@ -38,7 +38,7 @@ for (const [what, config, subscribe] of [
   test(`the routes of ${what} are read and edited as those of any other`, async (context) => {
     const path = await files(context, config, subscribe);
     const here = await inline.run({ kind: 'routes', path });
-    const read = await loader.routes(path);
+    const read = await loader.routes({ path });
     assert.deepEqual(read.view, here.view);
     assert.equal(read.subscribe, true);
     assert.equal(Buffer.from(read.bytes).toString(), config);
@@ -53,14 +53,14 @@ for (const [what, config, subscribe] of [
 
 test('errors of large files are reported like those of small ones', async (context) => {
   const path = await files(context, `${LONG}[[`, '');
-  await assert.rejects(loader.routes(path), (error) => {
+  await assert.rejects(loader.routes({ path }), (error) => {
     assert.ok(error instanceof ConfigError && !(error instanceof DocumentReadError));
     assert.match(error.message, /^TOML parse error at line 2, column /);
     assert.deepEqual(error.location?.line, 2);
     return true;
   });
   await writeFile(path, `${LONG}[subscribe]\npath = "gone.toml"\n`);
-  await assert.rejects(loader.routes(path), (error) => {
+  await assert.rejects(loader.routes({ path }), (error) => {
     assert.ok(error instanceof DocumentReadError);
     assert.equal(error.kind, 'io');
     assert.match(error.message, /^subscribe file .*gone\.toml: no such file or directory$/);
