@@ -1,6 +1,6 @@
 /**
  * `npm run stress` runs the comparison of every byte, and `npm run stress -- churn`,
- * `-- idle`, `-- hysteria2`, `-- sequences` and `-- instances` the others. Each file names its variables.
+ * `-- idle`, `-- hysteria2`, `-- sequences`, `-- instances` and `-- connects` the others. Each file names its variables.
  */
 const [mode = 'bytes'] = process.argv.slice(2);
 switch (mode) {
@@ -22,9 +22,12 @@ switch (mode) {
   case 'instances':
     await import('./instances.ts');
     break;
+  case 'connects':
+    await import('./connects.ts');
+    break;
   default:
     process.stderr.write(
-      'Usage: npm run stress [-- bytes | churn | idle | hysteria2 | sequences | instances]\n',
+      'Usage: npm run stress [-- bytes | churn | idle | hysteria2 | sequences | instances | connects]\n',
     );
     process.exitCode = 2;
 }
