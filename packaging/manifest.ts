@@ -15,6 +15,8 @@ export interface PackageJson {
   readonly engines: Readonly<Record<string, string>>;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly optionalDependencies: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+  readonly peerDependenciesMeta?: Readonly<Record<string, { readonly optional: boolean }>>;
 }
 
 /** Packages that are a Node each, which the launcher and the source look for, by platform. */
@@ -63,6 +65,12 @@ export const pinnedPackages = (manifest = OWN): readonly PinnedNode[] =>
 const koffiBinaries = (): Readonly<Record<string, string>> =>
   readManifest('node_modules/koffi').optionalDependencies;
 
+/** The package that `Weir.dispatcher` uses, if the host program has it. */
+const PEERS = {
+  peerDependencies: { undici: '>=7' },
+  peerDependenciesMeta: { undici: { optional: true } },
+} as const;
+
 /**
  * The package.json of the package for hosts: the library alone, on the Node of the host. koffi's binary for the machine
  * is optional, as in `publishedManifest`.
@@ -80,6 +88,7 @@ export function engineManifest(): Omit<PackageJson, 'dependencies' | 'bin'> {
     exports,
     engines: { node: '>=24' },
     optionalDependencies: koffiBinaries(),
+    ...PEERS,
   };
 }
 
@@ -97,5 +106,5 @@ export function publishedManifest(): Omit<PackageJson, 'dependencies'> {
     ),
   };
   const kept = { name, version, description, license, bin, files, type, exports, engines };
-  return { ...kept, optionalDependencies };
+  return { ...kept, optionalDependencies, ...PEERS };
 }

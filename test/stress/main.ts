@@ -1,7 +1,7 @@
 /**
  * `npm run stress` runs the comparison of every byte, and `npm run stress -- churn`,
- * `-- idle`, `-- hysteria2`, `-- instances`, `-- limits`, `-- sequences` and `-- usage` the others. Each file names its
- * variables.
+ * `-- connects`, `-- idle`, `-- hysteria2`, `-- instances`, `-- limits`, `-- sequences` and `-- usage` the others. Each
+ * file names its variables.
  */
 const [mode = 'bytes'] = process.argv.slice(2);
 switch (mode) {
@@ -29,9 +29,12 @@ switch (mode) {
   case 'instances':
     await import('./instances.ts');
     break;
+  case 'connects':
+    await import('./connects.ts');
+    break;
   default:
     process.stderr.write(
-      'Usage: npm run stress [-- bytes | churn | idle | hysteria2 | instances | limits | sequences | usage]\n',
+      'Usage: npm run stress [-- bytes | churn | connects | idle | hysteria2 | instances | limits | sequences | usage]\n',
     );
     process.exitCode = 2;
 }

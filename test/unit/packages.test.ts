@@ -61,6 +61,7 @@ interface Manifest {
   readonly exports: Readonly<Record<string, string>>;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
 }
 
 const PACKAGES = readdirSync(join(ROOT, 'packages'));
@@ -87,11 +88,12 @@ const ownerOf = (name: string): string =>
 describe('a package', () => {
   test('depends on what it imports, and on nothing else', async () => {
     const files = await sourceFiles();
-    for (const [name, { dependencies = {}, devDependencies = {} }] of manifests) {
+    for (const [name, manifest] of manifests) {
+      const { dependencies, devDependencies, peerDependencies } = manifest;
       const used = files.filter((file) => packageOf(file) === name).flatMap(namedBy);
       assert.deepEqual(
         [...new Set(used.map(ownerOf))].sort(),
-        Object.keys({ ...dependencies, ...devDependencies }).sort(),
+        Object.keys({ ...dependencies, ...devDependencies, ...peerDependencies }).sort(),
         name,
       );
     }

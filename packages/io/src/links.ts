@@ -16,5 +16,6 @@ export {
   type WireCounter,
 } from './net/links/link.ts';
 export { linkPair } from './net/links/memory-link.ts';
+export { packetPair } from './net/packets/memory-packets.ts';
 export { asSole, freeChunk, joined, ownChunk, ReadQueue, strip } from './net/links/read-queue.ts';
 export { ClosablePackets, QueuedPackets, ReceivingPackets } from './net/packets/packets.ts';

@@ -5,6 +5,7 @@ export { FlowDispatcher } from './engine/flow-dispatcher.ts';
 export { asDialError } from './engine/dial-errors.ts';
 export { InboundRuntime } from './engine/inbound-runtime.ts';
 export { LiveSessions } from './engine/live-sessions.ts';
+export { LocalFlows, type LocalOptions } from './engine/local-flows.ts';
 export {
   type RoutingTarget,
   OutboundVersion,

@@ -24,6 +24,20 @@ export {
   type RouteView,
 } from '@weir/server/api/contract';
 export { ConfigError, type ConfigErrorKind, type ConfigLocation } from '@weir/config';
+export { DialError, type DialErrorCode } from '@weir/io';
+export type {
+  AuthorizeAnswer,
+  AuthorizeQuestion,
+  Hook,
+  RouteAnswer,
+  RouteQuestion,
+} from '@weir/proxy/protocols';
+export type { HookOptions } from './library/hooks.ts';
+export type { AgentOptions, WeirAgents } from './library/agent.ts';
+export type { DispatcherOptions, FetchDispatcher, UndiciModule } from './library/dispatcher.ts';
+export type { Datagram, DatagramPeer, WeirAssociation } from './library/association.ts';
+export type { WeirAssociateOptions, WeirConnectOptions, WeirDialOptions } from './library/dial.ts';
+export type { SocketOptions, WeirSocket } from './library/socket.ts';
 export { WeirError } from '@weir/base';
 export type { LogLevel } from '@weir/base/log';
 export type { ListenerNetwork, ListenerView } from '@weir/server/supervisor/listener-view';

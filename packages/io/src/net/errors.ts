@@ -15,6 +15,7 @@ import { CodedError, WeirError, codeOf, messageOf } from '@weir/base';
  * - `forbidden`: the destination is the API of this proxy, which the client may not reach
  * - `unsupported`: the outbound cannot carry this network (UDP over an HTTP proxy)
  * - `upstream`: the upstream proxy rejected the request or violated its protocol
+ * - `unknown_outbound`: no outbound or balancer has the tag that the host program has chosen
  * - `aborted`: the client disconnected, the flow was killed or the process is stopping
  * - `failed`: anything else
  */
@@ -30,6 +31,7 @@ export type DialErrorCode =
   | 'forbidden'
   | 'unsupported'
   | 'upstream'
+  | 'unknown_outbound'
   | 'aborted'
   | 'failed';
 

@@ -27,6 +27,8 @@ export interface DialOrigin {
   /** The client's IP address; `undefined` on a unix socket. */
   readonly source: string | undefined;
   readonly session: { readonly chain?: ConnectionChain | undefined } | undefined;
+  /** Whether the host program has made the request: it came in by no listener, whatever its `inbound`. */
+  readonly isLocal?: boolean | undefined;
 }
 
 /** The transport of a port: UDP and TCP ports are distinct. */
@@ -147,7 +149,7 @@ export class OwnListeners {
       }
       return undefined;
     }
-    if (direct && listener.inbound === origin.inbound) {
+    if (direct && listener.inbound === origin.inbound && origin.isLocal !== true) {
       throw new DialError(
         'loop',
         `${shownEndpoint(to)} is the inbound that the request came in by`,

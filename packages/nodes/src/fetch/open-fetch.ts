@@ -1,7 +1,7 @@
 import type { Fetch } from './contract.ts';
 import { fetchDirectly } from './direct.ts';
 import { createFetch } from './http-fetch.ts';
-import { LinkDuplex } from './link-duplex.ts';
+import { LinkDuplex } from '@weir/io/duplex';
 import { openFlows, type FlowSource } from './open-flows.ts';
 
 /** A client that fetches through one outbound, or directly. */

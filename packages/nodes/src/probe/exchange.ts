@@ -15,7 +15,7 @@ import { SocketLink } from '@weir/io/sockets';
 import type { Clock } from '@weir/io/time';
 import { NodeClient } from '@weir/proxy/tls';
 import { targetOf, tlsFailure } from '../fetch/http-fetch.ts';
-import { LinkDuplex } from '../fetch/link-duplex.ts';
+import { LinkDuplex } from '@weir/io/duplex';
 
 /** An invalid response from the URL's host; the message is one line. */
 export class ExchangeError extends WeirError {

@@ -7,6 +7,8 @@ import { DialError } from '@weir/io';
 import type { Packet, PacketLink, Unreachable } from '@weir/io/links';
 import type { Logger } from '@weir/base/log';
 import type { PacketRequest } from '../protocols/contract.ts';
+import { PendingRoutes } from './pending-routes.ts';
+import type { RouteQuery } from './router/query.ts';
 import type { Flow } from '../tracker/flow.ts';
 import { type DialledFlow, flowInfo } from './dial.ts';
 import { accountRemoved, clientLeft, notAHost } from './dial-errors.ts';
@@ -203,6 +205,7 @@ class SubLink {
       if (this.#state === 'closed') return undefined;
       this.#state = 'failed';
       this.#refusal = refusalOf(error);
+      if (error instanceof DialError) this.#request.onFailure?.(this.#opener, error);
       this.#retry = clock.after(FAILED_MS, () => this.close());
       for (const packet of this.#takeWaiting()) this.send(packet);
       return undefined;
@@ -268,6 +271,8 @@ export class Association {
   readonly #deps: AssociationDeps;
   readonly #links = new Map<OutboundVersion, SubLink>();
   readonly #decisions = new Map<string, Decision | undefined>();
+  /** Peers about which the host program is asked. */
+  #pending: PendingRoutes | undefined;
   #decidedOn: RoutingSnapshot | undefined;
   #wasUsed = false;
   /** The peer of the last packet, as the client wrote it. */
@@ -307,15 +312,18 @@ export class Association {
       );
     } finally {
       endWatch?.();
+      this.#pending?.close();
       for (const link of this.#links.values()) link.close();
       client.close();
     }
   }
 
   #forward(packet: Packet): void {
-    const decision = this.#decide(packet.peer);
-    if (!decision) return;
-    const { peer, resolved } = decision;
+    const decision = this.#decide(packet);
+    if (decision) this.#send(packet, decision);
+  }
+
+  #send(packet: Packet, { peer, resolved }: Decision): void {
     let link = this.#links.get(resolved.version);
     if (!link) {
       const refusal = this.#refusal();
@@ -331,8 +339,9 @@ export class Association {
     link.send(peer.host === packet.peer.host ? packet : { data: packet.data, peer });
   }
 
-  /** Routes a packet; `undefined` for a peer whose host is invalid: the packet is dropped. */
-  #decide(written: Endpoint): Decision | undefined {
+  /** Routes a packet; `undefined` if it waits for the host program, or was dropped, as when its host is invalid. */
+  #decide(packet: Packet): Decision | undefined {
+    const { peer: written } = packet;
     const snapshot = this.#deps.snapshot();
     // Most packets have the same peer as the previous one, and framings reuse the object.
     if (written === this.#lastPeer && snapshot === this.#decidedOn) {
@@ -340,11 +349,12 @@ export class Association {
       if (last && this.#links.has(last.resolved.version)) return last;
     }
     this.#lastPeer = written;
-    this.#lastDecision = this.#decideOn(snapshot, written);
+    this.#lastDecision = this.#decideOn(snapshot, packet);
     return this.#lastDecision;
   }
 
-  #decideOn(snapshot: RoutingSnapshot, written: Endpoint): Decision | undefined {
+  #decideOn(snapshot: RoutingSnapshot, packet: Packet): Decision | undefined {
+    const { peer: written } = packet;
     if (snapshot !== this.#decidedOn || this.#decisions.size >= KEPT_DECISIONS) {
       this.#decisions.clear();
       this.#decidedOn = snapshot;
@@ -355,9 +365,28 @@ export class Association {
     if (known && this.#links.has(known.resolved.version)) return known;
     if (!known && this.#decisions.has(key)) return undefined;
     const peer = known?.peer ?? this.#peerOf(written);
-    const decision = peer && { peer, resolved: this.#resolve(snapshot, peer, written) };
+    const resolved = peer && this.#resolve(snapshot, peer, packet);
+    if (peer && !resolved) return undefined;
+    const decision = peer && resolved && { peer, resolved };
     this.#decisions.set(key, decision);
     return decision;
+  }
+
+  #createPending(): PendingRoutes {
+    return new PendingRoutes({
+      clock: this.#deps.clock,
+      onRoute: (written, resolved, packets) => this.#routed(written, resolved, packets),
+      onFailure: (written, error) => this.#request.onFailure?.(written, error),
+    });
+  }
+
+  /** Sends the packets that have waited for the route to their peer. */
+  #routed(written: Endpoint, resolved: Resolved, packets: readonly Packet[]): void {
+    const peer = this.#peerOf(written);
+    if (!peer) return;
+    const decision = { peer, resolved };
+    this.#decisions.set(formatEndpoint(written), decision);
+    for (const packet of packets) this.#send(packet, decision);
   }
 
   #peerOf(written: Endpoint): Endpoint | undefined {
@@ -372,17 +401,16 @@ export class Association {
     return { host, port: written.port };
   }
 
-  #resolve(snapshot: RoutingSnapshot, { host, port }: Endpoint, written: Endpoint): Resolved {
-    const { inbound, source } = this.#request.origin;
-    if (this.#request.isResolver?.(written)) return this.#deps.dialer.resolverRoute(snapshot);
-    return resolveRoute(snapshot, {
-      inbound,
-      source,
-      network: 'udp',
-      host,
-      port,
-      sniffed: undefined,
-    });
+  /** Returns the route to a peer; `undefined` if the packet waits for it, or was dropped. */
+  #resolve(snapshot: RoutingSnapshot, peer: Endpoint, packet: Packet): Resolved | undefined {
+    const { origin, via, isResolver } = this.#request;
+    const { routes } = this.#deps.dialer;
+    if (isResolver?.(packet.peer)) return routes.resolverRoute(snapshot);
+    const { inbound, source } = origin;
+    const query: RouteQuery = { inbound, source, network: 'udp', ...peer, sniffed: undefined };
+    if (via === undefined && !routes.asks) return resolveRoute(snapshot, query);
+    this.#pending ??= this.#createPending();
+    return this.#pending.route(packet, () => routes.route(query, origin, { via }));
   }
 
   /** Returns why no flow may be opened, if its account was removed or has reached a limit. */

@@ -8,6 +8,25 @@ export const clientLeft = (): DialError => new DialError('aborted', 'the client 
 export const accountRemoved = (): DialError =>
   new DialError('forbidden', 'the account has been removed');
 
+/** Returns the error of a flow for which the host program has chosen an outbound that does not exist. */
+export const unknownOutbound = (tag: string): DialError =>
+  new DialError(
+    'unknown_outbound',
+    `no outbound or balancer has the tag ${JSON.stringify(tag.slice(0, SHOWN))}`,
+  );
+
+/** Returns the error of a flow that the hook of the host program refuses. */
+export const refusedByHook = (): DialError => new DialError('blocked', 'refused by the route hook');
+
+/**
+ * Returns the error of a flow that is refused because the hook of the host program has failed. Clients see its message,
+ * which therefore does not contain that of the program's error.
+ */
+export const failedHook = (cause: unknown): DialError =>
+  cause instanceof DialError
+    ? cause
+    : new DialError('failed', 'the route hook has failed', { cause });
+
 /** Characters of an invalid host that an error message quotes. */
 const SHOWN = 256;
 

@@ -1,5 +1,5 @@
 import type { Destination, Endpoint } from '@weir/io/addresses';
-import { DialError } from '@weir/io';
+import { abortedDial, DialError } from '@weir/io';
 import { type ByteLink, LinkWatch, onClosed, type PacketLink } from '@weir/io/links';
 import { type DescriptorHolder, descriptorHolders, systemSockets } from '@weir/io/sockets';
 import type { Clock, Deadline, Timer } from '@weir/io/time';
@@ -89,20 +89,26 @@ export class StreamDial implements Dial<ByteLink> {
   readonly close = destroyStream;
   readonly #limit: Deadline;
   readonly #timer: Timer | undefined;
+  readonly #forgetAbort: (() => void) | undefined;
   #watch: ClientWatch | undefined;
   place: FlowPlace | undefined;
 
-  /** @param limit disposed of at the end of the dial. */
+  /**
+   * @param limit disposed of at the end of the dial.
+   * @param abort aborts the dial.
+   */
   constructor(
     to: RouteQuery,
     origin: Origin,
     limit: Deadline,
     client: ByteLink | undefined,
     clock: Clock,
+    abort?: AbortSignal,
   ) {
     this.to = to;
     this.origin = origin;
     this.#limit = limit;
+    this.#forgetAbort = abort && onAbort(abort, () => limit.abort(abortedDial(abort, to)));
     this.#timer =
       client &&
       clock.after(WATCH_AFTER_MS, () => {
@@ -125,9 +131,17 @@ export class StreamDial implements Dial<ByteLink> {
 
   end(): Promise<void> | undefined {
     this.#timer?.cancel();
+    this.#forgetAbort?.();
     this.#limit[Symbol.dispose]();
     return this.#watch?.stop();
   }
+}
+
+/** Calls `abort` when the signal aborts, at once if it has. @returns a function that ends the watch */
+function onAbort(signal: AbortSignal, abort: () => void): () => void {
+  if (signal.aborted) abort();
+  else signal.addEventListener('abort', abort, { once: true });
+  return () => signal.removeEventListener('abort', abort);
 }
 
 /** A dial of an association; the caller disposes of the time limit. */
@@ -235,7 +249,7 @@ export function flowInfo(
   request: StreamRequest | PacketRequest,
   destination: Destination,
   sniffed: string | undefined,
-  { version, rule, epoch }: Resolved,
+  { version, rule, epoch, isChosen }: Resolved,
 ): FlowInfo {
   const { inbound, user, source, session, account } = request.origin;
   return {
@@ -249,6 +263,7 @@ export function flowInfo(
     outboundVersion: version.version,
     rule,
     routingEpoch: epoch,
+    isChosen,
     account,
   };
 }

@@ -6,12 +6,12 @@ import {
   shownHost,
   shownSource,
 } from '@weir/io/addresses';
-import type { Logger } from '@weir/base/log';
-import { type Clock, Deadline, DIAL_MS } from '@weir/io/time';
+import type { LogFields, Logger } from '@weir/base/log';
+import { Deadline, DIAL_MS } from '@weir/io/time';
 import { DialError } from '@weir/io';
 import type { ByteLink, PacketLink } from '@weir/io/links';
 import { LogLimiter } from '@weir/io/pace';
-import type { Origin, Outbound } from '../protocols/contract.ts';
+import type { Origin } from '../protocols/contract.ts';
 import type { AccountLimits } from '../limits/account-limits.ts';
 import type { FlowOutcomes } from '../tracker/flow-outcomes.ts';
 import { refusedByLimit } from '../tracker/limit-errors.ts';
@@ -19,12 +19,8 @@ import { MemberTries, SLOW_DIAL_MS } from './balancer.ts';
 import { AssociationDial, type Dial, DialledFlow, StreamDial } from './dial.ts';
 import { accountRemoved, asDialError } from './dial-errors.ts';
 import { failureFields, failureLine, FailureLog } from './flow-log.ts';
-import {
-  OutboundVersion,
-  type Resolved,
-  resolveRoute,
-  type RoutingSnapshot,
-} from './routing-snapshot.ts';
+import type { OutboundVersion, Resolved } from './routing-snapshot.ts';
+import { FlowRoutes, type FlowRoutesDeps, type RouteOptions } from './flow-routes.ts';
 import type { RouteQuery } from './router/query.ts';
 
 /*
@@ -75,41 +71,43 @@ function refuseRemoved<Link>({ account }: Origin, link: Link, close: (link: Link
   throw accountRemoved();
 }
 
-export interface FlowDialerDeps {
-  readonly clock: Clock;
+export interface FlowDialerDeps extends FlowRoutesDeps {
   readonly log: Logger;
-  /** Returns the current routing snapshot; called for every decision. */
-  readonly snapshot: () => RoutingSnapshot;
-  /** The outbound to the proxy's own resolver. */
-  readonly resolver: Outbound;
   /** The counts of flows that were not opened. */
   readonly outcomes: FlowOutcomes;
   /** The limits of accounts. */
   readonly limits: Pick<AccountLimits, 'refusalOf'>;
 }
 
-const stopping = (): DialError => new DialError('aborted', 'the proxy is stopping');
+interface ConnectOptions extends RouteOptions {
+  /** Watched during a long dial, which is aborted when it disconnects; see `StreamRequest.client`. */
+  readonly client?: ByteLink | undefined;
+}
 
-/** The tag and version of the proxy's own resolver in the records of flows. */
-const RESOLVER = { tag: '', version: 0 } as const;
+const stopping = (): DialError => new DialError('aborted', 'the proxy is stopping');
 
 /** Routes and dials streams and associations. The caller accepts the client and relays. */
 export class FlowDialer {
   /** The log of failed flows. */
   readonly failures: FailureLog;
+  readonly routes: FlowRoutes;
   readonly #deps: FlowDialerDeps;
   readonly #stopping = new AbortController();
   #refusesNew = false;
   readonly #refused: LogLimiter;
   readonly #blocked: LogLimiter;
-  readonly #resolver: OutboundVersion;
 
   constructor(deps: FlowDialerDeps) {
     this.#deps = deps;
-    this.#resolver = new OutboundVersion(RESOLVER.tag, RESOLVER.version, deps.resolver);
     this.#refused = new LogLimiter(deps.clock);
     this.#blocked = new LogLimiter(deps.clock, MOST_BLOCKED_LINES);
     this.failures = new FailureLog(deps.log, deps.clock);
+    const log = {
+      failed: (line: string, fields: LogFields) => this.failures.write(line, fields),
+      blocked: (key: string, line: string, fields: LogFields) =>
+        this.#writeBlocked(key, line, fields),
+    };
+    this.routes = new FlowRoutes(deps, log, this.#stopping.signal);
   }
 
   /**
@@ -131,16 +129,6 @@ export class FlowDialer {
   /** Whether the process is stopping and flows are being ended. */
   get stopped(): boolean {
     return this.#stopping.signal.aborted;
-  }
-
-  /** Whether a route leads to the proxy's own resolver. */
-  leadsToResolver({ version }: Resolved): boolean {
-    return version === this.#resolver;
-  }
-
-  /** Returns the route of flows to the proxy's own resolver, on which no rule decides. */
-  resolverRoute({ epoch }: RoutingSnapshot): Resolved {
-    return { version: this.#resolver, rule: undefined, epoch };
   }
 
   /** Creates the time limit of one dial, which the caller may abort earlier and disposes of. */
@@ -175,20 +163,21 @@ export class FlowDialer {
   /**
    * Routes and connects a stream; failures are logged, those of a stop at `debug` at most.
    *
-   * @param client watched during a long dial, which is aborted when it disconnects; see `StreamRequest.client`
-   * @param toResolver whether the destination is the proxy's own resolver
    * @throws {DialError} when the destination was not reached
    */
   connect(
     query: RouteQuery,
     origin: Origin,
-    client?: ByteLink,
-    toResolver = false,
+    options: ConnectOptions = {},
   ): Promise<DialledFlow<ByteLink>> {
-    const snapshot = this.#deps.snapshot();
-    const resolved = toResolver ? this.resolverRoute(snapshot) : resolveRoute(snapshot, query);
-    const dial = new StreamDial(query, origin, this.limit(), client, this.#deps.clock);
-    return this.#dial(resolved, dial);
+    const { client, signal } = options;
+    const connect = (resolved: Resolved): Promise<DialledFlow<ByteLink>> => {
+      const limit = this.limit();
+      const dial = new StreamDial(query, origin, limit, client, this.#deps.clock, signal);
+      return this.#dial(resolved, dial);
+    };
+    const route = this.routes.route(query, origin, options);
+    return route instanceof Promise ? route.then(connect) : connect(route);
   }
 
   /**
@@ -258,7 +247,8 @@ export class FlowDialer {
 
   /** Counts a flow that was not opened, unless its client has disconnected or its account was removed. */
   #countFailure({ account }: Origin, resolved: Resolved, { code }: DialError): void {
-    if (code === 'aborted' || account?.isValid === false || this.leadsToResolver(resolved)) return;
+    if (code === 'aborted' || account?.isValid === false || this.routes.leadsToResolver(resolved))
+      return;
     const { outcomes, clock } = this.#deps;
     const outcome = code === 'blocked' ? 'blocked' : 'failed';
     outcomes.refused(outcome, resolved, clock.now());
@@ -336,12 +326,16 @@ export class FlowDialer {
 
   /** Logs a blocked flow, one line per minute for each rule and inbound: a page may request many blocked names. */
   #logBlocked(origin: Origin, to: Destination, resolved: Resolved, { message }: DialError): void {
-    const { log } = this.#deps;
-    if (!log.enabled('info')) return;
+    if (!this.#deps.log.enabled('info')) return;
     const { version, rule } = resolved;
     const line = failureLine(origin.inbound, to, resolved, message);
     const fields = failureFields(origin, to, resolved, message);
-    const note = this.#blocked.note(`${origin.inbound} ${rule ?? ''} ${version.tag}`);
+    this.#writeBlocked(`${origin.inbound} ${rule ?? ''} ${version.tag}`, line, fields);
+  }
+
+  #writeBlocked(key: string, line: string, fields: LogFields): void {
+    const { log } = this.#deps;
+    const note = this.#blocked.note(key);
     if (!note) {
       log.debug(line, fields);
       return;

@@ -63,17 +63,17 @@ export class FlowDispatcher implements Dispatcher {
       port: destination.port,
       sniffed: undefined,
     };
-    const toResolver = request.toResolver === true;
-    const sniffable = request.sniff && !toResolver && ipVersion(query.host) !== 0;
+    const { toResolver, via, signal } = request;
+    const sniffable = request.sniff && toResolver !== true && ipVersion(query.host) !== 0;
 
     // A sniffed name could change the route, so it is needed before the dial; and the client sends its first bytes only
     // after it was accepted.
-    if (sniffable && this.#deps.snapshot().routes.needsDomain(query)) {
+    if (sniffable && via === undefined && this.#deps.snapshot().routes.needsDomain(query)) {
       const client = await request.accept();
       const sniffed = await sniff(client, { clock: this.#deps.clock });
       let dialled: DialledFlow<ByteLink>;
       try {
-        dialled = await this.#dialer.connect({ ...query, sniffed }, origin, client);
+        dialled = await this.#dialer.connect({ ...query, sniffed }, origin, { client, signal });
       } catch (error) {
         client.destroy(asError(error));
         return;
@@ -81,7 +81,9 @@ export class FlowDispatcher implements Dispatcher {
       return this.#carry(request, sniffed, client, dialled);
     }
 
-    const dialled = await this.#dialer.connect(query, origin, request.client, toResolver);
+    const { client: watched } = request;
+    const options = { client: watched, toResolver, via, signal };
+    const dialled = await this.#dialer.connect(query, origin, options);
     let client: ByteLink;
     try {
       client = await request.accept();
@@ -180,6 +182,7 @@ export class FlowDispatcher implements Dispatcher {
       throw error;
     }
     if (log.enabled('debug')) log.debug(openedLine(flow), flowFields(flow));
+    request.onFlow?.(flow);
     return relay(client, remote, flow, clock, firstDown).then((end) => {
       try {
         flow.close();
@@ -196,7 +199,12 @@ export class FlowDispatcher implements Dispatcher {
   /** Reports a flow that has ended without a byte from its destination, unless the client has caused that. */
   #reportSilence(flow: Flow, resolved: Resolved, end: RelayEnd): void {
     const { failures, stopped } = this.#dialer;
-    if (!failures.enabled || stopped || flow.killed || this.#dialer.leadsToResolver(resolved))
+    if (
+      !failures.enabled ||
+      stopped ||
+      flow.killed ||
+      this.#dialer.routes.leadsToResolver(resolved)
+    )
       return;
     const cause = causeOfSilence(flow.up, end, resolved.version.outbound.suspect);
     if (cause !== undefined) this.#dialer.report(flow.info, flow.info.destination, resolved, cause);

@@ -19,14 +19,16 @@ const describe = (inbound: string, to: Destination, outbound: string): string =>
   `${inbound} -> ${to.network} ${shownEndpoint(to)} by ${outbound}`;
 
 /** Returns the text of the deciding rule, by the index that the API shows. */
-const describeRule = (rule: number | undefined): string =>
-  rule === undefined ? 'default route' : `rule ${rule}`;
+function describeRule({ rule, isChosen }: Pick<Resolved, 'rule' | 'isChosen'>): string {
+  if (isChosen === true) return 'chosen by the host program';
+  return rule === undefined ? 'default route' : `rule ${rule}`;
+}
 
 /** Returns the debug line at the start of a flow. */
 export function openedLine({ id, info }: Flow): string {
-  const { inbound, destination, outbound, rule, user, source } = info;
+  const { inbound, destination, outbound, user, source } = info;
   const who = `${user === undefined ? '' : `user ${user}, `}from ${shownSource(source) ?? 'a local client'}`;
-  return `flow ${id} ${describe(inbound, destination, outbound)} opened (${describeRule(rule)}, ${who})`;
+  return `flow ${id} ${describe(inbound, destination, outbound)} opened (${describeRule(info)}, ${who})`;
 }
 
 /** Returns the debug line at the end of a flow, with its final counts. */
@@ -37,9 +39,9 @@ export const closedLine = ({ id, up, down }: Flow, failure?: Error): string =>
 export const failureLine = (
   inbound: string,
   to: Destination,
-  { version, rule }: Pick<Resolved, 'version' | 'rule'>,
+  route: Pick<Resolved, 'version' | 'rule' | 'isChosen'>,
   cause: string,
-): string => `${describe(inbound, to, version.tag)}: ${cause} (${describeRule(rule)})`;
+): string => `${describe(inbound, to, route.version.tag)}: ${cause} (${describeRule(route)})`;
 
 /** Returns the fields of a `failureLine`. */
 export const failureFields = (

@@ -104,7 +104,18 @@ export interface Resolved {
   readonly epoch: number;
   /** The group that has picked the version. */
   readonly group?: TargetGroup | undefined;
+  /** Whether the host program has chosen the outbound: neither a rule nor the default route has. */
+  readonly isChosen?: boolean | undefined;
 }
+
+/** Returns the route by an outbound or balancer that the host program has chosen. */
+export const chosenRoute = (target: RoutingTarget, { epoch }: RoutingSnapshot): Resolved => ({
+  version: target.pick(),
+  rule: undefined,
+  epoch,
+  group: target.group,
+  isChosen: true,
+});
 
 /** Routes one request. */
 export function resolveRoute(snapshot: RoutingSnapshot, query: RouteQuery): Resolved {

@@ -1,6 +1,6 @@
 import type { KeptObjects } from '@weir/base/collections';
 import type { Endpoint, FamilyPolicy, Resolver } from '@weir/io/addresses';
-import type { DialObserver, ServerReach } from '@weir/io';
+import type { DialError, DialObserver, ServerReach } from '@weir/io';
 import type { Clock } from '@weir/io/time';
 import type { ByteLink, Carrier, Packet, PacketLink, ReplyPath, WireCounter } from '@weir/io/links';
 import type { DialOrigin, OwnListeners } from '@weir/io/net/own-listeners';
@@ -8,7 +8,8 @@ import type { DatagramUse } from '@weir/io/sockets';
 import type { PacketTaps } from '@weir/base/ip/packet-device';
 import type { Logger } from '@weir/base/log';
 import type { ListenSpec } from '../spec.ts';
-import type { Session } from '../tracker/flow.ts';
+import type { Flow, Session } from '../tracker/flow.ts';
+import type { Hooks } from './hooks.ts';
 import type { InboundMemory } from './inbounds/inbound-memory.ts';
 import type { AcceptedAccounts, AccountValidity } from './users/accounts.ts';
 
@@ -24,6 +25,8 @@ export interface Origin {
   readonly session: Session | undefined;
   /** The client's account, checked before each new flow; `undefined` if clients have none (a TUN device). */
   readonly account?: AccountValidity | undefined;
+  /** Whether the host program is the client; its flows come in by no listener. */
+  readonly isLocal?: boolean | undefined;
 }
 
 /** A client's request for a byte stream to a destination. */
@@ -34,6 +37,12 @@ export interface StreamRequest {
   readonly sniff: boolean;
   /** Whether the destination is the proxy's own resolver (`[dns]`): nothing is routed or dialled. */
   readonly toResolver?: boolean;
+  /** The tag of the outbound or balancer that the client has chosen; the rules decide without it. */
+  readonly via?: string | undefined;
+  /** Aborts the routing and the dial. After `accept` it has no effect. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called when the flow has been registered, after `accept`. */
+  readonly onFlow?: (flow: Flow) => void;
   /**
    * The client's connection. Until `accept` is called or the request has failed, the dispatcher may read from
    * it and unread the bytes; its failure aborts the dial.
@@ -56,6 +65,10 @@ export interface PacketRequest {
   readonly isResolver?: (peer: Endpoint) => boolean;
   /** Whether the client's link is closed with the last flow: set if only datagrams show that the client is alive. */
   readonly endsWithFlows?: boolean;
+  /** The tag of the outbound or balancer that the client has chosen; the rules decide without it. */
+  readonly via?: string | undefined;
+  /** Called when packets to a peer were dropped because no outbound could be opened for them. */
+  readonly onFailure?: (peer: Endpoint, error: DialError) => void;
 }
 
 /** The engine, as seen by inbounds. Only the engine opens flows. */
@@ -88,6 +101,8 @@ export interface InboundContext {
   readonly log: Logger;
   /** Captures the packets of a device, if the inbound has one. */
   readonly capture?: PacketTaps | undefined;
+  /** The hooks of the host program; inbounds use `authorize`. */
+  readonly hooks?: Hooks | undefined;
 }
 
 /**

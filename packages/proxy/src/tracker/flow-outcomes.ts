@@ -20,6 +20,8 @@ export interface RefusedRoute {
   readonly rule: number | undefined;
   /** Epoch of the routing snapshot that made the decision. */
   readonly epoch: number;
+  /** Whether the host program has chosen the outbound, or refused the flow: it counts for no rule. */
+  readonly isChosen?: boolean | undefined;
 }
 
 /** Key of the default route. */
@@ -61,15 +63,20 @@ export class FlowOutcomes {
     this.since = now;
   }
 
-  opened({ rule, routingEpoch, outbound }: FlowInfo, now: number): void {
+  opened({ rule, routingEpoch, outbound, isChosen }: FlowInfo, now: number): void {
     // No rule decides on queries to the proxy's own resolver.
-    if (outbound === '') return;
+    if (outbound === '' || isChosen === true) return;
     const outcomes = this.#of(rule, routingEpoch, now);
     if (outcomes) outcomes.opened++;
   }
 
-  refused(outcome: 'blocked' | 'failed', { rule, epoch }: RefusedRoute, now: number): void {
+  refused(
+    outcome: 'blocked' | 'failed',
+    { rule, epoch, isChosen }: RefusedRoute,
+    now: number,
+  ): void {
     this[outcome]++;
+    if (isChosen === true) return;
     const outcomes = this.#of(rule, epoch, now);
     if (outcomes) outcomes[outcome]++;
   }

@@ -84,6 +84,8 @@ export interface FlowInfo {
   /** Index of the rule that matched; `undefined` for the default route. */
   readonly rule: number | undefined;
   readonly routingEpoch: number;
+  /** Whether the host program has chosen the outbound, so that `rule` says nothing. */
+  readonly isChosen?: boolean | undefined;
   /** The client's account; `undefined` if there are no accounts. */
   readonly account?: FlowAccount | undefined;
 }

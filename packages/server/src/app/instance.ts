@@ -10,6 +10,7 @@ import type { PacketTaps } from '@weir/base/ip/packet-device';
 import type { ConfigSource } from '@weir/config/documents';
 import { quoted } from '@weir/base/printable';
 import type { RegexCache } from '@weir/proxy/names';
+import type { Hooks } from '@weir/proxy/protocols';
 import { recordLines, type Logger } from '@weir/base/log';
 import { systemClock, type Clock } from '@weir/io/time';
 import { OwnListeners } from '@weir/io/net/own-listeners';
@@ -46,6 +47,8 @@ interface InstanceOptions {
   readonly capture?: PacketTaps | undefined;
   /** The limits of accounts; `undefined` for none. */
   readonly limits?: LimitsKeeper | undefined;
+  /** The hooks of a host program. */
+  readonly hooks?: Hooks | undefined;
 }
 
 /** Callbacks around every reload. */
@@ -80,12 +83,13 @@ export class Instance implements ControlledApp {
   #logLevel: string | undefined;
 
   constructor(options: InstanceOptions) {
-    const { log, regexes, capture, limits } = options;
+    const { log, regexes, capture, limits, hooks } = options;
     this.limits = limits;
     const ownListeners = new OwnListeners();
     this.#log = log.target('svc_app::instance');
     this.#warnings = new WarningLog(this.#log);
-    this.#supervisor = new Supervisor({ clock: this.clock, log, regexes, ownListeners, capture });
+    const deps = { clock: this.clock, log, regexes, ownListeners, capture, hooks };
+    this.#supervisor = new Supervisor(deps);
     this.#configuration = new Configuration({
       ...options,
       build: (loaded) => this.#supervisor.check(loaded),

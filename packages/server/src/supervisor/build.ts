@@ -14,7 +14,7 @@ import type {
   RawQuestion,
 } from '@weir/proxy/dns';
 import type { RoutingTarget, RoutingSnapshot } from '@weir/proxy/engine';
-import type { CreateInbound, CreateOutbound, InboundMemory } from '@weir/proxy/protocols';
+import type { CreateInbound, CreateOutbound, Hooks, InboundMemory } from '@weir/proxy/protocols';
 import type { RegexCache } from '@weir/proxy/names';
 import { type Dispatcher, type Outbound, outboundProtocol } from '@weir/proxy/protocols';
 import { Router, type RouterTables } from '@weir/proxy/router';
@@ -177,13 +177,15 @@ export async function buildInbound<T>(
     readonly dispatcher: Dispatcher;
     readonly memory: InboundMemory;
     readonly capture?: PacketTaps | undefined;
+    readonly hooks?: Hooks | undefined;
   },
   turns: Turns,
 ): Promise<T> {
-  const { dispatcher, memory, clock, log, capture } = deps;
+  const { dispatcher, memory, clock, log, capture, hooks } = deps;
   const unixSocket = listen.kind === 'unix';
   try {
-    const context = { tag, sniffing, unixSocket, dispatcher, memory, clock, log, capture };
+    const services = { dispatcher, memory, clock, log, capture, hooks };
+    const context = { tag, sniffing, unixSocket, ...services };
     const create = await side.load();
     if (stream) await loadServers(stream);
     return await create(settings, context, turns);

@@ -9,6 +9,7 @@ import {
   type Accounts,
   accountsOf,
   type CarrierProtocol,
+  type Hooks,
   InboundMemory,
   NO_ACCOUNTS,
   type SessionProtocol,
@@ -112,6 +113,7 @@ export interface StagedSessions {
 interface StageDeps extends OutboundDeps {
   readonly regexes: RegexCache;
   readonly capture?: PacketTaps | undefined;
+  readonly hooks?: Hooks | undefined;
   readonly tracker: Tracker;
   readonly dispatcher: Dispatcher;
   readonly protocolOf: ProtocolOf;
@@ -193,11 +195,11 @@ async function stageCarriers(
   side: CarrierProtocol<unknown>,
   old: RunningCarriers | undefined,
   turns: Turns,
-  { clock, log, unauthenticated, ownListeners, tracker, dispatcher }: StageDeps,
+  { clock, log, unauthenticated, ownListeners, tracker, dispatcher, hooks }: StageDeps,
 ): Promise<StagedHandler | StagedListening> {
   const { tag, stream } = spec;
   const memory = old?.runtime.memory ?? new InboundMemory();
-  const handler = await buildInbound(spec, side, { clock, log, dispatcher, memory }, turns);
+  const handler = await buildInbound(spec, side, { clock, log, dispatcher, memory, hooks }, turns);
   if (action === 'swap' && old) {
     const same = isDeepStrictEqual(old.stream, stream);
     return {

@@ -1,6 +1,6 @@
 import { KeptObjects } from '@weir/base/collections';
-import { FlowDispatcher, DnsOutbound, type RoutingSnapshot } from '@weir/proxy/engine';
-import type { BalancerGroup, OutboundVersion } from '@weir/proxy/engine';
+import { DnsOutbound, FlowDispatcher, LocalFlows, type RoutingSnapshot } from '@weir/proxy/engine';
+import type { BalancerGroup, OutboundVersion, RoutingTarget } from '@weir/proxy/engine';
 import type { RegexCache } from '@weir/proxy/names';
 import { createResolver, loadExchange, type OwnedResolver } from '@weir/proxy/dns';
 import { messageOf } from '@weir/base';
@@ -11,7 +11,7 @@ import { LinkClosedError } from '@weir/io';
 import type { OwnListeners } from '@weir/io/net/own-listeners';
 import { systemSockets } from '@weir/io/sockets';
 import type { DnsSpec, RouteGroupSpec } from '@weir/proxy/spec';
-import type { Accounts } from '@weir/proxy/protocols';
+import type { Accounts, Hooks } from '@weir/proxy/protocols';
 import { Tracker } from '@weir/proxy/tracker';
 import { UnauthenticatedClients } from '@weir/proxy/accept';
 import { type AppliedReport, ApplyError, cutLine } from './reload-report.ts';
@@ -51,6 +51,8 @@ interface SupervisorDeps {
   readonly regexes: RegexCache;
   /** Captures the packets of TUN inbounds. */
   readonly capture?: PacketTaps | undefined;
+  /** The hooks of the host program. */
+  readonly hooks?: Hooks | undefined;
   /** Returns the protocol of a name; by default from the registry. */
   readonly protocolOf?: ProtocolOf | undefined;
 }
@@ -79,6 +81,8 @@ export interface ApplyOptions {
  */
 export class Supervisor {
   readonly tracker: Tracker;
+  /** Flows that the host program opens. */
+  readonly local: LocalFlows;
   readonly #deps: SupervisorDeps;
   readonly #dispatcher: FlowDispatcher;
   readonly #resolver: ResolverHandle;
@@ -112,7 +116,15 @@ export class Supervisor {
       clock: deps.clock,
       log: deps.log,
       snapshot: () => this.#currentSnapshot(),
+      target: (tag) => this.#target(tag),
+      hooks: deps.hooks,
       resolver: new DnsOutbound(this.#resolver, deps.clock),
+    });
+    this.local = new LocalFlows({
+      dispatcher: this.#dispatcher,
+      tracker: this.tracker,
+      ownListeners: deps.ownListeners,
+      clock: deps.clock,
     });
     this.drain = new Drain({
       clock: deps.clock,
@@ -165,7 +177,12 @@ export class Supervisor {
    * has only the targets of rules, and is kept as long as these do not change.
    */
   pick(tag: string): OutboundVersion | undefined {
-    return this.#balancers.get(tag)?.pick() ?? this.#outbounds.get(tag)?.version;
+    return this.#target(tag)?.pick();
+  }
+
+  #target(tag: string): RoutingTarget | undefined {
+    const version = this.#outbounds.get(tag)?.version;
+    return this.#balancers.get(tag) ?? (version && { pick: () => version });
   }
 
   /** The routing snapshot that routes new flows; `undefined` before the first configuration was applied. */
@@ -280,7 +297,8 @@ export class Supervisor {
     );
     owning.push(...this.#departures.listeners);
     for (const listener of owning) listener.endIdle();
-    const sides = [...this.#inbounds.values()].map(sideOf).concat(this.#departures.sides);
+    const sides = [...this.#inbounds.values()].map(sideOf);
+    sides.push(...this.#departures.sides, this.local);
     const idle = Promise.all(sides.map((side) => side.whenIdle()));
     await this.#within(lastMs, idle);
     const cut = this.tracker.flowCount;

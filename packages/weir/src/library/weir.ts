@@ -17,6 +17,20 @@ import type { ListenerView } from '@weir/server/supervisor/listener-view';
 import type { ReloadReport } from '@weir/server/supervisor/reload-report';
 import type { FlowSelector } from '@weir/proxy/tracker';
 import { VERSION } from '@weir/base';
+import { DialError } from '@weir/io';
+import { type AgentOptions, createAgents, type WeirAgents } from './agent.ts';
+import type { WeirAssociation } from './association.ts';
+import { type WeirAssociateOptions, type WeirConnectOptions, FlowOpener } from './dial.ts';
+import {
+  createDispatcher,
+  type DispatcherOptions,
+  type FetchDispatcher,
+  loadUndici,
+  type UndiciModule,
+} from './dispatcher.ts';
+import { type HookOptions, hooksOf } from './hooks.ts';
+import { Renewals } from './renewals.ts';
+import type { WeirSocket } from './socket.ts';
 import type { ConfigInput } from './config-input.ts';
 import { checkOptions, toConfigSource } from './config-source.ts';
 import { listenerEvents } from './listeners.ts';
@@ -24,7 +38,7 @@ import { routesView, type Routes } from './routes.ts';
 import { flowEvents, trafficSamples, type EventStream, type FlowEventView } from './streams.ts';
 import { usageView, type UsageView } from './usage-view.ts';
 
-export interface StartOptions {
+export interface StartOptions extends HookOptions {
   /**
    * The path of a configuration file, in which paths are resolved as by the command; or the configuration itself, as TOML
    * in `{ text }` or as an object with the tables of a file.
@@ -79,6 +93,8 @@ export class Weir implements AsyncDisposable {
   readonly version: string = VERSION;
   readonly #instance: Instance;
   readonly #times: StartTimes;
+  readonly #dialer: FlowOpener;
+  readonly #renewals = new Renewals();
   /** Aborts when a stop begins. */
   readonly #ending = new AbortController();
   #stopped: Promise<void> | undefined;
@@ -86,6 +102,10 @@ export class Weir implements AsyncDisposable {
   private constructor(instance: Instance) {
     this.#instance = instance;
     this.#times = new StartTimes(instance.clock);
+    this.#dialer = new FlowOpener(instance);
+    instance.onReload({
+      ended: (outcome) => outcome.kind === 'applied' && this.#renewals.renew(),
+    });
   }
 
   /**
@@ -97,6 +117,7 @@ export class Weir implements AsyncDisposable {
     checkOptions(options, START);
     const { config, onLog, logLevel } = options;
     const source = toConfigSource(config, START);
+    const hooks = hooksOf(options);
     const regexes = new RegexCache();
     const files = new FileDigests();
     try {
@@ -104,7 +125,7 @@ export class Weir implements AsyncDisposable {
       const level = logLevel ?? loaded.spec.log.level;
       const filter = chooseFilter(undefined, onLog ? level : 'off');
       const log = callbackLogger(filter, onLog ?? (() => undefined), APP_TARGET);
-      const instance = new Instance({ source, log, regexes, serveApi: false });
+      const instance = new Instance({ source, log, regexes, serveApi: false, hooks });
       await instance.start(loaded, files);
       return new Weir(instance);
     } catch (error) {
@@ -206,6 +227,7 @@ export class Weir implements AsyncDisposable {
   /** Closes the listeners, and ends live connections after at most `graceMs`. Idempotent. */
   stop({ graceMs = STOP_GRACE_MS }: StopOptions = {}): Promise<void> {
     this.#ending.abort();
+    this.#renewals.closeIdle();
     this.#stopped ??= this.#instance.stop(graceMs);
     return this.#stopped;
   }
@@ -221,6 +243,58 @@ export class Weir implements AsyncDisposable {
 
   #refuseStopped(): void {
     if (this.stopping) throw new ControlError('failed', 'the proxy is stopping');
+  }
+
+  /**
+   * Connects to a destination through an outbound, or as the rules decide.
+   *
+   * The stream is a flow like those of inbounds: `connections` shows it, `closeFlow` ends it, a reload does not, and a
+   * stop ends it after the grace period.
+   *
+   * @throws {DialError} when the destination was not reached; its `code` is the reason
+   * @throws {RangeError} for an invalid port
+   * @throws the reason of `signal` if it aborts before the stream is open
+   */
+  async connect(options: WeirConnectOptions): Promise<WeirSocket> {
+    this.#refuseDials();
+    return (await this.#dialer.connect(options)).socket;
+  }
+
+  /**
+   * Opens an association for datagrams to any number of peers, which are routed one by one.
+   * @throws {DialError} `unknown_outbound`
+   * @throws the reason of `signal` if it has aborted
+   */
+  async associate(options: WeirAssociateOptions = {}): Promise<WeirAssociation> {
+    this.#refuseDials();
+    return this.#dialer.associate(options);
+  }
+
+  /**
+   * Agents for `node:http` and `node:https`. Idle connections are closed when a reload replaces their outbound or,
+   * without `outbound`, changes the routes; the next request dials anew.
+   */
+  agent(options: AgentOptions = {}): WeirAgents {
+    return createAgents(this.#dialer, options, this.#renewals);
+  }
+
+  /**
+   * A dispatcher for undici and `fetch`, by the npm package undici of the host program. Its connections end as those of
+   * `agent` do.
+   * @throws {WeirError} `no_undici` when the package is not installed, or older than version 7
+   */
+  dispatcher(options?: DispatcherOptions & { readonly undici?: undefined }): FetchDispatcher;
+  /** The same, by the undici given. */
+  dispatcher<Agent extends object>(
+    options: DispatcherOptions & { readonly undici: UndiciModule<Agent> },
+  ): Agent;
+  dispatcher(options: DispatcherOptions & { readonly undici?: unknown } = {}): unknown {
+    const { undici = loadUndici() } = options;
+    return createDispatcher(undici, this.#dialer, options, this.#renewals);
+  }
+
+  #refuseDials(): void {
+    if (this.stopping) throw new DialError('aborted', 'the proxy is stopping');
   }
 }
 

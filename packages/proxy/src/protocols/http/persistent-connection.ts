@@ -33,11 +33,14 @@ import {
   type AuthenticatedUser,
   OPEN_TO_ALL,
 } from '../users/accounts.ts';
-import { logRejection, RejectedClientError } from '../inbounds/handshake.ts';
+import { authorizeClient } from '../inbounds/authorize.ts';
+import { logAcceptFailure, logRejection, RejectedClientError } from '../inbounds/handshake.ts';
+import { HookError } from '../hooks.ts';
 import {
   accountOf,
   CHALLENGE,
   CONNECTED,
+  credentialsOf,
   hasCredentials,
   responseBytes,
   STATUS_OF,
@@ -205,7 +208,7 @@ export class PersistentConnection {
     const hosts = valuesOf(head.fields, 'host');
     if (hosts.length > 1) throw new MessageError(400, 'several Host headers');
     const { allowTransparent } = this.#shared;
-    const user = this.#authenticate(head.fields);
+    const user = await this.#authenticate(head.fields);
     this.#account = user && this.#accounts.validityOf(user);
     if (!user) {
       this.#flows.retireIdle();
@@ -227,14 +230,34 @@ export class PersistentConnection {
   /**
    * Authenticates against the current accounts, not those at the time of accept.
    *
-   * @returns `undefined` for missing or wrong credentials.
-   * @throws {MessageError} when the inbound was removed.
+   * @returns `undefined` for missing or wrong credentials, and for a client that the host program refuses.
+   * @throws {MessageError} when the inbound was removed, or the host program fails.
    */
-  #authenticate(fields: FieldLines): AuthenticatedUser | undefined {
+  #authenticate(
+    fields: FieldLines,
+  ): AuthenticatedUser | undefined | Promise<AuthenticatedUser | undefined> {
     const accepted = this.#accounts.accepted ?? this.#shared.accounts ?? OPEN_TO_ALL;
-    if (accepted === OPEN_TO_ALL) return OPEN_TO_ALL;
-    if (accepted instanceof AccountTable) return accountOf(fields, accepted);
-    throw new MessageError(403, 'this proxy is no longer served');
+    if (accepted !== OPEN_TO_ALL && !(accepted instanceof AccountTable)) {
+      throw new MessageError(403, 'this proxy is no longer served');
+    }
+    const user = accepted instanceof AccountTable ? accountOf(fields, accepted) : OPEN_TO_ALL;
+    return user && this.#context.hooks?.authorize ? this.#authorize(fields, user) : user;
+  }
+
+  /** Asks the host program about the client of a request. @throws {MessageError} when that fails */
+  async #authorize(
+    fields: FieldLines,
+    user: AuthenticatedUser,
+  ): Promise<AuthenticatedUser | undefined> {
+    const { source } = this.#origin;
+    const sent = credentialsOf(fields);
+    try {
+      return await authorizeClient(this.#context, { user, sent, source, link: this.#link });
+    } catch (error) {
+      if (!(error instanceof HookError)) throw error;
+      logAcceptFailure(error, this.#context);
+      throw new MessageError(503, 'this proxy cannot authorize its clients now');
+    }
   }
 
   /**
@@ -242,7 +265,10 @@ export class PersistentConnection {
    * with one.
    */
   #logWrongCredentials(): void {
-    const error = new RejectedClientError('wrong user name or password');
+    const reason = this.#context.hooks?.authorize
+      ? 'refused by the accounts or the authorize hook'
+      : 'wrong user name or password';
+    const error = new RejectedClientError(reason);
     logRejection(error, this.#context, this.#origin.source);
   }
 
@@ -296,7 +322,13 @@ export class PersistentConnection {
       keep,
       pseudonym,
     };
-    const key = JSON.stringify([user.credential, destination.host.toLowerCase(), destination.port]);
+    const { credential, label } = user;
+    const key = JSON.stringify([
+      credential,
+      label,
+      destination.host.toLowerCase(),
+      destination.port,
+    ]);
     const repeatable = framing.kind === 'none' && IDEMPOTENT.has(head.method);
     for (;;) {
       const reused = await this.#flows.take(key);

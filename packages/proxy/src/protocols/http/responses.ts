@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { DialErrorCode } from '@weir/io';
 import { field, type FieldLines, headBytes, valuesOf } from '@weir/http/http1';
 import type { Account, AccountTable } from '../users/account-table.ts';
+import type { SentCredentials } from '../inbounds/authorize.ts';
 import type { AuthenticatedUser } from '../users/accounts.ts';
 
 /** The response to a CONNECT whose destination is connected (RFC 9110 §9.3.6). */
@@ -18,6 +19,7 @@ export const STATUS_OF: Readonly<Record<DialErrorCode, number>> = {
   not_found: 502,
   unresolved: 502,
   upstream: 502,
+  unknown_outbound: 502,
   failed: 502,
   timed_out: 504,
   blocked: 403,
@@ -66,10 +68,16 @@ export function accountOf(
   fields: FieldLines,
   accounts: AccountTable,
 ): AuthenticatedUser | undefined {
+  const sent = credentialsOf(fields);
+  return sent && accounts.authenticate(sent.user, sent.pass);
+}
+
+/** Returns the user name and the password of a request; `undefined` without valid `Proxy-Authorization`. */
+export function credentialsOf(fields: FieldLines): SentCredentials | undefined {
   const credentials = decode(fields);
   const colon = credentials?.indexOf(':') ?? -1;
   if (!credentials || colon < 0) return undefined;
-  return accounts.authenticate(credentials.subarray(0, colon), credentials.subarray(colon + 1));
+  return { user: credentials.subarray(0, colon), pass: credentials.subarray(colon + 1) };
 }
 
 /** Whether a request has any `Proxy-Authorization`; the first request of a browser does not. */

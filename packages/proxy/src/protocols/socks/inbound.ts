@@ -3,7 +3,9 @@ import { type BoundedReader, type ByteLink, type Carrier, closeGracefully } from
 import { DialError, ProtocolError } from '@weir/io';
 import type { Steps } from '@weir/io/time';
 import { AccountTable } from '../users/account-table.ts';
-import { logRejection, RejectedClientError } from '../inbounds/handshake.ts';
+import { authorizeClient, type SentCredentials } from '../inbounds/authorize.ts';
+import { logAcceptFailure, logRejection, RejectedClientError } from '../inbounds/handshake.ts';
+import { HookError } from '../hooks.ts';
 import { type AcceptedAccounts, type AuthenticatedUser, OPEN_TO_ALL } from '../users/accounts.ts';
 import {
   AUTH_VERSION,
@@ -38,16 +40,25 @@ export interface SocksRequest {
   readonly user: AuthenticatedUser;
 }
 
+/** Asks the host program about a client that the accounts accept; `undefined` for a refusal. */
+type Authorize = (
+  user: AuthenticatedUser,
+  sent?: SentCredentials,
+) => AuthenticatedUser | undefined | Promise<AuthenticatedUser | undefined>;
+
 /**
  * Serves a client's handshake up to its request.
  *
  * @param accounts `undefined` for an inbound without authentication.
+ * @param authorize `undefined` if the accounts decide alone; otherwise clients without a password are asked about too,
+ * where there are no accounts, and those that offer one are asked for it.
  * @throws {SocksRejection} with the reply to send.
  * @throws {ProtocolError} for a client of another protocol.
  */
 export async function readSocksRequest(
   handshake: SocksHandshake,
   accounts: AccountTable | undefined,
+  authorize?: Authorize,
 ): Promise<SocksRequest> {
   const version = await handshake.reader.byte();
   switch (version) {
@@ -59,11 +70,12 @@ export async function readSocksRequest(
         );
       }
       const address = await readSocks4(handshake.reader);
-      return { version, command: 'connect', address, user: OPEN_TO_ALL };
+      const refusal = encodeReply(SOCKS4, Reply.failure);
+      const user = await authorized(authorize, refusal, OPEN_TO_ALL);
+      return { version, command: 'connect', address, user };
     }
     case SOCKS5: {
-      await chooseMethod(handshake, accounts ? Method.password : Method.none);
-      const user = accounts ? await authenticate(handshake, accounts) : OPEN_TO_ALL;
+      const user = await readSocks5User(handshake, accounts, authorize);
       return { version, ...(await readSocks5(handshake.reader)), user };
     }
     default:
@@ -105,9 +117,48 @@ async function readText(reader: BoundedReader, what: string): Promise<Buffer> {
   return text;
 }
 
-/** Chooses the method: the client must offer the one that this inbound supports (RFC 1928 §3). */
-async function chooseMethod({ reader, send }: SocksHandshake, method: Method): Promise<void> {
+/** Chooses the method, and authenticates the client by it. */
+async function readSocks5User(
+  handshake: SocksHandshake,
+  accounts: AccountTable | undefined,
+  authorize: Authorize | undefined,
+): Promise<AuthenticatedUser> {
+  const { reader, send } = handshake;
   const offered = await reader.bytes(await reader.byte());
+  const withPassword = accounts || (authorize && offered.includes(Method.password));
+  const method = withPassword ? Method.password : Method.none;
+  checkOffered(offered, method);
+  const refusal = encodeMethodChoice(Method.unacceptable);
+  // Without a password the method is the only place for a refusal.
+  const user = withPassword ? undefined : await authorized(authorize, refusal, OPEN_TO_ALL);
+  await send(encodeMethodChoice(method));
+  return user ?? authenticate(handshake, accounts, authorize);
+}
+
+/**
+ * Asks the host program about a client.
+ * @param refusal the reply to a client that is refused
+ */
+async function authorized(
+  authorize: Authorize | undefined,
+  refusal: Uint8Array,
+  account: AuthenticatedUser,
+  sent?: SentCredentials,
+): Promise<AuthenticatedUser> {
+  if (!authorize) return account;
+  let user: AuthenticatedUser | undefined;
+  try {
+    user = await authorize(account, sent);
+  } catch (error) {
+    if (!(error instanceof HookError)) throw error;
+    throw new SocksRejection(refusal, error.message, { cause: error });
+  }
+  if (user === undefined) throw unauthenticated(refusal, 'refused by the authorize hook');
+  return user;
+}
+
+/** Checks that the client offers the method that this inbound requires (RFC 1928 §3). */
+function checkOffered(offered: Uint8Array, method: Method): void {
   if (!offered.includes(method)) {
     throw unauthenticated(
       encodeMethodChoice(Method.unacceptable),
@@ -116,13 +167,13 @@ async function chooseMethod({ reader, send }: SocksHandshake, method: Method): P
         : 'the client requires authentication',
     );
   }
-  await send(encodeMethodChoice(method));
 }
 
 /** Authenticates a client by user name and password (RFC 1929 §2). */
 async function authenticate(
   { reader, send }: SocksHandshake,
-  accounts: AccountTable,
+  accounts: AccountTable | undefined,
+  authorize: Authorize | undefined,
 ): Promise<AuthenticatedUser> {
   const version = await reader.byte();
   if (version !== AUTH_VERSION) {
@@ -130,12 +181,12 @@ async function authenticate(
   }
   const name = await reader.bytes(await reader.byte());
   const pass = await reader.bytes(await reader.byte());
-  const account = accounts.authenticate(name, pass);
-  if (account === undefined) {
-    throw unauthenticated(encodeAuthStatus(AuthStatus.failure), 'wrong user name or password');
-  }
+  const account = accounts ? accounts.authenticate(name, pass) : OPEN_TO_ALL;
+  const refusal = encodeAuthStatus(AuthStatus.failure);
+  if (account === undefined) throw unauthenticated(refusal, 'wrong user name or password');
+  const user = await authorized(authorize, refusal, account, { user: name, pass });
   await send(encodeAuthStatus(AuthStatus.success));
-  return account;
+  return user;
 }
 
 /** Reads a SOCKS5 request (RFC 1928 §4). */
@@ -202,8 +253,12 @@ export class SocksInbound implements InboundHandler {
     const { link, remote } = carrier;
     const source = remote && unmapIPv4(remote.host);
     try {
+      const context = this.#context;
+      const authorize: Authorize | undefined = context.hooks?.authorize
+        ? (user, sent) => authorizeClient(context, { user, sent, source, link })
+        : undefined;
       const request = await runHandshake(link, clock, (handshake) =>
-        readSocksRequest(handshake, this.#accounts),
+        readSocksRequest(handshake, this.#accounts, authorize),
       );
       const origin = originOf(this.#context, source, session, request.user);
       // Not awaited: that would keep this frame in memory for the lifetime of the flow.
@@ -211,7 +266,8 @@ export class SocksInbound implements InboundHandler {
       await this.#associate(request, carrier, origin);
     } catch (error) {
       if (error instanceof SocksRejection) {
-        logRejection(error.cause, this.#context, source);
+        if (error.cause instanceof HookError) logAcceptFailure(error.cause, this.#context);
+        else logRejection(error.cause, this.#context, source);
         await closeGracefully(link, clock, { response: error.reply });
       }
       throw error;

@@ -135,6 +135,7 @@ const REPLY_OF: Readonly<Record<DialErrorCode, Reply>> = {
   loop: Reply.notAllowed,
   unsupported: Reply.commandUnsupported,
   upstream: Reply.failure,
+  unknown_outbound: Reply.failure,
   aborted: Reply.failure,
   failed: Reply.failure,
 };

@@ -43,6 +43,7 @@ function start(
     limits: { refusalOf: () => undefined },
     clock,
     log,
+    target: () => undefined,
     resolver: version.outbound,
     snapshot: () => ({
       epoch: 7,
@@ -160,7 +161,9 @@ for (const [after, level, what] of [
     const { log, lines } = logLines('debug');
     const { clock, dialer } = start(untilAborted(abortedDial), log);
     const [client, near] = linkPair();
-    const failed = assert.rejects(dialer.connect(query, origin, near), { code: 'aborted' });
+    const failed = assert.rejects(dialer.connect(query, origin, { client: near }), {
+      code: 'aborted',
+    });
     clock.advance(after);
     client.destroy(new Error('reset'));
     await failed;
@@ -193,7 +196,7 @@ test('once new flows are refused, a dial under way goes on, and nothing else is 
   dialer.refuseNew();
   const refusal = { code: 'aborted', message: 'the proxy is stopping' };
   await assert.rejects(dialer.connect(query, origin), refusal);
-  await assert.rejects(dialer.connect(query, origin, undefined, true), refusal);
+  await assert.rejects(dialer.connect(query, origin, { toResolver: true }), refusal);
   using limit = dialer.limit();
   const resolved = { version, rule: undefined, epoch: 7 };
   const opener = { host: '192.0.2.1', port: 53 };
@@ -237,7 +240,7 @@ test('flows that are not opened are counted by rule and outbound, unless their c
   accounts.replace(NO_ACCOUNTS);
   await assert.rejects(dialer.connect(query, removed));
   // A question to the proxy's own resolver.
-  await assert.rejects(dialer.connect(query, origin, undefined, true));
+  await assert.rejects(dialer.connect(query, origin, { toResolver: true }));
   const counts = () => [...outcomes.rules()];
   assert.deepEqual(counts(), [[2, { opened: 0, blocked: 1, failed: 2, lastAt: 5 }]]);
   using limit = dialer.limit();

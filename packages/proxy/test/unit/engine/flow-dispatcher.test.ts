@@ -72,6 +72,7 @@ function start({ byName = false, log = silentLogger } = {}) {
     clock,
     log,
     snapshot: () => snapshot,
+    target: (tag) => snapshot.targets.get(tag),
     resolver,
   });
   const [client, near] = linkPair();
@@ -240,6 +241,7 @@ describe('the dispatcher', () => {
       outboundVersion: 1,
       rule: undefined,
       routingEpoch: 7,
+      isChosen: undefined,
       account: undefined,
     });
     await client.write(Buffer.from('hello'));

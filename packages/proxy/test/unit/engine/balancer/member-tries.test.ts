@@ -88,6 +88,7 @@ function start(scripts: readonly Script[], isFailover = true) {
     limits: { refusalOf: () => undefined },
     clock,
     log,
+    target: () => undefined,
     resolver: first.outbound,
     snapshot: () => ({
       epoch: 7,
@@ -223,7 +224,9 @@ describe('a dial through a failover group', () => {
     ] as const) {
       const { clock, dialer, dialled, told } = start([silent, served]);
       const [client, far] = linkPair();
-      const rejected = assert.rejects(dialer.connect(query, origin, client), { code: 'aborted' });
+      const rejected = assert.rejects(dialer.connect(query, origin, { client }), {
+        code: 'aborted',
+      });
       clock.advance(ms);
       far.destroy(new Error('left'));
       await rejected;

@@ -1,6 +1,6 @@
 import { Duplex } from 'node:stream';
 import { asError } from '@weir/base';
-import type { ByteLink } from '@weir/io/links';
+import type { ByteLink } from './link.ts';
 
 /**
  * Adapts a link to a Node stream, for Node's HTTP and TLS, and takes ownership of the link.

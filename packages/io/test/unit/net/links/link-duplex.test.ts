@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { LinkDuplex } from '../../../src/fetch/link-duplex.ts';
+import { LinkDuplex } from '@weir/io/duplex';
 import { linkPair } from '@weir/io/links';
 
 const RESET = new Error('reset');
