@@ -6,6 +6,7 @@ import {
   shownHost,
   shownSource,
 } from '@weir/io/addresses';
+import { ChurnMap } from '@weir/base/collections';
 import type { Logger } from '@weir/base/log';
 import { type Clock, Deadline, DIAL_MS } from '@weir/io/time';
 import { DialError } from '@weir/io';
@@ -89,12 +90,32 @@ const stopping = (): DialError => new DialError('aborted', 'the proxy is stoppin
 /** The tag and version of the proxy's own resolver in the records of flows. */
 const RESOLVER = { tag: '', version: 0 } as const;
 
+/** The time limit of one dial, which also ends when the process stops. */
+class DialLimit extends Deadline {
+  readonly #pending: ChurnMap<DialLimit, true>;
+
+  /** @param pending has this limit until it is disposed of */
+  constructor(clock: Clock, pending: ChurnMap<DialLimit, true>) {
+    super(clock, DIAL_MS, 'the dial');
+    this.#pending = pending;
+    pending.set(this, true);
+  }
+
+  override [Symbol.dispose](): void {
+    super[Symbol.dispose]();
+    this.#pending.delete(this);
+  }
+}
+
 /** Routes and dials streams and associations. The caller accepts the client and relays. */
 export class FlowDialer {
   /** The log of failed flows. */
   readonly failures: FailureLog;
   readonly #deps: FlowDialerDeps;
-  readonly #stopping = new AbortController();
+  /** The time limits of pending dials: listeners of one signal would keep each other as entries of a `Map` do. */
+  readonly #pending = new ChurnMap<DialLimit, true>();
+  /** Why no dial may begin or continue; `undefined` before `stop`. */
+  #stopped: DialError | undefined;
   #refusesNew = false;
   readonly #refused: LogLimiter;
   readonly #blocked: LogLimiter;
@@ -120,13 +141,14 @@ export class FlowDialer {
   /** Aborts every pending dial as well, since the grace period of a stop has expired. */
   stop(): void {
     this.#refusesNew = true;
-    this.#stopping.abort(stopping());
+    this.#stopped ??= stopping();
+    for (const limit of [...this.#pending.keys()]) limit.abort(this.#stopped);
     this.failures.flush();
   }
 
   /** Whether the process is stopping and flows are being ended. */
   get stopped(): boolean {
-    return this.#stopping.signal.aborted;
+    return this.#stopped !== undefined;
   }
 
   /** Whether a route leads to the proxy's own resolver. */
@@ -141,7 +163,9 @@ export class FlowDialer {
 
   /** Creates the time limit of one dial, which the caller may abort earlier and disposes of. */
   limit(): Deadline {
-    return new Deadline(this.#deps.clock, DIAL_MS, 'the dial', this.#stopping.signal);
+    const limit = new DialLimit(this.#deps.clock, this.#pending);
+    if (this.#stopped) limit.abort(this.#stopped);
+    return limit;
   }
 
   /**
@@ -149,7 +173,7 @@ export class FlowDialer {
    * @throws {DialError} `aborted`
    */
   #begin({ session }: Origin): void {
-    if (this.#stopping.signal.aborted || (this.#refusesNew && session?.isFresh !== true)) {
+    if (this.stopped || (this.#refusesNew && session?.isFresh !== true)) {
       throw stopping();
     }
     if (session?.isFresh === true) session.isFresh = false;
