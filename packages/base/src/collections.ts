@@ -52,6 +52,63 @@ export class Fifo<Item> {
   }
 }
 
+/** Deletions, beside the number of entries left, after which a `ChurnMap` continues in another `Map`. */
+const DELETIONS = 32;
+
+/**
+ * A map whose entries come and go, such as one for each connection.
+ *
+ * When V8 rebuilds the table of a `Map`, which it does once half of its entries were deleted, the former table keeps its
+ * entries and a reference to the new one. Once such a table is in the old generation, it keeps all that follow it, with
+ * all entries that they have ever had, until that generation is collected: whatever passes through the map then survives
+ * the collections of the young one. A `Map` is therefore left behind before its table is rebuilt a second time.
+ */
+export class ChurnMap<Key, Value> {
+  #map = new Map<Key, Value>();
+  #deletions = 0;
+
+  get size(): number {
+    return this.#map.size;
+  }
+
+  get(key: Key): Value | undefined {
+    return this.#map.get(key);
+  }
+
+  has(key: Key): boolean {
+    return this.#map.has(key);
+  }
+
+  set(key: Key, value: Value): void {
+    this.#map.set(key, value);
+  }
+
+  /** @returns whether the key was in the map. */
+  delete(key: Key): boolean {
+    if (!this.#map.delete(key)) return false;
+    if (++this.#deletions >= DELETIONS + this.#map.size) {
+      this.#deletions = 0;
+      this.#map = new Map(this.#map);
+    }
+    return true;
+  }
+
+  clear(): void {
+    this.#map = new Map();
+    this.#deletions = 0;
+  }
+
+  /** The keys in the order in which they were added; a snapshot where the map changes during the iteration. */
+  keys(): MapIterator<Key> {
+    return this.#map.keys();
+  }
+
+  /** The values in the order of their keys; a snapshot where the map changes during the iteration. */
+  values(): MapIterator<Value> {
+    return this.#map.values();
+  }
+}
+
 /** Counts the holders of some work, which starts with the first hold and stops after the last. */
 export class Holds {
   readonly #start: () => void;

@@ -1,3 +1,4 @@
+import { ChurnMap } from './collections.ts';
 /** An element with a deadline. Only a `TimerWheel` changes these fields. */
 export interface Timed {
   /** The list that holds the element: a slot of the wheel, `DUE`, or -1 for none. */
@@ -331,7 +332,7 @@ interface Entry<Item> {
  * all elements removed since its table was built: some 40 microseconds for 32,768 elements.
  */
 export class AgedSet<Item> {
-  readonly #entries = new Map<Item, Entry<Item>>();
+  readonly #entries = new ChurnMap<Item, Entry<Item>>();
   #oldest: Entry<Item> | undefined;
   #newest: Entry<Item> | undefined;
 
@@ -361,6 +362,8 @@ export class AgedSet<Item> {
     else older.newer = newer;
     if (newer === undefined) this.#newest = older;
     else newer.older = older;
+    // In the old generation it must not keep its neighbours: see `ChurnMap`.
+    entry.older = entry.newer = undefined;
     this.#entries.delete(item);
     return true;
   }

@@ -1,4 +1,4 @@
-/** This process: its memory, and the builds of Weir and Node that it runs. */
+/** This process: its memory and compiler, and the builds of Weir and Node that it runs. */
 export {
   type Build,
   buildText,
@@ -6,6 +6,7 @@ export {
   nodeWarning,
   securityOf,
 } from './platform/process/build.ts';
+export { compileSparingly } from './platform/process/compiler.ts';
 export {
   boundYoungHeap,
   MemoryKeeper,

@@ -11,6 +11,7 @@ import {
 } from '@weir/io/addresses';
 import { ProtocolError } from '@weir/io';
 import { atOnce } from '@weir/io/time';
+import { createOpener } from '@weir/crypto/aead';
 import { METHODS } from '@weir/proxy/protocols/shadowsocks/methods';
 import { accountOf } from '../../../packages/proxy/src/protocols/http/responses.ts';
 import { hopsLeft } from '../../../packages/proxy/src/protocols/http/forwarding/forwarded-heads.ts';
@@ -424,7 +425,7 @@ const shadowsocksChunks: FuzzTarget = {
   share: 0.1,
   run: (input, random) =>
     sameHoweverSplit(input, random, (chunks, found) => {
-      using opener = new ChunkOpener(SS2022, SUBKEY);
+      using opener = new ChunkOpener(SS2022, createOpener(SS2022.aead, SUBKEY));
       let data = '';
       for (const chunk of chunks) data += shown(opener.push(chunk));
       found.push(data, String(opener.atBoundary));

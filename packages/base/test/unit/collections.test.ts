@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { Holds, KeptObjects, Listeners } from '../../src/collections.ts';
+import { ChurnMap, Holds, KeptObjects, Listeners } from '../../src/collections.ts';
 
 test('work starts with the first hold, stops after the last, and starts again', () => {
   const calls: string[] = [];
@@ -50,4 +51,58 @@ test('a function that was added twice is called twice until one of the two is di
   second[Symbol.dispose]();
   listeners.call();
   assert.equal(calls, 3);
+});
+
+test('a churn map keeps its entries, and their order, whatever is deleted', () => {
+  const map = new ChurnMap<number, string>();
+  const expected = new Map<number, string>();
+  for (let n = 0; n < 2000; n++) {
+    map.set(n, `${n}`);
+    expected.set(n, `${n}`);
+    // Now and then many are left, now and then few.
+    for (let old = n - (n % 500); old < n - 3; old += 7) {
+      assert.equal(map.delete(old), expected.delete(old));
+    }
+    assert.equal(map.size, expected.size);
+  }
+  assert.deepEqual([...map.keys()], [...expected.keys()]);
+  assert.deepEqual([...map.values()], [...expected.values()]);
+  assert.equal(map.delete(-1), false);
+  assert.equal(map.has(1999), true);
+  assert.equal(map.get(1999), '1999');
+  map.clear();
+  assert.deepEqual([map.size, [...map.keys()]], [0, []]);
+});
+
+const COLLECTIONS = new URL('../../src/collections.ts', import.meta.url).href;
+
+/** Prints by how many MB the old generation grows while 100,000 entries pass through a map that is old itself. */
+const program = (map: string): string => `
+  import { getHeapSpaceStatistics } from 'node:v8';
+  import { ChurnMap } from ${JSON.stringify(COLLECTIONS)};
+  const map = new ${map}();
+  const old = () => getHeapSpaceStatistics().find((each) => each.space_name === 'old_space').space_used_size;
+  map.set(-1, 0);
+  let filler;
+  for (let i = 0; i < 1_000_000; i++) filler = new Array(20).fill(i);
+  const before = old();
+  let most = 0;
+  for (let n = 0; n < 100_000; n++) {
+    map.set(n, new Array(100).fill(n));
+    map.delete(n - 32);
+    if (n % 1000 === 0) most = Math.max(most, old() - before);
+  }
+  console.log(most / (1 << 20));
+`;
+
+test('what passes through a churn map does not reach the old generation', () => {
+  const grownBy = (map: string): number => {
+    const args = ['--input-type=module', '-e', program(map)];
+    const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+    assert.notEqual(stdout, '', stderr);
+    return Number(stdout);
+  };
+  assert.ok(grownBy('ChurnMap') < 4);
+  // Otherwise V8 has learnt to do without it.
+  assert.ok(grownBy('Map') > 4);
 });

@@ -1,3 +1,4 @@
+import { ChurnMap } from '@weir/base/collections';
 import { writeUint32 } from '@weir/base/bytes';
 import type { HttpField } from '../fields/field.ts';
 import {
@@ -35,7 +36,7 @@ export class Sender {
    * Streams with data to send, in round-robin order. The peer may have reduced the window of some, which is detected
    * when it is their turn.
    */
-  readonly #ready = new Set<Http2Stream>();
+  readonly #ready = new ChurnMap<Http2Stream, true>();
   /** Streams with data to send whose window is used up. */
   readonly #starved = new Set<Http2Stream>();
   /** Whether INITIAL_WINDOW_SIZE has grown since the starved streams were last examined. */
@@ -182,7 +183,7 @@ export class Sender {
     try {
       if (this.#hasGrown && !this.isBlocked) this.#wake();
       while (!this.isBlocked) {
-        const [stream] = this.#ready;
+        const stream = this.#ready.keys().next().value;
         if (stream === undefined) break;
         if (stream.queue.length === 0) {
           this.#ready.delete(stream);
@@ -220,7 +221,7 @@ export class Sender {
     const isStarved = hasData && this.#windowOf(stream) <= 0;
     if (isStarved) this.#starved.add(stream);
     else this.#starved.delete(stream);
-    if (hasData ? !isStarved : stream.queue.isEnded) this.#ready.add(stream);
+    if (hasData ? !isStarved : stream.queue.isEnded) this.#ready.set(stream, true);
     else this.#ready.delete(stream);
   }
 

@@ -1,3 +1,4 @@
+import { ChurnMap } from '@weir/base/collections';
 import type { HttpField } from '../fields/field.ts';
 import {
   CLOSED_STREAM_LIMIT,
@@ -88,7 +89,7 @@ export class Http2Streams implements Http2StreamHost {
   readonly #sender: Sender;
   readonly #local: LocalSettings;
   readonly #limits: WorkLimits;
-  readonly #streams = new Map<number, Http2Stream>();
+  readonly #streams = new ChurnMap<number, Http2Stream>();
   readonly #closed = new ClosedStreams();
   /** The highest id of a stream opened by the peer. */
   lastPeerId = 0;

@@ -1,3 +1,4 @@
+import { ChurnMap } from '@weir/base/collections';
 import { RateLimit } from '@weir/io/pace';
 import { Shares } from '@weir/io/bounds';
 import {
@@ -36,7 +37,7 @@ interface Waiting<Address> {
  * clients and servers that respond leave the backlog within a round trip.
  */
 export class ListenBacklog<Connection, Address, Network> {
-  readonly #waiting = new Map<Connection, Waiting<Address>>();
+  readonly #waiting = new ChurnMap<Connection, Waiting<Address>>();
   readonly #all = new Shares<Connection, Address>();
   /** Connections that wait for their dials: for each client, by network. */
   readonly #dials = new Map<Address, Shares<Connection, Network>>();

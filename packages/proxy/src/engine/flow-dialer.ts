@@ -6,8 +6,9 @@ import {
   shownHost,
   shownSource,
 } from '@weir/io/addresses';
+import { ChurnMap } from '@weir/base/collections';
 import type { LogFields, Logger } from '@weir/base/log';
-import { Deadline, DIAL_MS } from '@weir/io/time';
+import { type Clock, Deadline, DIAL_MS } from '@weir/io/time';
 import { DialError } from '@weir/io';
 import type { ByteLink, PacketLink } from '@weir/io/links';
 import { LogLimiter } from '@weir/io/pace';
@@ -86,12 +87,32 @@ interface ConnectOptions extends RouteOptions {
 
 const stopping = (): DialError => new DialError('aborted', 'the proxy is stopping');
 
+/** The time limit of one dial, which also ends when the process stops. */
+class DialLimit extends Deadline {
+  readonly #pending: ChurnMap<DialLimit, true>;
+
+  /** @param pending has this limit until it is disposed of */
+  constructor(clock: Clock, pending: ChurnMap<DialLimit, true>) {
+    super(clock, DIAL_MS, 'the dial');
+    this.#pending = pending;
+    pending.set(this, true);
+  }
+
+  override [Symbol.dispose](): void {
+    super[Symbol.dispose]();
+    this.#pending.delete(this);
+  }
+}
+
 /** Routes and dials streams and associations. The caller accepts the client and relays. */
 export class FlowDialer {
   /** The log of failed flows. */
   readonly failures: FailureLog;
   readonly routes: FlowRoutes;
   readonly #deps: FlowDialerDeps;
+  /** The time limits of pending dials: listeners of one signal would keep each other as entries of a `Map` do. */
+  readonly #pending = new ChurnMap<DialLimit, true>();
+  /** Aborts when no dial may begin or continue; its only listeners are waits for hooks of the host program. */
   readonly #stopping = new AbortController();
   #refusesNew = false;
   readonly #refused: LogLimiter;
@@ -122,7 +143,9 @@ export class FlowDialer {
   /** Aborts every pending dial as well, since the grace period of a stop has expired. */
   stop(): void {
     this.#refusesNew = true;
-    this.#stopping.abort(stopping());
+    const cause = stopping();
+    this.#stopping.abort(cause);
+    for (const limit of [...this.#pending.keys()]) limit.abort(cause);
     this.failures.flush();
   }
 
@@ -133,7 +156,9 @@ export class FlowDialer {
 
   /** Creates the time limit of one dial, which the caller may abort earlier and disposes of. */
   limit(): Deadline {
-    return new Deadline(this.#deps.clock, DIAL_MS, 'the dial', this.#stopping.signal);
+    const limit = new DialLimit(this.#deps.clock, this.#pending);
+    if (this.stopped) limit.abort(stopping());
+    return limit;
   }
 
   /**
@@ -141,7 +166,7 @@ export class FlowDialer {
    * @throws {DialError} `aborted`
    */
   #begin({ session }: Origin): void {
-    if (this.#stopping.signal.aborted || (this.#refusesNew && session?.isFresh !== true)) {
+    if (this.stopped || (this.#refusesNew && session?.isFresh !== true)) {
       throw stopping();
     }
     if (session?.isFresh === true) session.isFresh = false;

@@ -1,4 +1,5 @@
 import { messageOf } from '@weir/base';
+import { ChurnMap } from '@weir/base/collections';
 import type { Logger } from '@weir/base/log';
 import { endInTurns, type Carrier, type Packet, type ReplyPath } from '@weir/io/links';
 import type { OwnListeners } from '@weir/io/net/own-listeners';
@@ -87,7 +88,7 @@ export class InboundRuntime {
   readonly #tracker: Tracker;
   readonly #ownListeners: OwnListeners;
   readonly #log: Logger;
-  readonly #live = new Map<LiveSession, Carrier>();
+  readonly #live = new ChurnMap<LiveSession, Carrier>();
   readonly #datagrams: DatagramSide;
   #handler: InboundHandler;
   #idle: PromiseWithResolvers<void> | undefined;

@@ -1,3 +1,4 @@
+import { ChurnMap } from '@weir/base/collections';
 import { unmapIPv4, type Endpoint } from '@weir/io/addresses';
 import { endInTurns } from '@weir/io/links';
 import type { OwnListeners } from '@weir/io/net/own-listeners';
@@ -13,7 +14,7 @@ export class LiveSessions implements SessionRegistry {
   readonly #tracker: Tracker;
   readonly #ownListeners: OwnListeners;
   readonly #onEnd: () => void;
-  readonly #live = new Set<(cause: Error) => void>();
+  readonly #live = new ChurnMap<symbol, (cause: Error) => void>();
   #idle: PromiseWithResolvers<void> | undefined;
 
   /** @param onEnd called when a session or a hold has ended */
@@ -50,8 +51,8 @@ export class LiveSessions implements SessionRegistry {
 
   hold(destroy: (cause: Error) => void): () => void {
     // A distinct entry even when the same function is passed twice.
-    const live = (cause: Error): void => destroy(cause);
-    this.#live.add(live);
+    const live = Symbol('live');
+    this.#live.set(live, destroy);
     return () => {
       if (!this.#live.delete(live)) return;
       if (this.#live.size === 0) {
@@ -71,7 +72,7 @@ export class LiveSessions implements SessionRegistry {
 
   /** Ends all sessions and holds, in this and later turns of the event loop. */
   destroy(cause: Error): void {
-    void endInTurns([...this.#live], (destroy) => destroy(cause));
+    void endInTurns([...this.#live.values()], (destroy) => destroy(cause));
   }
 }
 

@@ -1,3 +1,4 @@
+import { ChurnMap } from '@weir/base/collections';
 import type { Clock } from '@weir/io/time';
 import { endInTurns, type WireCounter } from '@weir/io/links';
 import type { ConnectionChain } from '@weir/io/net/own-listeners';
@@ -52,8 +53,8 @@ export class Tracker implements FlowRegistry {
   readonly #slab = new CounterSlab();
   readonly #totals = new TrafficTotals();
   readonly #usage = new Usage();
-  readonly #sessions = new Map<number, SessionRecord>();
-  readonly #flows = new Map<number, Flow>();
+  readonly #sessions = new ChurnMap<number, SessionRecord>();
+  readonly #flows = new ChurnMap<number, Flow>();
   #lastSession = 0;
   #lastFlow = 0;
 
@@ -212,7 +213,7 @@ class SessionRecord implements LiveSession {
   readonly #wire: WireCounter;
   /** Counters added by `attach`. */
   #others: WireCounter[] | undefined;
-  readonly #sessions: Map<number, SessionRecord>;
+  readonly #sessions: ChurnMap<number, SessionRecord>;
 
   constructor(
     id: number,
@@ -221,7 +222,7 @@ class SessionRecord implements LiveSession {
     startedAt: number,
     wire: WireCounter,
     chain: ConnectionChain | undefined,
-    sessions: Map<number, SessionRecord>,
+    sessions: ChurnMap<number, SessionRecord>,
   ) {
     this.id = id;
     this.inbound = inbound;

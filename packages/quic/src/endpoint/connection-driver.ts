@@ -1,3 +1,4 @@
+import { ChurnMap } from '@weir/base/collections';
 import type { CreateController } from '@weir/congestion';
 import {
   addressText,
@@ -64,7 +65,7 @@ export class ConnectionDriver implements QuicConnection, Served, StreamLinkHost 
   readonly clock: Clock;
   readonly #host: ConnectionHost;
   readonly #loop: Driver;
-  readonly #streams = new Map<number, StreamLink>();
+  readonly #streams = new ChurnMap<number, StreamLink>();
   readonly #waiting: Readonly<Record<StreamKind, Set<OpenWaiter>>> = {
     bidirectional: new Set(),
     unidirectional: new Set(),

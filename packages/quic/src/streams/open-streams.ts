@@ -1,5 +1,5 @@
 import { QuicError, TransportErrorCode } from '../errors.ts';
-import type { Fifo } from '@weir/base/collections';
+import { ChurnMap, type Fifo } from '@weir/base/collections';
 import type { FrameLog } from '../recovery/delivery.ts';
 import {
   type ConnectionReceiveWindow,
@@ -41,7 +41,7 @@ interface OpenStreamsParts {
 export class OpenStreams implements StreamOwner {
   readonly #parts: OpenStreamsParts;
   readonly #peerSide: Role;
-  readonly #streams = new Map<number, Stream>();
+  readonly #streams = new ChurnMap<number, Stream>();
   readonly #queued: QueuedBytes = { total: 0 };
   /** The counts of bidirectional streams, then of unidirectional ones. */
   readonly #counts: readonly [StreamCounts, StreamCounts];

@@ -1,3 +1,4 @@
+import { ChurnMap } from '@weir/base/collections';
 import { ipVersion, parseIPv6, unmapIPv4 } from '../addresses/addresses.ts';
 import { LinkClosedError } from '../errors.ts';
 
@@ -34,8 +35,8 @@ const SPARE_RANKS = 16;
  * @typeParam Holder a primitive value.
  */
 export class Shares<Item, Holder> {
-  readonly #entries = new Map<Item, Entry<Item, Holder>>();
-  readonly #shares = new Map<Holder, Share<Item, Holder>>();
+  readonly #entries = new ChurnMap<Item, Entry<Item, Holder>>();
+  readonly #shares = new ChurnMap<Holder, Share<Item, Holder>>();
   /** Ranks by size, empty above `most`; they are kept while sizes change by little. */
   readonly #ranks: Rank<Item, Holder>[] = [];
   #most = 0;
@@ -166,6 +167,8 @@ function unlink<Item, Holder>(entry: Entry<Item, Holder>): void {
   else older.newer = newer;
   if (newer === undefined) share.newest = older;
   else newer.older = older;
+  // An entry in the old generation must not keep its neighbours: see `ChurnMap`.
+  entry.older = entry.newer = undefined;
 }
 
 /** Bytes of the network in an IPv6 address; a host may use all addresses of that network (RFC 4291 §2.5.4). */

@@ -1,6 +1,5 @@
 import {
   AEAD_SHAPES,
-  createOpener,
   createSealer,
   TAG_LENGTH,
   type Opener,
@@ -15,12 +14,14 @@ import type { Method } from './methods.ts';
 /** The size in bytes of a sealed length: two bytes and their tag. */
 export const LENGTH_CHUNK = 2 + TAG_LENGTH;
 
+/** The length of a chunk while it is sealed or opened: that takes no turn of the event loop, so all streams share it. */
+const LENGTH = Buffer.alloc(2);
+
 /** Seals the chunks of one stream under one subkey, with a counter as the nonce. */
 export class ChunkSealer implements Disposable {
   readonly #sealer: Sealer;
   readonly #nonce: NonceCounter;
   readonly #maxChunk: number;
-  readonly #length = Buffer.alloc(2);
 
   constructor({ aead, maxChunk }: Method, subkey: Uint8Array) {
     this.#sealer = createSealer(aead, subkey);
@@ -45,8 +46,8 @@ export class ChunkSealer implements Disposable {
   payload(plain: Uint8Array, out: Buffer, offset: number): number {
     for (let at = 0; at < plain.length; at += this.#maxChunk) {
       const part = plain.length <= this.#maxChunk ? plain : plain.subarray(at, at + this.#maxChunk);
-      this.#length.writeUInt16BE(part.length);
-      offset = this.piece(this.#length, out, offset);
+      LENGTH.writeUInt16BE(part.length);
+      offset = this.piece(LENGTH, out, offset);
       offset = this.piece(part, out, offset);
     }
     return offset;
@@ -70,15 +71,15 @@ export class ChunkOpener implements Disposable {
   readonly #opener: Opener;
   readonly #nonce: NonceCounter;
   readonly #maxChunk: number;
-  readonly #length = Buffer.alloc(2);
   readonly #pieces = new PieceReader();
   /** The number of the next nonce: the count of opened pieces so far, including lengths. */
   #count = 0;
   /** The length of the payload that is expected next; `undefined` when a length is expected. */
   #expected: number | undefined;
 
-  constructor({ aead, maxChunk }: Method, subkey: Uint8Array) {
-    this.#opener = createOpener(aead, subkey);
+  /** @param opener a cipher under the subkey of the stream; disposed of with this. */
+  constructor({ aead, maxChunk }: Method, opener: Opener) {
+    this.#opener = opener;
     this.#nonce = new NonceCounter(AEAD_SHAPES[aead].nonceLength);
     this.#maxChunk = maxChunk;
   }
@@ -150,8 +151,8 @@ export class ChunkOpener implements Disposable {
   #takeLength(): number | undefined {
     const sealed = this.#pieces.take(LENGTH_CHUNK);
     if (!sealed) return undefined;
-    this.#open(sealed, this.#count++, this.#length);
-    const length = this.#length.readUInt16BE();
+    this.#open(sealed, this.#count++, LENGTH);
+    const length = LENGTH.readUInt16BE();
     if (length > this.#maxChunk) {
       throw new ProtocolError(`shadowsocks: a chunk of ${length} bytes is too long`);
     }
@@ -174,7 +175,7 @@ export function sealPieces(
   let length = 0;
   for (const part of prefix) length += part.length;
   for (const piece of pieces) length += sealer.sealedLength(piece.length);
-  const out = Buffer.allocUnsafeSlow(length);
+  const out = ownChunk(length);
   let offset = 0;
   for (const part of prefix) {
     out.set(part, offset);

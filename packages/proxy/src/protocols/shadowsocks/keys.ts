@@ -55,5 +55,7 @@ export function subkeyOf(
 }
 
 /** Returns bytes as text of one character each, for keys of maps. */
-export const latin1Of = (bytes: Uint8Array): string =>
-  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
+export const latin1Of = (bytes: Uint8Array): string => asBuffer(bytes).toString('latin1');
+
+const asBuffer = (bytes: Uint8Array): Buffer =>
+  Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);

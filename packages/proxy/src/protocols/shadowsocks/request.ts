@@ -25,6 +25,8 @@ export interface RequestSource {
   readonly users: ShadowsocksUsers;
 }
 
+const NOTHING = Buffer.alloc(0);
+
 /**
  * Reads until there are at least `length` bytes.
  *
@@ -34,8 +36,8 @@ export interface RequestSource {
  */
 export async function readAtLeast(
   { link, signal }: Pick<RequestSource, 'link' | 'signal'>,
-  head: Buffer,
   length: number,
+  head: Buffer = NOTHING,
 ): Promise<Buffer> {
   let held = head;
   let grown: GrowingBytes | undefined;

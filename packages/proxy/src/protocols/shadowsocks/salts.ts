@@ -55,20 +55,23 @@ export class SaltFilter {
   }
 
   has(salt: Uint8Array): boolean {
-    const key = latin1Of(salt);
-    return this.#current.has(key) || this.#previous.has(key);
+    return this.#isKnown(latin1Of(salt));
   }
 
   /** Adds the salt of an authentic message; returns false when it is known. */
   add(salt: Uint8Array): boolean {
-    if (this.has(salt)) return false;
     const key = latin1Of(salt);
+    if (this.#isKnown(key)) return false;
     if (this.#current.size >= this.#generation) {
       this.#previous = this.#current;
       this.#current = new Set();
     }
     this.#current.add(key);
     return true;
+  }
+
+  #isKnown(key: string): boolean {
+    return this.#current.has(key) || this.#previous.has(key);
   }
 }
 

@@ -1,3 +1,4 @@
+import { ChurnMap } from '@weir/base/collections';
 import type { Turns } from '@weir/io/time';
 import type { InboundMemory } from '../inbounds/inbound-memory.ts';
 
@@ -63,7 +64,7 @@ export class Accounts {
   draining = false;
   /** Names that the configuration in force gives to users without a label; `undefined` for none. */
   names: NamesById | undefined;
-  readonly #watching = new Set<Watch>();
+  readonly #watching = new ChurnMap<Watch, true>();
 
   /** The accounts now accepted; `undefined` before the first configuration is in force. */
   get accepted(): AcceptedAccounts | undefined {
@@ -98,7 +99,7 @@ export class Accounts {
    */
   watch(account: AccountValidity, onLimited: () => void): () => void {
     const watch = { account, onLimited };
-    this.#watching.add(watch);
+    this.#watching.set(watch, true);
     return () => void this.#watching.delete(watch);
   }
 
@@ -113,7 +114,7 @@ export class Accounts {
   ): Promise<void> {
     let reports = 0;
     // Sessions that begin to watch meanwhile have a valid account.
-    for (const { account, onLimited } of Array.from(this.#watching)) {
+    for (const { account, onLimited } of Array.from(this.#watching.keys())) {
       if (!account.mayWait) {
         try {
           onLimited();

@@ -1,3 +1,4 @@
+import { ChurnMap } from '@weir/base/collections';
 import type { RandomSource } from '@weir/base/random';
 import { ReadInPieces, UnitCost } from '@weir/io/bounds';
 import { DeadlineError, LINK_CLOSED, ProtocolError } from '@weir/io';
@@ -42,7 +43,7 @@ const SLOTS = 30;
 class KeepAlive {
   static readonly #ofClocks = new WeakMap<Clock, KeepAlive>();
   readonly #clock: Clock;
-  readonly #slots = Array.from({ length: SLOTS }, () => new Set<Silent>());
+  readonly #slots = Array.from({ length: SLOTS }, () => new ChurnMap<Silent, true>());
   #size = 0;
   #next = 0;
   #timer: Timer | undefined;
@@ -62,7 +63,7 @@ class KeepAlive {
   add(connection: Silent): () => void {
     // The slot that was visited last, so that the first check follows after a whole interval.
     const slot = this.#slots[(this.#next + SLOTS - 1) % SLOTS];
-    slot?.add(connection);
+    slot?.set(connection, true);
     this.#size++;
     this.#arm();
     return () => {
@@ -81,7 +82,10 @@ class KeepAlive {
     const slot = this.#slots[this.#next];
     this.#next = (this.#next + 1) % SLOTS;
     this.#arm();
-    for (const connection of slot ?? []) connection.look();
+    for (const connection of slot ? [...slot.keys()] : []) {
+      // A look may end others.
+      if (slot?.has(connection)) connection.look();
+    }
   };
 }
 

@@ -19,7 +19,7 @@ import { messageOf, WeirError } from '@weir/base';
 import { recordLines, type Logger } from '@weir/base/log';
 import { systemClock } from '@weir/io/time';
 import { endProcessAtOnce } from '@weir/io/platform/process/end-process';
-import { MemoryKeeper, boundYoungHeap, OwnMemory } from '@weir/io/process';
+import { boundYoungHeap, compileSparingly, MemoryKeeper, OwnMemory } from '@weir/io/process';
 import { writeCompiledCode } from '@weir/io/startup';
 import { logHints, type Importable } from '@weir/server/app/log/error-lines';
 import { ConfigError, renderConfigError } from '@weir/config';
@@ -172,6 +172,7 @@ export async function run({
         else control = opened;
       });
     }
+    compileSparingly();
     keepMemorySmall();
     writeCompiledOnceIdle(instance);
     if (watch) watcher = watchFiles(instance, reload, log);

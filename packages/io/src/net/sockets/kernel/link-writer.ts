@@ -111,10 +111,12 @@ export class LinkWriter {
     if (this.#shut) return Promise.resolve();
     if (this.#closing) return this.#closing.promise;
     if (!this.mayWrite) return Promise.reject(this.closedError);
+    if (this.#pending.length === 0) {
+      this.#shutdown();
+      return Promise.resolve();
+    }
     this.#closing = Promise.withResolvers();
-    const { promise } = this.#closing;
-    if (this.#pending.length === 0) this.#shutdown();
-    return promise;
+    return this.#closing.promise;
   }
 
   /**

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setImmediate as settled, setImmediate as turn } from 'node:timers/promises';
+import { createOpener } from '@weir/crypto/aead';
 import { METHODS } from '@weir/proxy/protocols/shadowsocks/methods';
 import {
   GRANT_UNITS,
@@ -172,7 +173,11 @@ const LINKS = [
       return out;
     },
     open: (lower: ByteLink): ByteLink =>
-      new ShadowsocksLink(lower, noSealer, new ChunkOpener(method, subkey)),
+      new ShadowsocksLink(
+        lower,
+        noSealer,
+        new ChunkOpener(method, createOpener(method.aead, subkey)),
+      ),
   },
   {
     what: 'VMess',

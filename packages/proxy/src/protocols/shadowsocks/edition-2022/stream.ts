@@ -1,4 +1,4 @@
-import { TAG_LENGTH } from '@weir/crypto/aead';
+import { createOpener, TAG_LENGTH } from '@weir/crypto/aead';
 import type { RandomSource } from '@weir/base/random';
 import type { Clock } from '@weir/io/time';
 import { ProtocolError } from '@weir/io';
@@ -47,20 +47,21 @@ export async function readRequest2022(
   const saltEnd = method.keyLength;
   const identityEnd = saltEnd + (users.identityKey ? IDENTITY_LENGTH : 0);
   const fixedEnd = identityEnd + REQUEST_FIXED + TAG_LENGTH;
-  let head = await readAtLeast(reader, Buffer.alloc(0), 1);
+  let head = await readAtLeast(reader, 1);
   if (head.length < fixedEnd) throw new ProtocolError('shadowsocks-2022: too short for a request');
   const salt = Buffer.from(head.subarray(0, saltEnd));
   const user = users.identityKey
     ? users.identifiedBy(head.subarray(saltEnd, identityEnd), salt)
     : users.all[0];
   if (!user) throw new RejectedClientError('shadowsocks-2022: no user has this identity');
-  const opener = new ChunkOpener(method, subkeyOf(method, user.key, salt));
+  const cipher = createOpener(method.aead, subkeyOf(method, user.key, salt));
+  const opener = new ChunkOpener(method, cipher);
   try {
     const fixed = openFixed(opener, head.subarray(identityEnd, fixedEnd));
     const { stamp, length } = decodeRequestFixed(fixed, clock.wall());
     if (!salts.add(salt, stamp)) throw new ProtocolError('shadowsocks-2022: a repeated salt');
     const variableEnd = fixedEnd + length + TAG_LENGTH;
-    head = await readAtLeast(reader, head, variableEnd);
+    head = await readAtLeast(reader, variableEnd, head);
     const variable = opener.piece(head.subarray(fixedEnd, variableEnd));
     const { destination, payload } = decodeRequestVariable(variable);
     const more = pushFirst(reader, opener, head.subarray(variableEnd));
@@ -199,7 +200,8 @@ export class ResponseStreamOpener implements StreamOpener {
     const end = keyLength + responseFixed(keyLength) + TAG_LENGTH;
     if (this.#head.length < end) return NOTHING;
     const salt = this.#head.subarray(0, keyLength);
-    const opener = new ChunkOpener(method, subkeyOf(method, this.#key, salt));
+    const cipher = createOpener(method.aead, subkeyOf(method, this.#key, salt));
+    const opener = new ChunkOpener(method, cipher);
     this.#opener = opener;
     const fixed = opener.piece(this.#head.subarray(keyLength, end));
     const { stamp, length } = decodeResponseFixed(fixed, clock.wall(), this.#requestSalt);

@@ -1,4 +1,4 @@
-import { AEAD_SHAPES, createOpener, TAG_LENGTH } from '@weir/crypto/aead';
+import { AEAD_SHAPES, createOpener, type Opener, TAG_LENGTH } from '@weir/crypto/aead';
 import { decodeAddressField, SOCKS_ADDRESS } from '@weir/io/addresses';
 import { ProtocolError } from '@weir/io';
 import type { KnownUsers } from '../../users/known-users.ts';
@@ -20,6 +20,8 @@ export interface UserTrial {
   readonly source: string | undefined;
 }
 
+const NOTHING = new Uint8Array(0);
+
 /** The length of an address field with the longest name. */
 const LONGEST_ADDRESS = 1 + 1 + 255 + 2;
 
@@ -35,17 +37,17 @@ export async function readLegacyRequest(
 ): Promise<Request> {
   const { method } = reader.users;
   const first = method.keyLength + LENGTH_CHUNK;
-  const head = await readAtLeast(reader, Buffer.alloc(0), first);
+  const head = await readAtLeast(reader, first);
   const salt = Buffer.from(head.subarray(0, method.keyLength));
   // Before any key is tried: a replay must not cost a search.
   if (salts.has(salt)) throw new ProtocolError('shadowsocks: a repeated salt');
   const found = await findUser(reader, trial, salt, head.subarray(method.keyLength, first));
   if (!found) throw new RejectedClientError('shadowsocks: no user has a matching key');
-  const { user, subkey } = found;
-  if (!salts.add(salt)) throw new ProtocolError('shadowsocks: a repeated salt');
-  trial.known.remember(trial.source, user);
-  const opener = new ChunkOpener(method, subkey);
+  const { user } = found;
+  const opener = new ChunkOpener(method, found.opener);
   try {
+    if (!salts.add(salt)) throw new ProtocolError('shadowsocks: a repeated salt');
+    trial.known.remember(trial.source, user);
     let payload = pushFirst(reader, opener, head.subarray(method.keyLength));
     for (;;) {
       const field = decodeAddressField(payload, 0, SOCKS_ADDRESS);
@@ -56,7 +58,7 @@ export async function readLegacyRequest(
       }
       if (payload.length > LONGEST_ADDRESS)
         throw new ProtocolError('shadowsocks: the request has no address');
-      const more = pushFirst(reader, opener, await readAtLeast(reader, Buffer.alloc(0), 1));
+      const more = pushFirst(reader, opener, await readAtLeast(reader, 1));
       payload = Buffer.concat([payload, more]);
     }
   } catch (error) {
@@ -65,10 +67,10 @@ export async function readLegacyRequest(
   }
 }
 
-/** The user of a stream, and the subkey of the user's key and the salt. */
+/** The user of a stream, and a cipher under the subkey of the user's key and the salt. */
 interface Found {
   readonly user: KeyedUser;
-  readonly subkey: Uint8Array;
+  readonly opener: Opener;
 }
 
 /** Tries to open the first chunk with the key of each user; one context is rekeyed. */
@@ -81,16 +83,21 @@ async function findUser(
   const { method } = reader.users;
   const nonce = new Uint8Array(AEAD_SHAPES[method.aead].nonceLength);
   const out = Buffer.allocUnsafe(Math.max(0, sealed.length - TAG_LENGTH));
-  using opener = createOpener(method.aead, new Uint8Array(method.keyLength));
-  let subkey: Uint8Array = nonce;
+  let opener: Opener | undefined;
   const fits = (user: KeyedUser): boolean => {
-    subkey = subkeyOf(method, user.key, salt);
-    opener.rekey(subkey);
+    const subkey = subkeyOf(method, user.key, salt);
+    if (opener) opener.rekey(subkey);
+    else opener = createOpener(method.aead, subkey);
     return opener.open(nonce, sealed, out);
   };
-  const user = await search.find(source, fits, reader);
-  // The search ends with the matching user, whose subkey was derived last.
-  return user && { user, subkey };
+  let user: KeyedUser | undefined;
+  try {
+    user = await search.find(source, fits, reader);
+  } finally {
+    if (!user) opener?.[Symbol.dispose]();
+  }
+  // The search ends with the matching user, whose subkey is the last key.
+  return user && opener && { user, opener };
 }
 
 /** The sending half of a SIP004 stream: salt, then chunks; `header` is the first payload. */
@@ -129,7 +136,8 @@ export class LegacyStreamSealer implements StreamSealer {
 export class LegacyStreamOpener implements StreamOpener {
   readonly #method: Method;
   readonly #key: Uint8Array;
-  #head: Buffer = Buffer.alloc(0);
+  /** The part of the salt that has arrived. */
+  #head: Uint8Array = NOTHING;
   #opener: ChunkOpener | undefined;
 
   constructor(method: Method, key: Uint8Array) {
@@ -147,12 +155,20 @@ export class LegacyStreamOpener implements StreamOpener {
 
   push(bytes: Uint8Array): Uint8Array {
     if (this.#opener) return this.#opener.push(bytes);
-    this.#head = Buffer.concat([this.#head, bytes]);
-    const { keyLength } = this.#method;
-    if (this.#head.length < keyLength) return new Uint8Array(0);
-    const salt = this.#head.subarray(0, keyLength);
-    this.#opener = new ChunkOpener(this.#method, subkeyOf(this.#method, this.#key, salt));
-    return this.#opener.push(this.#head.subarray(keyLength));
+    const method = this.#method;
+    const { keyLength } = method;
+    const head =
+      this.#head.length > 0 || bytes.length < keyLength
+        ? Buffer.concat([this.#head, bytes])
+        : bytes;
+    if (head.length < keyLength) {
+      this.#head = head;
+      return NOTHING;
+    }
+    this.#head = NOTHING;
+    const subkey = subkeyOf(method, this.#key, head.subarray(0, keyLength));
+    this.#opener = new ChunkOpener(method, createOpener(method.aead, subkey));
+    return this.#opener.push(head.subarray(keyLength));
   }
 
   [Symbol.dispose](): void {

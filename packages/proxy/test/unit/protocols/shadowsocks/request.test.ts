@@ -10,7 +10,7 @@ async function read(chunks: readonly string[], length: number, head = ''): Promi
   for (const chunk of chunks) void far.write(Buffer.from(chunk));
   await far.closeWrite();
   const { signal } = new AbortController();
-  return String(await readAtLeast({ link, signal }, Buffer.from(head), length));
+  return String(await readAtLeast({ link, signal }, length, Buffer.from(head)));
 }
 
 describe('the bytes that a request needs', () => {
