@@ -331,7 +331,7 @@ function prepare(database: DatabaseSync) {
     setReader: database.prepare('UPDATE reader SET instance = ?, sequence = ?, hour = ?'),
     ids: database.prepare('SELECT id FROM entries'),
     setCounts: database.prepare('UPDATE counts SET up = ?, down = ?, flows = ? WHERE id = ?'),
-    addEntry(id: number, dimension: number, name: string | null, all: UsageCounts): void {
+    addEntry: (id: number, dimension: number, name: string | null, all: UsageCounts): void => {
       entry.run(id, dimension, name);
       counts.run(id, all.up, all.down, all.flows);
     },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { statSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { USAGE_DIMENSIONS } from '@weir/proxy/tracker';
 import { HOUR_MS, hourOf } from '../../../src/usage/periods.ts';
 import { UsageDatabase } from '../../../src/usage/usage-query.ts';
