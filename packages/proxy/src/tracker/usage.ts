@@ -19,9 +19,8 @@ export interface UsageEntry extends UsageCounts {
   /** Unique among all entries of the process's life; never 0. */
   readonly id: number;
   /**
-   * Name of the account, tag, source network or host; empty for flows without one. `undefined` if an earlier report has
-   * named the entry. A source is an IPv4 address, or the first 64 bits
-   * of an IPv6 address.
+   * Name of the account, tag, source or host; empty for flows without one, and `undefined` if an earlier report has named
+   * the entry. A source is an IPv4 address, or the first 64 bits of an IPv6 address.
    */
   readonly name: string | undefined;
 }
@@ -183,7 +182,10 @@ export interface DimensionUsage {
   readonly entries: readonly UsageEntry[];
 }
 
-/** The usage since the start, or what has changed since an earlier report. In each dimension, `other` and all entries that exist sum up to `total`. */
+/**
+ * The usage since the start, or what has changed since an earlier report. In each dimension `other` and the entries that
+ * exist sum up to `total`.
+ */
 export interface UsageReport {
   /** The value of `since` for the next report. */
   readonly sequence: number;
