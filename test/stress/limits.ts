@@ -87,9 +87,13 @@ const origin = {
     this.ended = Promise.withResolvers();
   },
 };
-const source = await tcpServer((socket) => flood(socket));
+const source = await tcpServer((socket) => {
+  socket.on('end', () => socket.destroy());
+  flood(socket);
+});
 const sink = await tcpServer((socket) => {
   socket.on('data', ({ length }) => (origin.received += length));
+  socket.on('end', () => socket.end());
   socket.on('close', () => {
     origin.endedAt = Date.now();
     origin.ended.resolve();
