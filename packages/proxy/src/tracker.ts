@@ -9,7 +9,6 @@ export { Flow } from './tracker/flow.ts';
 export { type FlowSelector, killFlows, type LiveSession, Tracker } from './tracker/tracker.ts';
 export {
   type NamedUsage,
-  Usage,
   usageByName,
   USAGE_DIMENSIONS,
   type DimensionUsage,

@@ -39,4 +39,4 @@ export {
   type TakenRules,
   type TrafficStatus,
 } from './app/control/running-status.ts';
-export type { RunningUsage, UsageRequest } from './app/control/usage-messages.ts';
+export type { RunningUsage } from './app/control/usage-messages.ts';

@@ -1,5 +1,4 @@
 import { sourceGroup } from '@weir/io/bounds';
-import type { FlowInfo } from './flow.ts';
 
 /** The properties of flows by which usage is counted. */
 export const USAGE_DIMENSIONS = ['user', 'inbound', 'outbound', 'source', 'host'] as const;
@@ -20,9 +19,8 @@ export interface UsageEntry extends UsageCounts {
   /** Unique among all entries of the process's life; never 0. */
   readonly id: number;
   /**
-   * Name of the account, tag, source network or host; empty for flows without one. `undefined` if an earlier report has
-   * named the entry. A source is an IPv4 address, or the first 64 bits
-   * of an IPv6 address.
+   * Name of the account, tag, source or host; empty for flows without one, and `undefined` if an earlier report has named
+   * the entry. A source is an IPv4 address, or the first 64 bits of an IPv6 address.
    */
   readonly name: string | undefined;
 }
@@ -146,6 +144,17 @@ const IPV6_GROUP = /^[0-9a-f]{16}$/;
 /** A string of its own: that of a flow may be a part of a whole request, which it would keep in memory. */
 const ownCopy = (text: string): string => Buffer.from(text, 'utf16le').toString('utf16le');
 
+/** The properties of a flow by which it is counted. */
+interface CountedBy {
+  readonly account?: { readonly name?: string | undefined } | undefined;
+  readonly inbound: string;
+  readonly outbound: string;
+  /** The client's IP address. */
+  readonly source: string | undefined;
+  readonly sniffed: string | undefined;
+  readonly destination: { readonly host: string };
+}
+
 /** The entries that count one flow, and how much of it they have counted. */
 export interface FlowUsage {
   readonly user: Entry;
@@ -173,7 +182,10 @@ export interface DimensionUsage {
   readonly entries: readonly UsageEntry[];
 }
 
-/** The usage since the start, or what has changed since an earlier report. In each dimension, `other` and all entries that exist sum up to `total`. */
+/**
+ * The usage since the start, or what has changed since an earlier report. In each dimension `other` and the entries that
+ * exist sum up to `total`.
+ */
 export interface UsageReport {
   /** The value of `since` for the next report. */
   readonly sequence: number;
@@ -252,7 +264,7 @@ export class Usage {
   }
 
   /** Counts a new flow. */
-  opened({ account, inbound, outbound, source, sniffed, destination }: FlowInfo): FlowUsage {
+  opened({ account, inbound, outbound, source, sniffed, destination }: CountedBy): FlowUsage {
     this.#total.flows++;
     const tables = this.#tables;
     return {

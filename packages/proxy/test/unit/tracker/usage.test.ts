@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import type { FlowInfo } from '../../../src/tracker/flow.ts';
 import {
   Usage,
@@ -152,7 +152,7 @@ test('the sum of every dimension is the total at any time, however few names hav
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 4 }),
-      fc.array(step, { maxLength: 80 }),
+      fc.array(step, { maxLength: 80, size: 'max' }),
       (entries, steps) => {
         const usage = new Usage({ entries, removed: 3 });
         const open: CountedFlow[] = [];

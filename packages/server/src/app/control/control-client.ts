@@ -245,25 +245,22 @@ async function* usageReports(
   signal: AbortSignal,
 ): AsyncGenerator<RunningUsage, void, undefined> {
   let reader = new UsageReader();
-  const lines = linesOf(path, posting('usage', asked), MAX_RESPONSE, signal);
-  for (;;) {
-    let line: IteratorResult<string, void>;
-    try {
-      line = await lines.next();
-    } catch (error) {
-      signal.throwIfAborted();
-      throw new ControlRequestError('usage', path, messageOf(error), { cause: error });
+  try {
+    for await (const line of linesOf(path, posting('usage', asked), MAX_RESPONSE, signal)) {
+      const parsed = jsonIn(line);
+      if (!reader.add(parsed)) {
+        const outcome = toOutcome(parsed);
+        const reason = outcome?.kind === 'failed' ? printable(outcome.line) : 'no line of a report';
+        throw new ControlRequestError('usage', path, reason);
+      }
+      if (!reader.result) continue;
+      yield reader.result;
+      reader = new UsageReader();
     }
-    if (line.done === true) return;
-    const parsed = jsonIn(line.value);
-    if (!reader.add(parsed)) {
-      const outcome = toOutcome(parsed);
-      const reason = outcome?.kind === 'failed' ? printable(outcome.line) : 'no line of a report';
-      throw new ControlRequestError('usage', path, reason);
-    }
-    if (!reader.result) continue;
-    yield reader.result;
-    reader = new UsageReader();
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof ControlRequestError) throw error;
+    throw new ControlRequestError('usage', path, messageOf(error), { cause: error });
   }
 }
 

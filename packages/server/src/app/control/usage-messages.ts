@@ -64,10 +64,10 @@ export const isUsageRequest = shape<UsageRequest>({
 
 /** Yields the lines of a response. */
 export function* usageLines(
-  { dimensions, ...head }: RunningUsage,
+  { dimensions, isComplete, ...head }: RunningUsage,
   by: readonly UsageDimension[] = USAGE_DIMENSIONS,
 ): Iterable<string> {
-  yield lineOf({ kind: 'usage', ...head });
+  yield lineOf({ kind: 'usage', ...head, complete: isComplete });
   for (const { entries, ...dimension } of dimensions) {
     if (!by.includes(dimension.by)) continue;
     let first = 0;
@@ -111,12 +111,12 @@ const lineOf = (value: object): string => `${JSON.stringify(value)}\n`;
 const COUNTS = { up: isCount, down: isCount, flows: isCount };
 const isCounts = shape<UsageCounts>(COUNTS);
 
-type Head = Omit<RunningUsage, 'dimensions'>;
+type Head = Omit<RunningUsage, 'dimensions' | 'isComplete'> & { readonly complete: boolean };
 
 const isHead = shape<Head>({
   instance: isText,
   sequence: isCount,
-  isComplete: isBoolean,
+  complete: isBoolean,
   total: isCounts,
   removed: listOf(isCount),
 });
@@ -141,7 +141,7 @@ function isName(value: unknown): value is readonly [number, string] {
 /** Puts a response together. */
 export class UsageReader {
   readonly #parts = new Map<UsageDimension, { other: UsageCounts; entries: UsageEntry[] }>();
-  #head: Head | undefined;
+  #head: Omit<RunningUsage, 'dimensions'> | undefined;
 
   /** The response; `undefined` before its end. */
   result: RunningUsage | undefined;
@@ -150,8 +150,8 @@ export class UsageReader {
   add(line: unknown): boolean {
     if (!this.#head) {
       if (!isHead(line)) return false;
-      const { instance, sequence, isComplete, total, removed } = line;
-      this.#head = { instance, sequence, isComplete, total, removed };
+      const { instance, sequence, complete, total, removed } = line;
+      this.#head = { instance, sequence, isComplete: complete, total, removed };
       return true;
     }
     if (isPart(line)) {

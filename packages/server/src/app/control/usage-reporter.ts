@@ -3,12 +3,14 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { Tracker } from '@weir/proxy/tracker';
-import { REQUEST_MS } from './control-handlers.ts';
 import { refusedLine } from './messages.ts';
 import { isUsageRequest, usageLines, type UsageRequest } from './usage-messages.ts';
 
 /** Maximum number of clients that get one report after the other. */
 const MAX_FOLLOWERS = 16;
+
+/** Milliseconds for a client to read what was written to it. */
+const READ_MS = 5_000;
 
 /** Milliseconds for followers to read the last report. */
 const LAST_MS = 2_000;
@@ -50,7 +52,7 @@ export class UsageReporter {
     } catch (error) {
       if (!gone.aborted) throw error;
     }
-    client.setTimeout(REQUEST_MS, () => client.destroy()).end();
+    client.setTimeout(READ_MS, () => client.destroy()).end();
   }
 
   /** Sends followers a last report; resolves when they have it, or after a time limit. */
@@ -68,7 +70,7 @@ export class UsageReporter {
   }
 
   #refuse(client: Socket, reason: string): void {
-    client.setTimeout(REQUEST_MS, () => client.destroy()).end(refusedLine(reason));
+    client.setTimeout(READ_MS, () => client.destroy()).end(refusedLine(reason));
   }
 
   async #follow(
@@ -111,7 +113,7 @@ export class UsageReporter {
   ): Promise<number> {
     const known = instance === this.#instance ? since : undefined;
     const report = { instance: this.#instance, ...this.#tracker.usage(known) };
-    client.setTimeout(REQUEST_MS, () => client.destroy());
+    client.setTimeout(READ_MS, () => client.destroy());
     for (const line of usageLines(report, by)) {
       if (!client.write(line)) await once(client, 'drain', { signal: gone });
       await nextTurn(undefined, { signal: gone });
