@@ -87,16 +87,33 @@ const origin = {
     this.ended = Promise.withResolvers();
   },
 };
-const source = await tcpServer((socket) => flood(socket));
+const source = await tcpServer((socket) => {
+  socket.on('end', () => socket.destroy());
+  flood(socket);
+});
 const sink = await tcpServer((socket) => {
   socket.on('data', ({ length }) => (origin.received += length));
+  socket.on('end', () => socket.end());
   socket.on('close', () => {
     origin.endedAt = Date.now();
     origin.ended.resolve();
   });
 });
 
+/** Bytes per second that each sender sends; without, as many as it can. */
+let pace: number | undefined;
+const PIECE_MS = 50;
+
 function flood(socket: Socket): void {
+  if (pace !== undefined) {
+    const piece = Buffer.alloc(Math.ceil((pace * PIECE_MS) / 1000), 7);
+    const timer = setInterval(() => {
+      if (!socket.writableNeedDrain) socket.write(piece);
+    }, PIECE_MS);
+    socket.on('error', () => undefined).on('close', () => clearInterval(timer));
+    socket.resume();
+    return;
+  }
   const more = (): void => {
     while (!socket.destroyed && socket.write(CHUNK));
   };
@@ -165,8 +182,11 @@ async function streamRate(
   pair: Awaited<ReturnType<typeof openPair>>,
   direction: Direction,
   flows: number,
+  asked: number,
 ): Promise<number> {
   origin.reset();
+  // Not more: what waits in buffers of the kernel comes before the end of a flow.
+  pace = (2 * asked) / flows;
   let received = 0;
   const sockets = await Promise.all(
     Array.from({ length: flows }, async () => {
@@ -235,7 +255,7 @@ async function rates(way: Way): Promise<boolean> {
       const limit = `[[limit]]\nuser = "*"\n${direction} = "${mbit} Mbit/s"\n`;
       for (const flows of [1, 64]) {
         await pair.change(limit);
-        show(`${flows} flows`, direction, asked, await streamRate(pair, direction, flows));
+        show(`${flows} flows`, direction, asked, await streamRate(pair, direction, flows, asked));
         await atRest(pair);
       }
       if (!carriesDatagrams(way) || mbit > 20) continue;
