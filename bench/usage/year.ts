@@ -7,7 +7,8 @@
 import { existsSync, statSync } from 'node:fs';
 import { USAGE_DIMENSIONS, type UsageDimension, type UsageEntry } from '@weir/proxy/tracker';
 import type { RunningUsage } from '@weir/server/control';
-import { UsageDatabase, UsageWriter, hourOf } from '@weir/watch/usage';
+import { UsageDatabase, UsageWriter } from '@weir/watch/usage';
+import { hourOf } from '../../packages/watch/src/usage/periods.ts';
 
 const [path, share = '0.4'] = process.argv.slice(2);
 if (path === undefined || existsSync(path)) throw new Error('the name of a new file is needed');
@@ -29,7 +30,7 @@ class Counts {
 
   add(by: UsageDimension, name: string, up: number, down: number): void {
     const key = `${by} ${name}`;
-    const entry = this.#entries.get(key) ?? {
+    const entry: UsageEntry = this.#entries.get(key) ?? {
       id: this.#entries.size + 1,
       name,
       up: 0,

@@ -88,7 +88,7 @@ test('users of VLESS have the name in their comment, also a new one after a relo
   };
   const usageOf = async (by: UsageDimension) => {
     const { dimensions } = await requestUsage(server.controlPath, { by: [by] });
-    const [{ entries = [] } = {}] = dimensions;
+    const entries = dimensions.flatMap((each) => each.entries);
     return entries.map(({ name, up, down }) => `${name} ${up} ${down}`).toSorted();
   };
   await flow('s0');

@@ -8,8 +8,8 @@ export {
 export { Flow } from './tracker/flow.ts';
 export { type FlowSelector, killFlows, type LiveSession, Tracker } from './tracker/tracker.ts';
 export {
-  existingEntries,
-  Usage,
+  type NamedUsage,
+  usageByName,
   USAGE_DIMENSIONS,
   type DimensionUsage,
   type UsageCounts,

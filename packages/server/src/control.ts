@@ -1,6 +1,7 @@
 /** Requests to a running instance on its control socket, and its responses. */
 export {
   followLog,
+  followUsage,
   LogRefusedError,
   openTunnel,
   requestAllLimits,
@@ -44,4 +45,4 @@ export {
   type TakenRules,
   type TrafficStatus,
 } from './app/control/running-status.ts';
-export type { RunningUsage, UsageRequest } from './app/control/usage-messages.ts';
+export type { RunningUsage } from './app/control/usage-messages.ts';

@@ -2,7 +2,7 @@
 export { Weir, type PickOptions, type StartOptions, type StopOptions } from './library/weir.ts';
 export type { LogCallback, LogLine } from './library/weir.ts';
 export type { EventStream, FlowEventView } from './library/streams.ts';
-export type { NamedUsage, UsageView } from './library/usage-view.ts';
+export type { UsageView } from './library/usage-view.ts';
 export type {
   ConnectionsView,
   FlowView,
@@ -28,5 +28,5 @@ export type {
   ReloadReport,
   UnchangedReport,
 } from '@weir/server/supervisor/reload-report';
-export type { FlowSelector, UsageCounts, UsageDimension } from '@weir/proxy/tracker';
+export type { FlowSelector, NamedUsage, UsageCounts, UsageDimension } from '@weir/proxy/tracker';
 export { VERSION } from '@weir/base';

@@ -1,5 +1,4 @@
 import { sourceGroup } from '@weir/io/bounds';
-import type { FlowInfo } from './flow.ts';
 
 /** The properties of flows by which usage is counted. */
 export const USAGE_DIMENSIONS = ['user', 'inbound', 'outbound', 'source', 'host'] as const;
@@ -20,10 +19,10 @@ export interface UsageEntry extends UsageCounts {
   /** Unique among all entries of the process's life; never 0. */
   readonly id: number;
   /**
-   * Name of the account, tag, source network or host; empty for flows without one. A source is an IPv4 address, or the first 64 bits
-   * of an IPv6 address.
+   * Name of the account, tag, source or host; empty for flows without one, and `undefined` if an earlier report has named
+   * the entry. A source is an IPv4 address, or the first 64 bits of an IPv6 address.
    */
-  readonly name: string;
+  readonly name: string | undefined;
 }
 
 /** Entries in a dimension; those beyond are counted together, see `UsageReport.other`. */
@@ -44,6 +43,8 @@ class Entry extends Counts implements UsageEntry {
   readonly id: number;
   readonly key: string;
   readonly name: string;
+  /** The turn of a reader in which the entry was created. */
+  readonly created: number;
   /** The turn of a reader in which the counts changed last. */
   changed = 0;
   /** Number of open flows. */
@@ -51,17 +52,20 @@ class Entry extends Counts implements UsageEntry {
   /** Whether another flow has been opened since the entry was created or last examined for its removal. */
   used = false;
 
-  constructor(id: number, key: string, name: string) {
+  constructor(id: number, key: string, name: string, created: number) {
     super();
     this.id = id;
     this.key = key;
     this.name = name;
+    this.created = created;
   }
 }
 
 /** What the tables of all dimensions share. */
 interface TableOwner {
   nextId(): number;
+  /** The turn of a reader. */
+  turn(): number;
   /** Called with an entry that has given way to another. */
   removed(entry: Entry, by: UsageDimension): void;
 }
@@ -71,7 +75,7 @@ class UsageTable {
   readonly by: UsageDimension;
   readonly entries: Entry[] = [];
   /** Counts of removed entries, and of flows for which there was no space. */
-  readonly other = new Entry(0, '', '');
+  readonly other = new Entry(0, '', '', 0);
   readonly #byKey = new Map<string, Entry>();
   readonly #most: number;
   readonly #owner: TableOwner;
@@ -95,7 +99,7 @@ class UsageTable {
     if (index === undefined) return this.other;
     const own = ownCopy(key);
     const name = this.by === 'source' ? sourceName(own) : own;
-    const entry = new Entry(this.#owner.nextId(), own, name);
+    const entry = new Entry(this.#owner.nextId(), own, name, this.#owner.turn());
     this.entries[index] = entry;
     this.#byKey.set(own, entry);
     return entry;
@@ -140,6 +144,17 @@ const IPV6_GROUP = /^[0-9a-f]{16}$/;
 /** A string of its own: that of a flow may be a part of a whole request, which it would keep in memory. */
 const ownCopy = (text: string): string => Buffer.from(text, 'utf16le').toString('utf16le');
 
+/** The properties of a flow by which it is counted. */
+interface CountedBy {
+  readonly account?: { readonly name?: string | undefined } | undefined;
+  readonly inbound: string;
+  readonly outbound: string;
+  /** The client's IP address. */
+  readonly source: string | undefined;
+  readonly sniffed: string | undefined;
+  readonly destination: { readonly host: string };
+}
+
 /** The entries that count one flow, and how much of it they have counted. */
 export interface FlowUsage {
   readonly user: Entry;
@@ -167,7 +182,10 @@ export interface DimensionUsage {
   readonly entries: readonly UsageEntry[];
 }
 
-/** The usage since the start, or what has changed since an earlier report. In each dimension, `other` and all entries that exist sum up to `total`. */
+/**
+ * The usage since the start, or what has changed since an earlier report. In each dimension `other` and the entries that
+ * exist sum up to `total`.
+ */
 export interface UsageReport {
   /** The value of `since` for the next report. */
   readonly sequence: number;
@@ -179,14 +197,22 @@ export interface UsageReport {
   readonly removed: readonly number[];
 }
 
-/** Returns the entries of a report that exist. Each name has one, while removed ones may have the name of another. */
-export function existingEntries(
+/** The usage of a name. */
+export interface NamedUsage extends UsageCounts {
+  /** Empty for flows without a name. */
+  readonly name: string;
+}
+
+/** Returns the usage of each name in a complete report. Of a name that has been removed, `other` has the rest. */
+export function usageByName(
   { dimensions, removed }: Pick<UsageReport, 'dimensions' | 'removed'>,
   by: UsageDimension,
-): readonly UsageEntry[] {
+): readonly NamedUsage[] {
   const gone = new Set(removed);
   const entries = dimensions.find((each) => each.by === by)?.entries ?? [];
-  return entries.filter(({ id }) => !gone.has(id));
+  return entries
+    .filter(({ id }) => !gone.has(id))
+    .map(({ name = '', up, down, flows }) => ({ name, up, down, flows }));
 }
 
 interface RemovedEntry {
@@ -223,6 +249,7 @@ export class Usage {
   constructor({ entries = MOST_ENTRIES, removed = MOST_REMOVED }: UsageBounds = {}) {
     const owner: TableOwner = {
       nextId: () => ++this.#lastId,
+      turn: () => this.#sequence,
       removed: (entry, by) => this.#keep({ by, entry, sequence: this.#sequence }),
     };
     const table = (by: UsageDimension): UsageTable => new UsageTable(by, entries, owner);
@@ -237,7 +264,7 @@ export class Usage {
   }
 
   /** Counts a new flow. */
-  opened({ account, inbound, outbound, source, sniffed, destination }: FlowInfo): FlowUsage {
+  opened({ account, inbound, outbound, source, sniffed, destination }: CountedBy): FlowUsage {
     this.#total.flows++;
     const tables = this.#tables;
     return {
@@ -275,9 +302,9 @@ export class Usage {
     const dimensions = USAGE_DIMENSIONS.map((by) => {
       const table = this.#tables[by];
       const entries: UsageEntry[] = [];
-      for (const each of removed) if (each.by === by) entries.push(copyOf(each.entry));
+      for (const each of removed) if (each.by === by) entries.push(reported(each.entry, read));
       for (const entry of table.entries) {
-        if (isComplete || entry.changed > read) entries.push(copyOf(entry));
+        if (isComplete || entry.changed > read) entries.push(reported(entry, read));
       }
       return { by, other: countsOf(table.other), entries };
     });
@@ -341,9 +368,10 @@ function add(entry: Entry, up: number, down: number, sequence: number): void {
 
 const countsOf = ({ up, down, flows }: UsageCounts): UsageCounts => ({ up, down, flows });
 
-const copyOf = ({ id, name, up, down, flows }: UsageEntry): UsageEntry => ({
+/** Returns the counts of an entry, with its name if it was created after the report that was read last. */
+const reported = ({ id, name, created, up, down, flows }: Entry, read: number): UsageEntry => ({
   id,
-  name,
+  name: created > read ? name : undefined,
   up,
   down,
   flows,

@@ -4,7 +4,7 @@ import type {
   TagTraffic,
   TrafficStatus,
 } from '@weir/server/control';
-import type { UsageEntry } from '@weir/proxy/tracker';
+import type { NamedUsage } from '@weir/proxy/tracker';
 import { sha256 } from '@weir/crypto/hash';
 import { printable } from '@weir/base/printable';
 import { FAMILIES, type MetricSample, type MetricSet, type MetricFamily } from './exposition.ts';
@@ -107,9 +107,11 @@ function addTags(
   }
 }
 
-function addUsers(samples: Samples, entries: readonly UsageEntry[]): void {
-  const named = entries.filter(({ name }) => name !== '');
-  const byUse = named.toSorted((a, b) => b.up + b.down - (a.up + a.down) || a.id - b.id);
+function addUsers(samples: Samples, users: readonly NamedUsage[]): void {
+  const named = users.filter(({ name }) => name !== '');
+  const byUse = named.toSorted(
+    (a, b) => b.up + b.down - (a.up + a.down) || (a.name < b.name ? -1 : 1),
+  );
   samples.countLeftOut(3 * (named.length - MAX_USERS));
   for (const { name, up, down, flows } of byUse.slice(0, MAX_USERS)) {
     const label = labelValue(name);

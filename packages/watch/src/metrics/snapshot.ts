@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { existingEntries, type UsageEntry } from '@weir/proxy/tracker';
+import { type NamedUsage, usageByName } from '@weir/proxy/tracker';
 import {
   requestStatus,
   requestUsage,
@@ -36,7 +36,7 @@ export interface MetricSnapshot {
   /** Status from the control socket. */
   readonly status: RunningStatus | undefined;
   /** Usage by account, if wanted, from the control socket. */
-  readonly users: readonly UsageEntry[] | undefined;
+  readonly users: readonly NamedUsage[] | undefined;
   /** Traffic from the API, when the control socket does not respond. */
   readonly traffic: (TrafficStatus & { readonly flows: number }) | undefined;
   /** Whether each known source responds. */
@@ -130,10 +130,10 @@ async function readFigures(
 async function readUsers(
   socket: string,
   limitMs: number,
-): Promise<readonly UsageEntry[] | undefined> {
+): Promise<readonly NamedUsage[] | undefined> {
   try {
     const report = await requestUsage(socket, { by: ['user'] }, AbortSignal.timeout(limitMs));
-    return existingEntries(report, 'user');
+    return usageByName(report, 'user');
   } catch {
     return undefined;
   }

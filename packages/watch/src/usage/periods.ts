@@ -4,7 +4,6 @@
 
 export const HOUR_MS = 3_600_000;
 const HOURS_A_DAY = 24;
-const DAY_MS = HOURS_A_DAY * HOUR_MS;
 
 /** Lengths of the periods that sums are kept of. */
 export const UNITS = ['hours', 'days', 'months'] as const;
@@ -77,6 +76,3 @@ function covering(from: number, until: number, units: readonly Unit[]): readonly
     ...covering(firstHour(unit, end), until, smaller),
   ];
 }
-
-/** The days of a time. @param ms Unix milliseconds */
-export const startOfDay = (ms: number): number => Math.floor(ms / DAY_MS) * DAY_MS;

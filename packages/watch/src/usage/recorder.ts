@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { asError } from '@weir/base';
-import { requestUsage } from '@weir/server/control';
+import { followUsage, requestUsage, type RunningUsage } from '@weir/server/control';
 import { hourOf } from './periods.ts';
-import type { UsageWriter } from './usage-writer.ts';
+import type { ReadPosition, UsageWriter } from './usage-writer.ts';
 
 /** What a recorder needs. */
 interface RecorderMeans {
@@ -16,6 +16,8 @@ interface RecorderMeans {
   readonly now?: () => number;
 }
 
+/** Milliseconds until a failure is followed by another try. */
+const RETRY_MS = 1_000;
 /** Milliseconds that the report at the end may take. */
 const LAST_MS = 2_000;
 
@@ -24,42 +26,59 @@ const LAST_MS = 2_000;
  * is lost while that Weir runs: it keeps the sums.
  */
 export async function recordUsage(means: RecorderMeans, signal: AbortSignal): Promise<void> {
-  const { intervalMs, onChange } = means;
+  const { onChange } = means;
   let socket: string | undefined;
   let shown: string | undefined;
+  const recorded = (): void => {
+    if (shown !== '') onChange(undefined);
+    shown = '';
+  };
   while (!signal.aborted) {
-    const began = performance.now();
     try {
-      socket ??= await means.find();
-      await recordOnce(means, socket, signal);
-      if (shown !== '') onChange(undefined);
-      shown = '';
+      // A Weir that was started again may have another socket.
+      socket = await means.find();
+      await followOnce(means, socket, recorded, signal);
     } catch (error) {
       if (signal.aborted) break;
-      // A Weir that was started again may have another socket.
-      socket = undefined;
       const problem = asError(error);
       if (shown !== problem.message) onChange(problem);
       shown = problem.message;
     }
-    await pause(Math.max(0, began + intervalMs - performance.now()), signal);
+    await pause(RETRY_MS, signal);
   }
   if (socket === undefined) return;
-  await recordOnce(means, socket, AbortSignal.timeout(LAST_MS)).catch((error: unknown) =>
-    onChange(asError(error)),
-  );
+  await recordLast(means, socket).catch((error: unknown) => onChange(asError(error)));
 }
 
-async function recordOnce(
-  { writer, now = Date.now }: RecorderMeans,
+/** Records reports until the process ends, or another recorder has recorded one. */
+async function followOnce(
+  means: RecorderMeans,
   socket: string,
+  recorded: () => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const { position } = writer;
+  let { position } = means.writer;
   const { instance, sequence: since } = position;
-  const report = await requestUsage(socket, { instance, since }, signal);
-  writer.record(report, position, hourOf(now()));
+  const asked = { instance, since, every: means.intervalMs };
+  for await (const report of followUsage(socket, asked, signal)) {
+    if (!record(means, report, position)) return;
+    position = report;
+    recorded();
+  }
 }
+
+async function recordLast(means: RecorderMeans, socket: string): Promise<void> {
+  const { position } = means.writer;
+  const { instance, sequence: since } = position;
+  const limit = AbortSignal.timeout(LAST_MS);
+  record(means, await requestUsage(socket, { instance, since }, limit), position);
+}
+
+const record = (
+  { writer, now = Date.now }: RecorderMeans,
+  report: RunningUsage,
+  position: ReadPosition,
+): boolean => writer.record(report, position, hourOf(now()));
 
 /** Waits; ends early when `signal` aborts. */
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>

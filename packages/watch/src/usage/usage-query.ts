@@ -1,14 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { UsageCounts, UsageDimension } from '@weir/proxy/tracker';
+import type { NamedUsage, UsageCounts, UsageDimension } from '@weir/proxy/tracker';
 import { firstHour, HOUR_MS, numberOf, periodsIn, UNITS, type Unit } from './periods.ts';
 import { databaseError, numberOfDimension, openForReading, OTHER } from './schema.ts';
 import { countsIn, USED } from './usage-writer.ts';
-
-/** The usage of a name. */
-export interface NamedUsage extends UsageCounts {
-  /** Empty for flows without an account, or without a source. */
-  readonly name: string;
-}
 
 /** Usage between two times, by name. */
 export interface UsageSums {

@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { USAGE_DIMENSIONS, type UsageCounts, type UsageDimension } from '@weir/proxy/tracker';
 import type { RunningUsage } from '@weir/server/control';
-import { numberOf, UNITS, type Unit } from './periods.ts';
+import { firstHour, numberOf, UNITS, type Unit } from './periods.ts';
 import { databaseError, numberOfDimension, openForWriting, OTHER } from './schema.ts';
 
 /** What was read last: the next report is asked for what has changed since. */
@@ -31,6 +31,9 @@ export interface Retention {
 }
 
 export const STANDARD_RETENTION: Retention = { hours: 400, days: 1100 };
+
+/** Hours of a day with usage, after which sums that are too old are deleted. */
+const HOURS_TO_PRUNE = 12;
 
 interface NamedCounts extends UsageCounts {
   readonly name: string;
@@ -123,9 +126,9 @@ export class UsageWriter implements Disposable {
       const dimension = numberOfDimension(by);
       for (const { id, name, up, down, flows } of entries) {
         if (!gone.has(id)) missing.delete(id);
-        if (setCounts.run(up, down, flows, id).changes === 0) {
-          addEntry(id, dimension, name, { up, down, flows });
-        }
+        if (setCounts.run(up, down, flows, id).changes > 0) continue;
+        if (name === undefined) throw new RangeError('the report does not name a new entry');
+        addEntry(id, dimension, name, { up, down, flows });
       }
     }
     for (const by of USAGE_DIMENSIONS) missing.delete(otherId(by));
@@ -201,10 +204,18 @@ export class UsageWriter implements Disposable {
     for (const by of USAGE_DIMENSIONS) this.#addHour(hour, by);
     clearEnded.run();
     beginHour.run();
-    if (numberOf('days', hour) === numberOf('days', next)) return;
-    this.#compact('days', numberOf('days', hour));
+    const [day, nextDay] = [numberOf('days', hour), numberOf('days', next)];
+    if (day === nextDay) return;
+    this.#compact('days', day);
     this.#compact('months', numberOf('months', hour));
-    this.#prune(next, numberOf('months', hour) !== numberOf('months', next));
+    // A clock that was set must not delete anything: it goes on to the next day after hours of use only.
+    if (nextDay === day + 1 && this.#hoursCounted(day) >= HOURS_TO_PRUNE) this.#prune(nextDay);
+  }
+
+  /** Returns the number of hours of a day in which anything was used. */
+  #hoursCounted(day: number): number {
+    const first = firstHour('days', day);
+    return Number(this.#statements.countHours.get(first, first + 23)?.['hours']);
   }
 
   #addHour(hour: number, by: UsageDimension): void {
@@ -262,13 +273,16 @@ export class UsageWriter implements Disposable {
     }
   }
 
-  /** Deletes sums that are older than they are kept for. @param names whether to look for names that nothing refers to, which takes seconds */
-  #prune(hour: number, names: boolean): void {
+  /** Deletes sums that are older than they are kept for. */
+  #prune(day: number): void {
     const { before, dropNames } = this.#statements;
-    const day = numberOf('days', hour);
-    before.hours.run((day - this.#retention.hours) * 24);
+    before.hours.run(firstHour('days', day - this.#retention.hours));
     before.days.run(day - this.#retention.days);
-    if (names) dropNames.run();
+    // This reads the whole database, which takes seconds.
+    if (
+      numberOf('months', firstHour('days', day)) !== numberOf('months', firstHour('days', day - 1))
+    )
+      dropNames.run();
   }
 }
 
@@ -331,7 +345,7 @@ function prepare(database: DatabaseSync) {
     setReader: database.prepare('UPDATE reader SET instance = ?, sequence = ?, hour = ?'),
     ids: database.prepare('SELECT id FROM entries'),
     setCounts: database.prepare('UPDATE counts SET up = ?, down = ?, flows = ? WHERE id = ?'),
-    addEntry(id: number, dimension: number, name: string | null, all: UsageCounts): void {
+    addEntry: (id: number, dimension: number, name: string | null, all: UsageCounts): void => {
       entry.run(id, dimension, name);
       counts.run(id, all.up, all.down, all.flows);
     },
@@ -362,6 +376,9 @@ function prepare(database: DatabaseSync) {
        up = up + excluded.up, down = down + excluded.down, flows = flows + excluded.flows`,
     ),
     deleteEnded: database.prepare('DELETE FROM ended WHERE dimension = ? AND name = ?'),
+    countHours: database.prepare(
+      'SELECT COUNT(DISTINCT number) AS hours FROM hours WHERE number BETWEEN ? AND ?',
+    ),
     clearEnded: database.prepare('DELETE FROM ended'),
     used: database.prepare(USED),
     findName: database.prepare('SELECT id FROM names WHERE dimension = ? AND name = ?'),

@@ -1,16 +1,11 @@
 import {
-  existingEntries,
+  type NamedUsage,
+  usageByName,
   USAGE_DIMENSIONS,
   type UsageCounts,
   type UsageDimension,
   type UsageReport,
 } from '@weir/proxy/tracker';
-
-/** The usage of a name. */
-export interface NamedUsage extends UsageCounts {
-  /** Name of the account, tag of the inbound or outbound, source or host; empty for flows without one. */
-  readonly name: string;
-}
 
 /** Bytes and flows since the start, open flows included. */
 export interface UsageView {
@@ -23,7 +18,7 @@ export interface UsageView {
 
 export function usageView(report: UsageReport): UsageView {
   const of = (by: UsageDimension): UsageView['by'][UsageDimension] => ({
-    names: existingEntries(report, by).map(({ id: _, ...named }) => named),
+    names: usageByName(report, by),
     other: report.dimensions.find((each) => each.by === by)?.other ?? { up: 0, down: 0, flows: 0 },
   });
   const dimensions = USAGE_DIMENSIONS.map((by) => [by, of(by)] as const);

@@ -19,7 +19,10 @@ async function secretSentTo(host: string, more: Partial<RunningSearch> = {}) {
   await writeFile(config, '[api]\nlisten = "127.0.0.1:9"\nsecret = "for-this-host"\n');
   const path = join(folder.path, 's');
   const status = () => Promise.resolve({ ...fullStatus, config, api: '127.0.0.1:9' });
-  const socket = await ControlSocket.open(path, { status } as unknown as ControlHandlers);
+  const socket = await ControlSocket.open(path, {
+    status,
+    followsUsage: () => false,
+  } as unknown as ControlHandlers);
   let sent: string | undefined;
   const server = createServer((request, response) => {
     sent = request.headers.authorization;
@@ -58,7 +61,10 @@ test('the API of a Weir that has ended is still expected where it was', async ()
   for (const served of [config, null]) {
     const path = join(folder.path, 's');
     const status = () => Promise.resolve({ ...fullStatus, config: served, api: '127.0.0.1:29' });
-    const socket = await ControlSocket.open(path, { status } as unknown as ControlHandlers);
+    const socket = await ControlSocket.open(path, {
+      status,
+      followsUsage: () => false,
+    } as unknown as ControlHandlers);
     const weir = await findRunning({ socket: path, env: {} });
     socket.close();
     await weir.findAgain();
@@ -70,7 +76,10 @@ test('the API of a Weir that has ended is still expected where it was', async ()
 /** A control socket whose process says that its API is at `api`. */
 async function controlSocket(path: string, api: string | null, config: string | null = null) {
   const status = () => Promise.resolve({ ...fullStatus, config, api });
-  const socket = await ControlSocket.open(path, { status } as unknown as ControlHandlers);
+  const socket = await ControlSocket.open(path, {
+    status,
+    followsUsage: () => false,
+  } as unknown as ControlHandlers);
   return { [Symbol.dispose]: () => socket.close() };
 }
 

@@ -204,27 +204,64 @@ const USAGE_MS = 10_000;
  */
 export async function requestUsage(
   path: string,
-  asked: UsageRequest = {},
+  asked: Omit<UsageRequest, 'every'> = {},
   signal?: AbortSignal,
 ): Promise<RunningUsage> {
   const limit = AbortSignal.timeout(USAGE_MS);
   const either = signal ? AbortSignal.any([signal, limit]) : limit;
-  const reader = new UsageReader();
   try {
-    for await (const line of linesOf(path, posting('usage', asked), MAX_RESPONSE, either)) {
-      const parsed = jsonIn(line);
-      if (reader.add(parsed)) continue;
-      const outcome = toOutcome(parsed);
-      const reason = outcome?.kind === 'failed' ? printable(outcome.line) : 'no line of a report';
-      throw new WeirError('usage_line', reason);
-    }
+    for await (const report of usageReports(path, asked, either)) return report;
   } catch (error) {
     signal?.throwIfAborted();
-    const reason = limit.aborted ? 'the process did not respond in time' : messageOf(error);
+    if (!limit.aborted) throw error;
+    const reason = 'the process did not respond in time';
     throw new ControlRequestError('usage', path, reason, { cause: error });
   }
-  if (!reader.result) throw new ControlRequestError('usage', path, GAVE_NONE);
-  return reader.result;
+  throw new ControlRequestError('usage', path, GAVE_NONE);
+}
+
+/**
+ * The usage of the process that serves `path`: a report, and then every `every` milliseconds, and at its end, what has
+ * changed since the one before.
+ * @throws {ControlRequestError}
+ * @throws the reason of `signal`
+ */
+export async function* followUsage(
+  path: string,
+  asked: UsageRequest & { readonly every: number },
+  signal: AbortSignal,
+): AsyncGenerator<RunningUsage, void, undefined> {
+  let isAnswered = false;
+  for await (const report of usageReports(path, asked, signal)) {
+    isAnswered = true;
+    yield report;
+  }
+  if (!isAnswered) throw new ControlRequestError('usage', path, GAVE_NONE);
+}
+
+async function* usageReports(
+  path: string,
+  asked: UsageRequest,
+  signal: AbortSignal,
+): AsyncGenerator<RunningUsage, void, undefined> {
+  let reader = new UsageReader();
+  try {
+    for await (const line of linesOf(path, posting('usage', asked), MAX_RESPONSE, signal)) {
+      const parsed = jsonIn(line);
+      if (!reader.add(parsed)) {
+        const outcome = toOutcome(parsed);
+        const reason = outcome?.kind === 'failed' ? printable(outcome.line) : 'no line of a report';
+        throw new ControlRequestError('usage', path, reason);
+      }
+      if (!reader.result) continue;
+      yield reader.result;
+      reader = new UsageReader();
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof ControlRequestError) throw error;
+    throw new ControlRequestError('usage', path, messageOf(error), { cause: error });
+  }
 }
 
 /** A flow opened through an outbound of a running Weir. */

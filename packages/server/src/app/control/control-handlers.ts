@@ -37,6 +37,10 @@ export interface ControlHandlers {
    * @param gone aborts when the client has disconnected
    */
   readonly usage: (request: unknown, client: Socket, gone: AbortSignal) => Promise<void>;
+  /** Whether a client stays connected when the control socket closes, until `endUsage`. */
+  readonly followsUsage: (client: Socket) => boolean;
+  /** Sends clients that follow the usage a last report. Never rejects. */
+  readonly endUsage: () => Promise<void>;
   /** @param gone aborts when the client has disconnected */
   readonly profile: (request: unknown, gone: AbortSignal) => Promise<unknown>;
   readonly limits: (request: unknown) => Promise<unknown>;
@@ -112,6 +116,8 @@ export function createHandlers(process: ControlledProcess): ControlHandlers {
       usage ??= new module.UsageReporter(instance.tracker);
       await usage.serve(request, client, gone);
     },
+    followsUsage: (client) => usage?.isFollower(client) === true,
+    endUsage: async () => usage?.end(),
     profile: async (request, gone) => {
       const module = await import('./profile-recorder.ts');
       recorder ??= new module.ProfileRecorder(() => instance.tracker.flowCount);

@@ -57,10 +57,12 @@ export class ControlSocket {
     return socket;
   }
 
-  /** Stops accepting clients, disconnects the current ones, and removes the socket file. */
+  /** Stops accepting clients, disconnects the current ones but those that follow the usage, and removes the socket file. */
   close(): void {
     this.#server.close();
-    for (const client of this.#clients) client.destroy();
+    for (const client of this.#clients) {
+      if (!this.#handlers.followsUsage(client)) client.destroy();
+    }
   }
 
   /** Reads the first line of a client; a client that sends none in time, or a long one, is disconnected. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import type { UsageEntry } from '@weir/proxy/tracker';
+import type { NamedUsage } from '@weir/proxy/tracker';
 import type { RunningStatus } from '@weir/server/control';
 import { collect, labelValue, MAX_SERIES, MAX_USERS } from '../../../src/metrics/collect.ts';
 import { chooseExposition, expositionText, FAMILIES } from '../../../src/metrics/exposition.ts';
@@ -11,11 +11,11 @@ import { CODE_POINT } from '../../../../../test/support/data/code-point.ts';
 
 const FORMATS = ['prometheus', 'openmetrics'] as const;
 
-const ANN: UsageEntry = { id: 1, name: 'ann', up: 3, down: 5, flows: 7 };
+const ANN: NamedUsage = { name: 'ann', up: 3, down: 5, flows: 7 };
 
 const setOf = (
   status: RunningStatus | undefined,
-  users: readonly UsageEntry[] | undefined = status && [ANN],
+  users: readonly NamedUsage[] | undefined = status && [ANN],
 ) =>
   collect({
     status,
@@ -40,7 +40,6 @@ const seriesOf = (
 test('accounts with the most bytes have series, those without a name have none', () => {
   const users = Array.from({ length: MAX_USERS + 10 }, (_, index) => ({
     ...ANN,
-    id: index,
     name: `u${index}`,
     up: index,
   }));

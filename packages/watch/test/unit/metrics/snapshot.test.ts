@@ -11,7 +11,10 @@ import { eventually } from '../../../../../test/support/wait.ts';
 
 /** A control socket that answers `status` alone. */
 const openSocket = (path: string, status: ControlHandlers['status']): Promise<ControlSocket> =>
-  ControlSocket.open(path, { status } as ControlHandlers);
+  ControlSocket.open(path, {
+    status,
+    followsUsage: () => false,
+  } as Partial<ControlHandlers> as ControlHandlers);
 
 /** Sources of a Weir without an API. */
 const sourcesAt = (socket: string): MetricSources => ({

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { firstHour, hourOf, monthOf, numberOf, periodsIn } from '../../../src/usage/periods.ts';
 
 const hour = (text: string): number => hourOf(Date.parse(`${text}Z`));

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Usage } from '@weir/proxy/tracker';
+import { Usage } from '../../../../proxy/src/tracker/usage.ts';
 import type { RunningUsage } from '@weir/server/control';
 
 /** A directory for a database, removed at the end. */
@@ -28,17 +28,12 @@ export class FakeProcess {
   /** Moves bytes in a flow of an account, which has a host of its own. */
   move(user: string, up: number, down: number): void {
     const usage = this.#usage.opened({
-      session: undefined,
+      account: { name: user },
       inbound: 'in',
-      user,
-      source: '192.0.2.1',
-      destination: { network: 'tcp', host: `${user}.example`, port: 443 },
-      sniffed: undefined,
       outbound: 'out',
-      outboundVersion: 1,
-      rule: undefined,
-      routingEpoch: 1,
-      account: { isValid: true, name: user },
+      source: '192.0.2.1',
+      sniffed: undefined,
+      destination: { host: `${user}.example` },
     });
     this.#usage.closed({ usage, up, down });
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { statSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { USAGE_DIMENSIONS } from '@weir/proxy/tracker';
 import { HOUR_MS, hourOf } from '../../../src/usage/periods.ts';
 import { UsageDatabase } from '../../../src/usage/usage-query.ts';
@@ -98,20 +98,37 @@ describe('recorded usage', () => {
 
   test('has sums of hours that are not kept any more in those of days and months', () => {
     using folder = databaseFolder();
-    using writer = new UsageWriter(folder.path, { hours: 2, days: 40 });
+    using writer = new UsageWriter(folder.path, { hours: 2, days: 10 });
     const process = new FakeProcess();
-    for (let day = 0; day < 70; day++) {
-      process.move('ann', 1, 0);
-      record(writer, process, HOUR + 24 * day);
+    const start = HOUR - 15;
+    for (let day = 0; day < 33; day++) {
+      for (let hour = 0; hour < 12; hour++) {
+        process.move('ann', 1, 0);
+        record(writer, process, start + 24 * day + hour);
+      }
     }
     const sums = (from: number) => {
-      const question = { since: (HOUR + from) * HOUR_MS, until: ALL.until };
+      const question = { since: (start + from) * HOUR_MS, until: ALL.until };
       const { since, total } = sumsIn(folder.path, 'user', question);
-      return [since / HOUR_MS - HOUR, total.up];
+      return [since / HOUR_MS - start, total.up];
     };
-    assert.deepEqual(sums(24 * 69), [24 * 69, 1]);
-    assert.deepEqual(sums(24 * 50), [24 * 50 - 15, 20], 'from the begin of the day');
-    assert.deepEqual(sums(24), [24 * -28 - 15, 70], 'from the begin of the month');
+    assert.deepEqual(sums(24 * 32 + 3), [24 * 32 + 3, 9]);
+    assert.deepEqual(sums(24 * 25 + 3), [24 * 25, 12 * 8], 'from the begin of the day');
+    assert.deepEqual(sums(24), [24 * -28, 12 * 33], 'from the begin of the month');
+  });
+
+  test('is not deleted by a clock that is set to another year, and back', () => {
+    using folder = databaseFolder();
+    using writer = new UsageWriter(folder.path, { hours: 2, days: 10 });
+    const process = new FakeProcess();
+    const years = 24 * 365 * 12;
+    for (const hour of [0, 1, 24, years, years + 24, 25, -years, 26]) {
+      process.move('ann', 1, 0);
+      record(writer, process, HOUR + hour);
+    }
+    const since = { since: HOUR * HOUR_MS, until: (HOUR + 48) * HOUR_MS };
+    assert.equal(sumsIn(folder.path, 'user', since).total.up, 5);
+    assert.equal(sumsIn(folder.path, 'user', since).since, HOUR * HOUR_MS);
   });
 
   test('keeps the names with the most bytes, and the rest as a sum', () => {
@@ -196,7 +213,7 @@ test('whatever restarts, and whenever, what was read is recorded once', () => {
         entries: fc.integer({ min: 1, max: 9 }),
         removed: fc.integer({ min: 1, max: 4 }),
       }),
-      fc.array(step, { maxLength: 60 }),
+      fc.array(step, { maxLength: 60, size: 'max' }),
       (bounds, steps) => {
         const path = `${folder.path}.${run++}`;
         let writer = new UsageWriter(path);

@@ -188,6 +188,7 @@ export async function run({
   } catch (error) {
     log.error(describeDefect(error));
   }
+  await handlers.endUsage();
   await capture?.close();
   await flush();
   return 0;

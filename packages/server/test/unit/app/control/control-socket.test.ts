@@ -76,6 +76,8 @@ async function controlled(over: Partial<ControlHandlers> = {}) {
       asked.push({ name: 'usage', request: wanted });
       client.end();
     },
+    followsUsage: () => false,
+    endUsage: () => Promise.resolve(),
     connect: async (wanted: unknown, client: Socket) => {
       asked.push({ name: 'connect', request: wanted });
       client.write('{"kind":"connected","outbound":"a","times":{},"suspect":null}\nhello ');
@@ -182,7 +184,11 @@ describe('the control socket', () => {
     await using folder = await scratch();
     const path = join(folder.path, 's');
     const never = () => new Promise<never>(() => undefined);
-    const handlers = { reload: never, status: never } as unknown as ControlHandlers;
+    const handlers = {
+      reload: never,
+      status: never,
+      followsUsage: () => false,
+    } as unknown as ControlHandlers;
     const socket = await ControlSocket.open(path, handlers);
     const failed = [
       assert.rejects(requestStatus(path), /gave none: it has ended, or is an older Weir/),

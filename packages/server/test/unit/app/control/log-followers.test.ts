@@ -29,7 +29,10 @@ async function followedLog(): Promise<FollowedLog> {
   const path = join(folder.path, 's');
   const serveLog = async (...asked: Parameters<LogFollowers['serve']>): Promise<void> =>
     followers.serve(...asked);
-  const socket = await ControlSocket.open(path, { log: serveLog } as unknown as ControlHandlers);
+  const socket = await ControlSocket.open(path, {
+    log: serveLog,
+    followsUsage: () => false,
+  } as unknown as ControlHandlers);
   return {
     path,
     log,

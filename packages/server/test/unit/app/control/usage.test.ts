@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { Tracker, type UsageReport } from '@weir/proxy/tracker';
-import { requestUsage } from '../../../../src/app/control/control-client.ts';
+import { followUsage, requestUsage } from '../../../../src/app/control/control-client.ts';
 import type { ControlHandlers } from '../../../../src/app/control/control-handlers.ts';
 import { ControlSocket } from '../../../../src/app/control/control-socket.ts';
 import {
@@ -14,6 +14,7 @@ import { UsageReporter } from '../../../../src/app/control/usage-reporter.ts';
 import { flowInfo } from '../../../conformance/api-fake.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 import { scratch } from '../../../../../../test/support/process/weir.ts';
+import { eventually } from '../../../../../../test/support/wait.ts';
 
 /** A control socket that reports the usage of a tracker. */
 async function reporting() {
@@ -21,21 +22,25 @@ async function reporting() {
   const path = join(folder.path, 's');
   const tracker = new Tracker(new ManualClock());
   const reporter = new UsageReporter(tracker);
-  const handlers: Pick<ControlHandlers, 'usage'> = {
+  const handlers: Pick<ControlHandlers, 'usage' | 'followsUsage'> = {
     usage: (request, client, gone) => reporter.serve(request, client, gone),
+    followsUsage: (client) => reporter.isFollower(client),
   };
   const socket = await ControlSocket.open(path, handlers as ControlHandlers);
   return {
     path,
     tracker,
+    reporter,
+    socket,
     [Symbol.asyncDispose]: async () => {
       socket.close();
+      await reporter.end();
       await folder[Symbol.asyncDispose]();
     },
   };
 }
 
-const namesOf = ({ dimensions }: UsageReport, by: string): readonly string[] =>
+const namesOf = ({ dimensions }: UsageReport, by: string): readonly (string | undefined)[] =>
   dimensions.find((each) => each.by === by)?.entries.map(({ name }) => name) ?? [];
 
 describe('the usage of a running Weir', () => {
@@ -53,7 +58,7 @@ describe('the usage of a running Weir', () => {
     const since = { instance: first.instance, since: first.sequence };
     const second = await requestUsage(path, since);
     assert.equal(second.isComplete, false);
-    assert.deepEqual(namesOf(second, 'inbound'), ['a']);
+    assert.deepEqual(namesOf(second, 'inbound'), [undefined], 'the first has its name');
     assert.deepEqual(second.total, { up: 5, down: 10, flows: 2 });
   });
 
@@ -76,8 +81,59 @@ describe('the usage of a running Weir', () => {
     );
   });
 
+  test('is followed, also after the control socket has closed, until the end', async () => {
+    await using weir = await reporting();
+    const { tracker, path } = weir;
+    const flow = tracker.openFlow(flowInfo(), () => undefined);
+    const reports = followUsage(path, { every: 3_600_000 }, new AbortController().signal);
+    const next = async () => (await reports.next()).value ?? assert.fail('no report');
+    assert.deepEqual((await next()).total, { up: 0, down: 0, flows: 1 });
+    weir.socket.close();
+    flow.addUp(7);
+    flow.close();
+    const last = next();
+    await weir.reporter.end();
+    assert.deepEqual((await last).total, { up: 7, down: 0, flows: 1 });
+    assert.equal((await reports.next()).done, true);
+  });
+
+  test('is followed at the wanted interval, in reports of what has changed', async () => {
+    await using weir = await reporting();
+    weir.tracker.openFlow(flowInfo({ inbound: 'a' }), () => undefined);
+    const reports = followUsage(weir.path, { every: 100 }, new AbortController().signal);
+    const sizes: number[] = [];
+    for await (const { dimensions } of reports) {
+      sizes.push(dimensions.find(({ by }) => by === 'inbound')?.entries.length ?? -1);
+      if (sizes.length === 3) break;
+    }
+    assert.deepEqual(sizes, [1, 0, 0]);
+  });
+
+  test('is followed by a bounded number of clients', async () => {
+    await using weir = await reporting();
+    const ended = new AbortController();
+    const following = Array.from({ length: 16 }, () =>
+      followUsage(weir.path, { every: 100 }, ended.signal),
+    );
+    for (const each of following) await each.next();
+    const more = followUsage(weir.path, { every: 100 }, ended.signal);
+    await assert.rejects(more.next(), /16 clients follow the usage already/);
+    for (const each of following) await each.return();
+    await eventually('a place', () =>
+      followUsage(weir.path, { every: 100 }, ended.signal)
+        .next()
+        .then(
+          () => true,
+          () => false,
+        ),
+    );
+    ended.abort();
+  });
+
   test('is not reported for an invalid request', async () => {
     await using weir = await reporting();
+    const follow = followUsage(weir.path, { every: 1 }, new AbortController().signal);
+    await assert.rejects(follow.next(), /expected {"instance":TEXT/);
     await assert.rejects(requestUsage(weir.path, { since: -1 }), /expected {"instance":TEXT/);
   });
 });
@@ -86,7 +142,7 @@ describe('the lines of a report', () => {
   const counts = { up: 1, down: 2, flows: 3 };
   const entries = Array.from({ length: 2 * ENTRIES_A_LINE + 1 }, (_, index) => ({
     id: index + 1,
-    name: `n${index}`,
+    name: index % 2 === 0 ? `n${index}` : undefined,
     ...counts,
   }));
   const report = {
@@ -115,7 +171,14 @@ describe('the lines of a report', () => {
     assert.equal(reader.result, undefined);
   });
 
-  for (const line of [null, {}, { end: false }, { by: 'colour', other: counts, entries: [] }]) {
+  for (const line of [
+    null,
+    {},
+    { end: false },
+    { by: 'colour', other: counts, counts: [], names: [] },
+    { by: 'user', other: counts, counts: [1, 2, 3], names: [] },
+    { by: 'user', other: counts, counts: [], names: [[1]] },
+  ]) {
     test(`are nothing like ${JSON.stringify(line)}`, () => {
       const reader = new UsageReader();
       assert.equal(reader.add(line), false);
@@ -127,8 +190,11 @@ describe('the lines of a report', () => {
 
   test('have no counts that are negative or broken', () => {
     const reader = new UsageReader();
+    const [head = ''] = usageLines(report);
+    const line = JSON.parse(head) as object;
     for (const up of [-1, 0.5, 2 ** 60]) {
-      assert.equal(reader.add({ ...report, kind: 'usage', total: { ...counts, up } }), false);
+      assert.equal(reader.add({ ...line, total: { ...counts, up } }), false);
     }
+    assert.equal(reader.add(line), true);
   });
 });
