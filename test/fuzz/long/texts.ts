@@ -10,6 +10,9 @@ import {
   u64Parameter,
   parsePickBody,
 } from '../../../packages/server/src/api/requests.ts';
+import { clientAddress } from '../../../packages/watch/src/links/client-address.ts';
+import { formatFor, formatNamed } from '../../../packages/watch/src/links/format.ts';
+import { parseLinks } from '../../../packages/watch/src/links/token-file.ts';
 import { partsOf, routeRequest } from '../../../packages/watch/src/clash-api/serve/controller.ts';
 import { formatToml } from '@weir/config/format/format-toml';
 import { parseToml } from '@weir/config/toml';
@@ -20,7 +23,7 @@ import {
   geositeMatches,
   geositeSummaries,
 } from '@weir/proxy/geo-files';
-import { formatIP, parseCidr, parseIP } from '@weir/base/ip';
+import { formatIP, ipVersion, parseCidr, parseIP } from '@weir/base/ip';
 import { normalizeHost } from '@weir/io/addresses';
 import {
   decodeEarlyData,
@@ -267,6 +270,27 @@ const systemFiles: FuzzTarget = {
 };
 
 /** Texts and files. */
+const linkRequests: FuzzTarget = {
+  name: 'link-requests',
+  files: ['watch/links/client-address.ts', 'watch/links/format.ts', 'watch/links/token-file.ts'],
+  samples: textSamples(
+    '203.0.113.9, 198.51.100.1:443, [2001:db8::1]:1, 127.0.0.1',
+    'HiddifyNext/2.0.5 (windows) like ClashMeta v2ray sing-box',
+    '{"version":1,"base":"https://a.example/","links":[{"user":"ann","token":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","created":"2026-11-29T00:00:00.000Z"}]}',
+  ),
+  share: 1,
+  run: (input) => {
+    const text = input.toString('latin1');
+    const client = clientAddress('127.0.0.1', text, (address) => address.startsWith('127.'));
+    assert.notEqual(ipVersion(client ?? ''), 0);
+    formatFor(text, text);
+    formatNamed(text);
+    for (const { token } of parseLinks('links.json', input).tokens.values()) {
+      assert.match(token, /^[\w-]{43}$/);
+    }
+  },
+};
+
 export const TEXTS: readonly FuzzTarget[] = [
   sniffing,
   geoFiles,
@@ -276,4 +300,5 @@ export const TEXTS: readonly FuzzTarget[] = [
   webSocketRequests,
   addressTexts,
   systemFiles,
+  linkRequests,
 ];

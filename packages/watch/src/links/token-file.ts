@@ -91,7 +91,8 @@ const linksText = ({ base, tokens }: StoredLinks): string => {
   return `${JSON.stringify({ version: VERSION, base, links }, undefined, 2)}\n`;
 };
 
-function parseLinks(path: string, bytes: Uint8Array): StoredLinks {
+/** Parses a file of tokens. @throws {WeirError} for anything that no version of Weir has written */
+export function parseLinks(path: string, bytes: Uint8Array): StoredLinks {
   const invalid = (what: string): WeirError =>
     new WeirError('links', `${path} is not a file of link tokens: ${what}`, {
       hint: 'name another file with --tokens; without its file every user gets a new link',

@@ -127,20 +127,23 @@ export async function dropLimits(
   if (changed && !place.dryRun) note(`the limits of ${quoted(account)} were removed from ${path}`);
 }
 
-/** What a running Weir knows of the limits of accounts, by name; empty where none responds. */
+/**
+ * What a running Weir knows of the limits of accounts, by name; empty where none responds, or several serve the file.
+ * @throws {WeirError} when the named one does not respond or serves another file
+ */
 export async function knownLimits(
   config: string,
   socket: string | undefined,
   env: CommandIo['env'],
 ): Promise<ReadonlyMap<string, AccountReport>> {
-  const serving = await findServing(config, { socket, env });
-  if (!serving) return new Map();
   try {
+    const serving = await findServing(config, { socket, env });
+    if (!serving) return new Map();
     const { accounts } = await requestAllLimits(serving.socket);
     return new Map(accounts.map((account) => [account.user, account]));
   } catch (error) {
-    // The list is that of the file; an older Weir has no such request.
-    if (!(error instanceof WeirError)) throw error;
+    // The list is that of the file, whatever runs; an older Weir has no such request.
+    if (socket !== undefined || !(error instanceof WeirError)) throw error;
     return new Map();
   }
 }
