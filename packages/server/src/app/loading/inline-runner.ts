@@ -65,7 +65,7 @@ export class InlineRunner implements TaskRunner {
 
 /** Number of bytes that a task has been given to read. */
 const givenLength = (task: Task): number =>
-  'object' in task && task.object ? task.object.paths.length : (task.bytes?.length ?? 0);
+  'json' in task && task.json !== undefined ? task.json.length : (task.bytes?.length ?? 0);
 
 interface LoadOptions extends LoadHooks, Partial<Pick<LoadTask, 'serveApi'>> {
   /** Records the files that are read, also when loading fails; use a new instance for every load. */
