@@ -6,7 +6,7 @@ import { SourceText } from './source-text.ts';
 /** The deepest nesting; no table of a configuration has that many parents. */
 const MAX_DEPTH = 32;
 
-/** Maximum length of the JSON of an object, as of the bytes of a file. */
+/** Maximum length of the JSON of an object, and of its key paths. */
 const MAX_LENGTH = 256 * 1024 * 1024;
 
 /**
@@ -119,6 +119,8 @@ class ObjectReader {
     const start = this.#at;
     const line = `${path}\n`;
     this.#at += line.length;
+    // Long keys of tables with many values are in many paths.
+    if (this.#at > MAX_LENGTH) throw this.#error('', 'the key paths are too long');
     this.#lines.push(line);
     return { start, end: this.#at - 1 };
   }

@@ -95,6 +95,14 @@ describe('an object', () => {
     });
   }
 
+  test('with long keys around many values is an error', () => {
+    const values = Array.from({ length: 300 }, () => 1);
+    assert.throws(
+      () => readTables({ ['x'.repeat(1 << 20)]: values }),
+      (error) => error instanceof ConfigError && /key paths are too long$/.test(error.message),
+    );
+  });
+
   test('passes on the error of a getter', () => {
     const object = {
       get log(): never {
