@@ -99,7 +99,7 @@ describe('an object', () => {
     const values = Array.from({ length: 300 }, () => 1);
     assert.throws(
       () => readTables({ ['x'.repeat(1 << 20)]: values }),
-      (error) => error instanceof ConfigError && /key paths are too long$/.test(error.message),
+      (error) => error instanceof ConfigError && error.message.endsWith('paths are too long'),
     );
   });
 
