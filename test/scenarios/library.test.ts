@@ -132,10 +132,14 @@ for (const compiler of COMPILERS)
         lib: ['esnext'],
         types: ['node'],
       },
-      include: ['embed.ts', 'program.ts', 'documented-*.ts'],
+      include: ['embed.ts', 'program.ts', 'commonjs.cts', 'documented-*.ts'],
     };
     await writeFile(at('tsconfig.json'), JSON.stringify(options));
     await writeFile(at('program.ts'), PROGRAM);
+    await writeFile(
+      at('commonjs.cts'),
+      "import { Weir } from 'weir-proxy';\nexport const { start } = Weir;\n",
+    );
     await writeDocumented();
     const tsc = join(ROOT, compiler, 'bin/tsc');
     await run(process.execPath, [tsc, '--project', at('tsconfig.json')], folder.path);

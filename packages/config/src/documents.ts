@@ -1,6 +1,6 @@
 /** The files of a configuration, and their tables. */
 export { balancerTags, type ConfigFile, type Inherit } from './sources/config-file.ts';
-export { readObject } from './sources/object-document.ts';
+export { jsonOf } from './sources/object-document.ts';
 export type { Picks } from './picks.ts';
 export { SourceText } from './sources/source-text.ts';
 export { decodeSource, documentError } from './sources/decode-source.ts';

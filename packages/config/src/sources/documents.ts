@@ -3,7 +3,7 @@ import { JoinedPlaces, type Places, type SourceText } from './source-text.ts';
 import { decodeSource } from './decode-source.ts';
 import { DocumentReadError } from '../errors.ts';
 import { FileReadError, type FileReader, within } from './input-files.ts';
-import { type ObjectDocument, sourceOfObject } from './object-document.ts';
+import { readTables } from './object-document.ts';
 import { readConfigFile, readConfigObject, readSubscribeFile } from './read-tables.ts';
 import { type Picks, withPicks } from '../picks.ts';
 import { printable } from '@weir/base/printable';
@@ -11,14 +11,14 @@ import { subscribePath } from '../tables/subscribe.ts';
 import { allProtocolsLoaded, loadProtocols } from '@weir/proxy/protocols';
 import { KeysUnknownError } from '../shown-keys.ts';
 
-/** The source of a configuration: plain data. Without a path, contents and an object it is the built-in configuration. */
+/** The source of a configuration: plain data. Without a path, contents and JSON it is the built-in configuration. */
 export interface ConfigSource {
   /** The path of the file, which errors name. */
   readonly path?: string | undefined;
   /** The contents of the file, which is then not read. */
   readonly bytes?: Uint8Array | undefined;
-  /** The configuration itself, in place of a file. */
-  readonly object?: ObjectDocument | undefined;
+  /** The configuration as JSON, by `jsonOf`, in place of a file. */
+  readonly json?: string | undefined;
   /** The directory of relative paths; the process's working directory by default. */
   readonly directory?: string | undefined;
   /** Picks of groups and of `default` that take the place of those of the file where both names exist. */
@@ -27,7 +27,7 @@ export interface ConfigSource {
 
 /** A configuration and its subscribe file: decoded, but not yet checked further. */
 export interface Documents {
-  /** The configuration file's own bytes; those of an object are its digest. */
+  /** The configuration file's own bytes, or those of the JSON. */
   readonly bytes: Uint8Array;
   readonly source: SourceText;
   /** The configuration file, with the picks of the source. */
@@ -66,14 +66,13 @@ export async function readDocuments(
 
 /** Reads the configuration without its subscribe file. */
 async function readOwn(
-  { path, bytes: given, object }: ConfigSource,
+  { path, bytes: given, json }: ConfigSource,
   files: FileReader,
   onLogLevel?: (level: string) => void,
 ): Promise<Pick<Documents, 'bytes' | 'source' | 'file'>> {
-  if (object) {
-    const source = sourceOfObject(object);
-    const file = readConfigObject(object, source, onLogLevel);
-    return { bytes: Buffer.from(object.digest), source, file };
+  if (json !== undefined) {
+    const { root, source } = readTables(JSON.parse(json));
+    return { bytes: Buffer.from(json), source, file: readConfigObject(root, source, onLogLevel) };
   }
   const bytes = given ?? (await readConfig(path, files));
   const source = await withShownKeys(() => decodeSource(bytes, path));

@@ -1,38 +1,39 @@
-import { hash } from 'node:crypto';
 import { printable } from '@weir/base/printable';
 import type { Node, Span, TableEntry, TableNode } from '@weir/proxy/schema';
 import { ConfigError, type ConfigErrorOptions, type ConfigLocation } from '../errors.ts';
 import { SourceText } from './source-text.ts';
 
-/**
- * A configuration that a program gives as an object, in the form of a parsed document: plain data, which can be sent to
- * another thread.
- */
-export interface ObjectDocument {
-  readonly root: TableNode;
-  /** The key paths of all values in order, one per line. The span of a value is that of its line. */
-  readonly paths: string;
-  /** SHA-256 of the keys and values, in hex. */
-  readonly digest: string;
-}
-
 /** The deepest nesting; no table of a configuration has that many parents. */
 const MAX_DEPTH = 32;
 
-/** Maximum length of all key paths together, as of the bytes of a file. */
-const MAX_PATHS = 256 * 1024 * 1024;
+/** Maximum length of the JSON of an object, and of its key paths. */
+const MAX_LENGTH = 256 * 1024 * 1024;
 
 /**
- * Reads an object whose keys and values are those of a configuration file: tables are plain objects, integers are
- * integral numbers or bigints, and keys whose value is `undefined` are absent. The result shares nothing with the object.
+ * Copies an object whose keys and values are those of a configuration file, as JSON, which is read where a file would be:
+ * tables are plain objects, and keys whose value is `undefined` are absent.
  * @throws {ConfigError} with the key path of the first value that no file could contain
  */
-export function readObject(tables: object): ObjectDocument {
-  return new ObjectReader().read(tables);
+export function jsonOf(tables: object): string {
+  try {
+    const json = JSON.stringify(tables, plainValue);
+    if (json.length <= MAX_LENGTH) return json;
+  } catch {
+    // Reading it as a document finds the place.
+    readTables(tables);
+  }
+  throw new ConfigError('invalid', 'the configuration is too large');
 }
 
-/** Returns the places of an object, whose errors name key paths. */
-export const sourceOfObject = ({ paths }: ObjectDocument): SourceText => new KeyPaths(paths);
+/** A parsed object, with its places. */
+interface ObjectDocument {
+  readonly root: TableNode;
+  /** The key paths of all values in order, one per line. The span of a value is that of its line. */
+  readonly source: SourceText;
+}
+
+/** Reads an object as a document. @throws {ConfigError} as `jsonOf` does */
+export const readTables = (tables: unknown): ObjectDocument => new ObjectReader().read(tables);
 
 /** The places of an object: one line for each key path. */
 class KeyPaths extends SourceText {
@@ -59,20 +60,15 @@ export function objectError(
 
 class ObjectReader {
   readonly #lines: string[] = [];
-  readonly #values: string[] = [];
   /** Length of the lines so far. */
   #at = 0;
   /** The objects around the current value, for cycles. */
   readonly #parents = new Set<object>();
 
-  read(tables: object): ObjectDocument {
+  read(tables: unknown): ObjectDocument {
     const root = this.#read(tables, '');
     if (root?.kind !== 'table') throw this.#error('', 'expected an object of tables');
-    return {
-      root,
-      paths: this.#lines.join(''),
-      digest: hash('sha256', this.#values.join('\n')),
-    };
+    return { root, source: new KeyPaths(this.#lines.join('')) };
   }
 
   /** Reads a value; `undefined` for an absent one. */
@@ -80,15 +76,10 @@ class ObjectReader {
     if (value === undefined) return undefined;
     const span = this.#place(path);
     const scalar = scalarNode(value, span);
-    if (scalar) {
-      this.#values.push(
-        `${scalar.kind} ${JSON.stringify(path)} ${JSON.stringify(String(scalar.value))}`,
-      );
-      if (scalar.kind === 'string' && !scalar.value.isWellFormed()) {
-        throw this.#error(path, 'the text holds half of a surrogate pair');
-      }
-      return scalar;
+    if (scalar?.kind === 'string' && !scalar.value.isWellFormed()) {
+      throw this.#error(path, 'the text holds half of a surrogate pair');
     }
+    if (scalar) return scalar;
     if (typeof value !== 'object' || value === null) throw this.#error(path, notAValue(value));
     if (this.#parents.has(value)) throw this.#error(path, 'the object contains itself');
     if (this.#parents.size === MAX_DEPTH) throw this.#error(path, 'nested too deeply');
@@ -103,7 +94,6 @@ class ObjectReader {
   }
 
   #readList(list: readonly unknown[], path: string, span: Span): Node {
-    this.#values.push(`array ${JSON.stringify(path)}`);
     const items: Node[] = [];
     for (const [index, item] of list.entries()) {
       const at = `${path}[${index}]`;
@@ -115,12 +105,7 @@ class ObjectReader {
   }
 
   #readTable(table: object, path: string, span: Span): Node {
-    const prototype: unknown = Object.getPrototypeOf(table);
-    // Objects of other realms have another `Object.prototype`, whose own prototype is null.
-    if (prototype !== null && Object.getPrototypeOf(prototype) !== null) {
-      throw this.#error(path, notAValue(table));
-    }
-    this.#values.push(`table ${JSON.stringify(path)}`);
+    if (!isPlain(table)) throw this.#error(path, notAValue(table));
     const entries = new Map<string, TableEntry>();
     for (const [key, item] of Object.entries(table)) {
       const name = BARE_KEY.test(key) ? key : JSON.stringify(key);
@@ -134,7 +119,8 @@ class ObjectReader {
     const start = this.#at;
     const line = `${path}\n`;
     this.#at += line.length;
-    if (this.#at > MAX_PATHS) throw this.#error('', 'the object is too large');
+    // Long keys of tables with many values are in many paths.
+    if (this.#at > MAX_LENGTH) throw this.#error('', 'the key paths are too long');
     this.#lines.push(line);
     return { start, end: this.#at - 1 };
   }
@@ -146,24 +132,48 @@ class ObjectReader {
 
 const BARE_KEY = /^[\w-]+$/;
 
+/** Whether an object is one of braces, of this realm or another, whose `Object.prototype` has no prototype either. */
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+const isSafe = (value: bigint): boolean => Number.isSafeInteger(Number(value));
+
 function scalarNode(value: unknown, span: Span) {
   if (typeof value === 'string') return { kind: 'string', span, value } as const;
   if (typeof value === 'boolean') return { kind: 'boolean', span, value } as const;
-  if (typeof value === 'bigint') return { kind: 'integer', span, value } as const;
-  if (typeof value !== 'number') return undefined;
+  if (typeof value === 'bigint' && isSafe(value)) return { kind: 'integer', span, value } as const;
+  if (typeof value !== 'number' || !Number.isFinite(value)) return undefined;
   return Number.isSafeInteger(value)
     ? ({ kind: 'integer', span, value: BigInt(value) } as const)
     : ({ kind: 'float', span, value } as const);
 }
 
+/** Returns a value for JSON as it is, without `toJSON`. @throws {TypeError} for one that JSON would change */
+function plainValue(this: unknown, key: string): unknown {
+  const value = (this as Readonly<Record<string, unknown>>)[key];
+  if (typeof value === 'string' || typeof value === 'boolean') return value;
+  if (typeof value === 'number' && Number.isFinite(value)) return value;
+  if (typeof value === 'bigint' && isSafe(value)) return Number(value);
+  if (value === undefined && !Array.isArray(this)) return undefined;
+  const isObject = typeof value === 'object' && value !== null;
+  if (isObject && (Array.isArray(value) || isPlain(value))) return value;
+  throw new TypeError(notAValue(value));
+}
+
 function notAValue(value: unknown): string {
-  const what =
-    value === null || value === undefined
-      ? String(value)
-      : typeof value === 'object'
-        ? `an object of the class ${classOf(value)}`
-        : `a ${typeof value}`;
+  const what = kindOf(value);
   return `${what} is not a value of a configuration: a string, a number, a boolean, a list or a plain object`;
+}
+
+function kindOf(value: unknown): string {
+  if (typeof value === 'number') return String(value);
+  if (typeof value === 'bigint') return `the integer ${value}, which is beyond 2^53,`;
+  if (value === null || value === undefined) return String(value);
+  return typeof value === 'object'
+    ? `an object of the class ${classOf(value)}`
+    : `a ${typeof value}`;
 }
 
 /** Returns the name of an object's class, which may be any value. */

@@ -1,4 +1,4 @@
-import { DecodeError, type Node, type Span } from '@weir/proxy/schema';
+import { DecodeError, type Node, type Span, type TableNode } from '@weir/proxy/schema';
 import { apiTable, type ApiTable } from '../api.ts';
 import { baseAfter, shiftNode, shiftSpan, type SourceText } from './source-text.ts';
 import { documentError } from './decode-source.ts';
@@ -8,7 +8,7 @@ import { parseToml } from '../toml/parse.ts';
 import type { LimitsSpec } from '@weir/proxy/limits';
 import { limitsFile, lowerLimits } from '../limits/limits-file.ts';
 import { configFile, type ConfigFile, subscribeFile, type SubscribeFile } from './config-file.ts';
-import { type ObjectDocument, objectError } from './object-document.ts';
+import { objectError } from './object-document.ts';
 import { foreignFormat, type ForeignFormat } from './foreign-format.ts';
 
 /**
@@ -38,7 +38,7 @@ export function readConfigFile(
  * @throws {ConfigError} for the first value that is not of the right shape.
  */
 export function readConfigObject(
-  { root }: ObjectDocument,
+  root: TableNode,
   source: SourceText,
   onLogLevel?: (level: string) => void,
 ): ConfigFile {

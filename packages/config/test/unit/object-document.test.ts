@@ -8,7 +8,7 @@ import { parse } from 'smol-toml';
 import { RegexCache } from '@weir/proxy/names';
 import { loadConfig } from '../../src/load-config.ts';
 import { ConfigError } from '../../src/errors.ts';
-import { readObject } from '../../src/sources/object-document.ts';
+import { jsonOf, readTables } from '../../src/sources/object-document.ts';
 import type { ConfigSource } from '../../src/sources/documents.ts';
 import { type FileReader, FileReadError } from '../../src/sources/input-files.ts';
 
@@ -39,8 +39,8 @@ describe('an object', () => {
   for (const path of examples) {
     test(`is the same configuration as ${basename(path)}`, async () => {
       const text = readFileSync(path, 'utf8');
-      const object = readObject(parse(text));
-      assert.deepEqual(await specOf({ object }), await specOf({ bytes: Buffer.from(text) }));
+      const json = jsonOf(parse(text));
+      assert.deepEqual(await specOf({ json }), await specOf({ bytes: Buffer.from(text) }));
     });
   }
 
@@ -60,7 +60,7 @@ describe('an object', () => {
     await fc.assert(
       fc.asyncProperty(fc.oneof(tables, fc.dictionary(fc.string(), anything)), async (object) => {
         try {
-          await load({ object: readObject(object) });
+          await load({ json: jsonOf(object) });
         } catch (error) {
           assert.ok(error instanceof ConfigError, String(error));
         }
@@ -68,29 +68,47 @@ describe('an object', () => {
     );
   });
 
-  test('has equal digests for equal values alone', () => {
-    const digest = (object: object): string => readObject(object).digest;
-    assert.equal(
-      digest({ log: { level: 'info' } }),
-      digest({ log: { level: 'info' }, dns: undefined }),
-    );
-    const different = [
-      {},
-      { a: 1 },
-      { a: '1' },
-      { a: [1] },
-      { a: { b: 1 } },
-      { 'a.b': 1 },
-      { a: 1n, b: 1 },
-    ];
-    assert.equal(new Set(different.map(digest)).size, different.length);
-  });
-
-  test('has integers of 64 bits, and floats', () => {
-    const { root } = readObject({ a: 2n ** 63n, b: 1.5, c: -0, d: 2 ** 60 });
+  test('has integers of 53 bits, and floats', () => {
+    const { root } = readTables(JSON.parse(jsonOf({ a: 2n ** 50n, b: 1.5, c: -0, d: undefined })));
     const values = Array.from(root.entries, ([, { value }]) =>
       'value' in value ? value.value : 0,
     );
-    assert.deepEqual(values, [2n ** 63n, 1.5, 0n, 2 ** 60]);
+    assert.deepEqual(values, [2n ** 50n, 1.5, 0n]);
+  });
+
+  const cases: readonly (readonly [object, string])[] = [
+    [{ a: 2n ** 53n }, 'a: the integer 9007199254740992, which is beyond 2^53, is not a value'],
+    [{ a: [0, Number.NaN] }, 'a[1]: NaN is not a value'],
+    [{ a: [1, undefined] }, 'a[1]: undefined is not a value'],
+    [{ a: Array.from({ length: 1 }) }, 'a[0]: undefined is not a value'],
+    [{ a: { b: new Date(0) } }, 'a.b: an object of the class Date is not a value'],
+    [{ a: { toJSON: () => 1 } }, 'a.toJSON: a function is not a value'],
+    [{ a: new (class Port extends Number {})(1) }, 'a: an object of the class Port is not a value'],
+    [{ a: Symbol('x') }, 'a: a symbol is not a value'],
+  ];
+  for (const [object, message] of cases) {
+    test(`that no file could contain is an error: ${message}`, () => {
+      assert.throws(
+        () => jsonOf(object),
+        (error) => error instanceof ConfigError && error.message.startsWith(message),
+      );
+    });
+  }
+
+  test('with long keys around many values is an error', () => {
+    const values = Array.from({ length: 300 }, () => 1);
+    assert.throws(
+      () => readTables({ ['x'.repeat(1 << 20)]: values }),
+      (error) => error instanceof ConfigError && error.message.endsWith('paths are too long'),
+    );
+  });
+
+  test('passes on the error of a getter', () => {
+    const object = {
+      get log(): never {
+        throw new RangeError('from the program');
+      },
+    };
+    assert.throws(() => jsonOf(object), new RangeError('from the program'));
   });
 });

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { readObject, type ConfigSource } from '@weir/config/documents';
+import { jsonOf, type ConfigSource } from '@weir/config/documents';
 import { ControlError } from '@weir/server/api/contract';
 import { toControlError } from '@weir/server/app/outcomes';
 
@@ -19,7 +19,7 @@ export function toConfigSource(config: unknown, call: string): ConfigSource {
   }
   if (Object.hasOwn(config, 'text')) return ofText(config, call);
   try {
-    return { object: readObject(config) };
+    return { json: jsonOf(config) };
   } catch (error) {
     throw toControlError(error);
   }

@@ -68,7 +68,7 @@ export class InlineRunner implements TaskRunner {
 /** Number of bytes that a task has been given to read. */
 function givenLength(task: Task): number {
   if (task.kind === 'limits') return 0;
-  return 'object' in task && task.object ? task.object.paths.length : (task.bytes?.length ?? 0);
+  return 'json' in task && task.json !== undefined ? task.json.length : (task.bytes?.length ?? 0);
 }
 
 interface LoadOptions extends LoadHooks, Partial<Pick<LoadTask, 'serveApi'>> {

@@ -23,7 +23,7 @@ interface RoutesTask extends ConfigSource {
 export const isSameSource = (a: ConfigSource, b: ConfigSource): boolean =>
   a.path === b.path &&
   a.bytes === b.bytes &&
-  a.object === b.object &&
+  a.json === b.json &&
   a.directory === b.directory &&
   a.picks === b.picks;
 

@@ -119,11 +119,17 @@ describe('a configuration as text', () => {
       view.groups.map(({ name }) => name),
       ['Video'],
     );
+    assert.deepEqual(await weir.reload(), { status: 'unchanged' });
+    await writeFile(
+      join(folder.path, 'lists/nodes.toml'),
+      `${NODES}[[route_group]]\nname = "Music"\n`,
+    );
+    assert.equal((await weir.reload()).status, 'applied');
     const dns = `[dns]\nserver = "udp://127.0.0.1"\nca_file = "none.pem"\n`;
     const missing = { text: TEXT + dns, directory: folder.path };
     const error = await failureOf(weir.reload({ config: missing }));
     assert.match(error.message, /none\.pem: no such file or directory/);
-    assert.equal((await weir.routes()).view.groups.length, 1, 'the previous text stays in force');
+    assert.equal((await weir.routes()).view.groups.length, 2, 'the previous text stays in force');
   });
 
   test('is replaced by another text, an object or a file', async () => {
