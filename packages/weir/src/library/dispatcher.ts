@@ -157,10 +157,10 @@ export function createDispatcher(
       await Promise.all([...this.#former, this.#current.agent].map((agent) => agent.close()));
     }
 
-    async destroy(error?: Error | null): Promise<void> {
+    async destroy(cause?: Error | null): Promise<void> {
       this.#isClosed = true;
       const agents = [...this.#former, this.#current.agent];
-      await Promise.all(agents.map((agent) => agent.destroy(error)));
+      await Promise.all(agents.map((agent) => agent.destroy(cause)));
     }
 
     renew(): void {
