@@ -44,14 +44,14 @@ async function count(): Promise<void> {
 }
 const counted = count();
 
-const [{ port = null } = {}] = weir.listeners();
+const port = weir.listeners()[0]?.port ?? 0;
 
 /** Fetches so many bytes as a user of the proxy. */
 async function fetchAs(user: string, pass: string, size: number): Promise<void> {
   const login = Buffer.from(`${user}:${pass}`).toString('base64');
   const [response] = await once(
     request({
-      port: port ?? 0,
+      port,
       path: `${origin.url}${size}`,
       headers: { 'proxy-authorization': `Basic ${login}`, connection: 'close' },
     }).end(),

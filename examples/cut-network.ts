@@ -20,7 +20,7 @@ async function download(url: string, dispatcher: FetchDispatcher): Promise<strin
   }
 }
 
-test('a download that is cut off is not taken for a complete one', async () => {
+await test('a download that is cut off is not taken for a complete one', async () => {
   await using origin = await startOrigin((_, response) => {
     // The rest never comes.
     response.write('first half');

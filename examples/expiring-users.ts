@@ -29,12 +29,12 @@ await using weir = await Weir.start({
     return matches && Date.now() < known.until;
   },
 });
-const [{ port = null } = {}] = weir.listeners();
+const port = weir.listeners()[0]?.port ?? 0;
 
 for (const login of ['ann:a', 'ann:wrong', 'bob:b']) {
   const headers = { 'proxy-authorization': `Basic ${Buffer.from(login).toString('base64')}` };
   const [response] = await once(
-    request({ port: port ?? 0, path: origin.url, headers, agent: false }).end(),
+    request({ port, path: origin.url, headers, agent: false }).end(),
     'response',
   );
   console.log(login, response.statusCode);

@@ -23,7 +23,7 @@ await using server = await Weir.start({
     outbound: [{ tag: 'direct', protocol: 'freedom' }],
   },
 });
-const [{ port = null } = {}] = server.listeners();
+const port = server.listeners()[0]?.port ?? 0;
 
 await using weir = await Weir.start({
   config: {
@@ -32,7 +32,7 @@ await using weir = await Weir.start({
         tag: 'tokyo',
         protocol: 'hysteria2',
         server: '127.0.0.1',
-        port: port ?? 0,
+        port,
         settings: {
           password: 'secret',
           server_name: 'localhost',

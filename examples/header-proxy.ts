@@ -12,7 +12,7 @@ import { Weir } from 'weir-engine';
 import { startOrigin } from './origin.ts';
 
 await using origin = await startOrigin(({ headers }, response) => {
-  response.end(`department: ${headers['x-department']}`);
+  response.end(`department: ${String(headers['x-department'])}`);
 });
 
 await using weir = await Weir.start({

@@ -25,7 +25,7 @@ await using upstream = await Weir.start({
     outbound: [{ tag: 'direct', protocol: 'freedom' }],
   },
 });
-const { port } = upstream.listeners()[0] ?? {};
+const port = upstream.listeners()[0]?.port ?? 0;
 
 await using weir = await Weir.start({
   config: {
@@ -35,7 +35,7 @@ await using weir = await Weir.start({
         tag: 'upstream',
         protocol: 'socks',
         server: '127.0.0.1',
-        port: port ?? 0,
+        port,
         settings: { user: 'ann', pass: 'secret' },
       },
     ],

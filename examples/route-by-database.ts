@@ -4,7 +4,7 @@
  *     node route-by-database.ts
  */
 import { DatabaseSync } from 'node:sqlite';
-import { Weir } from 'weir-engine';
+import { DialError, Weir } from 'weir-engine';
 import { startOrigin } from './origin.ts';
 
 await using origin = await startOrigin((_, response) => response.end('hello'));
@@ -38,6 +38,7 @@ for (const user of ['ann', 'bob', 'cleo']) {
     console.log(`${user} goes by ${flow?.outbound}`);
     socket.destroy();
   } catch (error) {
-    console.log(`${user} is ${error instanceof Error && 'code' in error ? error.code : error}`);
+    if (!(error instanceof DialError)) throw error;
+    console.log(`${user} is ${error.code}`);
   }
 }

@@ -11,7 +11,7 @@ import { startOrigin } from './origin.ts';
 
 await using origin = await startOrigin((_, response) => response.end());
 new WebSocketServer({ server: origin.server }).on('connection', (peer) => {
-  peer.on('message', (data) => peer.send(`you said: ${data}`));
+  peer.on('message', (data: Buffer) => peer.send(`you said: ${data.toString()}`));
 });
 
 const certificate = makeCertificate();
@@ -29,7 +29,7 @@ await using server = await Weir.start({
     outbound: [{ tag: 'direct', protocol: 'freedom' }],
   },
 });
-const [{ port = null } = {}] = server.listeners();
+const port = server.listeners()[0]?.port ?? 0;
 
 await using weir = await Weir.start({
   config: {
@@ -38,7 +38,7 @@ await using weir = await Weir.start({
         tag: 'tokyo',
         protocol: 'trojan',
         server: '127.0.0.1',
-        port: port ?? 0,
+        port,
         settings: { password: 'secret' },
         stream: {
           network: 'tls',

@@ -252,12 +252,10 @@ describe('the route hook', () => {
       port,
       sniffed: undefined,
     });
-    const messages = lines.map(({ message }) => message);
-    assert.ok(messages.includes(`socks -> tcp ${host}:${port}: refused by the route hook`));
+    const messages = new Set(lines.map(({ message }) => message));
+    assert.ok(messages.has(`socks -> tcp ${host}:${port}: refused by the route hook`));
     assert.ok(
-      messages.includes(
-        `socks -> tcp ${host}:${port}: no outbound or balancer has the tag "absent"`,
-      ),
+      messages.has(`socks -> tcp ${host}:${port}: no outbound or balancer has the tag "absent"`),
     );
   });
 

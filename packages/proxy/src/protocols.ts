@@ -6,17 +6,6 @@ export type {
   SessionListener,
   SessionServer,
 } from './protocols/contract.ts';
-export {
-  type AuthorizeAnswer,
-  type AuthorizeQuestion,
-  type Hook,
-  HookCalls,
-  type Hooks,
-  isAuthorizeAnswer,
-  isRouteAnswer,
-  type RouteAnswer,
-  type RouteQuestion,
-} from './protocols/hooks.ts';
 export type { Hysteria2OutboundSettings } from './protocols/hysteria2/settings.ts';
 export { InboundMemory } from './protocols/inbounds/inbound-memory.ts';
 export type {

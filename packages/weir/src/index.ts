@@ -31,7 +31,7 @@ export type {
   Hook,
   RouteAnswer,
   RouteQuestion,
-} from '@weir/proxy/protocols';
+} from '@weir/proxy/hooks';
 export type { HookOptions } from './library/hooks.ts';
 export type { AgentOptions, WeirAgents } from './library/agent.ts';
 export type { DispatcherOptions, FetchDispatcher, UndiciModule } from './library/dispatcher.ts';

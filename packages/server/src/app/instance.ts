@@ -10,7 +10,7 @@ import type { PacketTaps } from '@weir/base/ip/packet-device';
 import type { ConfigSource } from '@weir/config/documents';
 import { quoted } from '@weir/base/printable';
 import type { RegexCache } from '@weir/proxy/names';
-import type { Hooks } from '@weir/proxy/protocols';
+import type { Hooks } from '@weir/proxy/hooks';
 import { recordLines, type Logger } from '@weir/base/log';
 import { systemClock, type Clock } from '@weir/io/time';
 import { OwnListeners } from '@weir/io/net/own-listeners';

@@ -14,7 +14,8 @@ import type {
   RawQuestion,
 } from '@weir/proxy/dns';
 import type { RoutingTarget, RoutingSnapshot } from '@weir/proxy/engine';
-import type { CreateInbound, CreateOutbound, Hooks, InboundMemory } from '@weir/proxy/protocols';
+import type { CreateInbound, CreateOutbound, InboundMemory } from '@weir/proxy/protocols';
+import type { Hooks } from '@weir/proxy/hooks';
 import type { RegexCache } from '@weir/proxy/names';
 import { type Dispatcher, type Outbound, outboundProtocol } from '@weir/proxy/protocols';
 import { Router, type RouterTables } from '@weir/proxy/router';

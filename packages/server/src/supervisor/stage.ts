@@ -9,11 +9,11 @@ import {
   type Accounts,
   accountsOf,
   type CarrierProtocol,
-  type Hooks,
   InboundMemory,
   NO_ACCOUNTS,
   type SessionProtocol,
 } from '@weir/proxy/protocols';
+import type { Hooks } from '@weir/proxy/hooks';
 import type { RegexCache } from '@weir/proxy/names';
 import type { Dispatcher, InboundHandler } from '@weir/proxy/protocols';
 import type { RouterTables } from '@weir/proxy/router';

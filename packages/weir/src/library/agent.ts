@@ -6,7 +6,7 @@ import {
 } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { asError } from '@weir/base';
-import type { Dialled, FlowOpener, WeirDialOptions } from './dial.ts';
+import type { Dialled, OpensStreams, WeirDialOptions } from './dial.ts';
 import type { KeepsIdle, Renewals } from './renewals.ts';
 
 /** The route of an agent's connections, and the options of `https.Agent`; `keepAlive` is true by default. */
@@ -27,11 +27,11 @@ type OnCreated = (error: Error | null, stream: Duplex) => void;
 
 /** The connections of one agent, with the flows below. */
 class Connections {
-  readonly #dialer: FlowOpener;
+  readonly #dialer: OpensStreams;
   readonly #route: WeirDialOptions;
   readonly #dialled = new WeakMap<Duplex, Dialled>();
 
-  constructor(dialer: FlowOpener, { outbound, user, inbound }: WeirDialOptions) {
+  constructor(dialer: OpensStreams, { outbound, user, inbound }: WeirDialOptions) {
     this.#dialer = dialer;
     this.#route = { outbound, user, inbound };
   }
@@ -69,7 +69,7 @@ class Connections {
 class WeirHttpAgent extends HttpAgent implements KeepsIdle {
   readonly connections: Connections;
 
-  constructor(dialer: FlowOpener, options: AgentOptions) {
+  constructor(dialer: OpensStreams, options: AgentOptions) {
     super({ keepAlive: true, ...options });
     this.connections = new Connections(dialer, options);
   }
@@ -96,7 +96,7 @@ class WeirHttpAgent extends HttpAgent implements KeepsIdle {
 class WeirHttpsAgent extends HttpsAgent implements KeepsIdle {
   readonly connections: Connections;
 
-  constructor(dialer: FlowOpener, options: AgentOptions) {
+  constructor(dialer: OpensStreams, options: AgentOptions) {
     super({ keepAlive: true, ...options });
     this.connections = new Connections(dialer, options);
   }
@@ -127,7 +127,7 @@ class WeirHttpsAgent extends HttpsAgent implements KeepsIdle {
 
 /** Creates the agents of one call of `Weir.agent`. */
 export function createAgents(
-  dialer: FlowOpener,
+  dialer: OpensStreams,
   options: AgentOptions,
   renewals: Renewals,
 ): WeirAgents {

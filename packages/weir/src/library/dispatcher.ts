@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import type { ConnectionOptions } from 'node:tls';
 import { asError, WeirError } from '@weir/base';
-import type { Dialled, FlowOpener, WeirDialOptions } from './dial.ts';
+import type { Dialled, OpensStreams, WeirDialOptions } from './dial.ts';
 import type { KeepsIdle, Renewals } from './renewals.ts';
 
 /** The type of `dispatcher` in the options of the global `fetch`; `unknown` where the types of Node are not in force. */
@@ -93,7 +93,7 @@ class Generation {
 
   constructor(
     { Agent, Dispatcher1Wrapper, buildConnector }: UndiciParts,
-    dialer: FlowOpener,
+    dialer: OpensStreams,
     { outbound, user, inbound, tls, allowH2, agent }: DispatcherOptions,
   ) {
     const route = { outbound, user, inbound, allowHalfOpen: false };
@@ -137,7 +137,7 @@ class Generation {
  */
 export function createDispatcher(
   module: unknown,
-  dialer: FlowOpener,
+  dialer: OpensStreams,
   options: DispatcherOptions,
   renewals: Renewals,
 ): object {
@@ -157,10 +157,10 @@ export function createDispatcher(
       await Promise.all([...this.#former, this.#current.agent].map((agent) => agent.close()));
     }
 
-    async destroy(error?: Error | null): Promise<void> {
+    async destroy(cause?: Error | null): Promise<void> {
       this.#isClosed = true;
       const agents = [...this.#former, this.#current.agent];
-      await Promise.all(agents.map((agent) => agent.destroy(error)));
+      await Promise.all(agents.map((agent) => agent.destroy(cause)));
     }
 
     renew(): void {

@@ -8,7 +8,7 @@ import {
   isRouteAnswer,
   type RouteAnswer,
   type RouteQuestion,
-} from '@weir/proxy/protocols';
+} from '@weir/proxy/hooks';
 import { systemClock } from '@weir/io/time';
 
 /** Functions of the host program that decide on clients and flows. */

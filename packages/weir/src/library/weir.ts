@@ -20,7 +20,8 @@ import { VERSION } from '@weir/base';
 import { DialError } from '@weir/io';
 import { type AgentOptions, createAgents, type WeirAgents } from './agent.ts';
 import type { WeirAssociation } from './association.ts';
-import { type WeirAssociateOptions, type WeirConnectOptions, FlowOpener } from './dial.ts';
+import type { WeirAssociateOptions, WeirConnectOptions } from './dial.ts';
+import { FlowOpener } from './flow-opener.ts';
 import {
   createDispatcher,
   type DispatcherOptions,
