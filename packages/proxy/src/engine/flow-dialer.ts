@@ -142,7 +142,7 @@ export class FlowDialer {
   stop(): void {
     this.#refusesNew = true;
     this.#stopped ??= stopping();
-    for (const limit of [...this.#pending.keys()]) limit.abort(this.#stopped);
+    for (const limit of Array.from(this.#pending.keys())) limit.abort(this.#stopped);
     this.failures.flush();
   }
 
