@@ -1,4 +1,3 @@
-import { ChurnMap } from './collections.ts';
 /** An element with a deadline. Only a `TimerWheel` changes these fields. */
 export interface Timed {
   /** The list that holds the element: a slot of the wheel, `DUE`, or -1 for none. */
@@ -318,53 +317,5 @@ export class NamedDeadlines<Name extends string> {
     const isDue = this.isDue(name, now);
     if (isDue) this.clear(name);
     return isDue;
-  }
-}
-
-interface Entry<Item> {
-  readonly item: Item;
-  older: Entry<Item> | undefined;
-  newer: Entry<Item> | undefined;
-}
-
-/**
- * A set that returns its oldest element in constant time. The iterator of a `Set` used as a queue skips
- * all elements removed since its table was built: some 40 microseconds for 32,768 elements.
- */
-export class AgedSet<Item> {
-  readonly #entries = new ChurnMap<Item, Entry<Item>>();
-  #oldest: Entry<Item> | undefined;
-  #newest: Entry<Item> | undefined;
-
-  get size(): number {
-    return this.#entries.size;
-  }
-
-  get oldest(): Item | undefined {
-    return this.#oldest?.item;
-  }
-
-  /** Adds an element that is not in the set, as its newest. */
-  add(item: Item): void {
-    const entry: Entry<Item> = { item, older: this.#newest, newer: undefined };
-    if (this.#newest === undefined) this.#oldest = entry;
-    else this.#newest.newer = entry;
-    this.#newest = entry;
-    this.#entries.set(item, entry);
-  }
-
-  /** @returns whether the element was in the set. */
-  delete(item: Item): boolean {
-    const entry = this.#entries.get(item);
-    if (entry === undefined) return false;
-    const { older, newer } = entry;
-    if (older === undefined) this.#oldest = newer;
-    else older.newer = newer;
-    if (newer === undefined) this.#newest = older;
-    else newer.older = older;
-    // In the old generation it must not keep its neighbours: see `ChurnMap`.
-    entry.older = entry.newer = undefined;
-    this.#entries.delete(item);
-    return true;
   }
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { ChurnMap, Holds, KeptObjects, Listeners } from '../../src/collections.ts';
+import { AgedSet, ChurnMap, Holds, KeptObjects, Listeners } from '../../src/collections.ts';
+import { SeededRandom } from '../../../../test/support/simnet/seeded-random.ts';
 
 test('work starts with the first hold, stops after the last, and starts again', () => {
   const calls: string[] = [];
@@ -105,4 +106,23 @@ test('what passes through a churn map does not reach the old generation', () => 
   assert.ok(grownBy('ChurnMap') < 4);
   // Otherwise V8 has learnt to do without it.
   assert.ok(grownBy('Map') > 4);
+});
+
+test('random additions and removals give the elements and the oldest of a plain list', () => {
+  const random = new SeededRandom(1);
+  const set = new AgedSet<number>();
+  const model: number[] = [];
+  for (let step = 0; step < 5000; step++) {
+    if (random.chance(0.5)) {
+      set.add(step);
+      model.push(step);
+    } else {
+      const item = random.chance(0.5) ? model[0] : random.below(step + 1);
+      const index = item === undefined ? -1 : model.indexOf(item);
+      assert.equal(item !== undefined && set.delete(item), index >= 0);
+      if (index >= 0) model.splice(index, 1);
+    }
+    assert.equal(set.oldest, model[0]);
+    assert.equal(set.size, model.length);
+  }
 });

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
-  AgedSet,
   DeadlineQueue,
   NamedDeadlines,
   type Scheduled,
@@ -221,23 +220,4 @@ test('a deadline is due at its time, and taken once', () => {
 
 test('one that is not set is never due', () => {
   assert.equal(create().take('close', Number.MAX_SAFE_INTEGER), false);
-});
-
-test('random additions and removals give the elements and the oldest of a plain list', () => {
-  const random = new SeededRandom(1);
-  const set = new AgedSet<number>();
-  const model: number[] = [];
-  for (let step = 0; step < 5000; step++) {
-    if (random.chance(0.5)) {
-      set.add(step);
-      model.push(step);
-    } else {
-      const item = random.chance(0.5) ? model[0] : random.below(step + 1);
-      const index = item === undefined ? -1 : model.indexOf(item);
-      assert.equal(item !== undefined && set.delete(item), index >= 0);
-      if (index >= 0) model.splice(index, 1);
-    }
-    assert.equal(set.oldest, model[0]);
-    assert.equal(set.size, model.length);
-  }
 });

@@ -3,7 +3,8 @@ import { copyEndpoint, type IpEndpoint } from '@weir/base/ip';
 import { FlowTable, type Keyed } from './flow-table.ts';
 import type { TcpConnection } from '../tcp/connection.ts';
 import type { TcpEvent } from '../tcp/state.ts';
-import { type Timed, AgedSet } from '@weir/base/timers';
+import { AgedSet } from '@weir/base/collections';
+import type { Timed } from '@weir/base/timers';
 import { MAX_TIME_WAIT } from '../limits.ts';
 import type { TimeWait } from '../tcp/time-wait.ts';
 

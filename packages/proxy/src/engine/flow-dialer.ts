@@ -145,7 +145,7 @@ export class FlowDialer {
     this.#refusesNew = true;
     const cause = stopping();
     this.#stopping.abort(cause);
-    for (const limit of [...this.#pending.keys()]) limit.abort(cause);
+    for (const limit of Array.from(this.#pending.keys())) limit.abort(cause);
     this.failures.flush();
   }
 
