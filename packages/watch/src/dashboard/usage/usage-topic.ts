@@ -5,7 +5,7 @@ import { firstHour, HOUR_MS, numberOf, type Unit } from '../../usage/periods.ts'
 import { UsageDatabase } from '../../usage/usage-query.ts';
 import type { CreatePageSource, DashboardContext, PageTopic } from '../contract.ts';
 import { Parameters } from '../parameters.ts';
-import type { UsageBar, UsageRange, UsageRow, UsageView } from './view.ts';
+import type { UsageBar, UsageRange, UsageRow, RecordedUsageView } from './view.ts';
 
 const RANGES: readonly UsageRange[] = ['day', 'week', 'month', 'year'];
 
@@ -38,7 +38,7 @@ interface Question {
 
 interface KeptView {
   readonly at: number;
-  readonly view: UsageView;
+  readonly view: RecordedUsageView;
 }
 
 /** The page Usage: recorded usage by name, and a chart of it. */
@@ -51,14 +51,14 @@ function usageTopic(context: Pick<DashboardContext, 'usage' | 'now'>): PageTopic
   const kept = new LRUCache<string, KeptView>({ max: MAX_KEPT });
   return {
     name: 'usage',
-    view: (parameters): UsageView => {
+    view: (parameters): RecordedUsageView => {
       const question = questionIn(new Parameters(parameters));
       const key = JSON.stringify(question);
       const at = context.now();
       const before = kept.get(key);
       // Not the age alone: the clock may be set back.
       if (before && Math.abs(at - before.at) < PERIODS[question.range].keptMs) return before.view;
-      const view = usageView(context, question);
+      const view = recordedUsageView(context, question);
       kept.set(key, { at, view });
       return view;
     },
@@ -75,10 +75,10 @@ const questionIn = (given: Parameters): Question => ({
   name: given.text('name', ''),
 });
 
-function usageView(
+function recordedUsageView(
   { usage: path, now }: Pick<DashboardContext, 'usage' | 'now'>,
   question: Question,
-): UsageView {
+): RecordedUsageView {
   if (path === undefined) return { kind: 'none', path: null, problem: 'no database is known' };
   try {
     using database = new UsageDatabase(path);
@@ -93,7 +93,7 @@ function readView(
   path: string,
   now: number,
   { by, range, name }: Question,
-): UsageView {
+): RecordedUsageView {
   const { unit, count } = PERIODS[range];
   const last = numberOf(unit, Math.floor(now / HOUR_MS));
   const first = last - count + 1;

@@ -32,7 +32,7 @@ export type UsageBar = {
 };
 
 /** The value of the topic `usage`. */
-export type UsageView =
+export type RecordedUsageView =
   /** The database cannot be read; `path` is `null` where none is known. */
   | { readonly kind: 'none'; readonly path: string | null; readonly problem: string }
   | {

@@ -1,4 +1,4 @@
-import type { UsageBar, UsageRange, UsageRow, UsageView } from '../../usage/view.ts';
+import type { UsageBar, UsageRange, UsageRow, RecordedUsageView } from '../../usage/view.ts';
 import { Choice } from '../components/fields.ts';
 import { Empty } from '../components/states.ts';
 import { useWatch } from '../connection.ts';
@@ -24,7 +24,7 @@ const RANGES = [
 /** The page Usage. Its state is in the address: the dimension, the time, and the name that the chart shows. */
 export function UsagePage() {
   const { by = 'user', range = 'month', name } = place.value.parameters;
-  const view = useWatch<UsageView>('usage', {
+  const view = useWatch<RecordedUsageView>('usage', {
     by,
     range,
     ...(name !== undefined && { name }),
@@ -52,7 +52,7 @@ export function UsagePage() {
     ${content(view, name)}`;
 }
 
-function content(view: UsageView | undefined, name: string | undefined) {
+function content(view: RecordedUsageView | undefined, name: string | undefined) {
   if (!view) return html`<p class="dim">Loading …</p>`;
   if (view.kind === 'none') {
     return html`<${Empty} title="No usage is recorded">
@@ -66,7 +66,7 @@ function content(view: UsageView | undefined, name: string | undefined) {
   return html`<${Chart} view=${view} name=${name} /><${Names} view=${view} shown=${name} />`;
 }
 
-type ReadView = Extract<UsageView, { readonly kind: 'read' }>;
+type ReadView = Extract<RecordedUsageView, { readonly kind: 'read' }>;
 
 /** Size of the chart in its own units. */
 const WIDTH = 720;

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { WeirError } from '@weir/base';
 import type { JsonValue } from '../../../../src/dashboard/shared/protocol.ts';
 import { createUsageSource } from '../../../../src/dashboard/usage/usage-topic.ts';
-import type { UsageView } from '../../../../src/dashboard/usage/view.ts';
+import type { RecordedUsageView } from '../../../../src/dashboard/usage/view.ts';
 import { hourOf } from '../../../../src/usage/periods.ts';
 import { UsageWriter } from '../../../../src/usage/usage-writer.ts';
 import { contextOf, FakeApi } from '../../../../../../test/support/dashboard/context.ts';
@@ -16,7 +16,7 @@ function topicOf(usage: string | undefined, now = () => NOW) {
   const api = new FakeApi(() => Promise.reject(new WeirError('lost', 'the API is lost')));
   const [topic] = createUsageSource({ ...contextOf({ api }), usage, now }).topics;
   assert.ok(topic);
-  return (parameters: JsonValue): UsageView => topic.view(parameters) as UsageView;
+  return (parameters: JsonValue): RecordedUsageView => topic.view(parameters) as RecordedUsageView;
 }
 
 /** A database with the usage of some accounts, at hours before now. */
@@ -32,7 +32,7 @@ function recorded(...moves: readonly (readonly [user: string, bytes: number, ago
   return folder;
 }
 
-function read(view: UsageView) {
+function read(view: RecordedUsageView) {
   assert.ok(view.kind === 'read', JSON.stringify(view));
   return view;
 }
