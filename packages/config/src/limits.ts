@@ -5,5 +5,4 @@ export {
   parseRateLimit,
   parseUntil,
 } from './limits/amounts.ts';
-export { OTHER_ACCOUNTS } from './limits/limits-file.ts';
 export { readLimits } from './limits/read-limits.ts';

@@ -16,13 +16,7 @@ export {
   requestUserFlows,
   TunnelError,
 } from './app/control/control-client.ts';
-export type {
-  AccountReport,
-  LimitEvent,
-  LimitsReport,
-  LimitsRequest,
-  LimitState,
-} from './app/control/limits-report.ts';
+export type { AccountReport } from './app/control/limits-report.ts';
 export {
   type DrainReport,
   type LoadedFiles,

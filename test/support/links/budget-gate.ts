@@ -24,7 +24,7 @@ export class BudgetGate implements ByteGate {
   /** Allows more bytes, and resumes what waits. */
   grant(bytes: number): void {
     this.left += bytes;
-    for (const waiter of [...this.waiters]) {
+    for (const waiter of Array.from(this.waiters)) {
       this.waiters.delete(waiter);
       waiter.resume();
     }

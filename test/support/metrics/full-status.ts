@@ -42,6 +42,7 @@ export const fullStatus: RunningStatus = {
   sessions_opened: 20,
   flows_opened: 30,
   flows_blocked: 1,
+  flows_limited: 1,
   flows_failed: 4,
   failed_dials: [{ outbound: 'osaka', dials: 6 }],
   traffic: {

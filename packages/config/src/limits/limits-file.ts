@@ -21,7 +21,7 @@ import {
 import { type AmountProblem, parseByteLimit, parseRateLimit, parseUntil } from './amounts.ts';
 
 /** The name that stands for all accounts that no other entry names. */
-export const OTHER_ACCOUNTS = '*';
+const OTHER_ACCOUNTS = '*';
 
 /** The most accounts that one file names. */
 const MOST_NAMES = 20_000;

@@ -102,23 +102,29 @@ class SubLink {
     }
   }
 
-  readonly #toRemote = (packet: Packet): void => {
+  #toRemote(packet: Packet): void {
     this.#flow?.addUp(packet.data.length);
     this.#remote?.send(packet);
-  };
+  }
 
-  readonly #toClient = (packet: Packet): void => {
+  #toClient(packet: Packet): void {
     this.#flow?.addDown(packet.data.length);
     this.#client.send(packet);
-  };
+  }
 
   #toRemoteLimited(packet: Packet): void {
-    this.#limitedUp ??= new LimitedDatagrams(() => this.#flow?.upGate, this.#toRemote);
+    this.#limitedUp ??= new LimitedDatagrams(
+      () => this.#flow?.upGate,
+      (allowed) => this.#toRemote(allowed),
+    );
     this.#limitedUp.send(packet);
   }
 
   #toClientLimited(packet: Packet): void {
-    this.#limitedDown ??= new LimitedDatagrams(() => this.#flow?.downGate, this.#toClient);
+    this.#limitedDown ??= new LimitedDatagrams(
+      () => this.#flow?.downGate,
+      (allowed) => this.#toClient(allowed),
+    );
     this.#limitedDown.send(packet);
   }
 

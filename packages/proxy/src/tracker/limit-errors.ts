@@ -1,10 +1,11 @@
+import { quoted } from '@weir/base/printable';
 import { DialError, LinkClosedError } from '@weir/io';
 import type { ReachedLimit } from '../limits/account-meter.ts';
 
 const TEXTS: Readonly<Record<ReachedLimit, (user: string) => string>> = {
-  bytes: (user) => `the account ${user} has used its bytes`,
-  until: (user) => `the account ${user} has expired`,
-  devices: (user) => `the account ${user} is in use by as many devices as it may have`,
+  bytes: (user) => `the account ${quoted(user)} has used its bytes`,
+  until: (user) => `the account ${quoted(user)} has expired`,
+  devices: (user) => `the account ${quoted(user)} is in use by as many devices as it may have`,
 };
 
 /** Returns the cause of the end of flows whose account has reached a limit. */

@@ -126,6 +126,7 @@ function addCounts(samples: Samples, status: Partial<RunningStatus>): void {
   samples.one(FAMILIES.flows, flows);
   samples.one(FAMILIES.flowsOpened, opened);
   samples.one(FAMILIES.flowsBlocked, status.flows_blocked);
+  samples.one(FAMILIES.flowsLimited, status.flows_limited);
   samples.one(FAMILIES.flowsFailed, status.flows_failed);
   addFailedDials(samples, status);
   if (opened !== undefined) samples.one(FAMILIES.flowsClosed, opened - (flows ?? 0));

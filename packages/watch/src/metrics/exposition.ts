@@ -41,6 +41,7 @@ export const FAMILIES = {
   outboundFlows: gauge('weir_outbound_flows', 'Open flows of an outbound.', ['outbound']),
   flowsOpened: counter('weir_flows_opened', 'Flows that were opened.'),
   flowsBlocked: counter('weir_flows_blocked', 'Flows that were sent to a blackhole.'),
+  flowsLimited: counter('weir_flows_limited', 'Flows that a limit of their account has refused.'),
   flowsFailed: counter('weir_flows_failed', 'Flows whose destination was not reached.'),
   dialsFailed: counter(
     'weir_outbound_dials_failed',

@@ -1,9 +1,12 @@
 import type { ByteLink, GateWaiter, SpliceProgress } from './link.ts';
 
+const NOTHING = new Uint8Array(0);
+
 /** Writes a chunk in the pieces that the gate of its direction allows, and counts them. */
 export class LimitedWrite implements GateWaiter {
   readonly #to: Pick<ByteLink, 'write'>;
-  readonly #chunk: Uint8Array;
+  /** Length of the chunk as a whole. */
+  readonly #length: number;
   readonly #progress: SpliceProgress;
   #rest: Uint8Array;
   /** The wait at the gate; resolves when a piece was written and the link has drained. */
@@ -11,7 +14,7 @@ export class LimitedWrite implements GateWaiter {
 
   constructor(to: Pick<ByteLink, 'write'>, chunk: Uint8Array, progress: SpliceProgress) {
     this.#to = to;
-    this.#chunk = chunk;
+    this.#length = chunk.length;
     this.#progress = progress;
     this.#rest = chunk;
   }
@@ -32,6 +35,13 @@ export class LimitedWrite implements GateWaiter {
     }
   }
 
+  /** Ends the wait and drops the rest: the flow has ended, and its chunk is not kept until the gate opens. */
+  cancel(): void {
+    this.#rest = NOTHING;
+    this.#progress.gate?.forget(this);
+    this.#waiting?.resolve();
+  }
+
   resume(): void {
     const waiting = this.#waiting;
     try {
@@ -47,7 +57,7 @@ export class LimitedWrite implements GateWaiter {
     this.#rest = this.#rest.subarray(piece.length);
     const { length } = piece;
     // The memory of a chunk passes on only as a whole.
-    const full = this.#to.write(piece, length === this.#chunk.length);
+    const full = this.#to.write(piece, length === this.#length);
     // Before the link has drained: the flows that share a gate must not all write what is left.
     this.#progress.moved(length);
     return full;

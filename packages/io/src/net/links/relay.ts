@@ -221,6 +221,8 @@ class Relay {
   }
 
   #close(): void {
+    this.#up.limited?.cancel();
+    this.#down.limited?.cancel();
     this.#closeLink('client');
     this.#closeLink('remote');
     this.#over({ failure: this.#failure, first: this.#first, failed: this.#failed });
@@ -241,6 +243,8 @@ const otherOf = (side: RelaySide): RelaySide => (side === 'client' ? 'remote' : 
 class Direction implements SpliceProgress {
   readonly from: RelaySide;
   isEnded = false;
+  /** The write that a gate limits. */
+  limited: LimitedWrite | undefined;
   readonly #relay: Relay;
   readonly #counter: PayloadCounter;
 
@@ -290,7 +294,9 @@ async function copy(
     const { length } = chunk;
     try {
       if (direction.gate) {
-        await new LimitedWrite(to, chunk, direction).run();
+        direction.limited = new LimitedWrite(to, chunk, direction);
+        await direction.limited.run();
+        direction.limited = undefined;
         direction.touch();
         continue;
       }

@@ -142,10 +142,10 @@ describe('the dispatcher', () => {
     assert.equal(tracker.limits.meterOf('ann')?.used, 5);
     clock.advance(0);
     await served;
-    assert.match((await client.closed)?.message ?? '', /the account ann has used its bytes/);
+    assert.match((await client.closed)?.message ?? '', /the account "ann" has used its bytes/);
     await assert.rejects(dispatcher.stream({ ...request, origin }), {
       code: 'forbidden',
-      message: 'the account ann has used its bytes',
+      message: 'the account "ann" has used its bytes',
     });
     assert.deepEqual([outbound.dialled.length, accepted(), tracker.outcomes.limited], [1, 1, 1]);
   });

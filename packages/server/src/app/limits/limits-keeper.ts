@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { messageOf } from '@weir/base';
+import { messageOf, WeirError } from '@weir/base';
 import type { Logger } from '@weir/base/log';
 import type { Clock, Timer } from '@weir/io/time';
 import type { AccountState, LimitsSpec } from '@weir/proxy/limits';
@@ -8,7 +8,7 @@ import type { LimitsReport, LimitsRequest } from '../control/limits-report.ts';
 import { FileDigests } from '../loading/file-digests.ts';
 import type { AccountLimitsStatus } from '../control/running-status.ts';
 import { LimitEvents, reachedAccounts, reportAccounts } from './limits-view.ts';
-import { changeStates, readStates } from './state-file.ts';
+import { changeStates, readStates, StateFileError } from './state-file.ts';
 
 /** Milliseconds between two looks at what was used: with the write of the file less than a second is lost. */
 const TICK_MS = 800;
@@ -24,6 +24,16 @@ interface KeeperDeps {
   readonly clock: Clock;
   readonly log: Logger;
 }
+
+const unwritable = (path: string, cause: unknown): WeirError =>
+  new WeirError(
+    'limits_state',
+    `cannot store the used bytes of accounts in ${path}: ${messageOf(cause)}`,
+    {
+      cause,
+      hint: '--limits-state FILE names another file',
+    },
+  );
 
 /** Reads a limits file. @throws {ConfigError} */
 export type LimitsReader = (path: string, files: FileDigests) => Promise<LimitsSpec>;
@@ -71,7 +81,7 @@ export class LimitsKeeper {
   /**
    * Reads both files; the one with the used bytes is created if there is none.
    * @throws {ConfigError} for an invalid limits file
-   * @throws {StateFileError} and the system's error when what was used cannot be read or written
+   * @throws {WeirError} when what was used cannot be read or written
    */
   static async open(
     paths: LimitsPaths,
@@ -80,7 +90,12 @@ export class LimitsKeeper {
   ): Promise<LimitsKeeper> {
     const files = new FileDigests();
     const spec = await read(paths.path, files);
-    await changeStates(paths.statePath, deps.clock.wall(), () => undefined);
+    // Shows whether it can be written, before anything is to be stored.
+    await changeStates(paths.statePath, deps.clock.wall(), () => undefined).catch(
+      (error: unknown) => {
+        throw error instanceof StateFileError ? error : unwritable(paths.statePath, error);
+      },
+    );
     const states = await readStates(paths.statePath);
     return new LimitsKeeper(paths, deps, spec, files, [...states.values()]);
   }

@@ -115,6 +115,15 @@ for (const [what, contents, message] of [
   });
 }
 
+test('a state file that cannot be written is an error at the start', async () => {
+  const { folder, stored: _stored, ...paths } = await files();
+  await using _ = folder;
+  await assert.rejects(
+    running({ ...paths, statePath: join(folder.path, 'none', 'limits.state.json') }),
+    { message: /cannot store the used bytes of accounts in .*ENOENT/ },
+  );
+});
+
 test('states whose period has ended leave the file, others stay', async () => {
   const { folder, statePath, stored } = await files();
   await using _ = folder;

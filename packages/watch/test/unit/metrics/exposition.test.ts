@@ -89,7 +89,7 @@ describe('the metrics of a status', () => {
     const created = new Map(
       [...seriesOf(fullStatus, 'openmetrics')].filter(([key]) => key.includes('_created')),
     );
-    assert.equal(created.size, 26);
+    assert.equal(created.size, 27);
     // The event loop is measured from the first request on.
     assert.equal(created.get('weir_event_loop_delay_seconds_created'), 1_700_000_010);
     created.delete('weir_event_loop_delay_seconds_created');

@@ -207,8 +207,11 @@ async function openLimits(paths: LimitsPaths, log: Logger): Promise<LimitsKeeper
   try {
     return await LimitsKeeper.open(paths, { clock: systemClock, log }, readLimitsAtStart);
   } catch (error) {
-    const text = error instanceof ConfigError ? renderConfigError(error) : messageOf(error);
-    log.error(recordLines(`limits invalid: ${text}`));
+    const text =
+      error instanceof ConfigError
+        ? `limits invalid: ${renderConfigError(error)}`
+        : `failed to start: ${messageOf(error)}`;
+    log.error(recordLines(text));
     logHints(error, log);
     return undefined;
   }

@@ -105,7 +105,12 @@ async function runAfterFront(
     const chunk = from.takeFront();
     if (!chunk) break;
     if (progress.gate) {
-      await unlessDestroyed(from, new LimitedWrite(to, chunk, progress).run(), progress);
+      const write = new LimitedWrite(to, chunk, progress);
+      try {
+        await unlessDestroyed(from, write.run(), progress);
+      } finally {
+        write.cancel();
+      }
       continue;
     }
     const { length } = chunk;

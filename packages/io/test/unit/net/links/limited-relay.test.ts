@@ -72,6 +72,7 @@ describe('a relay with a gate', () => {
     client.destroy(new Error('closed'));
     server.destroy(new Error('closed'));
     assert.ok((await over).failure);
+    assert.equal(gate.waiters.size, 0);
     gate.grant(100);
     await nextTurn();
   });
