@@ -53,19 +53,21 @@ class Fixture implements AsyncDisposable {
   readonly notes: string[];
   readonly links: LinksServer;
   readonly #folder: Awaited<ReturnType<typeof scratch>>;
-  /** Milliseconds. */
-  now = 0;
+  /** Milliseconds of the server's clock. */
+  readonly time: { now: number };
 
   private constructor(
     folder: Awaited<ReturnType<typeof scratch>>,
     users: LinkUsers,
     notes: string[],
-    start: (fixture: () => Fixture) => LinksServer,
+    links: LinksServer,
+    time: { now: number },
   ) {
     this.#folder = folder;
     this.users = users;
     this.notes = notes;
-    this.links = start(() => this);
+    this.links = links;
+    this.time = time;
   }
 
   static async start(
@@ -90,7 +92,7 @@ class Fixture implements AsyncDisposable {
       note: (note) => notes.push(note),
       now: () => 0,
     });
-    let fixture: Fixture | undefined;
+    const time = { now: 0 };
     const links = await startLinksServer({
       listen: { kind: 'tcp', host: '127.0.0.1', port: 0, tls: undefined },
       users,
@@ -100,11 +102,10 @@ class Fixture implements AsyncDisposable {
       quota: () => Promise.resolve(undefined),
       trusted: [],
       onDefect: (error) => assert.fail(String(error)),
-      now: () => fixture?.now ?? 0,
+      now: () => time.now,
       ...more,
     });
-    fixture = new Fixture(folder, users, notes, () => links);
-    return fixture;
+    return new Fixture(folder, users, notes, links, time);
   }
 
   get tokenFile(): string {
@@ -121,7 +122,7 @@ class Fixture implements AsyncDisposable {
 
   async ask(path: string, options: RequestOptions = {}) {
     // Each request is of another second, so that only the tests of rates are limited.
-    this.now += 1000;
+    this.time.now += 1000;
     return this.askAgain(path, options);
   }
 
@@ -286,7 +287,7 @@ describe('a server of links', () => {
     assert.equal(limited.status, 429);
     assert.equal(limited.headers['retry-after'], '1');
     assert.equal((await server.askAgain(path, from('192.0.2.2'))).status, 200);
-    server.now += 1000;
+    server.time.now += 1000;
     assert.equal((await server.askAgain(path, from('192.0.2.1'))).status, 200);
   });
 
