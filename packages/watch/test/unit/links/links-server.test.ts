@@ -272,6 +272,22 @@ describe('a server of links', () => {
     assert.equal(answer.status, 406);
   });
 
+  test('has no link for the beginning of an id that several users have', async () => {
+    const id = (first: string, last: string): string =>
+      `{ id = "${first}-0000-4000-8000-${last.padStart(12, '0')}" }`;
+    let port = 8443;
+    const inbound = (protocol: string, ...ids: readonly string[]): string =>
+      `[[inbound]]\ntag = "${protocol}"\nprotocol = "${protocol}"\nlisten = "0.0.0.0"\nport = ${port++}\nsettings = { users = [${ids.join(', ')}] }\n`;
+    const [same, other, alone] = [id('aaaaaaaa', '1'), id('aaaaaaaa', '2'), id('bbbbbbbb', '3')];
+    const outbound = '[[outbound]]\ntag = "direct"\nprotocol = "freedom"\n';
+    const text = inbound('vless', same, alone) + inbound('vmess', other, alone);
+    await using server = await Fixture.start(text + outbound);
+    assert.deepEqual([...(await readLinks(server.tokenFile)).tokens.keys()], ['bbbbbbbb']);
+    assert.deepEqual(server.notes, ['2 users without a name: no link']);
+    const { body } = await server.ask(`${await server.pathOf('bbbbbbbb')}?format=links`);
+    assert.match(body, /^vless:.*\nvmess:.*\n$/);
+  });
+
   test('limits the rate of a source, whatever it asks for', async () => {
     await using server = await Fixture.start(undefined, {
       trusted: [{ address: '127.0.0.1', prefix: 32 }],
