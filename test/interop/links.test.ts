@@ -30,7 +30,13 @@ async function linkedServer(): Promise<Linked> {
   );
   const config = ['--config', join(weir.folder, 'weir.toml')];
   const links = weirCommand([
-    ...['links', 'serve', ...config, '--host', '127.0.0.1', '--listen', '127.0.0.1:0'],
+    'links',
+    'serve',
+    ...config,
+    '--host',
+    '127.0.0.1',
+    '--listen',
+    '127.0.0.1:0',
   ]);
   await links.until('its address', ({ stdout }) => /, below /.test(stdout) || undefined);
   await using shown = weirCommand(['links', 'show', 'ann', ...config]);

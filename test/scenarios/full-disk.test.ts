@@ -130,6 +130,11 @@ const CASES: readonly Case[] = [
     ],
   },
   {
+    what: 'links list',
+    files: { 'weir.toml': SERVER.replace(/(\d\d)" },/g, '$1" }, # name: user$1') },
+    words: () => ['links', 'list', '--url', 'https://a.example/', '--config', 'weir.toml'],
+  },
+  {
     what: 'diagnose',
     words: () => [
       'diagnose',

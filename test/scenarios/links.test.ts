@@ -67,8 +67,17 @@ class LinkedServer implements AsyncDisposable {
   ): Promise<LinkedServer> {
     const weir = await Weir.start(await serverText(), { control: true, ...options });
     const links = weirCommand([
-      ...['links', 'serve', '--config', join(weir.folder, 'weir.toml'), '--host', '127.0.0.1'],
-      ...['--listen', '127.0.0.1:0', '--socket', weir.controlPath, ...more],
+      'links',
+      'serve',
+      '--config',
+      join(weir.folder, 'weir.toml'),
+      '--host',
+      '127.0.0.1',
+      '--listen',
+      '127.0.0.1:0',
+      '--socket',
+      weir.controlPath,
+      ...more,
     ]);
     const url = await links.until(
       'its address',
@@ -172,8 +181,18 @@ describe('weir links', () => {
     const at = ['--inbound', 'socks', '--socket', server.weir.controlPath];
     const login = { user: 'carol', pass: 'secret of carol' };
     await server.run(
-      ...['user', 'add', 'carol', ...at, '--password', login.pass],
-      ...['--limit', '1MB', '--reset', 'monthly', '--until', '2099-01-31'],
+      'user',
+      'add',
+      'carol',
+      ...at,
+      '--password',
+      login.pass,
+      '--limit',
+      '1MB',
+      '--reset',
+      'monthly',
+      '--until',
+      '2099-01-31',
     );
     assert.match(await readFile(limits, 'utf8'), /user = "carol"\nbytes = "1MB"/);
     const link = await server.linkOf('carol');
@@ -255,8 +274,14 @@ describe('weir links', () => {
 
   test('is one address behind a reverse proxy, with a path of its own', async () => {
     await using server = await LinkedServer.start([
-      ...['--url', 'https://proxy.example.com/links', '--trusted-proxy', '127.0.0.1'],
-      ...['--front', 'vless=443', '--title', 'Home'],
+      '--url',
+      'https://proxy.example.com/links',
+      '--trusted-proxy',
+      '127.0.0.1',
+      '--front',
+      'vless=443',
+      '--title',
+      'Home',
     ]);
     const link = (await server.run('links', 'show', 'ann')).trim();
     assert.match(link, /^https:\/\/proxy\.example\.com\/links\/[\w-]{43}$/);

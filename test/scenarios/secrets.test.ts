@@ -291,7 +291,13 @@ class Programs implements AsyncDisposable {
     const dashboard = weirCommand(['dashboard', ...place]);
     const clash = weirCommand(['clash-api', ...place, '--listen', '127.0.0.1:0']);
     const links = weirCommand([
-      ...['links', 'serve', ...place, '--host', '127.0.0.1', '--listen', '127.0.0.1:0'],
+      'links',
+      'serve',
+      ...place,
+      '--host',
+      '127.0.0.1',
+      '--listen',
+      '127.0.0.1:0',
     ]);
     await askForLinks(links, weir.folder);
     const more = ['log', 'ctl events', 'ctl traffic'].map((command) =>

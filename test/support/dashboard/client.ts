@@ -40,9 +40,6 @@ export class DashboardClient {
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       ...(signal && { signal }),
-    }).catch((e: unknown) => {
-      console.error('DASH', method, path, JSON.stringify(body));
-      throw e;
     });
   }
 

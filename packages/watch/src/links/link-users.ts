@@ -2,7 +2,7 @@ import { WeirError } from '@weir/base';
 import { quoted } from '@weir/base/printable';
 import { counted } from '@weir/base/text/amounts';
 import { decodeSource } from '@weir/config/documents';
-import { listUsers } from '@weir/config/edit';
+import { listUsers, type WrittenUser } from '@weir/config/edit';
 import { ConfigError, renderConfigError } from '@weir/config';
 import { sha256 } from '@weir/crypto/hash';
 import { configServers, type Shared, type ShareOptions } from '@weir/nodes/share';
@@ -50,7 +50,8 @@ const ANYWHERE: ShareOptions = {
 
 /**
  * The named users of a configuration file. A user of several inbounds with one name has the servers of all of them. A
- * number in the list is no name: after a removal it is that of another user.
+ * number in the list is no name: after a removal it is that of another user. Nor is the beginning of an id that several
+ * users have.
  *
  * @param reach how clients reach the inbounds; without it the users have no servers
  * @throws {ConfigError} for an invalid configuration
@@ -62,10 +63,11 @@ export async function readConfigUsers(config: string, reach?: Reach): Promise<Co
   const loaded = await loadConfigFile(config, { files, bytes });
   const written = listUsers(decodeSource(bytes, config));
   const all = configServers(loaded, written, () => ANYWHERE).servers;
+  const shared = sharedIds(all, written);
   const users = new Map<string, Shared[]>();
   let unnamed = 0;
   for (const { user } of all) {
-    if (user !== undefined && isName(user)) users.set(user, []);
+    if (user !== undefined && isName(user) && !shared.has(user)) users.set(user, []);
     else unnamed++;
   }
   const found = reach && configServers(loaded, written, reach);
@@ -81,6 +83,22 @@ export async function readConfigUsers(config: string, reach?: Reach): Promise<Co
     ),
   ];
   return { users, files: [...new Set([config, ...files.paths])], notes };
+}
+
+/** Beginnings of ids by which users without a name are called, but of several users. */
+function sharedIds(all: readonly Shared[], written: readonly WrittenUser[]): ReadonlySet<string> {
+  const called = new Set(
+    written.filter(({ name }) => name === undefined).map((user) => user.shown),
+  );
+  const first = new Map<string, unknown>();
+  const shared = new Set<string>();
+  for (const { user, server } of all) {
+    if (user === undefined || !called.has(user)) continue;
+    const { id } = server.access.settings;
+    if (!first.has(user)) first.set(user, id);
+    else if (first.get(user) !== id) shared.add(user);
+  }
+  return shared;
 }
 
 const isName = (user: string): boolean => !/^#\d+$/.test(user);

@@ -53,19 +53,21 @@ class Fixture implements AsyncDisposable {
   readonly notes: string[];
   readonly links: LinksServer;
   readonly #folder: Awaited<ReturnType<typeof scratch>>;
-  /** Milliseconds. */
-  now = 0;
+  /** Milliseconds of the server's clock. */
+  readonly time: { now: number };
 
   private constructor(
     folder: Awaited<ReturnType<typeof scratch>>,
     users: LinkUsers,
     notes: string[],
-    start: (fixture: () => Fixture) => LinksServer,
+    links: LinksServer,
+    time: { now: number },
   ) {
     this.#folder = folder;
     this.users = users;
     this.notes = notes;
-    this.links = start(() => this);
+    this.links = links;
+    this.time = time;
   }
 
   static async start(
@@ -90,7 +92,7 @@ class Fixture implements AsyncDisposable {
       note: (note) => notes.push(note),
       now: () => 0,
     });
-    let fixture: Fixture | undefined;
+    const time = { now: 0 };
     const links = await startLinksServer({
       listen: { kind: 'tcp', host: '127.0.0.1', port: 0, tls: undefined },
       users,
@@ -100,11 +102,10 @@ class Fixture implements AsyncDisposable {
       quota: () => Promise.resolve(undefined),
       trusted: [],
       onDefect: (error) => assert.fail(String(error)),
-      now: () => fixture?.now ?? 0,
+      now: () => time.now,
       ...more,
     });
-    fixture = new Fixture(folder, users, notes, () => links);
-    return fixture;
+    return new Fixture(folder, users, notes, links, time);
   }
 
   get tokenFile(): string {
@@ -121,7 +122,7 @@ class Fixture implements AsyncDisposable {
 
   async ask(path: string, options: RequestOptions = {}) {
     // Each request is of another second, so that only the tests of rates are limited.
-    this.now += 1000;
+    this.time.now += 1000;
     return this.askAgain(path, options);
   }
 
@@ -271,6 +272,22 @@ describe('a server of links', () => {
     assert.equal(answer.status, 406);
   });
 
+  test('has no link for the beginning of an id that several users have', async () => {
+    const id = (first: string, last: string): string =>
+      `{ id = "${first}-0000-4000-8000-${last.padStart(12, '0')}" }`;
+    let port = 8443;
+    const inbound = (protocol: string, ...ids: readonly string[]): string =>
+      `[[inbound]]\ntag = "${protocol}"\nprotocol = "${protocol}"\nlisten = "0.0.0.0"\nport = ${port++}\nsettings = { users = [${ids.join(', ')}] }\n`;
+    const [same, other, alone] = [id('aaaaaaaa', '1'), id('aaaaaaaa', '2'), id('bbbbbbbb', '3')];
+    const outbound = '[[outbound]]\ntag = "direct"\nprotocol = "freedom"\n';
+    const text = inbound('vless', same, alone) + inbound('vmess', other, alone);
+    await using server = await Fixture.start(text + outbound);
+    assert.deepEqual([...(await readLinks(server.tokenFile)).tokens.keys()], ['bbbbbbbb']);
+    assert.deepEqual(server.notes, ['2 users without a name: no link']);
+    const { body } = await server.ask(`${await server.pathOf('bbbbbbbb')}?format=links`);
+    assert.match(body, /^vless:.*\nvmess:.*\n$/);
+  });
+
   test('limits the rate of a source, whatever it asks for', async () => {
     await using server = await Fixture.start(undefined, {
       trusted: [{ address: '127.0.0.1', prefix: 32 }],
@@ -286,7 +303,7 @@ describe('a server of links', () => {
     assert.equal(limited.status, 429);
     assert.equal(limited.headers['retry-after'], '1');
     assert.equal((await server.askAgain(path, from('192.0.2.2'))).status, 200);
-    server.now += 1000;
+    server.time.now += 1000;
     assert.equal((await server.askAgain(path, from('192.0.2.1'))).status, 200);
   });
 

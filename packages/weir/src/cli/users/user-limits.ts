@@ -158,7 +158,7 @@ export function limitCells(report: AccountReport | undefined): readonly string[]
     bytes(used),
     left === null ? '' : bytes(left),
     until === null ? '' : day(until - 1),
-    seen === null ? '' : `${new Date(seen).toISOString().slice(0, 16).replace('T', ' ')}`,
+    seen === null ? '' : new Date(seen).toISOString().slice(0, 16).replace('T', ' '),
   ];
 }
 

@@ -100,7 +100,14 @@ describe('weir user with limits', () => {
     await writeFile(files.path, '[[limit]]\nuser = "ann"\ndevices = 1\n');
     const before = await files.limits();
     const refused = await files.user(
-      ...['add', 'ann', '--inbound', 'trojan', '--limits', files.path, '--devices', '2'],
+      'add',
+      'ann',
+      '--inbound',
+      'trojan',
+      '--limits',
+      files.path,
+      '--devices',
+      '2',
     );
     assert.equal(refused.status, 1);
     assert.match(refused.err, /has a user "ann" already/);
