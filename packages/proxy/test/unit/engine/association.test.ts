@@ -17,7 +17,7 @@ import {
 } from '../../../src/protocols/users/accounts.ts';
 import { Tracker } from '../../../src/tracker/tracker.ts';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';
-import { packetPair } from '@weir/io/links';
+import { packetPair } from '../../../../../test/support/links/packet-pair.ts';
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
