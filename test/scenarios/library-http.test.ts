@@ -152,6 +152,18 @@ describe('agents', () => {
     await none(host.weir);
   });
 
+  test('open no connection once the proxy is stopping', async () => {
+    await using origin = await hello();
+    await using host = await startLibrary(TWO);
+    const agents = host.weir.agent();
+    const { hostname, port } = new URL(origin.url);
+    const socket = await host.weir.connect({ host: hostname, port: Number(port) });
+    const stopped = host.weir.stop({ graceMs: 3_600_000 });
+    await assert.rejects(fetchText(origin.url, agents.http), { code: 'aborted' });
+    socket.destroy();
+    await within(stopped, 'the stop');
+  });
+
   test('do not delay a stop by idle connections', async () => {
     await using origin = await hello();
     await using host = await startLibrary(TWO);

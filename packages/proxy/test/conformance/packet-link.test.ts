@@ -1,6 +1,6 @@
 import { networkInterfaces } from 'node:os';
 import type { Endpoint } from '@weir/io/addresses';
-import { type ByteLink, linkPair, type PacketLink } from '@weir/io/links';
+import { type ByteLink, linkPair, type PacketLink, packetPair } from '@weir/io/links';
 import { FramedPackets, type PacketFraming } from '@weir/io/layers';
 import { silentLogger } from '@weir/base/log';
 import { UdpLink } from '../../../io/src/net/sockets/node/udp-socket.ts';
@@ -51,6 +51,23 @@ async function udpPair(
 
 /** The default queue of a UDP link. */
 const DEFAULT_QUEUE = 256;
+
+packetLinkConformance('A pair in memory', async () => {
+  const [link, other] = packetPair();
+  const peer = { host: '192.0.2.1', port: 7 };
+  return {
+    link,
+    queue: DEFAULT_QUEUE,
+    peer,
+    deliver: (data) => other.send({ data, peer }),
+    arrived: async () => {
+      const packet = await other.receive();
+      if (!packet) throw new Error('the peer is closed');
+      return packet.data;
+    },
+    dispose: () => other.close(),
+  };
+});
 
 /** The far side of a SOCKS relay: a plain UDP socket that speaks with headers. */
 function framed(

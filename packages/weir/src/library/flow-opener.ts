@@ -36,7 +36,7 @@ export class FlowOpener implements OpensStreams {
       throw new RangeError(`${String(port)} is not a port`);
     }
     signal?.throwIfAborted();
-    this.#checkOutbound(outbound);
+    this.#check(outbound);
     try {
       const local = localOptions(options);
       const { link, flow } = await this.#flows.connect({ host, port }, local, signal);
@@ -62,7 +62,7 @@ export class FlowOpener implements OpensStreams {
   associate(options: WeirAssociateOptions): WeirAssociation {
     const { signal, outbound } = options;
     signal?.throwIfAborted();
-    this.#checkOutbound(outbound);
+    this.#check(outbound);
     const association = new WeirAssociation((onFailure) =>
       this.#flows.associate({ ...localOptions(options), onFailure }),
     );
@@ -76,8 +76,9 @@ export class FlowOpener implements OpensStreams {
     return this.#instance.supervisor.local;
   }
 
-  /** @throws {DialError} `unknown_outbound` */
-  #checkOutbound(tag: string | undefined): void {
+  /** @throws {DialError} `aborted` when the proxy stops, `unknown_outbound` */
+  #check(tag: string | undefined): void {
+    if (this.#instance.stopping) throw new DialError('aborted', 'the proxy is stopping');
     if (tag === undefined || this.#instance.supervisor.pick(tag)) return;
     throw new DialError(
       'unknown_outbound',

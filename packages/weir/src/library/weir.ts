@@ -17,7 +17,6 @@ import type { ListenerView } from '@weir/server/supervisor/listener-view';
 import type { ReloadReport } from '@weir/server/supervisor/reload-report';
 import type { FlowSelector } from '@weir/proxy/tracker';
 import { VERSION } from '@weir/base';
-import { DialError } from '@weir/io';
 import { type AgentOptions, createAgents, type WeirAgents } from './agent.ts';
 import type { WeirAssociation } from './association.ts';
 import type { WeirAssociateOptions, WeirConnectOptions } from './dial.ts';
@@ -257,7 +256,6 @@ export class Weir implements AsyncDisposable {
    * @throws the reason of `signal` if it aborts before the stream is open
    */
   async connect(options: WeirConnectOptions): Promise<WeirSocket> {
-    this.#refuseDials();
     return (await this.#dialer.connect(options)).socket;
   }
 
@@ -267,7 +265,6 @@ export class Weir implements AsyncDisposable {
    * @throws the reason of `signal` if it has aborted
    */
   async associate(options: WeirAssociateOptions = {}): Promise<WeirAssociation> {
-    this.#refuseDials();
     return this.#dialer.associate(options);
   }
 
@@ -292,10 +289,6 @@ export class Weir implements AsyncDisposable {
   dispatcher(options: DispatcherOptions & { readonly undici?: unknown } = {}): unknown {
     const { undici = loadUndici() } = options;
     return createDispatcher(undici, this.#dialer, options, this.#renewals);
-  }
-
-  #refuseDials(): void {
-    if (this.stopping) throw new DialError('aborted', 'the proxy is stopping');
   }
 }
 

@@ -1,6 +1,9 @@
 import type { Packet, PacketLink } from '../links/link.ts';
 import { type PacketQueue, QueuedPackets } from './packets.ts';
 
+/** Characters of the longest host that a protocol can carry. */
+const MAX_HOST = 255;
+
 /** One end of datagrams in memory: what the other end sends, this one receives. */
 class MemoryPackets extends QueuedPackets implements PacketLink {
   readonly closed: Promise<Error | undefined>;
@@ -20,11 +23,12 @@ class MemoryPackets extends QueuedPackets implements PacketLink {
 
   /** Number of datagrams that were dropped in either direction. */
   override get dropped(): number {
-    return this.#queue.dropped + this.#peer.#queue.dropped;
+    return this.refused + this.#queue.dropped + this.#peer.#queue.dropped;
   }
 
   send(packet: Packet): void {
-    this.#peer.#queue.push(packet);
+    if (packet.peer.host.length > MAX_HOST) this.refused++;
+    else this.#peer.#queue.push(packet);
   }
 
   close(cause?: Error): void {

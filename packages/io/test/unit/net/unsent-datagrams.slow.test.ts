@@ -19,7 +19,7 @@ import { BodyOpener, BodySealer } from '../../../../proxy/src/protocols/vmess/bo
 import { BodyDatagrams } from '../../../../proxy/src/protocols/vmess/body/body-datagrams.ts';
 import { silentLogger } from '@weir/base/log';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';
-import { packetPair } from '@weir/io/links';
+import { packetPair } from '../../../../../test/support/links/packet-pair.ts';
 
 const PEER = { host: '192.0.2.7', port: 53 };
 

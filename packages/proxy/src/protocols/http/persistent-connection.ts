@@ -208,7 +208,8 @@ export class PersistentConnection {
     const hosts = valuesOf(head.fields, 'host');
     if (hosts.length > 1) throw new MessageError(400, 'several Host headers');
     const { allowTransparent } = this.#shared;
-    const user = await this.#authenticate(head.fields);
+    const checked = this.#authenticate(head.fields);
+    const user = checked instanceof Promise ? await checked : checked;
     this.#account = user && this.#accounts.validityOf(user);
     if (!user) {
       this.#flows.retireIdle();

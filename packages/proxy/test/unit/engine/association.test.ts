@@ -19,7 +19,7 @@ import { Tracker } from '../../../src/tracker/tracker.ts';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';
 import type { AccountRule } from '../../../src/limits/spec.ts';
 import { NO_LIMITS } from '../../../src/limits/spec.ts';
-import { packetPair } from '@weir/io/links';
+import { packetPair } from '../../../../../test/support/links/packet-pair.ts';
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

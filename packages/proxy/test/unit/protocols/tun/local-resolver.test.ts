@@ -8,7 +8,7 @@ import {
   MOST_LOCAL_CONNECTIONS,
   LocalResolver,
 } from '../../../../src/protocols/tun/local-resolver.ts';
-import { packetPair } from '@weir/io/links';
+import { packetPair } from '../../../../../../test/support/links/packet-pair.ts';
 
 const ADDRESSES = [{ address: '172.19.0.1', prefix: 30 }];
 const LOCAL = { host: '172.19.0.1', port: 53 };
