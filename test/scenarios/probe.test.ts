@@ -66,7 +66,7 @@ async function probe(
 ): Promise<ProbedOutbound[]> {
   const { spec } = await loadConfigFile('probed', { bytes: Buffer.from(config) });
   await using flows = await OwnEngine.start(spec);
-  return Array.fromAsync(probeAll(spec.outbounds, planOf(over), { flows, clock }));
+  return await Array.fromAsync(probeAll(spec.outbounds, planOf(over), { flows, clock }));
 }
 
 async function failed(config: string, over?: Partial<ProbePlan>, clock?: Clock): Promise<ProbeTry> {

@@ -47,7 +47,7 @@ const isTable = ({ type, items }: Shape): boolean =>
 
 /** The keys of all tables. */
 interface ShownKeys {
-  /** Keys whose values errors may quote: they are not confidential in any table. */
+  /** Keys whose values errors may quote: they are neither confidential nor tables in any table. */
   readonly disclosed: ReadonlySet<string>;
   /** Keys whose values are not tables, and confidential in some table. */
   readonly confidential: ReadonlySet<string>;
@@ -81,7 +81,8 @@ function collectKeys(): ShownKeys {
     });
   }
   return {
-    disclosed: disclosed.difference(confidential),
+    // A text where another table has tables may be their contents.
+    disclosed: disclosed.difference(confidential).difference(tables),
     confidential,
     tables: tables.difference(confidential),
   };

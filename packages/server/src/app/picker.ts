@@ -53,8 +53,9 @@ export class Picker {
   }
 
   /**
-   * Sets the pick of a group in the file, in place of one in memory, and reloads. Picks are serialised, each until its reload has ended; other reloads do not
-   * wait for them. Commands that edit the file and picks wait for each other until the file is written.
+   * Sets the pick of a group in the file, in place of one in memory, and reloads. Picks are serialised, each until its
+   * reload has ended; other reloads do not wait for them. Commands that edit the file and picks wait for each other until
+   * the file is written.
    * @param signal abandons an edit that has not been written yet, or the wait for the reload, so that the next edit can
    * begin; a write that has begun is finished
    * @throws {ControlError}
@@ -69,7 +70,7 @@ export class Picker {
     using _edit = await this.#begin(signal);
     const { etag, inMemory } = await this.#edit(group, target, ifMatch, signal);
     const change = inMemory ? withPick(group, undefined) : undefined;
-    return this.#applied(this.#reload(change), etag, signal);
+    return await this.#applied(this.#reload(change), etag, signal);
   }
 
   /**
@@ -85,7 +86,7 @@ export class Picker {
     using _edit = await this.#begin(signal);
     const { etag, picks } = await this.#readFor(group, target, ifMatch, signal);
     const change = picks.get(group) === target ? undefined : withPick(group, target);
-    return this.#applied(this.#reload(change), etag, signal);
+    return await this.#applied(this.#reload(change), etag, signal);
   }
 
   /** Waits for the picks before. */

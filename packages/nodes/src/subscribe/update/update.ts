@@ -71,7 +71,7 @@ export async function updateSources(
   const { paths } = await openWorkspace(request.config);
   await using _lock = await lockSubscriptions(paths);
   const prepared = await prepare(request, tools);
-  return commit(prepared, tools);
+  return await commit(prepared, tools);
 }
 
 interface Prepared {

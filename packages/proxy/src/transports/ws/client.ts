@@ -66,7 +66,7 @@ export class EarlyDataLink implements ByteLink {
     if (this.#reading) throw new LinkClosedError('a read is already pending');
     this.#reading = true;
     try {
-      return (await unlessAborted(this.#opened.promise, signal)).read(signal);
+      return await (await unlessAborted(this.#opened.promise, signal)).read(signal);
     } finally {
       this.#reading = false;
     }
