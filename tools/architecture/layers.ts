@@ -21,7 +21,7 @@ export const FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = 
   server: [['supervisor', 'local-http'], ['api'], ['app']],
   client: [['client'], ['monitor']],
   nodes: [['import', 'share'], ['fetch'], ['accounts', 'subscribe', 'probe', 'explain']],
-  watch: [['clash-api', 'dashboard', 'diagnose', 'metrics', 'top', 'usage']],
+  watch: [['usage'], ['clash-api', 'dashboard', 'diagnose', 'metrics', 'top']],
   weir: [
     ['cli', 'library'],
     ['main.js', 'index.ts'],
