@@ -103,7 +103,7 @@ describe('the page in packages', () => {
     const { page } = await packPage();
     await using scene = await stage.open({ files: filesOf(page) });
     const links = scene.page.locator('nav.pages a');
-    assert.equal(await links.count(), 8);
+    assert.equal(await links.count(), 9);
     for (const link of await links.all()) {
       await link.click();
       await scene.page

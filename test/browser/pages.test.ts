@@ -24,6 +24,7 @@ const PAGES = [
   ['routes', '.grid-row >> text=Meetings'],
   ['nodes', '.grid-row >> text=trojan'],
   ['users', '.grid-row >> text=ann'],
+  ['usage', 'main th >> text=ann'],
   ['rules', '.grid-row >> text=code.example'],
   ['config', '.grid-row >> text=[log]'],
   ['log', '.log-line'],

@@ -42,6 +42,7 @@ const SHOWN: readonly (readonly [string, string, string, ((page: Page) => Promis
   ['probe', '#/nodes', 'dialog', (page) => button(page, /^Probe all/)],
   ['users', '#/users', '.grid-row >> text=ann'],
   ['user', '#/users', 'dialog', (page) => row(page, /^ann/)],
+  ['usage', '#/usage', 'main th >> text=ann'],
   ['rules', '#/rules', 'text=code.example'],
   ['where', '#/rules', 'dialog', (page) => button(page, /^Where/)],
   ['config', '#/config', 'text=In force'],

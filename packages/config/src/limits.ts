@@ -5,4 +5,3 @@ export {
   parseRateLimit,
   parseUntil,
 } from './limits/amounts.ts';
-export { readLimits } from './limits/read-limits.ts';

@@ -15,6 +15,8 @@ import { formatFor, formatNamed } from '../../../packages/watch/src/links/format
 import { parseLinks } from '../../../packages/watch/src/links/token-file.ts';
 import { partsOf, routeRequest } from '../../../packages/watch/src/clash-api/serve/controller.ts';
 import { formatToml } from '@weir/config/format/format-toml';
+import { parseByteLimit, parseRateLimit, parseUntil } from '@weir/config/limits';
+import { readLimits } from '@weir/config/limits/read-limits';
 import { parseToml } from '@weir/config/toml';
 import { parseResolvConf } from '@weir/proxy/dns/system';
 import {
@@ -129,6 +131,31 @@ const toml: FuzzTarget = {
     const sliceLength = random.chance(0.5) ? 1 + random.below(64) : undefined;
     parseToml(text, sliceLength);
     formatToml(text);
+  },
+};
+
+const limits: FuzzTarget = {
+  name: 'limits',
+  files: [
+    'config/limits/amounts.ts',
+    'config/limits/limits-file.ts',
+    'config/limits/read-limits.ts',
+  ],
+  samples: textSamples(
+    '[[limit]]\nuser = "a"\nbytes = "1.5 GB"\nreset = "weekly"\nuntil = 2027-01-31\ndevices = 3\n',
+    '[[limit]]\nusers = ["a", "*"]\nup = "10 Mbit/s"\ndown = "1 MB/s"\n',
+    '100 GiB',
+    '20 kbps',
+    '2027-01-31T12:00:00.5+01:00',
+  ),
+  share: 0.04,
+  run: async (input) => {
+    const text = input.toString();
+    for (const parse of [parseByteLimit, parseRateLimit, parseUntil]) {
+      const parsed = parse(text);
+      assert.ok(typeof parsed !== 'number' || Number.isFinite(parsed));
+    }
+    await readLimits('limits.toml', { read: () => Promise.resolve(input) });
   },
 };
 
@@ -295,6 +322,7 @@ export const TEXTS: readonly FuzzTarget[] = [
   sniffing,
   geoFiles,
   toml,
+  limits,
   apiRequests,
   clashRequests,
   webSocketRequests,

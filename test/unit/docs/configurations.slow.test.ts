@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { readLimits } from '@weir/config/limits/read-limits';
 import { FileDigests } from '@weir/server/app/loading/file-digests';
 import { readSources } from '../../../packages/nodes/src/subscribe/files/sources-file.ts';
 import { importConfigOf } from '../../support/docs/imported.ts';
@@ -21,10 +22,11 @@ const withFiles = (text: string): string =>
 const ALL = PAGES.flatMap((page) => blocksOf(page)).filter(({ language }) => language === 'toml');
 const isSubscribe = ({ text }: Block): boolean => text.includes('[[proxy_server]]');
 const isSources = ({ text }: Block): boolean => text.startsWith('[[source]]');
+const isLimits = ({ text }: Block): boolean => text.includes('[[limit]]');
 const isComment = ({ text }: Block): boolean => /^\s*(?:#.*\s*)*$/.test(text);
 const usesSubscribe = ({ text }: Block): boolean => text.includes('[subscribe]');
 const CONFIGS = ALL.filter(
-  (block) => !isSubscribe(block) && !isSources(block) && !isComment(block),
+  (block) => !isSubscribe(block) && !isSources(block) && !isLimits(block) && !isComment(block),
 );
 
 /** Guides and the README show whole files; a reference page may show a part of one. */
@@ -59,6 +61,15 @@ describe('a configuration of the documentation is accepted', () => {
 test('the sources of subscriptions in the documentation are accepted', () => {
   const sources = ALL.filter(isSources).flatMap(({ text, page }) => readSources(text, page));
   assert.ok(sources.length > 0);
+});
+
+test('the limits files of the documentation are accepted', async () => {
+  const files = ALL.filter(isLimits);
+  assert.ok(files.length > 0);
+  for (const { page, text } of files) {
+    const { accounts } = await readLimits(page, { read: async () => Buffer.from(text) });
+    assert.ok(accounts.size > 0);
+  }
 });
 
 test('the share links of the VPS are the servers of its client file', async () => {

@@ -1,8 +1,8 @@
 import type { ByteGate, GateWaiter } from '@weir/io/links';
 import type { Clock, Timer } from '@weir/io/time';
 
-/** Milliseconds of the rate that an idle account may send at once. */
-const BURST_MS = 100;
+/** Milliseconds of the rate that an idle account may send at once: as long as busy machines pause programs. */
+const BURST_MS = 200;
 /** Milliseconds of the rate that one flow gets before the next one has its turn. */
 const QUANTUM_MS = 10;
 /** Bounds of that share in bytes: 5 % of ten seconds of the lowest rate, and what is moved without a noticeable stall. */

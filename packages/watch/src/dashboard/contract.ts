@@ -10,6 +10,8 @@ export interface DashboardContext {
   readonly socket: string | undefined;
   /** Absolute path of the configuration file; `undefined` for the built-in one, or where it is not known. */
   readonly config: string | undefined;
+  /** Path of the database of `weir usage record`; `undefined` if none is known. */
+  readonly usage?: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Whether changes are refused. */
   readonly readOnly: boolean;

@@ -3,6 +3,7 @@ import type { CreatePageSource } from './contract.ts';
 import { createFilePages } from './create-file-pages.ts';
 import { createFrameSource } from './frame/frame-topic.ts';
 import { createNowSource } from './now/source.ts';
+import { createUsageSource } from './usage/usage-topic.ts';
 
 /** All parts of the dashboard. The names of topics and actions are unique among them. */
 export const SOURCES: readonly CreatePageSource[] = [
@@ -10,4 +11,5 @@ export const SOURCES: readonly CreatePageSource[] = [
   createFilePages,
   createFrameSource,
   createNowSource,
+  createUsageSource,
 ];

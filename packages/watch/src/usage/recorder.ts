@@ -40,6 +40,7 @@ export async function recordUsage(means: RecorderMeans, signal: AbortSignal): Pr
       await followOnce(means, socket, recorded, signal);
     } catch (error) {
       if (signal.aborted) break;
+      socket = undefined;
       const problem = asError(error);
       if (shown !== problem.message) onChange(problem);
       shown = problem.message;

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { requestStatus } from '@weir/server/control';
 import { ApiClient, parsePlace } from '@weir/client/api';
 import type { RouteView } from '@weir/config/route-view';
@@ -10,6 +11,7 @@ import { socksReply } from '../../peers/socks-client.ts';
 import { SocksServer } from '../../peers/socks-server.ts';
 import { Control } from '../../process/control.ts';
 import { runWeir, Weir } from '../../process/weir.ts';
+import { writeDemoUsage } from './demo-usage.ts';
 import { startProvider } from '../../subscribe/provider.ts';
 import { demoConfig, GROUPS, PICKS, SUBSCRIPTION } from './demo-config.ts';
 import { demoFlows, demoHistory, demoSessions, demoTraffic, later } from './demo-flows.ts';
@@ -54,6 +56,8 @@ export async function startDemoWeir(): Promise<DemoWeir> {
   }
 
   const now = Date.now();
+  const usage = join(weir.folder, 'usage.db');
+  writeDemoUsage(usage, now);
   const api = new ApiClient(parsePlace(hostPort(control.api.address)), undefined);
   const status = await requestStatus(weir.controlPath);
   const { body, etag = '' } = await api.askTagged('GET', '/v1/routes');
@@ -76,7 +80,7 @@ export async function startDemoWeir(): Promise<DemoWeir> {
   };
   const ended = started.move();
   return {
-    context: { api, config: control.file, socket: weir.controlPath },
+    context: { api, config: control.file, socket: weir.controlPath, usage },
     monitor: {
       flows: new Map(flows.map((flow) => [flow.view.id, flow])),
       sessions,

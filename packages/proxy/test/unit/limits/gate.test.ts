@@ -51,18 +51,18 @@ describe('the rate of an account', () => {
     const { gate, sources } = run(1.25e6, 8);
     const each = sources.map(({ moved }) => moved);
     // The first one had what the account had saved up.
-    assert.ok(Math.max(...each) - Math.min(...each) <= 125_000, String(each));
+    assert.ok(Math.max(...each) - Math.min(...each) <= 250_000, String(each));
     assert.equal(gate.waiting, 8);
   });
 
-  test('does not let an idle account save up more than a tenth of a second', () => {
+  test('does not let an idle account save up more than a fifth of a second', () => {
     const clock = new ManualClock();
     const gate = new Gate(clock, () => Infinity);
     gate.setRate(1e6);
     clock.advance(60_000);
     const source = new Source(gate);
     source.resume();
-    assert.ok(source.moved <= 100_000 + 10_000, String(source.moved));
+    assert.ok(source.moved <= 200_000 + 10_000, String(source.moved));
   });
 
   test('may change, and end, while flows wait', () => {
@@ -84,8 +84,8 @@ describe('the rate of an account', () => {
     const clock = new ManualClock();
     const gate = new Gate(clock, () => Infinity);
     gate.setRate(1e4);
-    // A thousand of them had been saved up.
-    gate.charge(2000);
+    // Two thousand of them had been saved up.
+    gate.charge(3000);
     assert.equal(gate.allowance(), 0);
     let resumedAt = 0;
     gate.wait({ resume: () => void (resumedAt = clock.now()) });
@@ -117,7 +117,7 @@ describe('a gate', () => {
     const clock = new ManualClock();
     const gate = new Gate(clock, () => Infinity);
     gate.setRate(1e6);
-    gate.charge(200_000);
+    gate.charge(300_000);
     const resumed: string[] = [];
     const [a, b, c] = ['a', 'b', 'c'].map((name) => ({ resume: () => void resumed.push(name) }));
     assert.ok(a && b && c);
@@ -131,7 +131,7 @@ describe('a gate', () => {
     const clock = new ManualClock();
     const gate = new Gate(clock, () => Infinity);
     gate.setRate(1e6);
-    gate.charge(200_000);
+    gate.charge(300_000);
     let resumed = 0;
     gate.wait({
       resume: () => {
@@ -149,7 +149,7 @@ describe('a gate', () => {
     const gate = new Gate(clock, () => Infinity);
     gate.setRate(12.5e9);
     // More than a second's bytes are overdrawn, so that all have to wait.
-    gate.charge(2 * 1.25e9);
+    gate.charge(2 * 2.5e9);
     let mostInTurn = 0;
     let turn = { at: -1, bytes: 0 };
     for (let flow = 0; flow < 1000; flow++) {

@@ -231,10 +231,23 @@ export async function* followUsage(
   asked: UsageRequest & { readonly every: number },
   signal: AbortSignal,
 ): AsyncGenerator<RunningUsage, void, undefined> {
+  const silent = new AbortController();
+  const either = AbortSignal.any([signal, silent.signal]);
+  const timer = setTimeout(() => silent.abort(), asked.every + USAGE_MS);
   let isAnswered = false;
-  for await (const report of usageReports(path, asked, signal)) {
-    isAnswered = true;
-    yield report;
+  try {
+    for await (const report of usageReports(path, asked, either)) {
+      isAnswered = true;
+      yield report;
+      timer.refresh();
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!silent.signal.aborted) throw error;
+    const reason = 'the process did not respond in time';
+    throw new ControlRequestError('usage', path, reason, { cause: error });
+  } finally {
+    clearTimeout(timer);
   }
   if (!isAnswered) throw new ControlRequestError('usage', path, GAVE_NONE);
 }

@@ -40,7 +40,7 @@ export type LimitsReader = (path: string, files: FileDigests) => Promise<LimitsS
 
 /** Reads a limits file before there is any traffic. @throws {ConfigError} */
 export const readLimitsAtStart: LimitsReader = async (path, files) =>
-  (await import('@weir/config/limits')).readLimits(path, files);
+  (await import('@weir/config/limits/read-limits')).readLimits(path, files);
 
 /**
  * The limits of accounts of a running process: reads the limits file, stores what accounts have used, and reports both.

@@ -53,7 +53,7 @@ export class InlineRunner implements TaskRunner {
       case 'edit':
         return edited(task);
       case 'limits':
-        return (await import('@weir/config/limits')).readLimits(task.path, files);
+        return (await import('@weir/config/limits/read-limits')).readLimits(task.path, files);
       default:
         return task satisfies never;
     }

@@ -19,6 +19,7 @@ import { NodesPage } from './nodes/nodes-page.ts';
 import { NowPage } from './now/now-page.ts';
 import { RoutesPage } from './routes/routes-page.ts';
 import { RulesPage } from './rules/rules-page.ts';
+import { UsagePage } from './usage/usage-page.ts';
 import { UsersPage } from './users/users-page.ts';
 import type { HealthWord } from '@weir/client/monitor/health-word';
 import { theme, THEMES, letterKeys } from './settings.ts';
@@ -130,6 +131,7 @@ const PAGES: readonly PageEntry[] = [
   { name: 'routes', title: 'Routes', key: 'r', Page: RoutesPage },
   { name: 'nodes', title: 'Nodes', key: 'o', Page: NodesPage },
   { name: 'users', title: 'Users', key: 'u', Page: UsersPage },
+  { name: 'usage', title: 'Usage', key: 's', Page: UsagePage },
   { name: 'rules', title: 'Rules', key: 'l', Page: RulesPage },
   { name: 'config', title: 'Config', key: 'f', Page: ConfigPage },
   { name: 'log', title: 'Log', key: 't', Page: LogPage },

@@ -1,6 +1,5 @@
 import { mkdirSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { messageOf, UsageError, WeirError } from '@weir/base';
 import { printable, printableJson, printableLines } from '@weir/base/printable';
 import { textTable } from '@weir/base/tables';
@@ -24,6 +23,7 @@ import {
 } from '../command.ts';
 import { choiceOf, parseCount } from '../option-values.ts';
 import { whichOf } from '../running-options.ts';
+import { defaultDatabase } from './default-database.ts';
 import { BY, RECORD_OPTIONS, SHOW_OPTIONS, USAGE } from './specs.ts';
 import { parseTime } from './times.ts';
 
@@ -222,13 +222,3 @@ function makeFolder(path: string): void {
 
 const problemText = (problem: Error): string =>
   problem instanceof WeirError ? problem.message : `internal error: ${problem.message}`;
-
-const SERVICE_DATABASE = '/var/lib/weir/usage.db';
-
-/** The database that the service writes, or that of the user. */
-export function defaultDatabase(env: CommandIo['env']): string {
-  if (process.getuid?.() === 0) return SERVICE_DATABASE;
-  const state = env['XDG_STATE_HOME'];
-  const folder = state?.startsWith('/') === true ? state : join(homedir(), '.local', 'state');
-  return join(folder, 'weir', 'usage.db');
-}

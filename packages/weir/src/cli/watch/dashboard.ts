@@ -20,6 +20,7 @@ import {
   optionLines,
 } from '../command.ts';
 import { listenOf, searchOf } from '../running-options.ts';
+import { defaultDatabase } from '../usage/default-database.ts';
 import { DASHBOARD } from './specs.ts';
 
 const DASHBOARD_HELP = `weir dashboard, which shows and steers a running Weir in a browser
@@ -59,7 +60,8 @@ export const dashboardCommand = commandOf(
     const files = await loadPageFiles();
     const running = await findRunning({ ...searchOf(values), env: io.env });
     if (running.problem) noteProblem(running.problem, note);
-    const context = contextOf(running, io.env, values['read-only'] === true);
+    const usage = values.usage ?? defaultDatabase(io.env);
+    const context = contextOf(running, io.env, values['read-only'] === true, usage);
     await using server = await DashboardServer.start({
       listen,
       files,
@@ -83,6 +85,7 @@ function contextOf(
   running: RunningWeir,
   env: CommandIo['env'],
   readOnly: boolean,
+  usage: string,
 ): DashboardContext {
   return {
     monitor: RunningMonitor.of(running),
@@ -93,6 +96,7 @@ function contextOf(
     get config() {
       return running.config;
     },
+    usage,
     env,
     readOnly,
     now: Date.now,

@@ -20,6 +20,7 @@ export const DASHBOARD = {
     ...RUNNING_OPTIONS,
     ...TLS_OPTIONS,
     ...READ_ONLY_OPTION,
+    usage: option('FILE', 'the database of weir usage; where it is recorded unless given'),
     ...HELP_OPTION,
   },
 } as const satisfies CommandSpec;

@@ -6,7 +6,8 @@ import { UsageWriter } from '@weir/watch/usage';
 import { CapturedIo } from '../../../../../../test/support/process/captured-io.ts';
 import { databaseFolder, FakeProcess } from '../../../../../watch/test/unit/usage/recording.ts';
 import { BY } from '../../../../src/cli/usage/specs.ts';
-import { defaultDatabase, parseUsage, usageCommand } from '../../../../src/cli/usage/usage.ts';
+import { defaultDatabase } from '../../../../src/cli/usage/default-database.ts';
+import { parseUsage, usageCommand } from '../../../../src/cli/usage/usage.ts';
 
 const NOW = Date.parse('2026-11-29T15:20:00Z');
 
