@@ -3,7 +3,7 @@ import { editConfigFile } from '@weir/server/edits';
 import { findServing } from '@weir/client';
 import { decodeSource, type SourceText, withShownKeys } from '@weir/config/documents';
 import { editText, type WrittenUser } from '@weir/config/edit';
-import { readLimits } from '@weir/config/limits';
+import { readLimits } from '@weir/config/limits/read-limits';
 import { loadForms } from '@weir/proxy/protocols';
 import { messageOf, WeirError } from '@weir/base';
 import { ConfigError, renderConfigError } from '@weir/config';
