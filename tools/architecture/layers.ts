@@ -21,7 +21,7 @@ export const FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = 
   server: [['supervisor', 'local-http'], ['api'], ['app']],
   client: [['client'], ['monitor']],
   nodes: [['import'], ['share'], ['fetch'], ['subscribe', 'probe', 'explain'], ['accounts']],
-  watch: [['usage'], ['clash-api', 'dashboard', 'diagnose', 'metrics', 'top'], ['links']],
+  watch: [['usage'], ['clash-api', 'dashboard', 'diagnose', 'links', 'metrics', 'top']],
   weir: [
     ['cli', 'library'],
     ['main.js', 'index.ts'],
