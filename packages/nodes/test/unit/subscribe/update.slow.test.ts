@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
 import { FetchError } from '../../../src/fetch/contract.ts';
 import { addSource, listSources, removeSource } from '../../../src/subscribe/update/sources.ts';
+import { updateSources } from '../../../src/subscribe/update/update.ts';
 import { link, namesIn } from '../../../../../test/support/subscribe/nodes.ts';
 import {
   DIRECT,
@@ -127,6 +128,26 @@ describe('subscribe add and remove', () => {
 });
 
 describe('subscribe update', () => {
+  test('keeps others from changing the files until its own changes are applied', async () => {
+    await using workspace = await withHome(['A']);
+    workspace.answers.set(HOME, list('A', 'B'));
+    const { tools } = workspace;
+    let other: Promise<unknown> | undefined;
+    await updateSources(
+      { config: workspace.config, names: [], ifDue: false, dryRun: false, force: false },
+      {
+        ...tools,
+        apply: async (what, write) => {
+          other = workspace.update();
+          await assert.rejects(other, /the subscriptions/);
+          return tools.apply(what, write);
+        },
+      },
+    );
+    assert.ok(other);
+    await workspace.update();
+  });
+
   test('changes nodes, keeps picks, and asks with the validators of the last answer', async () => {
     await using workspace = await withHome(['A', 'B']);
     const headers = new Map([
