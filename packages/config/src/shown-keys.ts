@@ -14,7 +14,7 @@ export function tableShapes(): readonly Shape[] {
   const settings = (['inbound', 'outbound'] as const).flatMap((side) =>
     protocolNames(side).map((name) => findProtocol(name)?.[side]?.table?.shape),
   );
-  return [configFile.shape, subscribeFile.shape, limitsFile.shape, ...settings].filter(
+  return [configFile.shape, subscribeFile.shape, ...settings, limitsFile.shape].filter(
     (shape) => shape !== undefined,
   );
 }
@@ -47,7 +47,7 @@ const isTable = ({ type, items }: Shape): boolean =>
 
 /** The keys of all tables. */
 interface ShownKeys {
-  /** Keys whose values errors may quote: they are neither confidential nor tables in any table. */
+  /** Keys whose values errors may quote: they are not confidential in any table. */
   readonly disclosed: ReadonlySet<string>;
   /** Keys whose values are not tables, and confidential in some table. */
   readonly confidential: ReadonlySet<string>;
@@ -76,13 +76,13 @@ function collectKeys(): ShownKeys {
   const tables = new Set<string>();
   for (const shape of tableShapes()) {
     eachKey(shape, (key, value) => {
-      if (isTable(value)) tables.add(key);
+      // `users` of a limits file are names, but tables with secrets in a configuration, whose shapes come first.
+      if (isTable(value) || (shape === limitsFile.shape && tables.has(key))) tables.add(key);
       else (isDisclosed(value) && key !== OTHERS_PASSWORD ? disclosed : confidential).add(key);
     });
   }
   return {
-    // A text where another table has tables may be their contents.
-    disclosed: disclosed.difference(confidential).difference(tables),
+    disclosed: disclosed.difference(confidential),
     confidential,
     tables: tables.difference(confidential),
   };
