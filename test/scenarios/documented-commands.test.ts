@@ -282,7 +282,7 @@ test('curl commands through Weir, and without it, fetch a page', async (t) => {
           .replace('127.0.0.1:8080', hostPort(weir.address('http')))
           .replace('192.168.1.2:1080', hostPort(weir.address('socks-home')))
           .replace('192.168.1.2:8080', hostPort(weir.address('http-home')))
-          .replace(/^https?:\/\/(?:\w+\.)*example(?:\.com)?/, urlOf(server)),
+          .replace(/^https?:\/\/(?:\w+\.)*example(?:\.com)?(?::\d+)?/, urlOf(server)),
       );
       await using child = new Child('curl', ['-sS', '--max-time', '30', ...rewritten], {
         cwd: folder.path,
