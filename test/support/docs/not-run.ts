@@ -68,5 +68,6 @@ export const PLAIN_TOOLS: ReadonlySet<string> = new Set([
   'rm',
   'sort',
   'tar',
+  'tee',
   'uniq',
 ]);
