@@ -19,8 +19,13 @@ const DOCS = join(import.meta.dirname, '../../docs');
 const RULES = join(DOCS, 'prometheus/alerts.yml');
 const TOKEN = 'correct horse';
 
+const ACCOUNT = { user: 'ann', pass: 'sesame' };
+
 const CONFIG = [
-  socksIn(),
+  socksIn(
+    'socks',
+    'settings = { auth = "password", accounts = [{ user = "ann", pass = "sesame" }] }',
+  ),
   freedom(),
   // Its probes fail at once, so that there are members.
   proxyOut('dead', 'socks', { host: '127.0.0.1', port: 9 }),
@@ -43,7 +48,7 @@ function promtool(args: readonly string[], input = ''): string {
 async function startMetrics(path: string, folder: string): Promise<Child & { url: URL }> {
   const token = join(folder, 'token');
   await writeFile(token, `${TOKEN}\n`);
-  const options = ['--listen=127.0.0.1:0', '--token-file', token, '--socket', path];
+  const options = ['--listen=127.0.0.1:0', '--token-file', token, '--socket', path, '--users'];
   const child = weirCommand(['metrics', ...options]);
   const url = await child.until('the address', ({ stdout }) => / (http:\S+)\n/.exec(stdout)?.[1]);
   return Object.assign(child, { url: new URL(url) });
@@ -117,7 +122,7 @@ function dashboardQueries(): readonly string[] {
 
 /** A flow whose destination refuses it: the count of an outbound begins with its first failure. */
 const failDial = (weir: Weir): Promise<void> =>
-  assert.rejects(socksConnect(weir.address('socks'), { host: '127.0.0.1', port: 9 }));
+  assert.rejects(socksConnect(weir.address('socks'), { host: '127.0.0.1', port: 9 }, ACCOUNT));
 
 describe('Prometheus', { skip }, () => {
   test('promtool finds nothing wrong with the metrics under traffic, or with the rules', async () => {
@@ -132,7 +137,7 @@ describe('Prometheus', { skip }, () => {
     let isOver = false;
     const traffic = Array.from({ length: 8 }, async () => {
       while (!isOver) {
-        const client = await socksConnect(weir.address('socks'), echo);
+        const client = await socksConnect(weir.address('socks'), echo, ACCOUNT);
         await roundTrip(client, Buffer.alloc(10_000));
         client.destroy();
       }
@@ -169,7 +174,7 @@ describe('Prometheus', { skip }, () => {
         async () => JSON.stringify(await values(text)) === JSON.stringify(wanted) || undefined,
       );
 
-    const client = await socksConnect(first.address('socks'), echo);
+    const client = await socksConnect(first.address('socks'), echo, ACCOUNT);
     await roundTrip(client, Buffer.alloc(5000));
     await failDial(first);
     await until('weir_traffic_bytes_total', 5000, 5000);
