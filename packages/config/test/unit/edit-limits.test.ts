@@ -23,6 +23,14 @@ bytes = "20 GB"
 `;
 
 describe('an edit of limits', () => {
+  test('of a user called "*" leaves the entry of all accounts as it is', () => {
+    const text = '[[limit]]\nuser = "*"\nbytes = "5 GB"\n';
+    for (const before of [text, '']) {
+      assert.throws(() => set(before, '*', { bytes: '1 GB' }), { code: 'all_accounts' });
+    }
+    assert.equal(remove(text, '*'), text);
+  });
+
   test('begins a file', () => {
     const text = set('', 'ann', { bytes: '100GB', reset: 'monthly', devices: 3 });
     assert.equal(

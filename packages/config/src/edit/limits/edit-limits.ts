@@ -40,6 +40,9 @@ export interface LimitKeys {
   readonly down?: string | undefined;
 }
 
+/** In a limits file, each account that no entry names: an account of this name has no entry of its own. */
+const OTHER_ACCOUNTS = '*';
+
 /** The array of tables of a limits file. */
 const LIST = 'limit';
 
@@ -56,9 +59,14 @@ interface LimitsDocument {
  * so does every other character.
  *
  * @throws {ConfigError} when the file is not TOML
- * @throws {UserError} `shared_limit` when its entry is that of other accounts too
+ * @throws {UserError} `shared_limit` when its entry is that of other accounts too, `all_accounts` for the name that
+ * stands for all of them
  */
 export function setLimit(source: SourceText, user: string, keys: LimitKeys): string {
+  if (user === OTHER_ACCOUNTS) {
+    const message = `${quoted(user)} stands for all accounts in a limits file`;
+    throw new UserError('all_accounts', message, { hint: 'give the user another name' });
+  }
   const document = open(source);
   const pairs = pairsOf(keys);
   const own = document.tables.find((table) => isOf(table, user));
@@ -78,6 +86,7 @@ export function setLimit(source: SourceText, user: string, keys: LimitKeys): str
 export function removeLimit(source: SourceText, user: string): string {
   const document = open(source);
   const { text, list, tables } = document;
+  if (user === OTHER_ACCOUNTS) return text;
   const index = tables.findIndex((table) => isOf(table, user) || usersOf(table).includes(user));
   const table = tables[index];
   if (!list || !table) return text;

@@ -24,7 +24,9 @@ export type UserErrorCode =
   /** The edit would change how all other clients log in. */
   | 'meaning'
   /** The limits of the user are those of others too. */
-  | 'shared_limit';
+  | 'shared_limit'
+  /** The name stands for all accounts in a limits file. */
+  | 'all_accounts';
 
 /** The error of a refused edit of users. No message contains a secret. */
 export class UserError extends CodedError<UserErrorCode> {}
