@@ -48,7 +48,10 @@ export class AccountMeter<F extends LimitedFlow = LimitedFlow> {
   #most: number;
   #up = 0;
   #down = 0;
-  #period: number;
+  #period = 0;
+  #periodEnd = 0;
+  /** The period that the account was in when the clock was set to one long before; `undefined` once another begins. */
+  #ahead: number | undefined;
   /** The part of the used bytes that has been stored. */
   #storedUp = 0;
   #storedDown = 0;
@@ -70,7 +73,7 @@ export class AccountMeter<F extends LimitedFlow = LimitedFlow> {
     this.#onReached = onReached;
     this.#rule = rule;
     this.#most = Infinity;
-    this.#period = periodStart(rule.reset, clock.wall());
+    this.#enter(periodStart(rule.reset, clock.wall()));
     this.upGate = new Gate(clock, this.#leftBytes);
     this.downGate = new Gate(clock, this.#leftBytes);
     this.setRule(rule);
@@ -99,8 +102,7 @@ export class AccountMeter<F extends LimitedFlow = LimitedFlow> {
 
   /** The end of the period, in Unix milliseconds; `undefined` if it has none. */
   get resetsAt(): number | undefined {
-    const end = periodEnd(this.#rule.reset, this.#period);
-    return Number.isFinite(end) ? end : undefined;
+    return Number.isFinite(this.#periodEnd) ? this.#periodEnd : undefined;
   }
 
   get state(): AccountState {
@@ -125,7 +127,7 @@ export class AccountMeter<F extends LimitedFlow = LimitedFlow> {
     this.#down = down;
     this.#storedUp = up;
     this.#storedDown = down;
-    if (reset === this.#rule.reset) this.#period = period;
+    if (reset === this.#rule.reset) this.#enter(period);
     this.roll();
   }
 
@@ -157,17 +159,19 @@ export class AccountMeter<F extends LimitedFlow = LimitedFlow> {
     this.#down += stored.down - before.down;
     this.#storedUp = stored.up;
     this.#storedDown = stored.down;
-    this.#period = stored.period;
+    this.#enter(stored.period);
     this.#changed = this.#up !== stored.up || this.#down !== stored.down;
   }
 
   /** Changes the limits; what was used stays. */
   setRule(rule: AccountRule): void {
-    if (rule.reset !== this.#rule.reset) {
-      this.#period = periodStart(rule.reset, this.#clock.wall());
+    const isReset = rule.reset !== this.#rule.reset;
+    this.#rule = rule;
+    if (isReset) {
+      this.#enter(periodStart(rule.reset, this.#clock.wall()));
+      this.#ahead = undefined;
       this.#changed = true;
     }
-    this.#rule = rule;
     this.#most = rule.bytes ?? Infinity;
     this.upGate.setRate(rule.up);
     this.downGate.setRate(rule.down);
@@ -183,22 +187,23 @@ export class AccountMeter<F extends LimitedFlow = LimitedFlow> {
   /**
    * Begins the next period when it is time.
    *
-   * A clock that is set back into the period before does not begin this one a second time. If it had been far ahead, the
-   * used bytes stay, and the account is in the period of the clock again.
+   * A clock that is set back into the period before does not begin this one a second time. One that is set back further
+   * had been far ahead, or is wrong now, as on a machine that starts without one: the used bytes stay, the account is in
+   * the period of the clock, and continues in the one of before when the clock is in it again.
    */
   roll(): void {
     const now = this.#clock.wall();
+    if (now >= this.#period && now < this.#periodEnd) return;
     const { reset } = this.#rule;
     const start = periodStart(reset, now);
-    if (start === this.#period) return;
-    if (start < this.#period && this.#period <= periodEnd(reset, now)) return;
-    if (start > this.#period) {
-      this.#up = 0;
-      this.#down = 0;
-      this.#storedUp = 0;
-      this.#storedDown = 0;
+    if (start < this.#period) {
+      if (this.#period <= periodEnd(reset, now)) return;
+      this.#ahead ??= this.#period;
+    } else {
+      if (start !== this.#ahead) this.#begin();
+      this.#ahead = undefined;
     }
-    this.#period = start;
+    this.#enter(start);
     this.#changed = true;
     this.upGate.wake();
     this.downGate.wake();
@@ -246,6 +251,18 @@ export class AccountMeter<F extends LimitedFlow = LimitedFlow> {
     const devices = new Devices();
     for (const { info } of this.flows) devices.opened(info.source, this.#clock.now());
     return devices;
+  }
+
+  #begin(): void {
+    this.#up = 0;
+    this.#down = 0;
+    this.#storedUp = 0;
+    this.#storedDown = 0;
+  }
+
+  #enter(period: number): void {
+    this.#period = period;
+    this.#periodEnd = periodEnd(this.#rule.reset, period);
   }
 
   #used(): void {
