@@ -8,7 +8,7 @@ import type { LimitsReport, LimitsRequest } from '../control/limits-report.ts';
 import { FileDigests } from '../loading/file-digests.ts';
 import type { AccountLimitsStatus } from '../control/running-status.ts';
 import { LimitEvents, reachedAccounts, reportAccounts } from './limits-view.ts';
-import { changeStates, readStates, StateFileError } from './state-file.ts';
+import { StateFile, StateFileError } from './state-file.ts';
 
 /** Milliseconds between two looks at what was used: with the write of the file less than a second is lost. */
 const TICK_MS = 800;
@@ -49,6 +49,7 @@ export class LimitsKeeper {
   readonly #paths: LimitsPaths;
   readonly #deps: KeeperDeps;
   readonly #events: LimitEvents;
+  readonly #stateFile: StateFile;
   /** The limits in force, and the files that they were read from. */
   #spec: LimitsSpec;
   #files: FileDigests;
@@ -68,12 +69,14 @@ export class LimitsKeeper {
     deps: KeeperDeps,
     spec: LimitsSpec,
     files: FileDigests,
+    stateFile: StateFile,
     states: readonly AccountState[],
   ) {
     this.#paths = paths;
     this.#deps = deps;
     this.#spec = spec;
     this.#files = files;
+    this.#stateFile = stateFile;
     this.#states = states;
     this.#events = new LimitEvents(deps.clock, deps.log.target('svc_app::limits'));
   }
@@ -91,13 +94,11 @@ export class LimitsKeeper {
     const files = new FileDigests();
     const spec = await read(paths.path, files);
     // Shows whether it can be written, before anything is to be stored.
-    await changeStates(paths.statePath, deps.clock.wall(), () => undefined).catch(
-      (error: unknown) => {
-        throw error instanceof StateFileError ? error : unwritable(paths.statePath, error);
-      },
-    );
-    const states = await readStates(paths.statePath);
-    return new LimitsKeeper(paths, deps, spec, files, [...states.values()]);
+    const stateFile = new StateFile(paths.statePath);
+    await stateFile.change(deps.clock.wall(), []).catch((error: unknown) => {
+      throw error instanceof StateFileError ? error : unwritable(paths.statePath, error);
+    });
+    return new LimitsKeeper(paths, deps, spec, files, stateFile, await stateFile.read());
   }
 
   /** The files that the limits were read from. */
@@ -177,14 +178,16 @@ export class LimitsKeeper {
     const { log, clock } = this.#deps;
     try {
       const stored: (() => void)[] = [];
-      await changeStates(this.#paths.statePath, clock.wall(), (states) => {
-        for (const meter of meters) {
+      const changes = meters.map((meter) => ({
+        user: meter.name,
+        merge(known: AccountState | undefined): AccountState {
           const before = meter.state;
-          const merged = meter.merged(states.get(meter.name));
-          states.set(meter.name, merged);
+          const merged = meter.merged(known);
           stored.push(() => meter.stored(before, merged));
-        }
-      });
+          return merged;
+        },
+      }));
+      await this.#stateFile.change(clock.wall(), changes);
       for (const done of stored) done();
       if (this.#failed) log.info('the used bytes of accounts are stored again');
       this.#failed = false;

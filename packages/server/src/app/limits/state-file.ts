@@ -1,3 +1,5 @@
+import { stat } from 'node:fs/promises';
+import { setImmediate as turn } from 'node:timers/promises';
 import { codeOf, messageOf, WeirError } from '@weir/base';
 import { openRegularFile } from '@weir/io/files';
 import { type AccountState, hasEnded } from '@weir/proxy/limits';
@@ -13,6 +15,13 @@ const MOST_BYTES = 64 << 20;
 const LOCK_MS = 2_000;
 /** The permissions of a new file. */
 const MODE = 0o600;
+/** Accounts that are read, merged or written in one turn of the event loop. */
+const ACCOUNTS_A_TURN = 1000;
+
+/** A file has one account a line, so that it is read in parts; any other JSON of the same contents is read as a whole. */
+const HEAD = `{"version":${VERSION},"accounts":[\n`;
+const TAIL = '\n]}\n';
+const EMPTY = `{"version":${VERSION},"accounts":[]}\n`;
 
 /** The file with the used bytes cannot be read, or has other contents. */
 export class StateFileError extends WeirError {
@@ -44,71 +53,172 @@ const isStored = shape<StoredStates>({
   ),
 });
 
+/** What is to be stored of one account. */
+export interface StateChange {
+  readonly user: string;
+  /** Returns what is to be stored, given what is. */
+  merge(stored: AccountState | undefined): AccountState;
+}
+
+/** An account in the file, with the line that it has there once it was written. */
+interface Entry {
+  readonly state: AccountState;
+  line: string | undefined;
+}
+
 /**
- * Reads the used bytes of accounts, by name; none if there is no such file.
- * @throws {StateFileError}
+ * The file with the used bytes of accounts, which several processes may share.
+ *
+ * Tens of thousands of accounts may change in every second: what the file had when this process wrote it is not read
+ * again, and everything is done in turns of the event loop.
  */
-export async function readStates(path: string): Promise<Map<string, AccountState>> {
-  let text: string;
-  try {
-    await using file = await openRegularFile(path);
-    if ((await file.stat()).size > MOST_BYTES) throw new StateFileError(path, 'it is too large');
-    text = await file.readFile('utf8');
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return new Map();
-    if (error instanceof StateFileError) throw error;
-    throw new StateFileError(path, messageOf(error), { cause: error });
+export class StateFile {
+  readonly path: string;
+  /** What the file has, as long as its stamp is this one. */
+  #known: { readonly stamp: string; readonly entries: Map<string, Entry> } | undefined;
+
+  constructor(path: string) {
+    this.path = path;
   }
-  return new Map(statesIn(path, text).map((state) => [state.user, state]));
+
+  /**
+   * Reads the used bytes of accounts; none if there is no such file.
+   * @throws {StateFileError}
+   */
+  async read(): Promise<readonly AccountState[]> {
+    return Array.from(await this.#read(), ([, { state }]) => state);
+  }
+
+  /**
+   * Replaces the file with states that are made of those that it has, while no other process changes it.
+   *
+   * @param now Unix milliseconds: states whose period has ended are removed
+   * @throws {StateFileError} when it cannot be read
+   * @throws {LockError} when another process changes it for longer than 2 s
+   * @throws the system's error when it cannot be written; it is then unchanged
+   */
+  async change(now: number, changes: readonly StateChange[]): Promise<void> {
+    await ensureFile(this.path);
+    const lock = await lockEdited(this.path, { waitMs: LOCK_MS });
+    try {
+      const entries = await this.#read();
+      // Until it is written, the file has other contents.
+      this.#known = undefined;
+      await inTurns(entries.values(), ({ state: { user, reset, period } }) => {
+        if (hasEnded(reset, period, now)) entries.delete(user);
+      });
+      await inTurns(changes, (change) => {
+        const state = change.merge(entries.get(change.user)?.state);
+        entries.set(change.user, { state, line: undefined });
+      });
+      await replaceFile(this.path, await bytesOf(entries), FILES);
+      // Without it the file is read again: it has been written, which is all that an error here could deny.
+      const stamp = await stampOf(this.path).catch(() => undefined);
+      if (stamp !== undefined) this.#known = { stamp, entries };
+    } finally {
+      await lock?.[Symbol.asyncDispose]();
+    }
+  }
+
+  async #read(): Promise<Map<string, Entry>> {
+    const { path } = this;
+    let text: string;
+    try {
+      if (this.#known?.stamp === (await stampOf(path))) return this.#known.entries;
+      await using file = await openRegularFile(path);
+      if ((await file.stat()).size > MOST_BYTES) throw new StateFileError(path, 'it is too large');
+      text = await file.readFile('utf8');
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') return new Map();
+      if (error instanceof StateFileError) throw error;
+      throw new StateFileError(path, messageOf(error), { cause: error });
+    }
+    const entries = new Map<string, Entry>();
+    const states = (await statesByLine(text)) ?? statesIn(path, text);
+    await inTurns(states, (state) => entries.set(state.user, { state, line: undefined }));
+    return entries;
+  }
+}
+
+/** What the system knows of the last write of a file: another one for every replacement. */
+async function stampOf(path: string): Promise<string> {
+  const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
+  return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
+}
+
+/** Calls `each` with every item, `ACCOUNTS_A_TURN` in one turn of the event loop. */
+async function inTurns<Item>(items: Iterable<Item>, each: (item: Item) => void): Promise<void> {
+  let left = ACCOUNTS_A_TURN;
+  for (const item of items) {
+    each(item);
+    if (--left > 0) continue;
+    left = ACCOUNTS_A_TURN;
+    await turn();
+  }
+}
+
+/** The states of a file with one account a line; `undefined` for any other text. */
+async function statesByLine(text: string): Promise<readonly AccountState[] | undefined> {
+  if (!text.startsWith(HEAD) || !text.endsWith(TAIL)) return undefined;
+  const states: AccountState[] = [];
+  const end = text.length - TAIL.length;
+  for (let start = HEAD.length; start < end;) {
+    let next = start;
+    for (let lines = 0; lines < ACCOUNTS_A_TURN && next < end; lines++) {
+      const eol = text.indexOf('\n', next);
+      next = eol < 0 ? end : Math.min(eol + 1, end);
+    }
+    const part = text.slice(start, next).replace(/,\n$/, '');
+    const document = parsed(`${HEAD}${part}${TAIL}`);
+    if (!isStored(document)) return undefined;
+    for (const state of document.accounts) states.push(state);
+    start = next;
+    await turn();
+  }
+  return states;
 }
 
 function statesIn(path: string, text: string): readonly AccountState[] {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(text);
-  } catch (error) {
-    throw new StateFileError(path, 'it is not JSON', { cause: error });
-  }
-  if (isStored(parsed)) return parsed.accounts;
-  const version = isObject(parsed) ? parsed['version'] : undefined;
+  const document = parsed(text);
+  if (document === undefined) throw new StateFileError(path, 'it is not JSON');
+  if (isStored(document)) return document.accounts;
+  const version = isObject(document) ? document['version'] : undefined;
   const isNewer = isNumber(version) && version > VERSION;
   throw new StateFileError(path, isNewer ? 'it is of a newer Weir' : 'it has other contents');
 }
 
-/**
- * Replaces the file with states that are made of those that it has, while no other process changes it.
- *
- * @param now Unix milliseconds: states whose period has ended are removed
- * @param merge receives what is stored, and changes it to what is to be stored
- * @throws {StateFileError} when it cannot be read
- * @throws {LockError} when another process changes it for longer than 2 s
- * @throws the system's error when it cannot be written; it is then unchanged
- */
-export async function changeStates(
-  path: string,
-  now: number,
-  merge: (states: Map<string, AccountState>) => void,
-): Promise<void> {
-  await ensureFile(path);
-  const lock = await lockEdited(path, { waitMs: LOCK_MS });
+/** Parses JSON; `undefined` for any other text. */
+function parsed(text: string): unknown {
   try {
-    const states = await readStates(path);
-    for (const [user, { reset, period }] of states) {
-      if (hasEnded(reset, period, now)) states.delete(user);
-    }
-    merge(states);
-    await replaceFile(path, Buffer.from(textOf(states.values())), FILES);
-  } finally {
-    await lock?.[Symbol.asyncDispose]();
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }
 
-const textOf = (states: Iterable<AccountState>): string =>
-  `${JSON.stringify({ version: VERSION, accounts: [...states] } satisfies StoredStates)}\n`;
+async function bytesOf(entries: ReadonlyMap<string, Entry>): Promise<Uint8Array> {
+  if (entries.size === 0) return Buffer.from(EMPTY);
+  const parts: Buffer[] = [];
+  let part = HEAD;
+  let between = '';
+  await inTurns(entries.values(), (entry) => {
+    entry.line ??= JSON.stringify(entry.state);
+    part += between + entry.line;
+    between = ',\n';
+    if (part.length < PART_LENGTH) return;
+    parts.push(Buffer.from(part));
+    part = '';
+  });
+  parts.push(Buffer.from(part + TAIL));
+  return Buffer.concat(parts);
+}
+
+/** Characters that are encoded at once. */
+const PART_LENGTH = 256 << 10;
 
 async function ensureFile(path: string): Promise<void> {
   try {
-    await createFile(path, textOf([]), MODE);
+    await createFile(path, EMPTY, MODE);
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error;
   }

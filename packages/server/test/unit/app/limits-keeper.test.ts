@@ -6,7 +6,7 @@ import { silentLogger } from '@weir/base/log';
 import type { AccountState } from '@weir/proxy/limits';
 import { Tracker } from '@weir/proxy/tracker';
 import { LimitsKeeper, readLimitsAtStart } from '../../../src/app/limits/limits-keeper.ts';
-import { changeStates, readStates } from '../../../src/app/limits/state-file.ts';
+import { StateFile } from '../../../src/app/limits/state-file.ts';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';
 import { logLines } from '../../../../../test/support/engine/log-lines.ts';
 import { scratch } from '../../../../../test/support/process/weir.ts';
@@ -18,11 +18,11 @@ async function files(text = LIMITS) {
   const path = join(folder.path, 'limits.toml');
   const statePath = join(folder.path, 'limits.state.json');
   await writeFile(path, text);
-  const stored = async (): Promise<readonly AccountState[]> => [
-    ...(await readStates(statePath)).values(),
-  ];
+  const stored = (): Promise<readonly AccountState[]> => new StateFile(statePath).read();
   return { folder, path, statePath, stored };
 }
+
+const change = (state: AccountState) => ({ user: state.user, merge: () => state });
 
 async function running(
   paths: { readonly path: string; readonly statePath: string },
@@ -128,13 +128,14 @@ test('states whose period has ended leave the file, others stay', async () => {
   const { folder, statePath, stored } = await files();
   await using _ = folder;
   const now = Date.UTC(2026, 0, 2);
-  const state = { up: 1, down: 2 };
-  await changeStates(statePath, now, (states) => {
-    states.set('old', { user: 'old', ...state, reset: 'daily', period: Date.UTC(2026, 0, 1) });
-    states.set('ann', { user: 'ann', ...state, reset: 'never', period: 0 });
-    states.set('__proto__', { user: '__proto__', ...state, reset: 'daily', period: now });
-  });
-  await changeStates(statePath, now, () => undefined);
+  const counts = { up: 1, down: 2 };
+  const file = new StateFile(statePath);
+  await file.change(now, [
+    change({ user: 'old', ...counts, reset: 'daily', period: Date.UTC(2026, 0, 1) }),
+    change({ user: 'ann', ...counts, reset: 'never', period: 0 }),
+    change({ user: '__proto__', ...counts, reset: 'daily', period: now }),
+  ]);
+  await file.change(now, []);
   assert.deepEqual(
     (await stored()).map(({ user }) => user),
     ['ann', '__proto__'],
@@ -204,4 +205,53 @@ test('the report has every account with its state, in pieces, and the latest eve
   assert.equal(keeper.status().accounts, 1501);
   assert.match(lines.join('\n'), /account "ann" has used its 1\.0 kB/);
   await keeper.stop();
+});
+
+test('a file that another process has written, or that is JSON in other lines, is read again', async () => {
+  const { folder, statePath, stored } = await files();
+  await using _ = folder;
+  const states = Array.from({ length: 2500 }, (_each, index) => {
+    return { user: `user "${index}"\n,`, up: index, down: 1, reset: 'never', period: 0 } as const;
+  });
+  const [own, other] = [new StateFile(statePath), new StateFile(statePath)];
+  await own.change(0, states.map(change));
+  assert.deepEqual(await stored(), states);
+  await other.change(0, [change({ ...states[0]!, up: 7 })]);
+  const seen: (AccountState | undefined)[] = [];
+  const merge = (known: AccountState | undefined): AccountState => {
+    seen.push(known);
+    return { ...states[0]!, up: (known?.up ?? 0) + 1 };
+  };
+  await own.change(0, [{ user: states[0]!.user, merge }]);
+  const pretty = JSON.stringify(JSON.parse(await readFile(statePath, 'utf8')), undefined, 2);
+  await writeFile(statePath, pretty);
+  await own.change(0, [{ user: states[0]!.user, merge }]);
+  assert.deepEqual(
+    seen.map((state) => state?.up),
+    [7, 8],
+  );
+  assert.deepEqual((await stored()).slice(1), states.slice(1));
+});
+
+test('twenty thousand accounts are stored in turns of the event loop', async () => {
+  const { folder, statePath } = await files();
+  await using _ = folder;
+  const file = new StateFile(statePath);
+  let inTurn = 0;
+  let most = 0;
+  const changes = Array.from({ length: 20_000 }, (_each, index) => ({
+    user: `user${index}`,
+    merge(): AccountState {
+      most = Math.max(most, ++inTurn);
+      return { user: `user${index}`, up: 1, down: 1, reset: 'never', period: 0 };
+    },
+  }));
+  const next = (): void => {
+    inTurn = 0;
+    looking = setImmediate(next);
+  };
+  let looking = setImmediate(next);
+  await file.change(0, changes);
+  clearImmediate(looking);
+  assert.ok(most <= 2000, `${most} in a turn`);
 });
