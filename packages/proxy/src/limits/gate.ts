@@ -51,7 +51,8 @@ export class Gate implements ByteGate {
     const perMs = rate === undefined ? undefined : rate / 1000;
     if (perMs !== this.#rate) {
       this.#rate = perMs;
-      this.#quantum = Math.min(Math.max((perMs ?? 0) * QUANTUM_MS, LEAST_QUANTUM), MOST_QUANTUM);
+      const share = Math.floor((perMs ?? 0) * QUANTUM_MS);
+      this.#quantum = Math.min(Math.max(share, LEAST_QUANTUM), MOST_QUANTUM);
       this.#burst = Math.max((perMs ?? 0) * BURST_MS, this.#quantum);
       this.#tokens = this.#burst;
       this.#at = this.#clock.now();

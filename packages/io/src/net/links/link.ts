@@ -63,8 +63,8 @@ export interface ByteLink {
 /** Limits the bytes that several links move in one direction, such as all flows of an account. */
 export interface ByteGate {
   /**
-   * Returns the number of bytes that the caller may move now; 0 if it has to wait. What it has moved must be counted,
-   * before anything else asks.
+   * Returns the number of bytes that the caller may move now, a whole one or `Infinity`; 0 if it has to wait. What it has
+   * moved must be counted, before anything else asks.
    */
   allowance(): number;
   /** Resumes a waiter once it may move bytes; no effect while it waits already. */

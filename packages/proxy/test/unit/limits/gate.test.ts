@@ -95,6 +95,16 @@ describe('the rate of an account', () => {
 });
 
 describe('a gate', () => {
+  test('allows whole bytes at any rate', () => {
+    const clock = new ManualClock();
+    for (const rate of [2000, 2000.1, 154_320.875, 416_250, 971_250.5, 1e6 / 3, 12.5e9]) {
+      const gate = new Gate(clock, () => Infinity);
+      gate.setRate(rate);
+      const allowed = gate.allowance();
+      assert.ok(Number.isInteger(allowed) && allowed > 0, `${allowed} at ${rate}`);
+    }
+  });
+
   test('allows what is left of the bytes, and no flow goes on without', () => {
     const clock = new ManualClock();
     let left = 100;
