@@ -2,6 +2,7 @@ import { SystemError } from '../errno.ts';
 import { EAGAIN, EINTR, EINVAL, SPLICE_F_MOVE, SPLICE_F_NONBLOCK } from '../linux.ts';
 import type { Pipe } from './pipe-pool.ts';
 import type { Resumable } from '../poller.ts';
+import { RECEIVE_SIZE } from '../kernel-io.ts';
 import { AGAIN, type StreamSocket } from './stream-socket.ts';
 
 /** Bytes after which a direction uses a pipe; small flows never need one. */
@@ -164,7 +165,8 @@ export class StreamPump implements Resumable {
       return 'moved';
     }
     if (!from.readable || !to.writable) return 'blocked';
-    const count = from.receive();
+    // No more than may be sent: the rest would be kept in memory until the gate opens.
+    const count = from.receive(Math.min(RECEIVE_SIZE, this.#allowed));
     if (count === 0) return this.#end();
     if (count < 0) return count === AGAIN ? 'blocked' : this.#fail('from', -count);
     this.#piece = count;

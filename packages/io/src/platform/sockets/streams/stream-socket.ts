@@ -210,14 +210,15 @@ export class StreamSocket implements Readiness {
 
   /**
    * Receives into the shared memory.
+   * @param most bytes to receive, from 1 to RECEIVE_SIZE
    * @returns the number of bytes, 0 at the end of the stream, AGAIN, or a negative error number.
    */
-  receive(): number {
+  receive(most: number = RECEIVE_SIZE): number {
     if (!this.readable) return AGAIN;
     const { calls, scratch } = this.io;
     for (;;) {
-      const count = calls.recv(this.#descriptor.number, scratch.at, RECEIVE_SIZE, 0);
-      if (count > FEW_BYTES) {
+      const count = calls.recv(this.#descriptor.number, scratch.at, most, 0);
+      if (count > FEW_BYTES || count === most) {
         this.received(count);
         return count;
       }

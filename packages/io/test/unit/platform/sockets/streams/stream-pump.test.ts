@@ -362,6 +362,24 @@ describe('a pump with a gate', { skip: noKernelSockets }, () => {
     io.pipes.close();
   });
 
+  test('receives no more than may be sent, so that a flow that waits keeps nothing in memory', async () => {
+    const { io } = checkedIo();
+    using _ = io;
+    const gate = new BudgetGate(1000);
+    const flow = pumped(io, gate);
+    const bytes = pattern(50_000);
+    while (flow.source.send(bytes) !== bytes.length) await nextTurn();
+    flow.pump.pump();
+    while (gate.waiters.size === 0) await nextTurn();
+    assert.equal(flow.from.unread(), 49_000);
+    gate.grant(500);
+    gate.grant(500);
+    assert.equal(flow.from.unread(), 48_000);
+    assert.equal(flow.seen.moved, 2000);
+    flow.close();
+    io.pipes.close();
+  });
+
   test('holds no pipe while it waits, and leaves the gate when it is stopped', async () => {
     const { io } = checkedIo();
     using _ = io;
