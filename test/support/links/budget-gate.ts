@@ -1,7 +1,9 @@
+import { accountRoom } from '@weir/io/bounds';
 import type { ByteGate, GateWaiter } from '@weir/io/links';
 
 /** A gate that allows what a test grants. */
 export class BudgetGate implements ByteGate {
+  readonly datagrams = accountRoom();
   left: number;
   readonly waiters = new Set<GateWaiter>();
 

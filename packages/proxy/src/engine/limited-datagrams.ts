@@ -13,12 +13,13 @@ export class LimitedDatagrams implements GateWaiter {
   readonly #gate: () => ByteGate | undefined;
   readonly #pass: (packet: Packet) => void;
   readonly #waiting = new Fifo<Packet>();
-  readonly #room = new KeptDatagrams();
+  readonly #room: KeptDatagrams;
 
   /** @param pass counts and sends a datagram */
   constructor(gate: () => ByteGate | undefined, pass: (packet: Packet) => void) {
     this.#gate = gate;
     this.#pass = pass;
+    this.#room = new KeptDatagrams(gate()?.datagrams);
   }
 
   send(packet: Packet): void {

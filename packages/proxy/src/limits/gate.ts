@@ -1,3 +1,4 @@
+import { accountRoom, type SharedRoom } from '@weir/io/bounds';
 import type { ByteGate, GateWaiter } from '@weir/io/links';
 import type { Clock, Timer } from '@weir/io/time';
 
@@ -35,6 +36,8 @@ export class Gate implements ByteGate {
   /** Bytes that were moved since the last turn of the timer began. */
   #movedInTurn = 0;
 
+  #datagrams: SharedRoom | undefined;
+
   /** @param left returns the bytes that the account may still use; `Infinity` without a limit */
   constructor(clock: Clock, left: () => number) {
     this.#clock = clock;
@@ -44,6 +47,10 @@ export class Gate implements ByteGate {
   /** Number of flows that wait. */
   get waiting(): number {
     return this.#waiters.size;
+  }
+
+  get datagrams(): SharedRoom {
+    return (this.#datagrams ??= accountRoom());
   }
 
   /** Sets the rate in bytes per second, `undefined` for none; flows that wait go on at it. */

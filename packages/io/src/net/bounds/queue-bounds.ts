@@ -1,4 +1,5 @@
 import type { Packet } from '../links/link.ts';
+import { SharedRoom } from './shared-room.ts';
 
 /** Bounds of queues in links and in frame decoders, and of datagram sockets. */
 
@@ -28,6 +29,12 @@ export const MAX_KEPT_BYTES = 256 * 1024;
  */
 export const MAX_ALL_KEPT_BYTES = 64 * 1024 * 1024;
 const LEAST_KEPT_BYTES = 4096;
+
+/**
+ * Memory of the datagrams that wait for the rate of one account, over all of its associations: it is full for as long as
+ * clients send more than the rate. Beyond it each association has LEAST_KEPT_BYTES.
+ */
+const MAX_ACCOUNT_BYTES = 1024 * 1024;
 
 /** Memory of a chunk queued in a memory link beside its data, in bytes: its objects and its buffer. */
 export const CHUNK_COST = 256;
@@ -115,37 +122,24 @@ export class UnsentDatagrams {
 
 const ignore = (): void => undefined;
 
-/** A bound that all queues of datagrams of one kind in the process share. */
-class SharedRoom {
-  /** Bytes in use. */
-  bytes = 0;
-  readonly #most: number;
-  readonly #least: number;
-
-  /**
-   * @param most total bytes of all queues.
-   * @param least bytes that each queue may have beyond that, so that others cannot starve it.
-   */
-  constructor(most: number, least: number) {
-    this.#most = most;
-    this.#least = least;
-  }
-
-  /** Whether a queue of `own` bytes may add `cost`. */
-  allows(own: number, cost: number): boolean {
-    return this.bytes + cost <= this.#most || own + cost <= this.#least;
-  }
-}
-
 /** The room of all `KeptDatagrams`. */
 export const KEPT_ROOM = new SharedRoom(MAX_ALL_KEPT_BYTES, LEAST_KEPT_BYTES);
 
 /** The room of all sockets whose send buffer in the kernel is full. */
 export const UNSENT_ROOM = new SharedRoom(MAX_ALL_UNSENT_BYTES, LEAST_UNSENT_BYTES);
 
+/** Returns the room of the datagrams of one account, see MAX_ACCOUNT_BYTES. */
+export const accountRoom = (): SharedRoom => new SharedRoom(MAX_ACCOUNT_BYTES, LEAST_KEPT_BYTES);
+
 /** The datagrams that one association keeps until they can be sent. */
 export class KeptDatagrams {
   #bytes = 0;
+  /** The room that it shares with others, beside that of all. */
+  readonly #shared: SharedRoom | undefined;
+
+  constructor(shared?: SharedRoom) {
+    this.#shared = shared;
+  }
 
   /**
    * Reserves room for a packet and returns it in a form that may be kept; `undefined` when there is no
@@ -155,8 +149,8 @@ export class KeptDatagrams {
     const cost = costOfDatagram(packet.data.length);
     if (this.#bytes + cost > MAX_KEPT_BYTES || !KEPT_ROOM.allows(this.#bytes, cost))
       return undefined;
-    this.#bytes += cost;
-    KEPT_ROOM.bytes += cost;
+    if (this.#shared?.allows(this.#bytes, cost) === false) return undefined;
+    this.#add(cost);
     const data = keptData(packet.data);
     return data === packet.data ? packet : { data, peer: packet.peer };
   }
@@ -164,9 +158,13 @@ export class KeptDatagrams {
   /** Releases the room of packets that `keep` has returned. */
   release(packets: readonly Packet[]): void {
     for (const { data } of packets) {
-      const cost = costOfDatagram(data.length);
-      this.#bytes -= cost;
-      KEPT_ROOM.bytes -= cost;
+      this.#add(-costOfDatagram(data.length));
     }
+  }
+
+  #add(cost: number): void {
+    this.#bytes += cost;
+    KEPT_ROOM.bytes += cost;
+    if (this.#shared) this.#shared.bytes += cost;
   }
 }
