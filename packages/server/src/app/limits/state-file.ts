@@ -1,11 +1,12 @@
-import { stat } from 'node:fs/promises';
+import { readdir, realpath, stat, unlink } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { codeOf, messageOf, WeirError } from '@weir/base';
 import { openRegularFile } from '@weir/io/files';
 import { type AccountState, hasEnded } from '@weir/proxy/limits';
 import { isNumber, isObject, isText, listOf, shape } from '@weir/proxy/schema';
 import { lockEdited } from '../lock-file.ts';
-import { createFile, replaceFile, systemFiles } from '../replace-file.ts';
+import { createFile, isTemporaryName, replaceFile, systemFiles } from '../replace-file.ts';
 
 /** The version of the format; a file of another one is rejected. */
 const VERSION = 1;
@@ -77,6 +78,9 @@ export class StateFile {
   /** What the file has, as long as its stamp is this one. */
   #known: { readonly stamp: string; readonly entries: Map<string, Entry> } | undefined;
 
+  /** Whether what killed processes have left beside the file is removed. */
+  #isClean = false;
+
   constructor(path: string) {
     this.path = path;
   }
@@ -101,6 +105,8 @@ export class StateFile {
     await ensureFile(this.path);
     const lock = await lockEdited(this.path, { waitMs: LOCK_MS });
     try {
+      if (lock && !this.#isClean) await removeTemporaries(this.path);
+      this.#isClean = true;
       const entries = await this.#read();
       // Until it is written, the file has other contents.
       this.#known = undefined;
@@ -137,6 +143,20 @@ export class StateFile {
     const states = (await statesByLine(text)) ?? statesIn(path, text);
     await inTurns(states, (state) => entries.set(state.user, { state, line: undefined }));
     return entries;
+  }
+}
+
+/**
+ * Removes temporary files that killed processes have left: the file is written in every second, so that many kills hit a
+ * write. The lock must be held. What cannot be removed stays.
+ */
+async function removeTemporaries(path: string): Promise<void> {
+  const target = await realpath(path);
+  const folder = dirname(target);
+  const names = await readdir(folder).catch(() => []);
+  for (const name of names) {
+    if (!isTemporaryName(name, basename(target))) continue;
+    await unlink(join(folder, name)).catch(() => undefined);
   }
 }
 

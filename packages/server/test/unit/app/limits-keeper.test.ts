@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { silentLogger } from '@weir/base/log';
@@ -122,6 +122,18 @@ test('a state file that cannot be written is an error at the start', async () =>
     running({ ...paths, statePath: join(folder.path, 'none', 'limits.state.json') }),
     { message: /cannot store the used bytes of accounts in .*ENOENT/ },
   );
+});
+
+test('a start removes what killed processes have left of the state file, and nothing else', async () => {
+  const { folder, stored: _stored, ...paths } = await files();
+  await using _ = folder;
+  const others = ['.limits.state.json.x.tmp', '.other.json.5.tmp', 'limits.state.json.5.tmp'];
+  for (const name of ['.limits.state.json.5.tmp', ...others]) {
+    await writeFile(join(folder.path, name), '');
+  }
+  await running(paths);
+  const left = await readdir(folder.path);
+  assert.deepEqual(left.toSorted(), [...others, 'limits.state.json', 'limits.toml'].toSorted());
 });
 
 test('states whose period has ended leave the file, others stay', async () => {
