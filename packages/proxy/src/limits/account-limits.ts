@@ -154,7 +154,8 @@ export class AccountLimits<F extends LimitedFlow = LimitedFlow> {
 
   /** Closes the flows of an account that has reached a limit, or reports that it works again. */
   #settle(meter: AccountMeter<F>): void {
-    const limit = this.#meters.get(meter.name) === meter ? meter.reached : undefined;
+    const current = this.#meters.get(meter.name) ?? this.#retired.get(meter.name);
+    const limit = current === meter ? meter.reached : undefined;
     const isNew = limit !== undefined && meter.closedBy !== limit;
     const worksAgain = limit === undefined && meter.closedBy !== undefined;
     meter.closedBy = limit;

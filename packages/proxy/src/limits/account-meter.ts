@@ -23,8 +23,11 @@ export interface LimitedFlow {
   readonly info: {
     /** The client's IP address. */
     readonly source: string | undefined;
+    readonly account?: { readonly isValid: boolean } | undefined;
   };
 }
+
+const isOfRemoved = ({ info }: LimitedFlow): boolean => info.account?.isValid === false;
 
 /** One account that has limits: what it has used, and its open flows. */
 export class AccountMeter<F extends LimitedFlow = LimitedFlow> {
@@ -179,8 +182,9 @@ export class AccountMeter<F extends LimitedFlow = LimitedFlow> {
     else this.#devices ??= this.#devicesOfFlows();
   }
 
-  /** Removes the limits: flows that wait go on. */
+  /** Removes the limits: flows that wait go on. Flows of an account that was removed itself keep them to their end. */
   release(): void {
+    if (this.flows.size > 0 && this.flows.values().every(isOfRemoved)) return;
     this.setRule({ ...this.#rule, bytes: undefined, up: undefined, down: undefined });
   }
 

@@ -124,7 +124,10 @@ export class Tracker implements FlowRegistry {
   applyLimits(spec: LimitsSpec): void {
     this.limits.apply(spec);
     for (const flow of this.#flows.values()) {
-      flow.meterBy(this.limits.meterOf(flow.info.account?.name));
+      const { account } = flow.info;
+      const meter = this.limits.meterOf(account?.name);
+      // The limits of a user who is removed go with the user: they still hold for what is open.
+      if (meter || account?.isValid !== false) flow.meterBy(meter);
     }
     this.limits.tick();
   }

@@ -5,6 +5,7 @@ import { FLOWS_ENDED_A_TURN } from '../../../../io/src/net/links/relay.ts';
 import { KEPT_EVENTS } from '../../../src/tracker/flow-events.ts';
 import type { FlowInfo } from '../../../src/tracker/flow.ts';
 import { Tracker, type LiveSession } from '../../../src/tracker/tracker.ts';
+import { type AccountRule, type LimitsSpec, NO_LIMITS } from '../../../src/limits/spec.ts';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';
 
 const info = (over: Partial<FlowInfo> = {}): FlowInfo => ({
@@ -215,5 +216,51 @@ describe('traffic samples', () => {
     const waiting = tracker.traffic.newerThan(latest);
     tracker.traffic.stop();
     assert.equal(await waiting, undefined);
+  });
+});
+
+describe('the limits of a removed account', () => {
+  const rule: AccountRule = {
+    bytes: 100,
+    reset: 'never',
+    until: undefined,
+    devices: undefined,
+    up: 2000,
+    down: undefined,
+  };
+  const limited: LimitsSpec = { accounts: new Map([['ann', rule]]), others: undefined };
+
+  test('still hold for its open flows when the limits file has them no more', async () => {
+    const { clock, tracker } = create();
+    tracker.applyLimits(limited);
+    const account = { isValid: true, name: 'ann' };
+    let kills = 0;
+    const flow = tracker.openFlow(info({ account }), () => kills++);
+    flow.addUp(60);
+    account.isValid = false;
+    tracker.applyLimits(NO_LIMITS);
+    assert.equal(flow.upGate?.allowance(), 40);
+    // A later user of the name is another one.
+    const later = tracker.openFlow(
+      info({ account: { isValid: true, name: 'ann' } }),
+      () => kills++,
+    );
+    assert.equal(later.upGate, undefined);
+    flow.addUp(40);
+    clock.advance(0);
+    await nextTurn();
+    assert.equal(kills, 1);
+    assert.equal(later.killed, false);
+  });
+
+  test('end with the limits of an account that exists', () => {
+    const { tracker } = create();
+    tracker.applyLimits(limited);
+    const flow = tracker.openFlow(
+      info({ account: { isValid: true, name: 'ann' } }),
+      () => undefined,
+    );
+    tracker.applyLimits(NO_LIMITS);
+    assert.equal(flow.upGate, undefined);
   });
 });
