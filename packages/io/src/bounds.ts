@@ -7,5 +7,5 @@ export {
   MAX_UNSENT_BYTES,
   UnsentDatagrams,
 } from './net/bounds/queue-bounds.ts';
-export type { SharedRoom } from './net/bounds/shared-room.ts';
+export type { EqualRoom } from './net/bounds/shared-room.ts';
 export { ReadInPieces, SMALL_PIECE, SmallUnits, UnitCost, UnitShare } from './net/bounds/units.ts';

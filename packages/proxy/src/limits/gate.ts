@@ -1,4 +1,4 @@
-import { accountRoom, type SharedRoom } from '@weir/io/bounds';
+import { accountRoom, type EqualRoom } from '@weir/io/bounds';
 import type { ByteGate, GateWaiter } from '@weir/io/links';
 import type { Clock, Timer } from '@weir/io/time';
 
@@ -36,7 +36,7 @@ export class Gate implements ByteGate {
   /** Bytes that were moved since the last turn of the timer began. */
   #movedInTurn = 0;
 
-  #datagrams: SharedRoom | undefined;
+  #datagrams: EqualRoom | undefined;
 
   /** @param left returns the bytes that the account may still use; `Infinity` without a limit */
   constructor(clock: Clock, left: () => number) {
@@ -49,7 +49,7 @@ export class Gate implements ByteGate {
     return this.#waiters.size;
   }
 
-  get datagrams(): SharedRoom {
+  get datagrams(): EqualRoom {
     return (this.#datagrams ??= accountRoom());
   }
 

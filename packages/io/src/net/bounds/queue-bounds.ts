@@ -1,5 +1,5 @@
 import type { Packet } from '../links/link.ts';
-import { SharedRoom } from './shared-room.ts';
+import { EqualRoom, SharedRoom } from './shared-room.ts';
 
 /** Bounds of queues in links and in frame decoders, and of datagram sockets. */
 
@@ -129,15 +129,15 @@ export const KEPT_ROOM = new SharedRoom(MAX_ALL_KEPT_BYTES, LEAST_KEPT_BYTES);
 export const UNSENT_ROOM = new SharedRoom(MAX_ALL_UNSENT_BYTES, LEAST_UNSENT_BYTES);
 
 /** Returns the room of the datagrams of one account, see MAX_ACCOUNT_BYTES. */
-export const accountRoom = (): SharedRoom => new SharedRoom(MAX_ACCOUNT_BYTES, LEAST_KEPT_BYTES);
+export const accountRoom = (): EqualRoom => new EqualRoom(MAX_ACCOUNT_BYTES, LEAST_KEPT_BYTES);
 
 /** The datagrams that one association keeps until they can be sent. */
 export class KeptDatagrams {
   #bytes = 0;
   /** The room that it shares with others, beside that of all. */
-  readonly #shared: SharedRoom | undefined;
+  readonly #shared: EqualRoom | undefined;
 
-  constructor(shared?: SharedRoom) {
+  constructor(shared?: EqualRoom) {
     this.#shared = shared;
   }
 
@@ -163,8 +163,10 @@ export class KeptDatagrams {
   }
 
   #add(cost: number): void {
+    const wasEmpty = this.#bytes === 0;
     this.#bytes += cost;
     KEPT_ROOM.bytes += cost;
-    if (this.#shared) this.#shared.bytes += cost;
+    const isEmpty = this.#bytes === 0;
+    if (this.#shared && wasEmpty !== isEmpty) this.#shared.queues += isEmpty ? -1 : 1;
   }
 }

@@ -1,5 +1,5 @@
 import type { Endpoint } from '../addresses/addresses.ts';
-import type { SharedRoom } from '../bounds/shared-room.ts';
+import type { EqualRoom } from '../bounds/shared-room.ts';
 
 /**
  * A full-duplex stream of bytes between two layers.
@@ -64,7 +64,7 @@ export interface ByteLink {
 /** Limits the bytes that several links move in one direction, such as all flows of an account. */
 export interface ByteGate {
   /** The room of the datagrams that wait at it. */
-  readonly datagrams: SharedRoom;
+  readonly datagrams: EqualRoom;
   /**
    * Returns the number of bytes that the caller may move now, a whole one or `Infinity`; 0 if it has to wait. What it has
    * moved must be counted, before anything else asks.

@@ -20,10 +20,10 @@ test('associations of one account that wait for its rate leave room to those of 
     );
   const gate = new BudgetGate(0);
   const queues = Array.from({ length: 1000 }, () => queueAt(gate));
-  for (const queue of queues) for (let i = 0; i < 100; i++) queue.send(packet);
-  // A megabyte together, and two datagrams each beyond that.
+  for (let i = 0; i < 100; i++) for (const queue of queues) queue.send(packet);
+  // Two datagrams each, which is more than a megabyte together.
   const kept = KEPT_ROOM.bytes - before;
-  assert.ok(kept > 4 << 20 && kept < 6 << 20, `${kept} bytes`);
+  assert.equal(kept, 1000 * 2 * (1400 + 640));
 
   const other = new BudgetGate(0);
   const one = queueAt(other);
@@ -36,4 +36,20 @@ test('associations of one account that wait for its rate leave room to those of 
   assert.equal(passed.length, 65);
   for (const queue of queues) queue.close();
   assert.equal(KEPT_ROOM.bytes, before);
+});
+
+test('associations of one account that wait have equal shares of its room', () => {
+  const passed = new Map<string, number>();
+  const gate = new BudgetGate(0);
+  const queues = Array.from({ length: 64 }, (_each, index) => {
+    const peer = { host: `192.0.2.${index}`, port: 1 };
+    const queue = new LimitedDatagrams(
+      () => gate,
+      ({ peer: { host } }) => passed.set(host, (passed.get(host) ?? 0) + 1),
+    );
+    return { queue, packet: { data: Buffer.alloc(1400), peer } };
+  });
+  for (let i = 0; i < 100; i++) for (const { queue, packet } of queues) queue.send(packet);
+  gate.grant(1e9);
+  assert.deepEqual(new Set(passed.values()), new Set([8]));
 });
