@@ -58,6 +58,7 @@ export class WeirAssociation
    * @throws {RangeError} for an invalid port
    */
   send(data: Uint8Array | string, { host, port }: DatagramPeer): void {
+    if (typeof host !== 'string') throw new TypeError('host must be a string');
     if (!Number.isInteger(port) || port < 1 || port > MAX_PORT) {
       throw new RangeError(`${port} is not a port`);
     }
