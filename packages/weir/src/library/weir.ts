@@ -36,6 +36,7 @@ import {
   type UndiciModule,
 } from './dispatcher.ts';
 import { type HookOptions, hooksOf } from './hooks.ts';
+import { callHost } from './host-callback.ts';
 import { Renewals } from './renewals.ts';
 import type { WeirSocket } from './socket.ts';
 import type { ConfigInput } from './config-input.ts';
@@ -331,7 +332,9 @@ export function callbackLogger(filter: LogFilter, take: LogCallback, target: str
     if (!passes(filter, target, level)) return () => undefined;
     return (message) => {
       const lines = typeof message === 'string' ? [message] : message;
-      for (const line of lines) hand(take, { time: new Date(), level, target, message: line });
+      for (const line of lines) {
+        callHost(() => take({ time: new Date(), level, target, message: line }));
+      }
     };
   };
   return {
@@ -343,15 +346,4 @@ export function callbackLogger(filter: LogFilter, take: LogCallback, target: str
     enabled: (level) => passes(filter, target, level),
     target: (name) => callbackLogger(filter, take, name),
   };
-}
-
-/** An error of the host's callback becomes an uncaught exception, and does not affect the caller that logs. */
-function hand(take: LogCallback, line: LogLine): void {
-  try {
-    take(line);
-  } catch (error) {
-    queueMicrotask(() => {
-      throw error;
-    });
-  }
 }
