@@ -305,7 +305,10 @@ export class Weir implements AsyncDisposable {
    * @throws {WeirError} `no_undici` when the package is not installed, or older than version 7
    */
   dispatcher(options?: DispatcherOptions & { readonly undici?: undefined }): FetchDispatcher;
-  /** The same, by the undici given. */
+  /**
+   * The same, by the undici given, of whose `Agent` the result has the type.
+   * @throws {WeirError} `no_undici` for anything but undici 7 or newer
+   */
   dispatcher<Agent extends object>(
     options: DispatcherOptions & { readonly undici: UndiciModule<Agent> },
   ): Agent;
