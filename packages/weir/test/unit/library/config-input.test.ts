@@ -87,6 +87,14 @@ describe('Weir.start with other options', () => {
     await using weir = await startAny({ config: TABLES, onLog: undefined, authorize: undefined });
     assert.equal(weir.listeners().length, 1);
   });
+
+  test('does not warn a program without listeners, which may only dial', async () => {
+    const lines: LogLine[] = [];
+    const config = { outbound: [direct()] };
+    await using weir = await Weir.start({ config, onLog: (line) => void lines.push(line) });
+    assert.deepEqual(weir.listeners(), []);
+    assert.ok(lines.every(({ message }) => !message.includes('no inbound')));
+  });
 });
 
 describe('Weir.start without a configuration', () => {
