@@ -88,6 +88,15 @@ describe('Weir.start with other options', () => {
     assert.equal(weir.listeners().length, 1);
   });
 
+  test('does not stop on a grace period that is no number of 0 or more', async () => {
+    await using weir = await Weir.start({ config: TABLES });
+    for (const graceMs of [Number.NaN, -1, 'soon' as unknown as number]) {
+      await assert.rejects(weir.stop({ graceMs }), RangeError);
+    }
+    assert.equal(weir.stopping, false);
+    assert.equal(weir.listeners().length, 1);
+  });
+
   test('does not warn a program without listeners, which may only dial', async () => {
     const lines: LogLine[] = [];
     const config = { outbound: [direct()] };
