@@ -75,6 +75,9 @@ interface HookQuestion {
 /** Part of the places that one source may hold once half of all are taken. */
 const SHARE = 8;
 
+/** Calls of a hook within each other, long before the stack overflows somewhere. */
+const MAX_DEPTH = 16;
+
 /**
  * The calls of one hook: each has a time limit, and the number that waits is bounded. A synchronous hook never waits.
  *
@@ -87,6 +90,8 @@ export class HookCalls<Question extends HookQuestion, Answer> {
   readonly #isAnswer: (value: unknown) => value is Answer;
   readonly #options: HookOptions;
   readonly #pending = new Shares<object, string>();
+  /** Calls within calls: a hook may open a flow that asks it again. */
+  #depth = 0;
 
   constructor(
     name: string,
@@ -114,11 +119,15 @@ export class HookCalls<Question extends HookQuestion, Answer> {
     if (!this.#hasRoom(question.source)) {
       throw new HookError(`${this.#pending.size} calls of the ${this.#name} hook are waiting`);
     }
+    if (this.#depth >= MAX_DEPTH) throw new HookError(`the ${this.#name} hook calls itself`);
+    this.#depth++;
     try {
       const answer: unknown = this.#hook(question);
       return isThenable(answer) ? this.#wait(answer, question) : this.#checked(answer);
     } catch (error) {
       throw this.#failed(error, question);
+    } finally {
+      this.#depth--;
     }
   }
 

@@ -120,6 +120,18 @@ test('an answer or an error that throws when it is read is a HookError, and hold
   }
 });
 
+test('a hook that calls itself without end is an error, and is called again afterwards', () => {
+  let [asked, isRecursive] = [0, true];
+  const { ask } = start(() => {
+    asked++;
+    return isRecursive ? ask() : true;
+  });
+  assert.throws(ask, { name: 'HookError', message: 'the authorize hook calls itself' });
+  assert.equal(asked, 16);
+  isRecursive = false;
+  assert.equal(ask(), true);
+});
+
 test('an invalid answer is an error that does not quote it', async () => {
   for (const invalid of [undefined, null, 'yes', 1, {}, { user: 7 }]) {
     const hook = (): never => invalid as never;
