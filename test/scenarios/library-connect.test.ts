@@ -144,6 +144,10 @@ describe('connect', () => {
     });
     await assert.rejects(weir.connect({ ...target, host: 'no host' }), { code: 'not_found' });
     await assert.rejects(weir.connect({ ...target, port: 65_536 }), RangeError);
+    for (const wrong of [{ host: undefined }, { host: 5 }, { user: 5 }, { inbound: null }]) {
+      const options = { ...target, ...wrong } as unknown as typeof target;
+      await assert.rejects(weir.connect(options), TypeError);
+    }
   });
 
   test('a reset of the destination is an error of the stream after what came before it', async () => {

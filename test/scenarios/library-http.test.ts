@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { createServer, get as httpGet, type Agent, type Server } from 'node:http';
 import { createSecureServer } from 'node:http2';
 import { createServer as createHttpsServer, get as httpsGet } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
+import { pipeline } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
 import * as undici from 'undici';
@@ -49,6 +50,35 @@ const hello = (): Promise<Site> =>
     createServer((_, response) => void response.end('hello')),
     'http',
   );
+
+interface HeldProxy extends AsyncDisposable {
+  readonly port: number;
+  /** Resolves at a request to connect, with the function that has it accepted. */
+  readonly asked: Promise<() => void>;
+}
+
+/** An HTTP proxy that connects when it is told to. */
+async function heldProxy(): Promise<HeldProxy> {
+  const { promise: asked, resolve } = Promise.withResolvers<() => void>();
+  const server = createServer().listen(0, '127.0.0.1');
+  server.on('connect', ({ url }, client) => {
+    const { hostname, port } = new URL(`http://${url}`);
+    resolve(() => {
+      const upstream = connect(Number(port), hostname);
+      client.write('HTTP/1.1 200 OK\r\n\r\n');
+      pipeline(client, upstream, client, () => undefined);
+    });
+  });
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    asked,
+    async [Symbol.asyncDispose]() {
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
 
 async function fetchText(url: string, agent: Agent): Promise<string> {
   const request = (url.startsWith('https') ? httpsGet : httpGet)(url, { agent });
@@ -110,6 +140,42 @@ describe('agents', () => {
     finish();
     assert.equal(await response, 'before after');
     await none(host.weir);
+  });
+
+  test('end a request after their time limit', async () => {
+    const authority = new TestAuthority();
+    const { cert, key } = authority.issue({ dns: ['localhost'] });
+    await using host = await startLibrary(TWO);
+    const agents = host.weir.agent({ timeout: 50, ca: authority.cert });
+    const silent = (): void => undefined;
+    for (const [scheme, server] of [
+      ['http', createServer(silent)],
+      ['https', createHttpsServer({ cert, key }, silent)],
+    ] as const) {
+      await using origin = await site(server, scheme);
+      const request = scheme === 'http' ? httpGet : httpsGet;
+      const pending = request(origin.url, { agent: agents[scheme] });
+      await within(once(pending, 'timeout'), `the time limit of ${scheme}`);
+      pending.destroy();
+      await once(pending, 'error');
+    }
+  });
+
+  test('refuse a request to a unix socket, which would go elsewhere', async () => {
+    await using host = await startLibrary(TWO);
+    const { http } = host.weir.agent();
+    const pending = httpGet({ socketPath: '/run/x.sock', agent: http });
+    const [error] = await once(pending, 'error');
+    assert.ok(error instanceof TypeError);
+    assert.match(error.message, /socketPath/);
+  });
+
+  // Of other names got reads every key, and rejects it.
+  test('have no enumerable key beside http and https', async () => {
+    await using host = await startLibrary(TWO);
+    const keys: string[] = [];
+    for (const key in host.weir.agent()) keys.push(key);
+    assert.deepEqual(keys, ['http', 'https']);
   });
 
   test('verify the certificate of the destination', async () => {
@@ -217,6 +283,25 @@ describe('a dispatcher', () => {
     await eventually('the end of the first', () => flows(host.weir) === 1);
     await dispatcher.destroy();
     await none(host.weir);
+  });
+
+  test('keeps no connection whose outbound was replaced during its dial', async () => {
+    await using origin = await hello();
+    await using upstream = await heldProxy();
+    const proxy = `[[outbound]]\ntag = "slow"\nprotocol = "http"\nserver = "127.0.0.1"\nport = ${upstream.port}\n`;
+    await using host = await startLibrary(proxy + TWO);
+    const { weir } = host;
+    const dispatcher = weir.dispatcher({ undici, agent: { connections: 1 } });
+    const first = undici.request(origin.url, { dispatcher });
+    const release = await upstream.asked;
+    await host.change(`${proxy + TWO}[route]\ndefault = "other"\n`);
+    release();
+    await (await first).body.text();
+    await (await undici.request(origin.url, { dispatcher })).body.text();
+    await eventually('the end of the first', () => flows(weir) === 1);
+    assert.equal(weir.connections().flows[0]?.outbound, 'other');
+    assert.equal(origin.accepted(), 2);
+    await dispatcher.destroy();
   });
 
   test('speaks HTTP/2 where the destination does, with the CA that it is given', async () => {

@@ -81,14 +81,14 @@ function sectionOf(
 }
 
 function membersOfClass(name: string, node: ts.ClassDeclaration, checker: ts.TypeChecker): string {
-  const members = node.members.filter(isPublic);
+  const members = node.members.filter((member) => isPublic(member) && !implementsOverloads(member));
   return members
     .map((member) => {
-      const symbol = member.name && checker.getSymbolAtLocation(member.name);
+      const documented = documentedPart(member, checker);
       const isStatic =
         ts.canHaveModifiers(member) && hasModifier(member, ts.SyntaxKind.StaticKeyword);
       const title = memberTitle(member, isStatic ? name : instanceName(name), checker);
-      const text = symbol ? docOf(symbol, checker) : '';
+      const text = documented ? docOf(documented, checker) : '';
       return `\n### \`${title}\`\n${text === '' ? '' : `\n${text}\n`}`;
     })
     .join('');
@@ -99,7 +99,29 @@ const instanceName = (name: string): string => name.charAt(0).toLowerCase() + na
 function isPublic(member: ts.ClassElement): boolean {
   if (!member.name || ts.isPrivateIdentifier(member.name)) return false;
   if (ts.isComputedPropertyName(member.name)) return true;
-  return !(ts.canHaveModifiers(member) && hasModifier(member, ts.SyntaxKind.PrivateKeyword));
+  // What overrides a method of Node is documented there.
+  const hidden = [ts.SyntaxKind.PrivateKeyword, ts.SyntaxKind.OverrideKeyword];
+  return !(ts.canHaveModifiers(member) && hidden.some((kind) => hasModifier(member, kind)));
+}
+
+/** Whether a member is the body of overloads, whose own parameters no caller sees. */
+function implementsOverloads(member: ts.ClassElement): boolean {
+  if (!ts.isMethodDeclaration(member) || !member.body || !ts.isClassDeclaration(member.parent)) {
+    return false;
+  }
+  const name = member.name.getText();
+  return member.parent.members.some(
+    (other) => ts.isMethodDeclaration(other) && !other.body && other.name.getText() === name,
+  );
+}
+
+/** Returns what has the docstring of a member: overloads have one each. */
+function documentedPart(
+  member: ts.ClassElement,
+  checker: ts.TypeChecker,
+): ts.Symbol | ts.Signature | undefined {
+  if (ts.isMethodDeclaration(member)) return checker.getSignatureFromDeclaration(member);
+  return member.name && checker.getSymbolAtLocation(member.name);
 }
 
 const hasModifier = (node: ts.HasModifiers, kind: ts.SyntaxKind): boolean =>
@@ -167,8 +189,8 @@ const plain = (text: string): string =>
     .replace(/^\| /, '')
     .trim();
 
-/** Returns the docstring of a symbol, with its tags. */
-function docOf(symbol: ts.Symbol, checker: ts.TypeChecker): string {
+/** Returns the docstring of a symbol or a signature, with its tags. */
+function docOf(symbol: ts.Symbol | ts.Signature, checker: ts.TypeChecker): string {
   const text = ts.displayPartsToString(symbol.getDocumentationComment(checker));
   const tags = symbol.getJsDocTags(checker).map(({ name, text: parts }) => {
     const about = ts.displayPartsToString(parts).replaceAll(/\s*\n\s*/g, ' ');

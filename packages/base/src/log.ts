@@ -17,6 +17,7 @@ export {
   type LogFilter,
   type Logger,
   type LogLevel,
+  type LogMessage,
   parseFilter,
   passes,
   readsAsTarget,

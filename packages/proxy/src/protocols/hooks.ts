@@ -75,6 +75,9 @@ interface HookQuestion {
 /** Part of the places that one source may hold once half of all are taken. */
 const SHARE = 8;
 
+/** Calls of a hook within each other, long before the stack overflows somewhere. */
+const MAX_DEPTH = 16;
+
 /**
  * The calls of one hook: each has a time limit, and the number that waits is bounded. A synchronous hook never waits.
  *
@@ -87,6 +90,8 @@ export class HookCalls<Question extends HookQuestion, Answer> {
   readonly #isAnswer: (value: unknown) => value is Answer;
   readonly #options: HookOptions;
   readonly #pending = new Shares<object, string>();
+  /** Calls within calls: a hook may open a flow that asks it again. */
+  #depth = 0;
 
   constructor(
     name: string,
@@ -114,13 +119,16 @@ export class HookCalls<Question extends HookQuestion, Answer> {
     if (!this.#hasRoom(question.source)) {
       throw new HookError(`${this.#pending.size} calls of the ${this.#name} hook are waiting`);
     }
-    let answer: unknown;
+    if (this.#depth >= MAX_DEPTH) throw new HookError(`the ${this.#name} hook calls itself`);
+    this.#depth++;
     try {
-      answer = this.#hook(question);
+      const answer: unknown = this.#hook(question);
+      return isThenable(answer) ? this.#wait(answer, question) : this.#checked(answer);
     } catch (error) {
       throw this.#failed(error, question);
+    } finally {
+      this.#depth--;
     }
-    return isThenable(answer) ? this.#wait(answer, question) : this.#checked(answer);
   }
 
   #hasRoom(source: string | undefined): boolean {
@@ -145,13 +153,14 @@ export class HookCalls<Question extends HookQuestion, Answer> {
       this.#pending.delete(call);
       end();
     };
-    answer.then(
+    // Adopted, since the `then` of an object that is no promise may throw, or call back twice.
+    Promise.resolve(answer).then(
       (value) =>
         settle(() => {
           try {
             resolve(this.#checked(value));
           } catch (error) {
-            reject(error);
+            reject(this.#failed(error, question));
           }
         }),
       (error: unknown) => settle(() => reject(this.#failed(error, question))),
@@ -166,10 +175,23 @@ export class HookCalls<Question extends HookQuestion, Answer> {
 
   /** Returns the error of a call, without the password, which the program's message may quote. */
   #failed(cause: unknown, question: { readonly password?: string | undefined }): HookError {
+    if (cause instanceof HookError) return cause;
     const { password = '' } = question;
-    const text = messageOf(cause);
+    const text = textOf(cause);
     const shown = password === '' ? text : text.replaceAll(password, '…');
     return new HookError(`the ${this.#name} hook has failed: ${shown}`, { cause });
+  }
+}
+
+const NO_TEXT = 'it has thrown a value without a text';
+
+/** Returns the text of what a hook has thrown, which may be anything: also a `message` need not be a string. */
+function textOf(thrown: unknown): string {
+  try {
+    const text: unknown = messageOf(thrown);
+    return typeof text === 'string' ? text : NO_TEXT;
+  } catch {
+    return NO_TEXT;
   }
 }
 

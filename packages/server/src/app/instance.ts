@@ -68,6 +68,7 @@ export class Instance implements ControlledApp {
   readonly #log: Logger;
   /** The limits of accounts; `undefined` for none. */
   readonly limits: LimitsKeeper | undefined;
+  readonly #serveApi: boolean;
   readonly #supervisor: Supervisor;
   readonly #picker: Picker;
   readonly #api: ApiLifecycle;
@@ -83,8 +84,9 @@ export class Instance implements ControlledApp {
   #logLevel: string | undefined;
 
   constructor(options: InstanceOptions) {
-    const { log, regexes, capture, limits, hooks } = options;
+    const { log, regexes, serveApi, capture, limits, hooks } = options;
     this.limits = limits;
+    this.#serveApi = serveApi;
     const ownListeners = new OwnListeners();
     this.#log = log.target('svc_app::instance');
     this.#warnings = new WarningLog(this.#log);
@@ -158,7 +160,8 @@ export class Instance implements ControlledApp {
     this.#logLevel = loaded.spec.log.level;
     const warning = nodeWarning(process.versions.node);
     if (warning !== undefined) this.#log.warn(`${warning}; "Which Node" in docs/install.md`);
-    if (loaded.spec.inbounds.length === 0) {
+    // A host program may only dial.
+    if (this.#serveApi && loaded.spec.inbounds.length === 0) {
       this.#log.warn('the configuration has no inbound: no connection will be accepted');
     }
     this.#warnings.log(loaded.warnings);

@@ -5,9 +5,11 @@ import {
   type RequestOptions,
 } from 'node:https';
 import type { Duplex } from 'node:stream';
+import { TLSSocket } from 'node:tls';
 import { asError } from '@weir/base';
 import type { Dialled, OpensStreams, WeirDialOptions } from './dial.ts';
 import type { KeepsIdle, Renewals } from './renewals.ts';
+import type { WeirSocket } from './socket.ts';
 
 /** The route of an agent's connections, and the options of `https.Agent`; `keepAlive` is true by default. */
 export interface AgentOptions extends WeirDialOptions, HttpsAgentOptions {}
@@ -25,6 +27,9 @@ export interface WeirAgents {
 /** Called with the stream of a new connection, as by `Agent.createConnection`. */
 type OnCreated = (error: Error | null, stream: Duplex) => void;
 
+/** A stream of HTTP. */
+type WithTimeout = Duplex & { setTimeout(milliseconds: number): unknown };
+
 /** The connections of one agent, with the flows below. */
 class Connections {
   readonly #dialer: OpensStreams;
@@ -41,15 +46,19 @@ class Connections {
    * @param wrap returns the stream of HTTP on that of the flow
    */
   open(
-    { host, port }: RequestOptions,
-    wrap: (socket: Duplex) => Duplex,
+    { host, port, timeout, socketPath }: RequestOptions,
+    wrap: (socket: WeirSocket) => WithTimeout,
     onCreated: OnCreated | undefined,
   ): void {
     const target = { host: host ?? 'localhost', port: Number(port), allowHalfOpen: false };
-    this.#dialer
-      .connect({ ...this.#route, ...target })
+    const dial = socketPath
+      ? Promise.reject(new TypeError('this agent connects to hosts, not to a socketPath'))
+      : this.#dialer.connect({ ...this.#route, ...target });
+    dial
       .then((dialled) => {
         const stream = wrap(dialled.socket);
+        // As net.connect does: Node relies on it for the `timeout` of an agent.
+        if (timeout) stream.setTimeout(timeout);
         this.#dialled.set(stream, dialled);
         return stream;
       })
@@ -103,9 +112,10 @@ class WeirHttpsAgent extends HttpsAgent implements KeepsIdle {
 
   override createConnection(request: RequestOptions, onCreated?: OnCreated): undefined {
     // That of Node reuses sessions of TLS.
-    const wrap = (socket: Duplex): Duplex => {
+    const wrap = (socket: Duplex): WithTimeout => {
       const stream = super.createConnection({ ...request, socket } as RequestOptions);
-      if (!stream) throw new TypeError('https.Agent has created no connection');
+      if (!(stream instanceof TLSSocket))
+        throw new TypeError('https.Agent has not created a TLSSocket');
       return stream;
     };
     this.connections.open(request, wrap, onCreated);
@@ -131,20 +141,28 @@ export function createAgents(
   options: AgentOptions,
   renewals: Renewals,
 ): WeirAgents {
-  const agents = {
-    http: new WeirHttpAgent(dialer, options),
-    https: new WeirHttpsAgent(dialer, options),
-  };
+  const http = new WeirHttpAgent(dialer, options);
+  const https = new WeirHttpsAgent(dialer, options);
   // One by one: the host program may keep only one of them.
-  renewals.add(agents.http);
-  renewals.add(agents.https);
-  return {
-    ...agents,
-    destroy() {
-      agents.http.destroy();
-      agents.https.destroy();
-    },
-  };
+  renewals.add(http);
+  renewals.add(https);
+  return new Agents(http, https);
+}
+
+/** A class, so that `destroy` is not enumerable: `got` rejects agents of other names than `http`, `https` and `http2`. */
+class Agents implements WeirAgents {
+  readonly http: HttpAgent;
+  readonly https: HttpsAgent;
+
+  constructor(http: HttpAgent, https: HttpsAgent) {
+    this.http = http;
+    this.https = https;
+  }
+
+  destroy(): void {
+    this.http.destroy();
+    this.https.destroy();
+  }
 }
 
 function destroyWhere(

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { DialError } from '@weir/io';
 import type { Packet, PacketLink } from '@weir/io/links';
+import { callHost } from './host-callback.ts';
 
 /** The source or destination of a datagram. */
 export interface DatagramPeer {
@@ -40,8 +41,8 @@ export class WeirAssociation
   /** @internal */
   constructor(open: (onFailure: (peer: DatagramPeer, error: DialError) => void) => PacketLink) {
     super();
-    this.#link = open((peer, error) => this.emit('unreachable', error, peer));
-    void this.#link.closed.then((cause) => this.emit('close', cause));
+    this.#link = open((peer, error) => callHost(() => this.emit('unreachable', error, peer)));
+    void this.#link.closed.then((cause) => callHost(() => this.emit('close', cause)));
     this.on('newListener', (event: string | symbol) => {
       if (event === 'message') this.#readByEvents();
     });
@@ -58,6 +59,7 @@ export class WeirAssociation
    * @throws {RangeError} for an invalid port
    */
   send(data: Uint8Array | string, { host, port }: DatagramPeer): void {
+    if (typeof host !== 'string') throw new TypeError('host must be a string');
     if (!Number.isInteger(port) || port < 1 || port > MAX_PORT) {
       throw new RangeError(`${port} is not a port`);
     }
@@ -94,21 +96,11 @@ export class WeirAssociation
     this.#reader = 'events';
     // The listener is added after this event.
     queueMicrotask(() => {
-      const take = (packet: Packet): void => this.#emitMessage(packet);
+      const take = (packet: Packet): void =>
+        callHost(() => this.emit('message', bufferOf(packet), packet.peer));
       // `close` reports a failure of the link.
       this.#link.receiveAll(take).catch(() => undefined);
     });
-  }
-
-  /** An error of a listener becomes an uncaught exception, and does not end the association. */
-  #emitMessage(packet: Packet): void {
-    try {
-      this.emit('message', bufferOf(packet), packet.peer);
-    } catch (error) {
-      queueMicrotask(() => {
-        throw error;
-      });
-    }
   }
 }
 

@@ -50,12 +50,30 @@ function kindOf(value: unknown): string {
   return Array.isArray(value) ? 'a list' : `a value of type ${typeof value}`;
 }
 
+/** The result of `typeof` for an option; `undefined` where another function checks it. */
+export type OptionType = 'function' | 'number' | 'string' | undefined;
+
 /**
- * Checks the options of a call that a host program may have called without any.
+ * Checks the names and types of the options of a call, which a host program may have called without any.
  * @throws {ControlError} `invalid`
  */
-export function checkOptions(options: unknown, call: string): asserts options is object {
-  if (typeof options === 'object' && options !== null) return;
-  const example = "{ config: 'weir.toml' }";
-  throw new ControlError('invalid', `${call} takes an object such as ${example}; ${EXPECTED}`);
+export function checkOptions(
+  options: unknown,
+  call: string,
+  types: Readonly<Record<string, OptionType>>,
+): asserts options is object {
+  if (typeof options !== 'object' || options === null) {
+    const example = "{ config: 'weir.toml' }";
+    throw new ControlError('invalid', `${call} takes an object such as ${example}; ${EXPECTED}`);
+  }
+  for (const [name, value] of Object.entries(options)) {
+    if (!Object.hasOwn(types, name)) {
+      const known = Object.keys(types).join(', ');
+      throw new ControlError('invalid', `${call} has no option ${name}; its options are ${known}`);
+    }
+    const type = types[name];
+    if (type !== undefined && value !== undefined && typeof value !== type) {
+      throw new ControlError('invalid', `${call}: ${name} is ${kindOf(value)}; give a ${type}`);
+    }
+  }
 }

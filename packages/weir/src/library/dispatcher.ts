@@ -95,6 +95,7 @@ class Generation {
     { Agent, Dispatcher1Wrapper, buildConnector }: UndiciParts,
     dialer: OpensStreams,
     { outbound, user, inbound, tls, allowH2, agent }: DispatcherOptions,
+    onStale: () => void,
   ) {
     const route = { outbound, user, inbound, allowHalfOpen: false };
     const h2 = allowH2 === undefined ? {} : { allowH2 };
@@ -109,6 +110,8 @@ class Generation {
           socket.once('close', () => this.#live.delete(dialled));
           if (protocol === 'https:') secure({ ...request, httpSocket: socket }, onConnected);
           else onConnected(null, socket);
+          // A reload during the dial has not found this connection.
+          if (dialled.isStale()) onStale();
         },
         (error: unknown) => onConnected(asError(error), null),
       );
@@ -143,7 +146,7 @@ export function createDispatcher(
 ): object {
   const undici = checkUndici(module);
   class WeirDispatcher extends undici.Dispatcher implements AnyDispatcher, KeepsIdle {
-    #current = new Generation(undici, dialer, options);
+    #current = this.#next();
     /** Agents of former generations that still carry requests. */
     readonly #former = new Set<AnyDispatcher>();
     #isClosed = false;
@@ -170,9 +173,13 @@ export function createDispatcher(
     closeIdle(): void {
       if (this.#isClosed) return;
       const { agent } = this.#current;
-      this.#current = new Generation(undici, dialer, options);
+      this.#current = this.#next();
       this.#former.add(agent);
       void agent.close().finally(() => this.#former.delete(agent));
+    }
+
+    #next(): Generation {
+      return new Generation(undici, dialer, options, () => this.renew());
     }
   }
   const dispatcher = new WeirDispatcher();

@@ -27,11 +27,13 @@ export class FlowOpener implements OpensStreams {
   /**
    * Connects to a destination.
    * @throws {DialError} when it was not reached
+   * @throws {TypeError} for a host that is not a string
    * @throws {RangeError} for an invalid port
    * @throws the reason of `signal`
    */
   async connect(options: WeirConnectOptions): Promise<Dialled> {
     const { host, port, signal, outbound } = options;
+    checkText('host', host);
     if (!Number.isInteger(port) || port < 1 || port > MAX_PORT) {
       throw new RangeError(`${String(port)} is not a port`);
     }
@@ -91,8 +93,13 @@ const localOptions = ({
   outbound,
   user,
   inbound = LIBRARY_INBOUND,
-}: WeirDialOptions): LocalOptions => ({
-  inbound,
-  user,
-  via: outbound,
-});
+}: WeirDialOptions): LocalOptions => {
+  checkText('inbound', inbound);
+  if (user !== undefined) checkText('user', user);
+  return { inbound, user, via: outbound };
+};
+
+/** Checks what a host program in JavaScript may have given. @throws {TypeError} */
+function checkText(name: string, value: unknown): void {
+  if (typeof value !== 'string') throw new TypeError(`${name} must be a string`);
+}

@@ -10,6 +10,7 @@ import {
   type RouteQuestion,
 } from '@weir/proxy/hooks';
 import { systemClock } from '@weir/io/time';
+import { ControlError } from '@weir/server/api/contract';
 
 /** Functions of the host program that decide on clients and flows. */
 export interface HookOptions {
@@ -32,19 +33,23 @@ export interface HookOptions {
 const TIMEOUT_MS = 10_000;
 const MAX_PENDING = 1_024;
 
-/** Returns the hooks of a host program; `undefined` if it has none. @throws {RangeError} for an invalid limit */
+/** Returns the hooks of a host program; `undefined` if it has none. @throws {ControlError} `invalid` for an invalid limit */
 export function hooksOf({
   authorize,
   route,
   hookTimeoutMs: timeoutMs = TIMEOUT_MS,
   maxPendingHooks: maxPending = MAX_PENDING,
 }: HookOptions): Hooks | undefined {
+  checkPositive('hookTimeoutMs', timeoutMs);
+  checkPositive('maxPendingHooks', maxPending);
   if (!authorize && !route) return undefined;
-  if (!(timeoutMs > 0)) throw new RangeError('hookTimeoutMs must be positive');
-  if (!(maxPending > 0)) throw new RangeError('maxPendingHooks must be positive');
   const limits = { clock: systemClock, timeoutMs, maxPending };
   return {
     authorize: authorize && new HookCalls('authorize', authorize, isAuthorizeAnswer, limits),
     route: route && new HookCalls('route', route, isRouteAnswer, limits),
   };
+}
+
+function checkPositive(name: string, value: number): void {
+  if (!(value > 0)) throw new ControlError('invalid', `${name} must be positive`);
 }

@@ -12,7 +12,14 @@ import { FileDigests } from '@weir/server/app/loading/file-digests';
 import { Instance } from '@weir/server/app/instance';
 import { APP_TARGET } from '@weir/server/app/log/process-log';
 import { RegexCache } from '@weir/proxy/names';
-import { chooseFilter, passes, type LogFilter, type LogLevel, type Logger } from '@weir/base/log';
+import {
+  chooseFilter,
+  passes,
+  type LogFilter,
+  type LogLevel,
+  type LogMessage,
+  type Logger,
+} from '@weir/base/log';
 import type { ListenerView } from '@weir/server/supervisor/listener-view';
 import type { ReloadReport } from '@weir/server/supervisor/reload-report';
 import type { FlowSelector } from '@weir/proxy/tracker';
@@ -29,10 +36,11 @@ import {
   type UndiciModule,
 } from './dispatcher.ts';
 import { type HookOptions, hooksOf } from './hooks.ts';
+import { callHost } from './host-callback.ts';
 import { Renewals } from './renewals.ts';
 import type { WeirSocket } from './socket.ts';
 import type { ConfigInput } from './config-input.ts';
-import { checkOptions, toConfigSource } from './config-source.ts';
+import { checkOptions, type OptionType, toConfigSource } from './config-source.ts';
 import { listenerEvents } from './listeners.ts';
 import { routesView, type Routes } from './routes.ts';
 import { flowEvents, trafficSamples, type EventStream, type FlowEventView } from './streams.ts';
@@ -72,6 +80,17 @@ export interface StopOptions {
   /** Milliseconds that live connections may continue; 5,000 by default. */
   readonly graceMs?: number | undefined;
 }
+
+/** The types of the options: a misspelt `authorize` must not start a proxy that is open to everyone. */
+const START_OPTIONS = {
+  config: undefined, // of several types, which toConfigSource checks
+  onLog: 'function',
+  logLevel: 'string',
+  authorize: 'function',
+  route: 'function',
+  hookTimeoutMs: 'number',
+  maxPendingHooks: 'number',
+} as const satisfies Record<keyof StartOptions, OptionType>;
 
 const STOP_GRACE_MS = 5_000;
 
@@ -114,7 +133,7 @@ export class Weir implements AsyncDisposable {
    * address that cannot be bound; all resources have then been released
    */
   static async start(options: StartOptions): Promise<Weir> {
-    checkOptions(options, START);
+    checkOptions(options, START, START_OPTIONS);
     const { config, onLog, logLevel } = options;
     const source = toConfigSource(config, START);
     const hooks = hooksOf(options);
@@ -169,7 +188,7 @@ export class Weir implements AsyncDisposable {
    */
   async reload(options: ReloadOptions = {}): Promise<ReloadReport> {
     this.#refuseStopped();
-    checkOptions(options, RELOAD);
+    checkOptions(options, RELOAD, { config: undefined });
     const { config } = options;
     if (config === undefined) return this.#instance.reload();
     const source = toConfigSource(config, RELOAD);
@@ -224,12 +243,16 @@ export class Weir implements AsyncDisposable {
     return trafficSamples(this.#instance.tracker.traffic, this.#ending.signal);
   }
 
-  /** Closes the listeners, and ends live connections after at most `graceMs`. Idempotent. */
-  stop({ graceMs = STOP_GRACE_MS }: StopOptions = {}): Promise<void> {
+  /**
+   * Closes the listeners, and ends live connections after at most `graceMs`. Idempotent.
+   * @throws {RangeError} if `graceMs` is not a number of 0 or more
+   */
+  async stop({ graceMs = STOP_GRACE_MS }: StopOptions = {}): Promise<void> {
+    if (!(graceMs >= 0)) throw new RangeError('graceMs must be a number of 0 or more');
     this.#ending.abort();
     this.#renewals.closeIdle();
     this.#stopped ??= this.#instance.stop(graceMs);
-    return this.#stopped;
+    await this.#stopped;
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -282,7 +305,10 @@ export class Weir implements AsyncDisposable {
    * @throws {WeirError} `no_undici` when the package is not installed, or older than version 7
    */
   dispatcher(options?: DispatcherOptions & { readonly undici?: undefined }): FetchDispatcher;
-  /** The same, by the undici given. */
+  /**
+   * The same, by the undici given, of whose `Agent` the result has the type.
+   * @throws {WeirError} `no_undici` for anything but undici 7 or newer
+   */
   dispatcher<Agent extends object>(
     options: DispatcherOptions & { readonly undici: UndiciModule<Agent> },
   ): Agent;
@@ -305,10 +331,15 @@ export type LogCallback = (line: LogLine) => void;
 
 /** A logger that passes lines to the host program; the filter is evaluated once per target and level. */
 export function callbackLogger(filter: LogFilter, take: LogCallback, target: string): Logger {
-  const at = (level: LogLevel): ((message: string) => void) =>
-    passes(filter, target, level)
-      ? (message) => hand(take, { time: new Date(), level, target, message })
-      : () => undefined;
+  const at = (level: LogLevel): ((message: LogMessage) => void) => {
+    if (!passes(filter, target, level)) return () => undefined;
+    return (message) => {
+      const lines = typeof message === 'string' ? [message] : message;
+      for (const line of lines) {
+        callHost(() => take({ time: new Date(), level, target, message: line }));
+      }
+    };
+  };
   return {
     error: at('error'),
     warn: at('warn'),
@@ -318,15 +349,4 @@ export function callbackLogger(filter: LogFilter, take: LogCallback, target: str
     enabled: (level) => passes(filter, target, level),
     target: (name) => callbackLogger(filter, take, name),
   };
-}
-
-/** An error of the host's callback becomes an uncaught exception, and does not affect the caller that logs. */
-function hand(take: LogCallback, line: LogLine): void {
-  try {
-    take(line);
-  } catch (error) {
-    queueMicrotask(() => {
-      throw error;
-    });
-  }
 }

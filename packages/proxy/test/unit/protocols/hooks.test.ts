@@ -68,6 +68,70 @@ test('what a hook throws or rejects with is a HookError without the password', a
   await assert.rejects(async () => start(async () => broken()).ask(), expected);
 });
 
+test('an answer or an error that throws when it is read is a HookError, and holds no place', async () => {
+  const boom = (): never => {
+    throw new Error('boom');
+  };
+  const trap = new Proxy({}, { get: boom, has: boom });
+  const noText: unknown = Object.create(null);
+  // What a faulty hook may return.
+  // oxlint-disable-next-line unicorn/no-thenable
+  const withThen = (then: PropertyDescriptor): object => Object.defineProperty({}, 'then', then);
+  const answers: readonly [hook: () => unknown, message: RegExp][] = [
+    [
+      () => ({
+        get user() {
+          return boom();
+        },
+      }),
+      /boom/,
+    ],
+    [() => withThen({ get: boom }), /boom/],
+    [() => withThen({ value: boom }), /boom/],
+    [() => trap, /boom/],
+    [
+      () =>
+        Promise.resolve({
+          get user() {
+            return boom();
+          },
+        }),
+      /boom/,
+    ],
+    [
+      () => {
+        throw noText;
+      },
+      /without a text/,
+    ],
+    [
+      () => {
+        throw trap;
+      },
+      /without a text/,
+    ],
+    [() => Promise.reject(noText), /without a text/],
+    [() => Promise.reject(Object.assign(new Error('x'), { message: 5 })), /without a text/],
+  ];
+  for (const [hook, message] of answers) {
+    const { calls, ask, clock } = start(hook as () => boolean);
+    await assert.rejects(async () => ask(), { name: 'HookError', message });
+    assert.deepEqual([calls.pending, clock.timers], [0, 0]);
+  }
+});
+
+test('a hook that calls itself without end is an error, and is called again afterwards', () => {
+  let [asked, isRecursive] = [0, true];
+  const { ask } = start(() => {
+    asked++;
+    return isRecursive ? ask() : true;
+  });
+  assert.throws(ask, { name: 'HookError', message: 'the authorize hook calls itself' });
+  assert.equal(asked, 16);
+  isRecursive = false;
+  assert.equal(ask(), true);
+});
+
 test('an invalid answer is an error that does not quote it', async () => {
   for (const invalid of [undefined, null, 'yes', 1, {}, { user: 7 }]) {
     const hook = (): never => invalid as never;

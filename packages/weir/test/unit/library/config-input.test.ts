@@ -44,6 +44,68 @@ async function moveBytes(weir: Weir): Promise<void> {
   await roundTrip(socket, 'hello');
 }
 
+describe('Weir.start with other options', () => {
+  const cases: readonly (readonly [name: string, options: object, message: RegExp])[] = [
+    [
+      'a misspelt hook',
+      { authorise: () => false },
+      /^Weir\.start has no option authorise; its opt/,
+    ],
+    [
+      'a hook that is no function',
+      { authorize: 'ann' },
+      /authorize is a value of type string; give/,
+    ],
+    ['null as a hook', { route: null }, /^Weir\.start: route is null; give a function$/],
+    [
+      'an onLog that is no function',
+      { onLog: 'x' },
+      /onLog is a value of type string; give a func/,
+    ],
+    [
+      'a level of another type',
+      { logLevel: 5 },
+      /logLevel is a value of type number; give a string/,
+    ],
+    [
+      'a time limit of another type',
+      { hookTimeoutMs: '5' },
+      /hookTimeoutMs is a value of type stri/,
+    ],
+    ['a time limit of 0', { hookTimeoutMs: 0 }, /^hookTimeoutMs must be positive$/],
+    ['no pending calls', { maxPendingHooks: Number.NaN }, /^maxPendingHooks must be positive$/],
+  ];
+  for (const [name, options, message] of cases) {
+    test(`is an error: ${name}`, async () => {
+      const error = await failureOf(startAny({ config: TABLES, ...options }));
+      assert.equal(error.code, 'invalid');
+      assert.match(error.message, message);
+    });
+  }
+
+  test('takes options that are undefined as absent', async () => {
+    await using weir = await startAny({ config: TABLES, onLog: undefined, authorize: undefined });
+    assert.equal(weir.listeners().length, 1);
+  });
+
+  test('does not stop on a grace period that is no number of 0 or more', async () => {
+    await using weir = await Weir.start({ config: TABLES });
+    for (const graceMs of [Number.NaN, -1, 'soon' as unknown as number]) {
+      await assert.rejects(weir.stop({ graceMs }), RangeError);
+    }
+    assert.equal(weir.stopping, false);
+    assert.equal(weir.listeners().length, 1);
+  });
+
+  test('does not warn a program without listeners, which may only dial', async () => {
+    const lines: LogLine[] = [];
+    const config = { outbound: [direct()] };
+    await using weir = await Weir.start({ config, onLog: (line) => void lines.push(line) });
+    assert.deepEqual(weir.listeners(), []);
+    assert.ok(lines.every(({ message }) => !message.includes('no inbound')));
+  });
+});
+
 describe('Weir.start without a configuration', () => {
   const cases: readonly (readonly [name: string, given: readonly unknown[], message: RegExp])[] = [
     ['nothing', [], /^Weir\.start takes an object such as \{ config: 'weir\.toml' \}/],

@@ -197,12 +197,13 @@ describe('a logger that calls back', () => {
   test('gives lines in their parts, as far as the filter lets them through', () => {
     log.info('not this');
     log.warn('this');
-    log.target('a::b').trace('and this');
+    log.target('a::b').trace(['and this', 'with more']);
     assert.deepEqual(
       lines.map(({ level, target, message }) => [level, target, message]),
       [
         ['warn', 'a', 'this'],
         ['trace', 'a::b', 'and this'],
+        ['trace', 'a::b', 'with more'],
       ],
     );
     assert.ok(lines.every(({ time }) => time instanceof Date));
