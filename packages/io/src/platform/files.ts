@@ -1,4 +1,12 @@
-import { closeSync, constants, fstatSync, openSync, type Stats, statSync } from 'node:fs';
+import {
+  type BigIntStats,
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  type Stats,
+  statSync,
+} from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { WeirError } from '@weir/base';
 import { nativeErrno, NativeError, openSelf } from './native.ts';
@@ -10,6 +18,10 @@ class NotRegularFileError extends WeirError {
     super('not_a_regular_file', `is a ${what}, not a regular file`);
   }
 }
+
+/** Identifies a file and its last write, without reading it: another text after every write and replacement. */
+export const fileStamp = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string =>
+  [dev, ino, size, mtimeNs, ctimeNs].join(' ');
 
 /**
  * Opens a regular file for reading. Anything else may block a thread of the pool, and with it the

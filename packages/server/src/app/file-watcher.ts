@@ -1,4 +1,5 @@
 import { readlinkSync, statSync, watch } from 'node:fs';
+import { fileStamp } from '@weir/io/files';
 import { dirname, isAbsolute, join, parse, sep } from 'node:path';
 import { codeOf, messageOf } from '@weir/base';
 import type { Logger } from '@weir/base/log';
@@ -176,8 +177,7 @@ const isMissing = (error: unknown): boolean =>
 /** Identifies the file of a path and its last write. */
 function stateOf(path: string): string {
   try {
-    const { dev, ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
-    return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
+    return fileStamp(statSync(path, { bigint: true }));
   } catch (error) {
     return codeOf(error) ?? messageOf(error);
   }

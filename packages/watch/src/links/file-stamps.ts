@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { codeOf, messageOf } from '@weir/base';
+import { fileStamp } from '@weir/io/files';
 
 /** Detects changes of files by what the system knows of their last write, without reading them. */
 export class FileStamps {
@@ -20,8 +21,7 @@ export class FileStamps {
 
 async function stampOf(path: string): Promise<string> {
   try {
-    const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
-    return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
+    return fileStamp(await stat(path, { bigint: true }));
   } catch (error) {
     return codeOf(error) ?? messageOf(error);
   }

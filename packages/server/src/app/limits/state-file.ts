@@ -2,7 +2,7 @@ import { readdir, realpath, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { codeOf, messageOf, WeirError } from '@weir/base';
-import { openRegularFile } from '@weir/io/files';
+import { fileStamp, openRegularFile } from '@weir/io/files';
 import { type AccountState, hasEnded } from '@weir/proxy/limits';
 import { isNumber, isObject, isText, listOf, shape } from '@weir/proxy/schema';
 import { lockEdited } from '../lock-file.ts';
@@ -160,11 +160,8 @@ async function removeTemporaries(path: string): Promise<void> {
   }
 }
 
-/** What the system knows of the last write of a file: another one for every replacement. */
-async function stampOf(path: string): Promise<string> {
-  const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
-  return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
-}
+const stampOf = async (path: string): Promise<string> =>
+  fileStamp(await stat(path, { bigint: true }));
 
 /** Calls `each` with every item, `ACCOUNTS_A_TURN` in one turn of the event loop. */
 async function inTurns<Item>(items: Iterable<Item>, each: (item: Item) => void): Promise<void> {

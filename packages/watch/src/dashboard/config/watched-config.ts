@@ -1,4 +1,5 @@
 import { stat } from 'node:fs/promises';
+import { fileStamp } from '@weir/io/files';
 import { Listeners } from '@weir/base/collections';
 import { requestLoadedFiles, type LoadedFiles } from '@weir/server/control';
 import { FileDigests } from '@weir/server/app/loading/file-digests';
@@ -172,8 +173,7 @@ async function read(path: string): Promise<Disk> {
 
 async function stampOf(path: string): Promise<string> {
   try {
-    const { mtimeNs, ctimeNs, size, ino } = await stat(path, { bigint: true });
-    return `${mtimeNs}.${ctimeNs}.${size}.${ino}`;
+    return fileStamp(await stat(path, { bigint: true }));
   } catch {
     return 'none';
   }
