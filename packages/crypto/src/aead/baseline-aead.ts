@@ -79,11 +79,10 @@ class ExtendedCipher<Inner extends Sealer | Opener> implements Disposable {
   readonly name: AeadName = 'xchacha20-poly1305';
   protected readonly inner: Inner;
   readonly #nonce = new ExtendedNonce();
-  readonly #rekeyInner: (key: Uint8Array) => void;
+  readonly #rekeyInner = (derived: Uint8Array): void => this.inner.rekey(derived);
 
   constructor(inner: Inner, key: Uint8Array) {
     this.inner = inner;
-    this.#rekeyInner = (derived) => inner.rekey(derived);
     this.#nonce.setKey(key);
   }
 

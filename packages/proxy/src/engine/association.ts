@@ -229,7 +229,9 @@ class SubLink {
     this.#remote = remote;
     const client = this.#client;
     if (client.refuse) {
-      remote.onUnreachable = (peer, reason) => client.refuse?.(peer, reason);
+      const onUnreachable: PacketLink['onUnreachable'] = (peer, reason) =>
+        client.refuse?.(peer, reason);
+      remote.onUnreachable = onUnreachable;
     }
     this.#state = 'open';
     const destination = { ...this.#opener, network: 'udp' as const };

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Endpoint, FamilyPolicy, Resolver } from '@weir/io/addresses';
 import type { DialObserver } from '@weir/io';
-import type { ByteLink, Carrier } from '@weir/io/links';
+import type { ByteLink, Carrier, WireCounter } from '@weir/io/links';
 import {
   connectAny,
   type ConnectOptions,
@@ -72,15 +72,30 @@ export async function dialWith<Below>(
 }
 
 /** Creates a carrier whose link runs over that of the carrier `below`. */
-export const carrierOver = (below: Carrier, link: ByteLink, wire = below.wire): Carrier => ({
-  link,
-  wire,
-  remote: below.remote,
-  // Read on demand: it may cost a system call, which most carriers never need.
-  get local() {
-    return below.local;
-  },
-});
+export const carrierOver = (below: Carrier, link: ByteLink, wire = below.wire): Carrier =>
+  new UpperCarrier(below, link, wire);
+
+/** A class, since V8 creates the accessors of an object literal in the old generation. */
+class UpperCarrier implements Carrier {
+  readonly link: ByteLink;
+  readonly wire: WireCounter;
+  readonly #below: Carrier;
+
+  constructor(below: Carrier, link: ByteLink, wire: WireCounter) {
+    this.link = link;
+    this.wire = wire;
+    this.#below = below;
+  }
+
+  get remote(): Endpoint | undefined {
+    return this.#below.remote;
+  }
+
+  /** Read on demand: it may cost a system call, which most carriers never need. */
+  get local(): Endpoint | undefined {
+    return this.#below.local;
+  }
+}
 
 /** Called with each IP address before a connection to it is attempted. @throws {DialError} to reject the address. */
 export type PreConnectCheck = (address: Endpoint) => SocketObserver | undefined;

@@ -185,8 +185,9 @@ export class PendingRead<T> {
       this.#reject = reject;
       if (!signal) return;
       this.#signal = signal;
-      this.#onAbort = () => this.reject(abortReason(signal));
-      signal.addEventListener('abort', this.#onAbort, { once: true });
+      const onAbort = (): void => this.reject(abortReason(signal));
+      this.#onAbort = onAbort;
+      signal.addEventListener('abort', onAbort, { once: true });
     });
   }
 

@@ -127,6 +127,21 @@ export interface DialledSocket {
 
 export type SocketObserver = (socket: DialledSocket) => void;
 
+/** A dialled socket whose local address is read when it is asked for. */
+export class ObservedSocket implements DialledSocket {
+  readonly onClose: (callback: () => void) => void;
+  readonly #readLocal: () => Endpoint | undefined;
+
+  constructor(readLocal: () => Endpoint | undefined, onClose: (callback: () => void) => void) {
+    this.#readLocal = readLocal;
+    this.onClose = onClose;
+  }
+
+  get local(): Endpoint | undefined {
+    return this.#readLocal();
+  }
+}
+
 export interface ListenOptions {
   readonly onConnection: (connection: AcceptedConnection) => void;
   /**

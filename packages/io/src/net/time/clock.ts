@@ -68,8 +68,9 @@ export class Deadline implements Disposable {
     if (!parent) return;
     if (parent.aborted) this.#controller.abort(parent.reason);
     else {
-      this.#onParent = () => this.#controller.abort(parent.reason);
-      parent.addEventListener('abort', this.#onParent, { once: true });
+      const onParent = (): void => this.#controller.abort(parent.reason);
+      this.#onParent = onParent;
+      parent.addEventListener('abort', onParent, { once: true });
     }
   }
 

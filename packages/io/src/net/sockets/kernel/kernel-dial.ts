@@ -10,13 +10,14 @@ import {
 import { KernelLink } from './kernel-link.ts';
 import type { LinkWatchdog } from './watchdog.ts';
 import { connectSocket } from '../node/node-sockets.ts';
-import type {
-  AcceptedConnection,
-  BoundListener,
-  ConnectOptions,
-  DialledSocket,
-  ListenOptions,
-  UnixPath,
+import {
+  type AcceptedConnection,
+  type BoundListener,
+  type ConnectOptions,
+  type DialledSocket,
+  type ListenOptions,
+  type UnixPath,
+  ObservedSocket,
 } from '../sockets.ts';
 import type { SystemError } from '../../../platform/sockets/errno.ts';
 import type { KernelIo } from '../../../platform/sockets/kernel-io.ts';
@@ -171,12 +172,12 @@ export async function connectNodeSocket(
   if (!io.devices) return connectSocket(target.host, target.port, { signal, onSocket });
   const closed = Promise.withResolvers<void>();
   const onDialled = (dialled: DialledSocket): void =>
-    onSocket?.({
-      get local() {
-        return dialled.local;
-      },
-      onClose: (callback) => void closed.promise.then(callback),
-    });
+    onSocket?.(
+      new ObservedSocket(
+        () => dialled.local,
+        (callback) => void closed.promise.then(callback),
+      ),
+    );
   try {
     const options = { signal, onSocket: onDialled };
     const socket = await connect(io, target, target, options, nodeSocket);
@@ -197,18 +198,32 @@ const dial = (
   connect(io, address, target, options, (socket) => {
     const link = new KernelLink(socket, options.watchdog);
     if ('path' in address) return { link, wire: link, remote: undefined, local: undefined };
-    return {
-      link,
-      wire: link,
-      remote: target,
-      // Read on demand, which saves a system call for most connections.
-      get local() {
-        // The kernel no longer has it when the peer has reset the connection.
-        const local = socket.isOpen ? io.addresses.localOf(socket.fd) : undefined;
-        return local && 'host' in local && local.port !== 0 ? local : undefined;
-      },
-    };
+    return new KernelCarrier(link, target, socket);
   });
+
+/** A dialled connection. A class, since V8 creates the accessors of an object literal in the old generation. */
+class KernelCarrier implements Carrier {
+  readonly link: ByteLink;
+  readonly wire: WireCounter;
+  readonly remote: Endpoint;
+  readonly #socket: StreamSocket;
+
+  constructor(link: KernelLink, remote: Endpoint, socket: StreamSocket) {
+    this.link = this.wire = link;
+    this.remote = remote;
+    this.#socket = socket;
+  }
+
+  /** Read on demand, which saves a system call for most connections. */
+  get local(): Endpoint | undefined {
+    // The kernel no longer has it when the peer has reset the connection.
+    const local = this.#socket.isOpen ? localOf(this.#socket) : undefined;
+    return local && local.port !== 0 ? local : undefined;
+  }
+}
+
+const localOf = ({ io, fd }: StreamSocket): Endpoint | undefined =>
+  endpointOf(io.addresses.localOf(fd));
 
 /** @param take creates the result from the connected socket, which it then owns. */
 function connect<Result>(
@@ -247,13 +262,12 @@ function connect<Result>(
   }
   const { socket } = attempt;
   if (use) setDatagramOptions(io, socket.fd, use === 'association');
-  onSocket?.({
-    get local() {
-      const local = io.addresses.localOf(socket.fd);
-      return local && 'host' in local ? local : undefined;
-    },
-    onClose: (callback) => socket.onClose(callback),
-  });
+  onSocket?.(
+    new ObservedSocket(
+      () => localOf(socket),
+      (callback) => socket.onClose(callback),
+    ),
+  );
   if (attempt.connected) settle(socket);
   else signal.addEventListener('abort', onAbort, { once: true });
   return promise;

@@ -7,13 +7,14 @@ import { isInterfaceAddress } from '../interface-addresses.ts';
 import { NodeDatagramSocket } from './node-datagram-socket.ts';
 import { endsOf, socketCarrier, SocketLink } from './socket-link.ts';
 import { UdpLink } from './udp-socket.ts';
-import type {
-  AcceptedConnection,
-  BoundListener,
-  ConnectOptions,
-  ListenOptions,
-  Sockets,
-  UnixPath,
+import {
+  type AcceptedConnection,
+  type BoundListener,
+  type ConnectOptions,
+  type ListenOptions,
+  type Sockets,
+  type UnixPath,
+  ObservedSocket,
 } from '../sockets.ts';
 import { KEEP_ALIVE_DELAY_MS } from '../../time/clock.ts';
 import { claimPassed } from '../../../platform/passed-sockets.ts';
@@ -155,12 +156,12 @@ export function connectSocket(
     // until the connection is established: too late for a listener of this process, which may accept it earlier.
     let hasBegun = false;
     process.nextTick(() => (hasBegun = true));
-    onSocket?.({
-      get local() {
-        return hasBegun ? endsOf(socket).local : undefined;
-      },
-      onClose: (callback) => void socket.once('close', callback),
-    });
+    onSocket?.(
+      new ObservedSocket(
+        () => (hasBegun ? endsOf(socket).local : undefined),
+        (callback) => void socket.once('close', callback),
+      ),
+    );
     const settle = (): void => {
       signal.removeEventListener('abort', onAbort);
       socket.off('connect', onConnect);

@@ -172,8 +172,9 @@ export class StreamSocket implements Readiness {
     const socket = new StreamSocket(io, fd, isTcp, 'dialled');
     if (error !== 0) {
       socket.readable = socket.writable = false;
-      socket.#onConnected = (failure) =>
+      const done = (failure: SystemError | undefined): void =>
         onConnected(failure && new SystemError('connect', -failure.errno, target));
+      socket.#onConnected = done;
     }
     return { socket, connected: error === 0 };
   }
