@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
-import { openSelf, structure } from '../native.ts';
+import { openSelf } from '../native.ts';
 
 /** The operations on the process that a `MemoryKeeper` uses. */
 export interface ProcessMemory {
@@ -8,11 +8,6 @@ export interface ProcessMemory {
   processorMs(): number;
   /** Returns the resident memory in bytes; the last known value while the process has no descriptor left to read it. */
   residentBytes(): number;
-  /**
-   * Returns the free memory of `malloc` in bytes, whether returned to the system or not; 0 if unknown. Walks the lists
-   * of free pieces: some milliseconds for a hundred thousand.
-   */
-  freeBytes(): number;
   /** Returns the bytes in use in the old generation of the heap. */
   oldHeapBytes(): number;
   /** Returns free memory of `malloc` to the system; 0.14 ms per MB. */
@@ -46,12 +41,8 @@ interface Range {
 /** Functions of the C library; those that it lacks are `undefined`. */
 interface Functions {
   readonly trim: ((pad: number) => number) | undefined;
-  readonly free: (() => number) | undefined;
   readonly advise: ((at: number, length: number, advice: number) => number) | undefined;
 }
-
-/** The fields of `struct mallinfo2` of <malloc.h>; `fordblks` is the size of all free pieces. */
-const MALLINFO = 'arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost';
 
 let lastResident = 0;
 
@@ -80,10 +71,6 @@ export class OwnMemory implements ProcessMemory {
 
   residentBytes(): number {
     return residentBytes();
-  }
-
-  freeBytes(): number {
-    return this.#bound().free?.() ?? 0;
   }
 
   oldHeapBytes(): number {
@@ -123,7 +110,7 @@ export class OwnMemory implements ProcessMemory {
 
 function bindFunctions(): Functions {
   if (process.platform !== 'linux') {
-    return { trim: undefined, free: undefined, advise: undefined };
+    return { trim: undefined, advise: undefined };
   }
   const optional = <F>(bind: () => F): F | undefined => {
     try {
@@ -134,15 +121,8 @@ function bindFunctions(): Functions {
   };
   return {
     trim: optional(() => openSelf().func('int malloc_trim(size_t pad)')),
-    free: optional(bindFree),
     advise: optional(() => openSelf().func('int madvise(uintptr_t at, size_t length, int advice)')),
   };
-}
-
-function bindFree(): () => number {
-  const fields = Object.fromEntries(MALLINFO.split(' ').map((name) => [name, 'size_t']));
-  const mallinfo = openSelf().func('mallinfo2', structure(fields), []);
-  return () => Number((mallinfo() as Readonly<Record<string, number | bigint>>)['fordblks'] ?? 0);
 }
 
 /** Returns the text mappings of the program file, which are never written to: /proc/self/maps (proc(5)). */
@@ -178,9 +158,8 @@ function readSelf(name: string): string {
   }
 }
 
-/** Milliseconds between two checks; the shorter time while connections have used much memory. */
+/** Milliseconds between two checks. */
 const LOOK_MS = 1_000;
-const GROWN_LOOK_MS = 200;
 /** Milliseconds from the first check to the second, when the start has settled. */
 const SETTLED_MS = 500;
 /** Checks until the work that a start leaves for later is done. */
@@ -207,32 +186,32 @@ const MUCH_GROWN = 1.2;
  */
 const REPEATED = 0.1;
 const REPETITIONS = 2;
-/** Milliseconds of processor time since the last trim that make the next one worthwhile. */
-const TRIM_WORTH_MS = 100;
-/** Divisor of the processor time since the last releases and trims, of which they may use one part. */
+/** Divisor of the processor time since the last release, of which it may use one part. */
 const SHARE = 5;
 
-/** Bytes freed by `malloc` that are returned to the system even while the process works. */
-const MUCH_FREED = 32 << 20;
+/** Milliseconds of processor time since the last trim that make the next one worthwhile: pages in use come back. */
+const TRIM_WORTH_MS = 300;
+/** Divisor of the processor time since the last trim, of which the next one may use one part. */
+const TRIM_SHARE = 50;
 /**
  * Growth of the old generation in bytes, beyond that of what lived after the last collection, that makes another
  * worthwhile while the process works.
  */
 const MUCH_PROMOTED = 16 << 20;
-/** Growth of the resident memory in bytes that makes it worthwhile to query `malloc`. */
-const GROWTH = 64 << 20;
 
 /**
- * Returns memory to the system after a burst of connections. V8 and `malloc` keep the memory that these have used: V8
- * does not collect while nothing is allocated, and `malloc` returns only memory above the last piece in use.
+ * Returns memory to the system. V8 and `malloc` keep the memory that connections have used: V8 does not collect while
+ * nothing is allocated, and `malloc` returns only memory above the last piece in use.
+ *
+ * While the process works, unused memory of `malloc` is returned about once a second: what V8's threads have freed after
+ * they compiled or collected, and connections after they closed. It takes a fiftieth of the processor time at most.
  *
  * V8 lets the old generation grow to several times of what lives in it. What outlives two collections of the young one
  * is there, such as the state of a connection, and most of it is garbage soon. The old generation is therefore
  * collected, in steps, once it has doubled.
  *
- * When the process has worked and then rested for some seconds, its heap is collected, in steps, and unused memory of
- * `malloc` is returned. If much is freed while the process works, it is returned earlier, in portions that do not stop
- * the process for long. Both are limited by the processor time used before, or to a hundredth of the time.
+ * When the process has worked and then rested for some seconds, its heap is collected, in steps. That is limited by the
+ * processor time used before, or to a hundredth of the time.
  */
 export class MemoryKeeper {
   readonly #memory: ProcessMemory;
@@ -261,8 +240,6 @@ export class MemoryKeeper {
   #trimmed: number;
   /** The smallest resident memory so far. */
   #resident: number;
-  /** The smallest number of free bytes since the last trim: that much of the free memory was returned. */
-  #leastFree = Number.POSITIVE_INFINITY;
 
   constructor(memory: ProcessMemory) {
     this.#memory = memory;
@@ -293,12 +270,9 @@ export class MemoryKeeper {
     this.#restedMs = used <= AT_REST * this.#interval ? this.#restedMs + this.#interval : 0;
     const resident = memory.residentBytes();
     this.#resident = Math.min(this.#resident, resident);
-    const isGrown = resident - this.#resident >= GROWTH;
     if (this.#restedMs < RESTED_MS) {
-      if (isGrown) this.#trimMuch(now);
-      if (this.#looks === 1) return (this.#interval = SETTLED_MS);
-      // An idle process needs no frequent checks.
-      return (this.#interval = isGrown && this.#restedMs === 0 ? GROWN_LOOK_MS : LOOK_MS);
+      if (now - this.#trimmed >= Math.max(TRIM_WORTH_MS, TRIM_SHARE * this.#trimMs)) this.#trim();
+      return (this.#interval = this.#looks === 1 ? SETTLED_MS : LOOK_MS);
     }
     const rare = resident > MUCH_GROWN * this.#resident ? RARE_WHEN_GROWN : RARE;
     const isRare = this.#sinceRelease >= rare * this.#releaseMs;
@@ -325,7 +299,6 @@ export class MemoryKeeper {
     memory.forgetProgram('all');
     const resident = memory.residentBytes();
     this.#resident = Math.min(this.#resident, resident);
-    this.#leastFree = Number.POSITIVE_INFINITY;
     this.#released = this.#processorMs = memory.processorMs();
     // Includes the steps of the collection, some of which ran in other threads.
     this.#releaseMs += used + this.#released - now;
@@ -346,15 +319,6 @@ export class MemoryKeeper {
     if (old - this.#leastOld < Math.max(MUCH_PROMOTED, this.#leastOld)) return;
     memory.collect();
     this.#collectsOld = true;
-  }
-
-  #trimMuch(now: number): void {
-    const free = this.#memory.freeBytes();
-    this.#leastFree = Math.min(this.#leastFree, free);
-    if (free - this.#leastFree < MUCH_FREED) return;
-    if (now - this.#trimmed < Math.max(TRIM_WORTH_MS, SHARE * this.#trimMs)) return;
-    this.#trim();
-    this.#leastFree = free;
   }
 
   #trim(): void {
