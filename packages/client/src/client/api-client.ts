@@ -7,6 +7,7 @@ import {
 } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { UsageError, WeirError, codeOf, messageOf, type WeirErrorOptions } from '@weir/base';
+import { GrowingBytes } from '@weir/base/bytes';
 import { isBodyOf, isDataOf } from '@weir/server/api/views';
 import { EventReader } from './event-reader.ts';
 import { ProvenAgent, UnprovenApiError, type ApiProof } from './proven-agent.ts';
@@ -317,21 +318,21 @@ export async function readSecret(path: string): Promise<string> {
  * @throws {ApiClientError} when it is longer, or takes longer, than any response of the API
  */
 async function textOf(response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
+  const body = new GrowingBytes();
   const late = setTimeout(() => response.destroy(new Error('it takes too long')), BODY_MS);
   try {
     for await (const chunk of response as AsyncIterable<Buffer>) {
-      length += chunk.length;
-      if (length > MAX_BODY) throw new Error(`it is longer than ${MAX_BODY >> 20} MB`);
-      chunks.push(chunk);
+      if (body.length + chunk.length > MAX_BODY) {
+        throw new Error(`it is longer than ${MAX_BODY >> 20} MB`);
+      }
+      body.append(chunk);
     }
   } catch (error) {
     throw new ApiClientError(`the API aborted its response: ${messageOf(error)}`, { cause: error });
   } finally {
     clearTimeout(late);
   }
-  return Buffer.concat(chunks).toString();
+  return Buffer.from(body.bytes.buffer, 0, body.length).toString();
 }
 
 /** The error text of a response: JSON with `error`, or plain text. */
