@@ -93,6 +93,14 @@ test('weir generate keeps files that exist, all of them, unless it is told other
   const first = read();
   assert.match(first, /listen = "::".*\nport = 8388/);
   assert.match(first, /\noutbound = "blackhole"\ncidr = \[/);
+  for (const host of ['127.0.0.1', 'localhost', 'metadata.internal', '[::ffff:10.0.0.1]']) {
+    const { stdout } = await runWeir([
+      'explain',
+      `${host}:80`,
+      `--config=${join(folder.path, 'away.server.toml')}`,
+    ]);
+    assert.match(stdout, /\noutbound +blackhole\n/, host);
+  }
   const again = await generate();
   assert.equal(again.ended?.code, 1);
   assert.equal(

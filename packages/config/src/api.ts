@@ -22,6 +22,15 @@ export type ApiListen =
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number; readonly text: string }
   | { readonly kind: 'unix'; readonly path: string; readonly text: string };
 
+/** Why no request can carry a secret as its bearer token, after the name of the secret; `undefined` if one can. */
+export function unsendableBecause(secret: string): string | undefined {
+  return secret === secret.trim() && !NOT_IN_A_HEADER.test(secret)
+    ? undefined
+    : 'has white space at an end, or characters other than visible ASCII, spaces and tabs: no request can send it';
+}
+
+const NOT_IN_A_HEADER = /[^\t\x20-\x7e]/;
+
 /** The table `[api]` as written. */
 export const apiTable = struct(
   {

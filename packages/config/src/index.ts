@@ -1,5 +1,5 @@
 /** Errors of a configuration, and the targets of its routes. */
-export { type ApiListen, ApiOptions, DEFAULT_API_LISTEN } from './api.ts';
+export { type ApiListen, ApiOptions, DEFAULT_API_LISTEN, unsendableBecause } from './api.ts';
 export {
   ConfigError,
   type ConfigErrorKind,

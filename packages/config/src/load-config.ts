@@ -100,6 +100,7 @@ export async function loadConfig(
     spec,
     geo,
     api: lowered.api,
+    apiTable: api,
     canPick: !serveApi || file.api !== undefined,
     places,
     npmHeader: source.npmHeader,

@@ -7,6 +7,8 @@ import {
 } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { UsageError, WeirError, codeOf, messageOf, type WeirErrorOptions } from '@weir/base';
+import { GrowingBytes } from '@weir/base/bytes';
+import { unsendableBecause } from '@weir/config';
 import { isBodyOf, isDataOf } from '@weir/server/api/views';
 import { EventReader } from './event-reader.ts';
 import { ProvenAgent, UnprovenApiError, type ApiProof } from './proven-agent.ts';
@@ -207,7 +209,7 @@ export class ApiClient {
     if (status === 401) {
       return this.#access.secret === undefined
         ? 'the API requires its secret: --secret-file names a file with [api].secret'
-        : 'the file of --secret-file does not have the secret of [api]';
+        : 'the secret of --secret-file, or else of the configuration, is not that of the running [api]';
     }
     // The body of an error has only the message.
     if (path === '/v1/reload' && text !== undefined) {
@@ -301,14 +303,22 @@ function requestAt(
 
 /**
  * Reads a secret from a file, without the end of its line.
+ *
+ * @param option the option that names the file, for messages
  * @throws {ApiClientError}
+ * @throws {UsageError} for a text that is empty, which every client would know, or that no request can carry
  */
-export async function readSecret(path: string): Promise<string> {
+export async function readSecret(path: string, option: string): Promise<string> {
+  let secret: string;
   try {
-    return (await readFile(path, 'utf8')).replace(/\r?\n$/, '');
+    secret = (await readFile(path, 'utf8')).replace(/\r?\n$/, '');
   } catch (error) {
     throw new ApiClientError(`cannot read the secret: ${messageOf(error)}`, { cause: error });
   }
+  if (secret === '') throw new UsageError(`the file of ${option} is empty`);
+  const reason = unsendableBecause(secret);
+  if (reason !== undefined) throw new UsageError(`the secret in the file of ${option} ${reason}`);
+  return secret;
 }
 
 /**
@@ -317,21 +327,21 @@ export async function readSecret(path: string): Promise<string> {
  * @throws {ApiClientError} when it is longer, or takes longer, than any response of the API
  */
 async function textOf(response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
+  const body = new GrowingBytes();
   const late = setTimeout(() => response.destroy(new Error('it takes too long')), BODY_MS);
   try {
     for await (const chunk of response as AsyncIterable<Buffer>) {
-      length += chunk.length;
-      if (length > MAX_BODY) throw new Error(`it is longer than ${MAX_BODY >> 20} MB`);
-      chunks.push(chunk);
+      if (body.length + chunk.length > MAX_BODY) {
+        throw new Error(`it is longer than ${MAX_BODY >> 20} MB`);
+      }
+      body.append(chunk);
     }
   } catch (error) {
     throw new ApiClientError(`the API aborted its response: ${messageOf(error)}`, { cause: error });
   } finally {
     clearTimeout(late);
   }
-  return Buffer.concat(chunks).toString();
+  return Buffer.from(body.bytes.buffer, 0, body.length).toString();
 }
 
 /** The error text of a response: JSON with `error`, or plain text. */

@@ -117,14 +117,15 @@ async function find(search: RunningSearch, before?: Found): Promise<Found> {
   // A secret found only by searching must not be sent to another host.
   const isKnown = named === undefined || search.config !== undefined || isOnThisHost(place);
   const written = isKnown ? table?.secret : undefined;
-  const secret = search.secretFile === undefined ? written : await readSecret(search.secretFile);
+  const { secretFile } = search;
+  const secret = secretFile === undefined ? written : await readSecret(secretFile, '--secret-file');
   const proof =
     named === undefined
       ? proofFor({
           socket,
           status,
           owner,
-          secretFile: search.secretFile ?? config,
+          secretFile: secretFile ?? config,
           before: before?.proof,
         })
       : undefined;

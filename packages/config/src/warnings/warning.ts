@@ -4,7 +4,7 @@ import { type ConfigLocation, lineText, placeText } from '../errors.ts';
 import type { Places } from '../sources/source-text.ts';
 import type { GeoData } from '@weir/proxy/geo';
 import type { Spec } from '@weir/proxy/spec';
-import type { ApiOptions } from '../api.ts';
+import type { ApiOptions, ApiTable } from '../api.ts';
 import type { ConfigFile, SubscribeFile } from '../sources/config-file.ts';
 
 /** The kind of a warning; stable, for tests and the documentation. */
@@ -118,6 +118,7 @@ export interface Examined {
   readonly spec: Spec;
   readonly geo: GeoData;
   readonly api: ApiOptions | undefined;
+  readonly apiTable: ApiTable | undefined;
   /**
    * Whether routes can be switched at run time, so that every outbound and balancer may be picked.
    */

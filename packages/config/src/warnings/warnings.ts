@@ -7,6 +7,7 @@ import { suggestion } from '@weir/proxy/schema';
 import { readsAsTarget, unreadDirectives } from '@weir/base/log';
 import type { LogTable } from '../tables/log.ts';
 import { ipVersion } from '@weir/io/addresses';
+import { type ApiTable, unsendableBecause } from '../api.ts';
 import type { DnsTable } from '../tables/dns.ts';
 import type { BalancerTable } from '../tables/balancer.ts';
 import { inboundProtocol, outboundProtocol } from '@weir/proxy/protocols';
@@ -27,6 +28,7 @@ export function warningsOf(examined: Examined): readonly Warning[] {
   warnOfNpmHeader(examined.npmHeader, list);
   warnOfLog(examined.own.log, list);
   warnOfDns(examined.own.dns, list);
+  warnOfApi(examined.apiTable, list);
   warnOfListeners(examined, list);
   warnOfSettings(examined, list);
   warnOfStreams(examined, list);
@@ -124,6 +126,13 @@ function warnOfDns(table: DnsTable | undefined, list: WarningList): void {
       () => '[dns] url has an IPv6 address: every query fails; write a name',
     );
   }
+}
+
+/** Warns of a secret that no `Authorization` header can have: the API rejects every request. */
+function warnOfApi(table: ApiTable | undefined, list: WarningList): void {
+  const secret = table?.secret;
+  const reason = secret && unsendableBecause(secret.value);
+  if (reason) list.add('setting-unusable', secret.span, () => `[api] secret ${reason}`);
 }
 
 const IPV6_URL = /^https:\/\/\[([^\]]*)\]/;

@@ -73,6 +73,13 @@ const ROWS: readonly Row[] = [
     ['setting-unusable 4:7'],
     `[dns]\nbackend = "https"\nserver = "[2001:db8::1]:443"\nurl = "https://[2001:db8::1]/dns-query"\n${DIRECT}`,
   ],
+  // [api]
+  ...['é', 'a\\nb', ' a', 'a\\t'].map((secret): Row => [
+    `the secret ${JSON.stringify(secret)} of the API`,
+    ['setting-unusable 2:10'],
+    `[api]\nsecret = "${secret}"\n${DIRECT}`,
+  ]),
+  ['a secret of the API with a space', [], `[api]\nsecret = "a \\t~"\n${DIRECT}`],
   // Listeners
   ['an open proxy on every address', ['open-proxy 5:10'], socks('0.0.0.0')],
   ['an open proxy on every IPv6 address', ['open-proxy 5:10'], socks('::')],

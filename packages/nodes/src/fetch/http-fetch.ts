@@ -7,6 +7,7 @@ import {
 import { pipeline, type Duplex, type Transform } from 'node:stream';
 import { createGunzip, createInflate } from 'node:zlib';
 import { codeOf, messageOf, VERSION } from '@weir/base';
+import { GrowingBytes } from '@weir/base/bytes';
 import { formatEndpoint, type Endpoint } from '@weir/io/addresses';
 import { DeadlineError, toDialError, DialError } from '@weir/io';
 import { systemClock, Deadline, abortReason, unlessAborted } from '@weir/io/time';
@@ -50,13 +51,11 @@ async function readBody(
       yield chunk;
     }
   }
-  const chunks: Uint8Array[] = [];
-  let size = 0;
+  const body = new GrowingBytes();
   try {
     for await (const chunk of decoder ? decodedBy(decoder, counted()) : counted()) {
-      size += chunk.length;
-      if (size > maxBytes) throw tooLarge();
-      chunks.push(chunk);
+      if (body.length + chunk.length > maxBytes) throw tooLarge();
+      body.append(chunk);
     }
   } catch (error) {
     if (!isDecoderError(error)) throw error;
@@ -64,7 +63,7 @@ async function readBody(
       cause: error,
     });
   }
-  return Buffer.concat(chunks, size);
+  return body.bytes;
 }
 
 function decodedBy(

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { GrowingBytes } from '@weir/base/bytes';
 import type { FlowSelector } from '@weir/proxy/tracker';
 import { ANY_FILE, type IfMatch } from './contract.ts';
 import { BadPath, BadRequest } from './http/response.ts';
@@ -147,13 +148,12 @@ export async function readBody(request: IncomingMessage, invite?: () => void): P
   const announced = Number(request.headers['content-length'] ?? 0);
   if (announced > (invite ? MAX_BODY : MAX_DISCARDED)) throw tooLong();
   invite?.();
-  const chunks: Buffer[] = [];
+  const body = new GrowingBytes();
   let length = 0;
   try {
     for await (const chunk of request as AsyncIterable<Buffer>) {
       length += chunk.length;
-      if (length <= MAX_BODY) chunks.push(chunk);
-      else chunks.length = 0;
+      if (length <= MAX_BODY) body.append(chunk);
       if (length > MAX_DISCARDED) break;
     }
   } catch (error) {
@@ -162,7 +162,7 @@ export async function readBody(request: IncomingMessage, invite?: () => void): P
     );
   }
   if (length > MAX_BODY) throw tooLong();
-  return Buffer.concat(chunks, length);
+  return Buffer.from(body.bytes.buffer, 0, length);
 }
 
 const KEY = 'target';

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { WeirError, type WeirErrorOptions } from '@weir/base';
+import { GrowingBytes } from '@weir/base/bytes';
 import { systemClock } from '@weir/io/time';
 import { SseStream } from './event-stream.ts';
 
@@ -89,14 +90,12 @@ export class LocalExchange {
         headers: { Connection: 'close' },
       });
     if (Number(this.headers['content-length'] ?? 0) > most) throw tooLong();
-    const chunks: Buffer[] = [];
-    let length = 0;
+    const body = new GrowingBytes();
     for await (const chunk of this.request as AsyncIterable<Buffer>) {
-      length += chunk.length;
-      if (length > most) throw tooLong();
-      chunks.push(chunk);
+      if (body.length + chunk.length > most) throw tooLong();
+      body.append(chunk);
     }
-    return Buffer.concat(chunks, length);
+    return Buffer.from(body.bytes.buffer, 0, body.length);
   }
 
   /** Reads the body as JSON. @throws {LocalHttpError} 413, 415 for another type, 400 when it is not JSON */

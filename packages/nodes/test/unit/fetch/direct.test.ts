@@ -7,12 +7,15 @@ import {
   type Server,
   type Socket,
 } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { suite, test, type TestContext } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { brotliCompressSync, createGzip, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { FetchError, type FetchErrorCode, type FetchRequest } from '../../../src/fetch/contract.ts';
 import { connectDirectly, fetchDirectly } from '../../../src/fetch/direct.ts';
 import { createFetch } from '../../../src/fetch/http-fetch.ts';
 import { TestAuthority } from '../../../../../test/support/data/test-certificates.ts';
+import { uncollected } from '../../../../../test/support/process/uncollected.ts';
 import { freePort } from '../../../../../test/support/ports.ts';
 
 const LIMITS = { timeoutMs: 20_000, maxBytes: 1_000_000 };
@@ -59,7 +62,36 @@ async function failure(
 
 const text = (body: Uint8Array): string => Buffer.from(body).toString();
 
+/** Bytes of the heap after a collection. */
+async function heapUsed(): Promise<number> {
+  await uncollected([new WeakRef({})]);
+  return process.memoryUsage().heapUsed;
+}
+
 suite('a document', () => {
+  test('in chunks of a byte takes the memory of its bytes', async (t) => {
+    const chunks = '1\r\na\r\n'.repeat(100_000);
+    const url = await answer(
+      t,
+      `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}`,
+      false,
+    );
+    let connection: Duplex | undefined;
+    const fetch = createFetch(async (target, signal) => {
+      connection = await connectDirectly(target, signal);
+      return connection;
+    });
+    const before = await heapUsed();
+    const gone = new AbortController();
+    const fetched = assert.rejects(fetch({ url, ...LIMITS }, gone.signal), { name: 'AbortError' });
+    while (((connection as Socket | undefined)?.bytesRead ?? 0) < chunks.length)
+      await setImmediate();
+    const grown = (await heapUsed()) - before;
+    gone.abort();
+    await fetched;
+    assert.ok(grown < 10_000_000, `the heap has grown by ${grown} bytes`);
+  });
+
   test('is returned with its status and headers', async (t) => {
     const url = await serve(t, (request, response) => {
       response.setHeader('X-Agent', request.headers['user-agent'] ?? '');

@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { configProblem } from '@weir/server/loading';
 import { readDns, dnsServerOf } from '../../../src/import/clash/clash.ts';
 import { readRules } from '../../../src/import/clash/rules.ts';
-import { readForeign } from '../../../src/import/document.ts';
+import { LARGEST_DOCUMENT, readForeign } from '../../../src/import/document.ts';
 import { ImportError } from '@weir/proxy/protocols/forms';
 import { ForeignObject } from '@weir/proxy/protocols/forms';
 import { parseJson } from '../../../src/import/parse/json.ts';
@@ -33,6 +33,13 @@ const textOf = (...pieces: readonly string[]): fc.Arbitrary<string> =>
       maxLength: 25,
     })
     .map((parts) => parts.join(''));
+
+test('a line as long as a document is read', () => {
+  const line = 'A'.repeat(LARGEST_DOCUMENT - 1);
+  assert.throws(() => readForeign(line), ImportError);
+  const link = `trojan://secret@proxy.example:443#${line.slice(100)}`;
+  assert.equal(readForeign(link).entries.length, 1);
+});
 
 describe('whatever it is given', () => {
   for (const [what, text, work] of [

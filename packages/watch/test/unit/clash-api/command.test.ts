@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { parseClashApi, clashApiCommand } from '../../../../weir/src/cli/watch/clash-api.ts';
+import { metricsCommand } from '../../../../weir/src/cli/watch/metrics.ts';
 import { CapturedIo } from '../../../../../test/support/process/captured-io.ts';
 import { scratch } from '../../../../../test/support/process/weir.ts';
 
@@ -33,7 +34,7 @@ describe('weir clash-api', () => {
     );
   });
 
-  test('refuses an empty secret, and a folder that there is not', async () => {
+  test('refuses secrets that are empty or cannot be sent, and a folder that there is not', async () => {
     await using folder = await scratch();
     const empty = join(folder.path, 'empty');
     await writeFile(empty, '\n');
@@ -44,6 +45,22 @@ describe('weir clash-api', () => {
     await assert.rejects(
       clashApiCommand([...where, ...secret], new CapturedIo(env)),
       /the file of --clash-secret-file is empty/,
+    );
+    for (const text of ['secret \n', 'é\n', 'secret\n\n']) {
+      const file = join(folder.path, 'unsendable');
+      await writeFile(file, text);
+      await assert.rejects(
+        clashApiCommand([...where, '--clash-secret-file', file], new CapturedIo(env)),
+        /the secret in the file of --clash-secret-file has white space at an end, or/,
+      );
+      await assert.rejects(
+        metricsCommand(['--listen', '127.0.0.1:0', '--token-file', file], new CapturedIo(env)),
+        /the secret in the file of --token-file has white space at an end, or/,
+      );
+    }
+    await assert.rejects(
+      metricsCommand(['--listen', '127.0.0.1:0', '--token-file', empty], new CapturedIo(env)),
+      /the file of --token-file is empty/,
     );
     for (const [ui, reason] of [
       [join(folder.path, 'nothing'), /weir clash-api: --ui .*nothing: .*no such file/],

@@ -181,7 +181,8 @@ async function reach(search: RunningSearch): Promise<Pick<RunningWeir, 'api' | '
   const { config, socket, secretFile, env } = search;
   const named = search.api ?? (env['WEIR_API'] || undefined);
   if (named === undefined || config !== undefined) return findRunning(search);
-  const secret = secretFile === undefined ? undefined : await readSecret(secretFile);
+  const secret =
+    secretFile === undefined ? undefined : await readSecret(secretFile, '--secret-file');
   return { api: new ApiClient(parsePlace(named), secret), socket };
 }
 

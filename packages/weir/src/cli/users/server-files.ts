@@ -164,8 +164,14 @@ const TRIAL = `
 # A trial, on this machine alone. Before it serves others: clients must not get at the server's own network.
 `;
 
+/** A rule with `cidr` takes no names: what a client's own DNS says is for a firewall, of which the guide has an example. */
 const OWN_NETWORK = `
-# Clients do not get at the server's own network.
+# Clients do not get at the server's own network by its addresses and usual names. Any other name
+# can lead there too: docs/guides/vps.md has a firewall for that, "The server's own network".
+[[route.rule]]
+outbound = "blackhole"
+domain_suffix = ["localhost", "local", "internal", "home.arpa", "lan"]
+
 [[route.rule]]
 outbound = "blackhole"
 cidr = [

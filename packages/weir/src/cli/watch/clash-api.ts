@@ -75,10 +75,7 @@ export const clashApiCommand = commandOf(
 
 async function writtenSecret(given: ClashApiArguments): Promise<string | undefined> {
   const file = given['clash-secret-file'];
-  if (file === undefined) return undefined;
-  const secret = await readSecret(file);
-  if (secret === '') throw new UsageError('the file of --clash-secret-file is empty');
-  return secret;
+  return file === undefined ? undefined : readSecret(file, '--clash-secret-file');
 }
 
 async function serve(

@@ -68,7 +68,7 @@ export const metricsCommand = commandOf(
     await using server = await startMetricsServer({
       listen: await parseLocalListen(listenOf(values), STANDARD_LISTEN),
       taker,
-      token: tokenFile === undefined ? undefined : await readSecret(tokenFile),
+      token: tokenFile === undefined ? undefined : await readSecret(tokenFile, '--token-file'),
       onDefect: (error) => void io.stderr.write(`${defectText(error)}\n`),
     });
     io.stdout.write(`metrics on ${server.url ?? server.address}${server.url ? '/metrics' : ''}\n`);
