@@ -398,7 +398,7 @@ describe('a UDP association of an account with limits', () => {
     accounts.replace(OPEN_TO_ALL);
     const flow = start({ account: accounts.validityOf(LABEL) });
     const apply = (next: Partial<AccountRule>): void =>
-      flow.tracker.applyLimits({
+      void flow.tracker.applyLimits({
         accounts: new Map([['ann', { ...NONE, down: undefined, reset: 'never', ...next }]]),
         others: undefined,
       });
@@ -454,7 +454,7 @@ describe('a UDP association of an account with limits', () => {
     await settle();
     const received: number[] = [];
     void plain.remotes[0]?.receiveAll(({ data }) => received.push(data.length));
-    tracker.applyLimits(NO_LIMITS);
+    await tracker.applyLimits(NO_LIMITS);
     clock.advance(0);
     await settle();
     assert.equal(received.length, 30);

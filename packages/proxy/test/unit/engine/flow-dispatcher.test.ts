@@ -121,7 +121,7 @@ describe('the dispatcher', () => {
     const accounts = new Accounts();
     const account = accounts.validityOf({ label: 'ann', credential: 'ann' });
     const origin = { ...request.origin, account };
-    tracker.applyLimits({
+    void tracker.applyLimits({
       accounts: new Map([
         [
           'ann',

@@ -232,13 +232,13 @@ describe('the limits of a removed account', () => {
 
   test('still hold for its open flows when the limits file has them no more', async () => {
     const { clock, tracker } = create();
-    tracker.applyLimits(limited);
+    void tracker.applyLimits(limited);
     const account = { isValid: true, name: 'ann' };
     let kills = 0;
     const flow = tracker.openFlow(info({ account }), () => kills++);
     flow.addUp(60);
     account.isValid = false;
-    tracker.applyLimits(NO_LIMITS);
+    void tracker.applyLimits(NO_LIMITS);
     assert.equal(flow.upGate?.allowance(), 40);
     // A later user of the name is another one.
     const later = tracker.openFlow(
@@ -255,12 +255,12 @@ describe('the limits of a removed account', () => {
 
   test('end with the limits of an account that exists', () => {
     const { tracker } = create();
-    tracker.applyLimits(limited);
+    void tracker.applyLimits(limited);
     const flow = tracker.openFlow(
       info({ account: { isValid: true, name: 'ann' } }),
       () => undefined,
     );
-    tracker.applyLimits(NO_LIMITS);
+    void tracker.applyLimits(NO_LIMITS);
     assert.equal(flow.upGate, undefined);
   });
 });

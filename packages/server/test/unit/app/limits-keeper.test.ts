@@ -164,7 +164,9 @@ test('a changed limits file is put in force, and an invalid one leaves the limit
   await assert.rejects(keeper.prepare(readLimitsAtStart), /a limit needs `bytes`/);
   assert.equal(meter('ann').left, 100);
   await writeFile(paths.path, '[[limit]]\nuser = "ann"\nbytes = "2 kB"\n');
-  (await keeper.prepare(readLimitsAtStart))?.();
+  await (
+    await keeper.prepare(readLimitsAtStart)
+  )?.();
   assert.equal(meter('ann').left, 1100);
   assert.equal(tracker.limits.meterOf('bob'), undefined);
   await keeper.stop();
@@ -177,8 +179,9 @@ test('a slow read of the limits file does not undo a later one', async () => {
   await writeFile(paths.path, '[[limit]]\nuser = "ann"\nbytes = "2 kB"\n');
   const slow = await keeper.prepare(readLimitsAtStart);
   await writeFile(paths.path, '[[limit]]\nuser = "ann"\nbytes = "3 kB"\n');
-  (await keeper.prepare(readLimitsAtStart))?.();
-  slow?.();
+  void (await keeper.prepare(readLimitsAtStart))?.();
+  assert.equal(meter('ann').left, 3000);
+  await slow?.();
   assert.equal(meter('ann').left, 3000);
   await keeper.stop();
 });
