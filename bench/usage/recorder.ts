@@ -22,7 +22,7 @@ const TICK_MS = 100;
 
 await using folder = await scratch();
 const tracker = new Tracker(systemClock);
-const reporter = new UsageReporter(tracker);
+const reporter = new UsageReporter(tracker, systemClock);
 const handlers: Pick<ControlHandlers, 'usage' | 'followsUsage'> = {
   usage: (request, client, gone) => reporter.serve(request, client, gone),
   followsUsage: (client) => reporter.isFollower(client),
