@@ -2,7 +2,8 @@
  * Periods of UTC by their numbers: hours and days since 1970-01-01, months since January of the year 0.
  */
 
-export const HOUR_MS = 3_600_000;
+import { HOUR_MS } from '@weir/base/text/amounts';
+
 const HOURS_A_DAY = 24;
 
 /** Lengths of the periods that sums are kept of. */

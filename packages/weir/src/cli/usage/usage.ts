@@ -6,6 +6,7 @@ import { csvTable, textTable } from '@weir/base/tables';
 import { bytes } from '@weir/base/text/amounts';
 import { needServing } from '@weir/client';
 import {
+  isSome,
   recordUsage,
   STANDARD_RETENTION,
   UsageDatabase,
@@ -158,8 +159,7 @@ const NONE = '(none)';
 const OTHER = '(other)';
 
 /** The row of names that were not kept, if they have used anything. */
-const otherIn = (other: UsageSums['other']) =>
-  other.flows + other.up + other.down > 0 ? [{ name: OTHER, ...other }] : [];
+const otherIn = (other: UsageSums['other']) => (isSome(other) ? [{ name: OTHER, ...other }] : []);
 
 function tableOf(by: string, { since, until, total, names, other }: UsageSums): string {
   const rows = [
