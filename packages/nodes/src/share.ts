@@ -5,6 +5,7 @@ export {
   examineCertificate,
   isLocal,
   type ShareOptions,
+  shareOptions,
 } from './share/inbound-servers.ts';
 export { clashDocument, draftOf, shareLink } from './share/forms.ts';
 export {

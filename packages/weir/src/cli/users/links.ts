@@ -1,10 +1,9 @@
 import { basename, dirname, extname, join, resolve } from 'node:path';
-import { trustedCertificates } from '@weir/crypto/certificates';
 import { type Cidr, parseCidr } from '@weir/base/ip';
 import { ConfigError, renderConfigError } from '@weir/config';
 import { formatEndpoint } from '@weir/io/addresses';
 import { systemClock } from '@weir/io/time';
-import { isLocal, qrForTerminal, qrModules } from '@weir/nodes/share';
+import { isLocal, qrForTerminal, qrModules, shareOptions } from '@weir/nodes/share';
 import { ShareError } from '@weir/proxy/protocols/forms';
 import { suggestion } from '@weir/proxy/schema';
 import {
@@ -248,18 +247,10 @@ async function lookAgain(
 
 /** How clients reach the inbounds, with the authorities that this machine trusts now. */
 function reachOf({ host, fronts, sni }: Serve): Reach {
-  let roots: readonly string[] | undefined;
+  const options = shareOptions(host, { serverName: sni });
   return (inbound) => {
     const port = fronts.get(inbound);
-    return {
-      host,
-      port,
-      frontTls: port !== undefined,
-      serverName: sni,
-      insecure: false,
-      roots: () => (roots ??= trustedCertificates([])),
-      now: Date.now(),
-    };
+    return { ...options, port, frontTls: port !== undefined };
   };
 }
 

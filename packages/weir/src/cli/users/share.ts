@@ -4,10 +4,9 @@ import { loadConfigFile } from '@weir/server/loading';
 import { listUsers, type WrittenUser } from '@weir/config/edit';
 import type { LoadedConfig } from '@weir/config/load';
 import { decodeSource } from '@weir/config/documents';
-import { trustedCertificates } from '@weir/crypto/certificates';
 import { printable, quoted } from '@weir/base/printable';
 import { suggestion } from '@weir/proxy/schema';
-import { adviceOn, configServers, type Shared, type ShareOptions } from '@weir/nodes/share';
+import { adviceOn, configServers, type Shared, shareOptions } from '@weir/nodes/share';
 import { ShareError } from '@weir/proxy/protocols/forms';
 import {
   reportErrors,
@@ -139,16 +138,7 @@ function serversOf(
   const { inbound: wanted, host, port, tls, sni, insecure } = asked;
   const tags = loaded.spec.inbounds.map((inbound) => inbound.tag);
   if (wanted !== undefined && !tags.includes(wanted)) throw unknown('inbound', wanted, tags);
-  let roots: readonly string[] | undefined;
-  const options: ShareOptions = {
-    host,
-    port,
-    frontTls: tls,
-    serverName: sni,
-    insecure,
-    roots: () => (roots ??= trustedCertificates([])),
-    now: Date.now(),
-  };
+  const options = shareOptions(host, { port, frontTls: tls, serverName: sni, insecure });
   const { servers, leftOut, refused } = configServers(loaded, users, (tag) =>
     wanted === undefined || tag === wanted ? options : undefined,
   );
