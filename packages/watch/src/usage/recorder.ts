@@ -13,7 +13,6 @@ interface RecorderMeans {
   readonly intervalMs: number;
   /** Called when recording begins to succeed, and with the reason when it begins to fail; not for equal failures in a row. */
   readonly onChange: (problem: Error | undefined) => void;
-  readonly now?: () => number;
 }
 
 /**
@@ -80,11 +79,8 @@ async function recordLast(means: RecorderMeans, socket: string): Promise<void> {
   record(means, await requestUsage(socket, { instance, since }, limit), position);
 }
 
-const record = (
-  { writer, now = Date.now }: RecorderMeans,
-  report: RunningUsage,
-  position: ReadPosition,
-): boolean => writer.record(report, position, hourOf(now()));
+const record = ({ writer }: RecorderMeans, report: RunningUsage, position: ReadPosition): boolean =>
+  writer.record(report, position, hourOf(Date.now()));
 
 /** Waits; ends early when `signal` aborts. */
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>

@@ -44,7 +44,7 @@ export class UsageDatabase implements Disposable {
 
   /** Returns the usage between two times by name. @throws {UsageDatabaseError} */
   sums({ by, since, until }: UsageQuestion): UsageSums {
-    return this.#read(() => {
+    return this.atOnce(() => {
       const from = this.#kept(Math.floor(since / HOUR_MS));
       const end = Math.max(from, Math.ceil(until / HOUR_MS));
       const sums = new Sums();
@@ -62,7 +62,7 @@ export class UsageDatabase implements Disposable {
    * @throws {UsageDatabaseError}
    */
   series({ by, since, until }: UsageQuestion, unit: Unit, name?: string): readonly PeriodUsage[] {
-    return this.#read(() => {
+    return this.atOnce(() => {
       const dimension = numberOfDimension(by);
       const [first, last] = [
         numberOf(unit, since / HOUR_MS),
@@ -102,17 +102,12 @@ export class UsageDatabase implements Disposable {
    * @throws {UsageDatabaseError}
    */
   atOnce<T>(ask: () => T): T {
-    return this.#read(ask);
-  }
-
-  /** Reads in one transaction. */
-  #read<T>(read: () => T): T {
     const database = this.#database;
-    if (database.isTransaction) return read();
+    if (database.isTransaction) return ask();
     try {
       database.exec('BEGIN');
       try {
-        return read();
+        return ask();
       } finally {
         database.exec('COMMIT');
       }

@@ -36,7 +36,7 @@ const unwritable = (path: string, cause: unknown): WeirError =>
   );
 
 /** Reads a limits file. @throws {ConfigError} */
-export type LimitsReader = (path: string, files: FileDigests) => Promise<LimitsSpec>;
+type LimitsReader = (path: string, files: FileDigests) => Promise<LimitsSpec>;
 
 /** Reads a limits file before there is any traffic. @throws {ConfigError} */
 export const readLimitsAtStart: LimitsReader = async (path, files) =>
@@ -87,13 +87,9 @@ export class LimitsKeeper {
    * @throws {ConfigError} for an invalid limits file
    * @throws {WeirError} when what was used cannot be read or written
    */
-  static async open(
-    paths: LimitsPaths,
-    deps: KeeperDeps,
-    read: LimitsReader,
-  ): Promise<LimitsKeeper> {
+  static async open(paths: LimitsPaths, deps: KeeperDeps): Promise<LimitsKeeper> {
     const files = new FileDigests();
-    const spec = await read(paths.path, files);
+    const spec = await readLimitsAtStart(paths.path, files);
     // Shows whether it can be written, before anything is to be stored.
     const stateFile = new StateFile(paths.statePath);
     await stateFile.change(deps.clock.wall(), []).catch((error: unknown) => {

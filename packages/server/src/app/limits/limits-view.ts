@@ -56,7 +56,7 @@ export function reachedAccounts(
 }
 
 /** Returns the state of an account. */
-export function accountReport(meter: Meter, clock: Clock): AccountReport {
+function accountReport(meter: Meter, clock: Clock): AccountReport {
   const { name, up, down, used, rule, devices } = meter;
   return {
     user: name,

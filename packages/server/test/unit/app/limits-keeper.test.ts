@@ -30,7 +30,7 @@ async function running(
 ) {
   const clock = new ManualClock();
   const tracker = new Tracker(clock);
-  const keeper = await LimitsKeeper.open(paths, { clock, log }, readLimitsAtStart);
+  const keeper = await LimitsKeeper.open(paths, { clock, log });
   keeper.start(tracker);
   const meter = (name: string) => {
     const found = tracker.limits.meterOf(name);
