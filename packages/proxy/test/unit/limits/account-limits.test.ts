@@ -5,21 +5,12 @@ import { AccountLimits, type LimitChange } from '../../../src/limits/account-lim
 import type { AccountMeter } from '../../../src/limits/account-meter.ts';
 import { hasEnded, periodEnd, periodStart } from '../../../src/limits/periods.ts';
 import type { AccountRule } from '../../../src/limits/spec.ts';
+import { limitsOf } from '../../../../../test/support/engine/limits.ts';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';
 
 const DAY = 86_400_000;
 /** A Thursday. */
 const START = Date.UTC(2026, 0, 1, 12);
-
-const ruleOf = (rule: Partial<AccountRule>): AccountRule => ({
-  bytes: undefined,
-  reset: 'never',
-  until: undefined,
-  devices: undefined,
-  up: undefined,
-  down: undefined,
-  ...rule,
-});
 
 class FakeFlow {
   readonly info: { readonly source: string | undefined };
@@ -28,7 +19,10 @@ class FakeFlow {
   }
 }
 
-function start(rules: Readonly<Record<string, Partial<AccountRule>>>, others?: AccountRule) {
+function start(
+  rules: Readonly<Record<string, Partial<AccountRule>>>,
+  others?: Partial<AccountRule>,
+) {
   const clock = new ManualClock(0, START);
   const closed: string[] = [];
   const changes: LimitChange[] = [];
@@ -42,8 +36,7 @@ function start(rules: Readonly<Record<string, Partial<AccountRule>>>, others?: A
   limits.onChange = (change) => changes.push(change);
   const tick = (): void => atOnce(limits.tick());
   const apply = (next: typeof rules): void => {
-    const accounts = new Map(Object.entries(next).map(([name, rule]) => [name, ruleOf(rule)]));
-    atOnce(limits.apply({ accounts, others }));
+    atOnce(limits.apply(limitsOf(next, others)));
     tick();
   };
   apply(rules);
@@ -245,7 +238,7 @@ describe('an account with devices', () => {
 
 describe('accounts that no entry names', () => {
   test('have the limits of all others, each for itself', () => {
-    const { clock, limits, meter } = start({ ann: { bytes: 1000 } }, ruleOf({ bytes: 10 }));
+    const { clock, limits, meter } = start({ ann: { bytes: 1000 } }, { bytes: 10 });
     meter('bob').addUp(10);
     clock.advance(0);
     assert.deepEqual(
@@ -264,16 +257,11 @@ describe('accounts that no entry names', () => {
 
 describe('limits that are replaced in steps', () => {
   const NEW = { ann: { bytes: 200, up: 4000 }, zoe: { bytes: 300 } };
-  const specOf = (rules: Readonly<Record<string, Partial<AccountRule>>>) => ({
-    accounts: new Map(Object.entries(rules).map(([name, rule]) => [name, ruleOf(rule)])),
-    others: undefined,
-  });
-
   test('are those of a new flow from the call on, before any step', () => {
     const { limits, meter } = start({ ann: { bytes: 100 }, bob: { bytes: 100 } });
     const ann = meter('ann');
     ann.addUp(60);
-    const steps = limits.apply(specOf(NEW));
+    const steps = limits.apply(limitsOf(NEW));
     assert.equal(limits.meterOf('ann'), ann);
     assert.deepEqual([ann.left, ann.rule.up], [140, 4000]);
     assert.equal(limits.meterOf('zoe')?.left, 300);
@@ -286,7 +274,7 @@ describe('limits that are replaced in steps', () => {
   test('leave each account all of its old ones until it has all of its new ones', () => {
     const { limits, meter } = start({ ann: { bytes: 100, up: 2000 } });
     const ann = meter('ann');
-    const steps = limits.apply(specOf(NEW));
+    const steps = limits.apply(limitsOf(NEW));
     assert.deepEqual([ann.left, ann.rule.up], [100, 2000]);
     atOnce(steps);
     assert.deepEqual([ann.left, ann.rule.up], [200, 4000]);
@@ -294,8 +282,11 @@ describe('limits that are replaced in steps', () => {
 
   test('take some dozens of accounts in a step', () => {
     const { limits } = start({});
-    const names = Array.from({ length: 1000 }, (_, index) => [`user${index}`, { bytes: 1 }]);
-    const steps = limits.apply(specOf(Object.fromEntries(names) as typeof NEW));
+    const names = Array.from(
+      { length: 1000 },
+      (_, index) => [`user${index}`, { bytes: 1 }] as const,
+    );
+    const steps = limits.apply(limitsOf(Object.fromEntries(names)));
     for (let before = 0; steps.next().done !== true; before = limits.meters.size) {
       assert.ok(limits.meters.size - before <= 100);
     }
@@ -304,8 +295,8 @@ describe('limits that are replaced in steps', () => {
 
   test('give way to later ones, whichever steps come last', () => {
     const { limits } = start({ ann: { bytes: 100 } });
-    const first = limits.apply(specOf({ ann: { bytes: 1 }, bob: { bytes: 1 } }));
-    const second = limits.apply(specOf({ ann: { bytes: 2 } }));
+    const first = limits.apply(limitsOf({ ann: { bytes: 1 }, bob: { bytes: 1 } }));
+    const second = limits.apply(limitsOf({ ann: { bytes: 2 } }));
     atOnce(second);
     atOnce(first);
     assert.deepEqual(
