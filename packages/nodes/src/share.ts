@@ -1,5 +1,5 @@
 /** Users of an inbound, for other programs. */
-export { configServers } from './share/config-servers.ts';
+export { configServers, unknownName } from './share/config-servers.ts';
 export {
   adviceOn,
   examineCertificate,
