@@ -19,7 +19,7 @@ interface RecorderMeans {
  * Milliseconds by which a report is asked for early: a timer of a busy process is late, and what a report takes until the
  * kernel has it is lost with a process that is killed meanwhile.
  */
-const EARLY_MS = 100;
+const EARLY_MS = 150;
 /** Milliseconds until a failure is followed by another try. */
 const RETRY_MS = 1_000;
 /** Milliseconds that the report at the end may take. */
