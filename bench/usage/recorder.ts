@@ -13,6 +13,7 @@ import type { ControlHandlers } from '@weir/server/app/control/control-handlers'
 import { ControlSocket } from '@weir/server/app/control/control-socket';
 import { UsageReporter } from '../../packages/server/src/app/control/usage-reporter.ts';
 import { systemClock } from '@weir/io/time';
+import { flowInfo } from '../../test/support/engine/flow-info.ts';
 import { scratch, weirCommand } from '../../test/support/process/weir.ts';
 
 const SECONDS = Number(process.argv[2] ?? 20);
@@ -22,7 +23,7 @@ const TICK_MS = 100;
 
 await using folder = await scratch();
 const tracker = new Tracker(systemClock);
-const reporter = new UsageReporter(tracker);
+const reporter = new UsageReporter(tracker, systemClock);
 const handlers: Pick<ControlHandlers, 'usage' | 'followsUsage'> = {
   usage: (request, client, gone) => reporter.serve(request, client, gone),
   followsUsage: (client) => reporter.isFollower(client),
@@ -34,26 +35,19 @@ let opened = 0;
 function open(): Flow {
   const index = opened++;
   const user = `user${index % 1000}@example.com`;
-  return tracker.openFlow(
-    {
-      session: undefined,
-      inbound: `in${index % 4}`,
-      user,
-      source: `198.51.${(index % 1000) >> 8}.${index & 255}`,
-      destination: {
-        network: 'tcp',
-        host: `www.site-${(index * 7919) % 30_000}.example`,
-        port: 443,
-      },
-      sniffed: undefined,
-      outbound: `out${index % 8}`,
-      outboundVersion: 1,
-      rule: undefined,
-      routingEpoch: 1,
-      account: { isValid: true, name: user },
+  const info = flowInfo({
+    inbound: `in${index % 4}`,
+    user,
+    source: `198.51.${(index % 1000) >> 8}.${index & 255}`,
+    destination: {
+      network: 'tcp',
+      host: `www.site-${(index * 7919) % 30_000}.example`,
+      port: 443,
     },
-    () => undefined,
-  );
+    outbound: `out${index % 8}`,
+    account: { isValid: true, name: user },
+  });
+  return tracker.openFlow(info, () => undefined);
 }
 
 const flows = Array.from({ length: FLOWS }, open);

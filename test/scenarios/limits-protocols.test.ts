@@ -12,31 +12,9 @@ import type { Address } from '../support/data/address.ts';
 import { roundTrip } from '../support/read.ts';
 import { eventually, within } from '../support/wait.ts';
 import { scratch, Weir } from '../support/process/weir.ts';
-import { PASSWORD } from '../support/ways/secrets.ts';
-import { CARRIERS, carriesDatagrams, wayTitle, type Way } from '../support/ways/way.ts';
+import { ACCOUNT_WAYS, asAccount, withAccount } from '../support/ways/accounts.ts';
+import { carriesDatagrams, wayTitle, type Way } from '../support/ways/way.ts';
 import { weirIn, weirOut } from '../support/ways/weir-config.ts';
-
-const ofWeir = CARRIERS.filter(({ multi = false, earlyData = false }) => !multi && !earlyData);
-
-/** Every protocol with accounts that have names, on every carrier that it has. */
-const WAYS: readonly Way[] = [
-  { protocol: 'socks', login: true },
-  { protocol: 'http', login: true },
-  ...ofWeir.map((carrier): Way => ({ protocol: 'trojan', carrier })),
-  ...ofWeir.map((carrier): Way => ({ protocol: 'vless', carrier })),
-  ...ofWeir.map((carrier): Way => ({ protocol: 'vmess', cipher: 'aes-128-gcm', carrier })),
-  { protocol: 'shadowsocks', cipher: 'chacha20-ietf-poly1305', users: true },
-  { protocol: 'shadowsocks', cipher: '2022-blake3-aes-128-gcm', users: true },
-  { protocol: 'hysteria2' },
-];
-
-/** A Hysteria 2 inbound with an account that has a name, in place of one password for all. */
-const withAccount = (inbound: string): string =>
-  inbound.replace(`password = "${PASSWORD}"\nudp`, 'users = [{ user = "mia", pass = "x" }]\nudp');
-const asAccount = (way: Way, outbound: string): string =>
-  way.protocol !== 'hysteria2'
-    ? outbound
-    : outbound.replace(`password = "${PASSWORD}"`, 'password = "mia:x"');
 
 const OPEN = '[[limit]]\nuser = "*"\nbytes = "1 GB"\n';
 const EXPIRED = `${OPEN}until = "2020-01-01"\n`;
@@ -95,7 +73,7 @@ test('an account at a limit has its flows closed and new ones refused, whatever 
   await writeFile(file, OPEN);
   await using tcp = await echoServer();
   await using udp = await udpEcho();
-  const tags = WAYS.map((way, i) => ({ way, tag: `${way.protocol}-${i}` }));
+  const tags = ACCOUNT_WAYS.map((way, i) => ({ way, tag: `${way.protocol}-${i}` }));
   const inbounds = tags.map(({ way, tag }) => withAccount(weirIn(way, { tag })));
   await using server = await Weir.start(inbounds.join('') + freedom(), {
     control: true,
@@ -115,7 +93,7 @@ test('an account at a limit has its flows closed and new ones refused, whatever 
   }
   const { accounts } = await requestAllLimits(server.controlPath);
   const flowsOpen = accounts.reduce((sum, { flows }) => sum + flows, 0);
-  const expected = WAYS.reduce((sum, way) => sum + (carriesDatagrams(way) ? 2 : 1), 0);
+  const expected = ACCOUNT_WAYS.reduce((sum, way) => sum + (carriesDatagrams(way) ? 2 : 1), 0);
   assert.equal(flowsOpen, expected);
   for (const { used } of accounts) assert.ok(used >= 8);
 

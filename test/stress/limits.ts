@@ -15,9 +15,9 @@ import { tcpServer } from '../support/peers/servers.ts';
 import { socksConnect } from '../support/peers/socks-client.ts';
 import { UdpAssociation } from '../support/peers/socks-udp.ts';
 import { UdpPeer } from './udp-peer.ts';
-import { CARRIERS, carriesDatagrams, wayTitle, type Way } from '../support/ways/way.ts';
+import { carriesDatagrams, wayTitle, type Way } from '../support/ways/way.ts';
 import { weirIn, weirOut } from '../support/ways/weir-config.ts';
-import { PASSWORD } from '../support/ways/secrets.ts';
+import { ACCOUNT_WAYS, asAccount, withAccount } from '../support/ways/accounts.ts';
 import { scratch, Weir } from '../support/process/weir.ts';
 
 const TRIALS = Number(process.env['WEIR_STRESS_TRIALS'] ?? 100);
@@ -27,24 +27,13 @@ const CHUNK = Buffer.alloc(64 << 10, 7);
 const RATE_SECONDS = 10;
 const WARM_UP_MS = 3000;
 
-const ofWeir = CARRIERS.filter(({ multi = false, earlyData = false }) => !multi && !earlyData);
-const WAYS: readonly Way[] = [
-  { protocol: 'socks', login: true },
-  { protocol: 'http', login: true },
-  ...ofWeir.map((carrier): Way => ({ protocol: 'trojan', carrier })),
-  ...ofWeir.map((carrier): Way => ({ protocol: 'vless', carrier })),
-  ...ofWeir.map((carrier): Way => ({ protocol: 'vmess', cipher: 'aes-128-gcm', carrier })),
-  { protocol: 'shadowsocks', cipher: '2022-blake3-aes-128-gcm', users: true },
-  { protocol: 'hysteria2' },
-].filter((way) => wayTitle(way as Way).includes(CHOSEN)) as Way[];
+const WAYS = ACCOUNT_WAYS.filter((way) => wayTitle(way).includes(CHOSEN));
 
 type Direction = 'up' | 'down';
 
 /** A pair of programs with a way between them; every account of the server has the limits of one entry. */
 async function openPair(way: Way, limit: string) {
-  const inbound = weirIn(way, { tag: 'in' })
-    // Limits are those of an account, which one password for all is not.
-    .replace(/^password = .*\nudp = true/m, `users = [{ user = "mia", pass = "x" }]\nudp = true`);
+  const inbound = withAccount(weirIn(way, { tag: 'in' }));
   const folder = await scratch();
   const limitsFile = join(folder.path, 'limits.toml');
   await writeFile(limitsFile, limit);
@@ -52,13 +41,8 @@ async function openPair(way: Way, limit: string) {
     control: true,
     args: ['--limits', limitsFile],
   });
-  const out = weirOut(way, server.address('in'));
-  const client = await Weir.start(
-    socksIn('socks', '[inbound.settings]\nudp = true') +
-      (way.protocol === 'hysteria2'
-        ? out.replace(`password = "${PASSWORD}"`, 'password = "mia:x"')
-        : out),
-  );
+  const out = asAccount(way, weirOut(way, server.address('in')));
+  const client = await Weir.start(socksIn('socks', '[inbound.settings]\nudp = true') + out);
   return {
     server,
     socks: client.address('socks'),

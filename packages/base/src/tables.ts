@@ -27,6 +27,27 @@ export function textTable(heads: readonly string[], rows: readonly (readonly Cel
   return [line(heads), ...texts.map(line)].map((text) => `${text}\n`).join('');
 }
 
+/**
+ * Begins of cells that spreadsheets take for formulas (OWASP, "CSV Injection"). A tab or an end of a line is escaped before
+ * as every control character is.
+ */
+const FORMULA = /^[=+\-@\uff0b\uff0d\uff1d\uff20]/;
+
+/**
+ * Formats a table as comma-separated values (RFC 4180). A text that a spreadsheet would take for a formula has an apostrophe before
+ * it; semicolons, which separate cells in some countries, are in quotes as well.
+ */
+export function csvTable(rows: readonly (readonly (string | number)[])[]): string {
+  return rows.map((cells) => `${cells.map(csvCell).join(',')}\r\n`).join('');
+}
+
+function csvCell(cell: string | number): string {
+  if (typeof cell === 'number') return String(cell);
+  const text = printable(cell);
+  const inert = FORMULA.test(text) ? `'${text}` : text;
+  return inert !== text || /[",;]/.test(text) ? `"${inert.replaceAll('"', '""')}"` : text;
+}
+
 /** Ideographs, kana, Hangul, full-width forms, emoji and flags, which terminals draw two columns wide. */
 const WIDE =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}\p{Regional_Indicator}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]|\ufe0f/u;

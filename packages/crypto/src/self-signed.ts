@@ -1,3 +1,4 @@
+import { DAY_MS } from '@weir/base/text/amounts';
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { ipVersion, parseIP } from '@weir/base/ip';
 import type { RandomSource } from '@weir/base/random';
@@ -90,7 +91,6 @@ interface KeyPair {
   readonly key: string;
 }
 
-const DAY_MS = 24 * 60 * 60 * 1000;
 /** Milliseconds by which the validity starts early, for clients whose clock is slow. */
 const EARLIER_MS = 60 * 60 * 1000;
 /** Length of the random serial number, which must be positive and unique (RFC 5280 §4.1.2.2). */

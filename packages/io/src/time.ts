@@ -20,6 +20,7 @@ export {
   atOnce,
   type Defer,
   inNextTurn,
+  inSteps,
   type Steps,
   TurnLoop,
   Turns,

@@ -1,10 +1,11 @@
 /** Users of an inbound, for other programs. */
-export { configServers } from './share/config-servers.ts';
+export { configServers, unknownName } from './share/config-servers.ts';
 export {
   adviceOn,
   examineCertificate,
   isLocal,
   type ShareOptions,
+  shareOptions,
 } from './share/inbound-servers.ts';
 export { clashDocument, draftOf, shareLink } from './share/forms.ts';
 export {

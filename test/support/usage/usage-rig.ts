@@ -4,26 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { USAGE_DIMENSIONS, type UsageCounts } from '@weir/proxy/tracker';
 import { requestReload } from '@weir/server/control';
 import { UsageDatabase } from '@weir/watch/usage';
+import { minus, NOTHING, plus } from '../../../packages/watch/src/usage/counts.ts';
 import { socksConnect } from '../peers/socks-client.ts';
 import { echoServer, type Origin } from '../peers/servers.ts';
 import { freedom } from '../process/config.ts';
 import type { Child } from '../process/child.ts';
 import { scratch, weirCommand } from '../process/weir.ts';
 import { eventually, within } from '../wait.ts';
-
-const NOTHING: UsageCounts = { up: 0, down: 0, flows: 0 };
-
-const plus = (a: UsageCounts, b: UsageCounts): UsageCounts => ({
-  up: a.up + b.up,
-  down: a.down + b.down,
-  flows: a.flows + b.flows,
-});
-
-const minus = (a: UsageCounts, b: UsageCounts): UsageCounts => ({
-  up: a.up - b.up,
-  down: a.down - b.down,
-  flows: a.flows - b.flows,
-});
 
 /** Bytes that had come back to clients at a time. */
 interface Mark {

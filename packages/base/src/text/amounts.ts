@@ -2,6 +2,10 @@
  * Numbers in a human-readable form, for terminals and web pages: this file imports nothing, so that both can load it.
  */
 
+/** Milliseconds. */
+export const HOUR_MS = 3_600_000;
+export const DAY_MS = 24 * HOUR_MS;
+
 const UNITS = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
 
 /** Formats a number of bytes: `1.5 MB`. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { textTable, columnsOf } from '../../src/tables.ts';
+import { csvTable, textTable, columnsOf } from '../../src/tables.ts';
 
 test('a table may have more rows than a call has arguments', () => {
   const rows = Array.from({ length: 200_000 }, (_, index) => [index, 'x']);
@@ -33,4 +33,26 @@ test('names that terminals draw wide take two columns a character, in tables too
     ),
     'NAME     TRIES\n🇯🇵 東京      3\nOsaka       12\n',
   );
+});
+
+test('no text of comma-separated values is a formula to a spreadsheet', () => {
+  for (const [text, cell] of [
+    ['ann', 'ann'],
+    ['', ''],
+    ['a=1', 'a=1'],
+    ['(other)', '(other)'],
+    ["=cmd|' /C calc'!A0", `"'=cmd|' /C calc'!A0"`],
+    ['=HYPERLINK("x")', `"'=HYPERLINK(""x"")"`],
+    ['+1', `"'+1"`],
+    ['-1', `"'-1"`],
+    ['@SUM(A1)', `"'@SUM(A1)"`],
+    ['＝1', `"'＝1"`],
+    ['\t=1', String.raw`\u{9}=1`],
+    ['\r=1', String.raw`\u{d}=1`],
+    ['\n=1', String.raw`\u{a}=1`],
+    ['a;=1', '"a;=1"'],
+    ['a,"=1', '"a,""=1"'],
+  ] as const) {
+    assert.equal(csvTable([[text, -1]]), `${cell},-1\r\n`);
+  }
 });

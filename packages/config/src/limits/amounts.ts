@@ -1,4 +1,5 @@
 /** Texts of amounts in a limits file and on command lines: bytes, rates and dates. */
+import { DAY_MS } from '@weir/base/text/amounts';
 
 const UNITS: Readonly<Record<string, number>> = {
   B: 1,
@@ -72,7 +73,6 @@ function amountIn(text: string, units: Readonly<Record<string, number>>): number
   return Number(digits) * (units[spelling] ?? Number.NaN);
 }
 
-const DAY_MS = 86_400_000;
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 const DATE_TIME =
   /^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d{2}:\d{2})?$/;

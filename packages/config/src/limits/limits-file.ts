@@ -1,4 +1,4 @@
-import type { AccountRule, LimitsSpec } from '@weir/proxy/limits';
+import { type AccountRule, type LimitsSpec, RESETS } from '@weir/proxy/limits';
 import {
   array,
   converted,
@@ -21,7 +21,7 @@ import {
 import { type AmountProblem, parseByteLimit, parseRateLimit, parseUntil } from './amounts.ts';
 
 /** The name that stands for all accounts that no other entry names. */
-const OTHER_ACCOUNTS = '*';
+export const OTHER_ACCOUNTS = '*';
 
 /** The most accounts that one file names. */
 const MOST_NAMES = 20_000;
@@ -29,8 +29,6 @@ const MOST_NAMES = 20_000;
 const MOST_DEVICES = 1000;
 /** UTF-16 units of the name of an account. */
 const LONGEST_NAME = 512;
-
-const RESETS = ['never', 'daily', 'weekly', 'monthly'] as const;
 
 /** Decodes a text by `parse`, whose problem ends the error. */
 const amount = (parse: (text: string) => number | AmountProblem, hint: string): Decoder<number> =>

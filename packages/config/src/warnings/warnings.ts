@@ -1,3 +1,4 @@
+import { DAY_MS } from '@weir/base/text/amounts';
 import { type InboundProtocol } from '@weir/proxy/protocols';
 import { type Examined, type Warning, WarningList, quotedShort } from './warning.ts';
 import { warnOfListeners } from './listeners.ts';
@@ -230,7 +231,6 @@ function warnOfStream(
   if (carrier !== 'grpc') warn(grpc, 'grpc', 'network is not "grpc"');
 }
 
-const DAY_MS = 24 * 60 * 60 * 1000;
 /**
  * Remaining validity in milliseconds below which a certificate is reported: automatic renewal usually happens earlier,
  * so it has failed.

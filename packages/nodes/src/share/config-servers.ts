@@ -1,6 +1,8 @@
+import { quoted } from '@weir/base/printable';
 import type { WrittenUser } from '@weir/config/edit';
 import type { LoadedConfig } from '@weir/config/load';
 import { ShareError } from '@weir/proxy/protocols/forms';
+import { suggestion } from '@weir/proxy/schema';
 import type { Shared } from './formed.ts';
 import { inboundServers, type RefusedCertificate, type ShareOptions } from './inbound-servers.ts';
 
@@ -56,4 +58,16 @@ export function configServers(
     }
   }
   return { servers, leftOut, refused };
+}
+
+/** Returns the error for a name that a configuration does not have, with the one that may be meant. */
+export function unknownName(
+  what: 'inbound' | 'user',
+  name: string,
+  known: Iterable<string>,
+): ShareError {
+  const meant = suggestion(name, [...known]);
+  const hint = meant === undefined ? '' : `; did you mean ${quoted(meant)}?`;
+  const which = what === 'inbound' ? 'no inbound has the tag' : 'no user has the name';
+  return new ShareError(`${which} ${quoted(name)}${hint}`);
 }

@@ -10,7 +10,7 @@ import {
   type PinnedCertificate,
 } from '@weir/proxy/protocols/forms';
 import { X509Certificate } from 'node:crypto';
-import { alternativeNames, chainOf } from '@weir/crypto/certificates';
+import { alternativeNames, chainOf, trustedCertificates } from '@weir/crypto/certificates';
 import { normalizeDomain } from '@weir/io/addresses';
 
 /** How clients reach the inbounds, and which authorities they trust. */
@@ -29,6 +29,21 @@ export interface ShareOptions {
   readonly roots: () => readonly string[];
   /** Current time in Unix milliseconds. */
   readonly now: number;
+}
+
+/** Clients that dial `host` by the inbounds' own ports, and trust what this machine trusts now, unless told otherwise. */
+export function shareOptions(host: string, others: Partial<ShareOptions> = {}): ShareOptions {
+  let roots: readonly string[] | undefined;
+  return {
+    host,
+    port: undefined,
+    frontTls: false,
+    serverName: undefined,
+    insecure: false,
+    roots: () => (roots ??= trustedCertificates([])),
+    now: Date.now(),
+    ...others,
+  };
 }
 
 /** A server as one user's client reaches it. */

@@ -1,4 +1,4 @@
-import type { Clock } from '@weir/io/time';
+import { type Clock, inSteps, type Steps } from '@weir/io/time';
 import {
   AccountMeter,
   type AccountState,
@@ -45,14 +45,12 @@ export class AccountLimits<F extends LimitedFlow = LimitedFlow> {
   /** Accounts whose flows are closed in the next turn of the event loop. */
   readonly #settling = new Set<AccountMeter<F>>();
   #spec: LimitsSpec = NO_LIMITS;
-  /** Whether any account has limits. */
-  #inForce = false;
 
   constructor(host: LimitsHost<F>) {
     this.#host = host;
   }
 
-  /** The accounts that have limits: those that the file names, then others that had a flow. */
+  /** The accounts that have limits, those that the file names and others that had a flow, in the order in which they came. */
   get meters(): ReadonlyMap<string, AccountMeter<F>> {
     return this.#meters;
   }
@@ -64,27 +62,36 @@ export class AccountLimits<F extends LimitedFlow = LimitedFlow> {
     }
   }
 
-  /** Replaces the limits; accounts keep what they have used. The caller assigns meters to open flows. */
-  apply(spec: LimitsSpec): void {
+  /**
+   * Replaces the limits; accounts keep what they have used. From the call on a new flow has its account obey the new limits, and
+   * the steps let all others obey them: each account changes from all of its old limits to all of its new ones at one
+   * moment. The caller assigns meters to open flows.
+   */
+  apply(spec: LimitsSpec): Steps<void> {
     this.#spec = spec;
-    this.#inForce = spec.accounts.size > 0 || spec.others !== undefined;
-    const before = new Map(this.#meters);
-    this.#meters.clear();
-    for (const [name, rule] of spec.accounts) this.#place(name, rule, before.get(name));
-    for (const [name, meter] of before) {
-      if (this.#meters.has(name)) continue;
-      if (spec.others) this.#place(name, spec.others, meter);
-      else this.#retire(meter);
-    }
+    return this.#changeAll(spec);
   }
 
-  /** Returns the meter of an account; `undefined` if it has no limits. */
+  *#changeAll(spec: LimitsSpec): Steps<void> {
+    yield* inSteps(spec.accounts.keys(), (name) => {
+      // Otherwise these limits were replaced meanwhile.
+      if (this.#spec === spec) this.meterOf(name);
+    });
+    yield* inSteps(this.#meters.values(), (meter) => {
+      if (!this.meterOf(meter.name)) this.#retire(meter);
+    });
+  }
+
+  /** Returns the meter of an account, with its current limits; `undefined` if it has none. */
   meterOf(name: string | undefined): AccountMeter<F> | undefined {
-    if (!this.#inForce || name === undefined) return undefined;
+    if (name === undefined) return undefined;
+    const rule = this.#spec.accounts.get(name) ?? this.#spec.others;
+    if (!rule) return undefined;
     const meter = this.#meters.get(name);
-    if (meter || !this.#spec.others) return meter;
-    if (this.#meters.size >= MOST_ACCOUNTS) this.#retireIdle();
-    return this.#place(name, this.#spec.others, undefined);
+    if (meter?.rule === rule) return meter;
+    const isNamed = this.#spec.accounts.has(name);
+    if (!meter && !isNamed && this.#meters.size >= MOST_ACCOUNTS) this.#retireIdle();
+    return this.#place(name, rule, meter);
   }
 
   /**
@@ -101,19 +108,21 @@ export class AccountLimits<F extends LimitedFlow = LimitedFlow> {
     return limit;
   }
 
-  /** Begins periods, and closes flows of accounts whose time has ended; to be called every second. */
-  tick(): void {
-    for (const meter of this.#meters.values()) {
+  /** Begins periods, and closes flows of accounts whose time has ended; to be run every second. */
+  tick(): Steps<void> {
+    return inSteps(this.#meters.values(), (meter) => {
       meter.roll();
       this.#settle(meter);
-    }
+    });
   }
 
   /** Returns the accounts whose used bytes differ from what is stored. */
   changed(): readonly AccountMeter<F>[] {
-    return [...this.#meters.values(), ...this.#retired.values()].filter(
-      ({ isChanged }) => isChanged,
-    );
+    const changed: AccountMeter<F>[] = [];
+    for (const meters of [this.#meters, this.#retired]) {
+      for (const meter of meters.values()) if (meter.isChanged) changed.push(meter);
+    }
+    return changed;
   }
 
   #place(name: string, rule: AccountRule, before: AccountMeter<F> | undefined): AccountMeter<F> {
@@ -134,6 +143,7 @@ export class AccountLimits<F extends LimitedFlow = LimitedFlow> {
 
   /** Ends the limits of an account, whose flows stay open. */
   #retire(meter: AccountMeter<F>): void {
+    this.#meters.delete(meter.name);
     meter.release();
     meter.closedBy = undefined;
     this.#retired.set(meter.name, meter);
@@ -169,7 +179,6 @@ export class AccountLimits<F extends LimitedFlow = LimitedFlow> {
   #retireIdle(): void {
     for (const meter of this.#meters.values()) {
       if (meter.flows.size > 0 || this.#spec.accounts.has(meter.name)) continue;
-      this.#meters.delete(meter.name);
       this.#retire(meter);
       return;
     }

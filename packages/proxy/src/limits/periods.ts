@@ -1,46 +1,35 @@
+import { DAY_MS } from '@weir/base/text/amounts';
 import type { Reset } from './spec.ts';
 
-const DAY_MS = 86_400_000;
 /** 1970-01-05, the first Monday of Unix time. */
 const FIRST_MONDAY_MS = 4 * DAY_MS;
-const WEEK_MS = 7 * DAY_MS;
 
-/** Returns the start of the period that `at` is in; 0 for the only period of `never`. Unix milliseconds, in UTC. */
-export function periodStart(reset: Reset, at: number): number {
+/** Returns the start and the end of the period that `at` is in, in UTC; from 0 to `Infinity` for `never`. Unix milliseconds. */
+function periodOf(reset: Reset, at: number): readonly [start: number, end: number] {
   switch (reset) {
     case 'never':
-      return 0;
+      return [0, Infinity];
     case 'daily':
-      return Math.floor(at / DAY_MS) * DAY_MS;
+      return spanOf(DAY_MS, at, 0);
     case 'weekly':
-      return Math.floor((at - FIRST_MONDAY_MS) / WEEK_MS) * WEEK_MS + FIRST_MONDAY_MS;
-    case 'monthly':
-      return monthStart(at, 0);
+      return spanOf(7 * DAY_MS, at, FIRST_MONDAY_MS);
+    case 'monthly': {
+      const [year, month] = [new Date(at).getUTCFullYear(), new Date(at).getUTCMonth()];
+      return [Date.UTC(year, month), Date.UTC(year, month + 1)];
+    }
     default:
       return reset satisfies never;
   }
 }
 
-/** Returns the end of the period that `at` is in; `Infinity` for `never`. */
-export function periodEnd(reset: Reset, at: number): number {
-  switch (reset) {
-    case 'never':
-      return Infinity;
-    case 'daily':
-      return periodStart(reset, at) + DAY_MS;
-    case 'weekly':
-      return periodStart(reset, at) + WEEK_MS;
-    case 'monthly':
-      return monthStart(at, 1);
-    default:
-      return reset satisfies never;
-  }
+function spanOf(length: number, at: number, first: number): readonly [start: number, end: number] {
+  const start = Math.floor((at - first) / length) * length + first;
+  return [start, start + length];
 }
 
-function monthStart(at: number, after: number): number {
-  const date = new Date(at);
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + after);
-}
+export const periodStart = (reset: Reset, at: number): number => periodOf(reset, at)[0];
+
+export const periodEnd = (reset: Reset, at: number): number => periodOf(reset, at)[1];
 
 /** Whether the period that starts at `period` has ended. */
 export const hasEnded = (reset: Reset, period: number, now: number): boolean =>

@@ -1,7 +1,10 @@
 /** The limits of accounts as data: what a limits file says, which `AccountLimits` enforces. */
 
 /** When the used bytes of an account begin at 0 again: at 00:00 UTC of each day, Monday or first of a month. */
-export type Reset = 'never' | 'daily' | 'weekly' | 'monthly';
+export const RESETS = ['never', 'daily', 'weekly', 'monthly'] as const;
+export type Reset = (typeof RESETS)[number];
+
+export const isReset = (value: unknown): value is Reset => RESETS.some((reset) => reset === value);
 
 /** The limits of one account; a limit that is `undefined` does not apply. */
 export interface AccountRule {

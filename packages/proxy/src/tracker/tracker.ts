@@ -1,5 +1,5 @@
 import { ChurnMap } from '@weir/base/collections';
-import type { Clock } from '@weir/io/time';
+import { type Clock, inSteps, type Steps, Turns } from '@weir/io/time';
 import { endInTurns, type WireCounter } from '@weir/io/links';
 import type { ConnectionChain } from '@weir/io/net/own-listeners';
 import {
@@ -120,16 +120,23 @@ export class Tracker implements FlowRegistry {
     this.#slab.release(counter);
   }
 
-  /** Replaces the limits of accounts; those of open flows count from now on. */
-  applyLimits(spec: LimitsSpec): void {
-    this.limits.apply(spec);
-    for (const flow of this.#flows.values()) {
+  /**
+   * Replaces the limits of accounts, those of open flows as well, in turns of the event loop: there may be tens of thousands
+   * of either. See `AccountLimits.apply`.
+   */
+  applyLimits(spec: LimitsSpec): Promise<void> {
+    return new Turns(this.#clock).run(this.#limited(spec));
+  }
+
+  *#limited(spec: LimitsSpec): Steps<void> {
+    yield* this.limits.apply(spec);
+    yield* inSteps(this.#flows.values(), (flow) => {
       const { account } = flow.info;
       const meter = this.limits.meterOf(account?.name);
       // The limits of a user who is removed go with the user: they still hold for what is open.
       if (meter || account?.isValid !== false) flow.meterBy(meter);
-    }
-    this.limits.tick();
+    });
+    yield* this.limits.tick();
   }
 
   sessions(): LiveSession[] {

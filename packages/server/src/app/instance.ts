@@ -218,8 +218,8 @@ export class Instance implements ControlledApp {
     for (const observer of this.#observers) observer.begins?.();
     try {
       const limits = await this.#limitsRead();
-      const report = await this.#reloader.reload(change);
-      limits?.();
+      const report = await this.#reloader.reload(change, () => void limits?.());
+      await limits?.();
       this.#reloadEnded(outcomeOf(report));
       return report;
     } catch (error) {
@@ -233,7 +233,9 @@ export class Instance implements ControlledApp {
   /** Reads the limits file alone again, puts the limits in force, and logs an error. */
   async reloadLimits(): Promise<void> {
     try {
-      (await this.#limitsRead())?.();
+      await (
+        await this.#limitsRead()
+      )?.();
     } catch (error) {
       this.#log.error(recordLines(limitsFailureLine(error)));
       logHints(error instanceof ControlError ? error.cause : error, this.#log);
@@ -241,7 +243,7 @@ export class Instance implements ControlledApp {
   }
 
   /** Reads the limits file if it has changed. @throws {ControlError} */
-  async #limitsRead(): Promise<(() => void) | undefined> {
+  async #limitsRead(): Promise<(() => Promise<void>) | undefined> {
     try {
       return await this.limits?.prepare((path, files) => this.#configuration.limits(path, files));
     } catch (error) {
@@ -349,10 +351,11 @@ export class Instance implements ControlledApp {
       this.#configuration,
       {
         refuse: () => this.#refuseDraining(),
-        apply: async (loaded) => {
+        apply: async (loaded, committed) => {
           const api = await this.#api.movingListener(loaded.api);
           const report = await this.#supervisor.apply(loaded, {
             apiListeners: api ? [api] : [],
+            committed,
           });
           this.#logIgnoredApi(loaded);
           this.#logUnreadLevel(loaded);

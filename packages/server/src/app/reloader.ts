@@ -13,7 +13,7 @@ interface ReloadSteps {
   /** Throws while nothing can be applied, regardless of the files; this does not count as an attempt. */
   readonly refuse?: () => void;
   /** @throws {ApplyError} */
-  readonly apply: (loaded: PreparedConfig) => Promise<AppliedReport>;
+  readonly apply: (loaded: PreparedConfig, committed?: () => void) => Promise<AppliedReport>;
 }
 
 /** Returns another source of the configuration in place of the current one. */
@@ -63,15 +63,16 @@ export class Reloader {
    * Reloads if the files have changed.
    *
    * @param change reloads in any case, with another source, which is kept if that succeeds
+   * @param committed called in the turn in which the configuration is in force, unless it is unchanged
    * @throws the error of `refuse`
    * @throws {ControlError} `invalid` or `failed`, whose cause is the rejection of the step; for unchanged files
    * `invalid` for every cause: only other files help
    */
-  async reload(change?: SourceChange): Promise<ReloadReport> {
+  async reload(change?: SourceChange, committed?: () => void): Promise<ReloadReport> {
     return this.exclusively(async () => {
       if (!change && (await this.#tried.unchanged())) return this.#unchanged();
       this.#steps.refuse?.();
-      return this.#try(change?.(this.#configuration.source));
+      return this.#try(change?.(this.#configuration.source), committed);
     });
   }
 
@@ -93,12 +94,12 @@ export class Reloader {
   }
 
   /** @param changed another source; if it fails, the attempt says nothing about the files of the current one */
-  async #try(changed?: ConfigSource): Promise<ReloadReport> {
+  async #try(changed?: ConfigSource, committed?: () => void): Promise<ReloadReport> {
     const files = new FileDigests();
     this.#files = files;
     try {
       const loaded = await this.#configuration.load(files, changed);
-      const report = await this.#steps.apply(loaded);
+      const report = await this.#steps.apply(loaded, committed);
       this.#configuration.adopt(loaded, changed);
       this.#tried = files;
       this.#loaded = files;

@@ -71,6 +71,8 @@ export interface ApplyOptions {
   readonly apiListeners?: readonly ReopenableListener[];
   /** Called when all listeners are bound and before any is served; `apply` fails when it rejects. */
   readonly bound?: () => Promise<void>;
+  /** Called in the turn of the commit, in which accounts change. */
+  readonly committed?: (() => void) | undefined;
 }
 
 /**
@@ -205,7 +207,7 @@ export class Supervisor {
    */
   async apply(
     wanted: DesiredState,
-    { apiListeners = [], bound }: ApplyOptions = {},
+    { apiListeners = [], bound, committed }: ApplyOptions = {},
   ): Promise<AppliedReport> {
     this.#refuseStopped();
     this.drain.refuseChanges();
@@ -235,6 +237,7 @@ export class Supervisor {
       throw error;
     }
     const accounts = this.#commit(wanted, plan, staged, exchange);
+    committed?.();
     // Not awaited: there may be thousands of members.
     void startGroups(changes.startedGroups, new Turns(this.#deps.clock));
     const onFailure = (error: unknown): void => {

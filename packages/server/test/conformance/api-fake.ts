@@ -14,6 +14,7 @@ import type { ReloadReport } from '../../src/supervisor/reload-report.ts';
 import type { FlowInfo, Flow } from '../../../proxy/src/tracker/flow.ts';
 import { Tracker } from '@weir/proxy/tracker';
 import { ImpatientClock } from '../../../../test/support/manual-clock.ts';
+import { flowInfo as anyFlow } from '../../../../test/support/engine/flow-info.ts';
 
 /** The moments of an edit at which a test may hold it. */
 export type Step = 'lock' | 'check' | 'write' | 'reload';
@@ -192,19 +193,8 @@ function withPick(file: string, group: string, target: string): string {
 }
 
 /** The fields of a flow that a test leaves at their defaults. */
-export const flowInfo = (over: Partial<FlowInfo> = {}): FlowInfo => ({
-  session: undefined,
-  inbound: 'socks',
-  user: undefined,
-  source: '127.0.0.1',
-  destination: { network: 'tcp', host: 'example.com', port: 443 },
-  sniffed: undefined,
-  outbound: 'tokyo',
-  outboundVersion: 1,
-  rule: undefined,
-  routingEpoch: 1,
-  ...over,
-});
+export const flowInfo = (over: Partial<FlowInfo> = {}): FlowInfo =>
+  anyFlow({ inbound: 'socks', outbound: 'tokyo', ...over });
 
 /** A flow that closes when it is killed, as a relay's does. */
 export function openFlow(app: FakeApp, over: Partial<FlowInfo> = {}): Flow {

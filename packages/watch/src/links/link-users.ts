@@ -5,7 +5,7 @@ import { decodeSource } from '@weir/config/documents';
 import { listUsers, type WrittenUser } from '@weir/config/edit';
 import { ConfigError, renderConfigError } from '@weir/config';
 import { sha256 } from '@weir/crypto/hash';
-import { configServers, type Shared, type ShareOptions } from '@weir/nodes/share';
+import { configServers, type Shared, type ShareOptions, shareOptions } from '@weir/nodes/share';
 import { loadForms } from '@weir/proxy/protocols';
 import { FileDigests } from '@weir/server/app/loading/file-digests';
 import { loadConfigFile } from '@weir/server/loading';
@@ -38,15 +38,7 @@ interface ConfigUsers {
 export type Reach = (inbound: string) => ShareOptions;
 
 /** Which users there are does not depend on how clients reach them. */
-const ANYWHERE: ShareOptions = {
-  host: '127.0.0.1',
-  port: 1,
-  frontTls: false,
-  serverName: undefined,
-  insecure: false,
-  roots: () => [],
-  now: 0,
-};
+const ANYWHERE = shareOptions('127.0.0.1', { port: 1, roots: () => [], now: 0 });
 
 /**
  * The named users of a configuration file. A user of several inbounds with one name has the servers of all of them. A

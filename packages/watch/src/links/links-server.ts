@@ -71,9 +71,8 @@ export async function startLinksServer(options: LinksServerOptions): Promise<Lin
     isPublic: true,
     onDefect,
     async serve(exchange) {
-      const wait = rates.take(sourceOf(exchange, options.trusted), options.now());
-      if (wait > 0) {
-        send(exchange, 429, 'too many requests\n', { ...TEXT, 'Retry-After': String(wait) });
+      if (!rates.take(sourceOf(exchange, options.trusted), options.now())) {
+        send(exchange, 429, 'too many requests\n', { ...TEXT, 'Retry-After': '1' });
         return;
       }
       await users.refresh();

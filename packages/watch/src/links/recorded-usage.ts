@@ -24,12 +24,11 @@ export class RecordedUsage implements Disposable {
   /** Returns what a user has used; `undefined` where that is not known. */
   read(user: string): Quota | undefined {
     const { database, note, now } = this.#options;
-    const until = now();
-    const date = new Date(until);
-    const since = Date.UTC(date.getUTCFullYear(), date.getUTCMonth());
+    const since = now();
     try {
       this.#database ??= new UsageDatabase(database);
-      const [month] = this.#database.series({ by: 'user', since, until }, 'months', user);
+      const asked = { by: 'user', since, until: since + 1 } as const;
+      const [month] = this.#database.series(asked, 'months', user);
       this.#problem = undefined;
       return { upload: month?.up ?? 0, download: month?.down ?? 0 };
     } catch (error) {

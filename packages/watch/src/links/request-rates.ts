@@ -1,23 +1,16 @@
+import { LRUCache } from 'lru-cache';
 import { sourceGroup } from '@weir/io/bounds';
+import { RateLimit } from '@weir/io/pace';
 
-/** Requests that a source may send at once. */
+/** Requests that a source may send at once, and in a second. */
 const BURST = 30;
-/** Milliseconds until a source may send one more request. */
-const INTERVAL_MS = 1000;
+const PER_SECOND = 1;
 /** Sources that are remembered. Beyond it the one that was silent for longest begins anew. */
 const MOST_SOURCES = 8192;
 
-interface Source {
-  /** Requests that it may still send. */
-  left: number;
-  /** When `left` was counted, in milliseconds. */
-  at: number;
-}
-
 /** Limits the rate of requests by source: an IPv4 address or an IPv6 network of 64 bits. */
 export class RequestRates {
-  /** The one that was silent for longest first. */
-  readonly #sources = new Map<string, Source>();
+  readonly #sources = new LRUCache<string, RateLimit>({ max: MOST_SOURCES });
 
   /** Number of sources that are remembered. */
   get size(): number {
@@ -28,23 +21,13 @@ export class RequestRates {
    * Counts a request.
    * @param address of the client; `undefined` on a unix socket
    * @param now milliseconds of a clock that does not jump
-   * @returns seconds after which the source may try again; 0 when the request may be served
+   * @returns whether it may be served; otherwise the source may try again after a second
    */
-  take(address: string | undefined, now: number): number {
+  take(address: string | undefined, now: number): boolean {
     const key = sourceGroup(address);
-    const source = this.#sources.get(key) ?? { left: BURST, at: now };
-    source.left = Math.min(BURST, source.left + (now - source.at) / INTERVAL_MS);
-    source.at = now;
-    this.#sources.delete(key);
-    if (this.#sources.size >= MOST_SOURCES) {
-      for (const oldest of this.#sources.keys()) {
-        this.#sources.delete(oldest);
-        break;
-      }
-    }
-    this.#sources.set(key, source);
-    if (source.left < 1) return Math.ceil(((1 - source.left) * INTERVAL_MS) / 1000);
-    source.left -= 1;
-    return 0;
+    const known = this.#sources.get(key);
+    const limit = known ?? new RateLimit(PER_SECOND, BURST);
+    if (!known) this.#sources.set(key, limit);
+    return limit.take(now);
   }
 }

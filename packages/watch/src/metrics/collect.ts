@@ -7,6 +7,7 @@ import type {
 import type { NamedUsage } from '@weir/proxy/tracker';
 import { sha256 } from '@weir/crypto/hash';
 import { printable } from '@weir/base/printable';
+import { byUse } from '../usage/counts.ts';
 import { FAMILIES, type MetricSample, type MetricSet, type MetricFamily } from './exposition.ts';
 import type { MetricSnapshot } from './snapshot.ts';
 
@@ -95,11 +96,10 @@ function addTags(
   flows: MetricFamily,
   tags: readonly TagTraffic[],
 ): void {
-  const byUse = tags.toSorted(
+  const most = tags.toSorted(
     (a, b) => b.up + b.down - (a.up + a.down) || b.flows - a.flows || (a.tag < b.tag ? -1 : 1),
   );
-  samples.countLeftOut(3 * (tags.length - MAX_SERIES));
-  for (const { tag, up, down, flows: open } of byUse.slice(0, MAX_SERIES)) {
+  for (const { tag, up, down, flows: open } of samples.first(most, 3)) {
     const label = labelValue(tag);
     samples.add(bytes, [label, 'up'], up);
     samples.add(bytes, [label, 'down'], down);
@@ -109,11 +109,7 @@ function addTags(
 
 function addUsers(samples: Samples, users: readonly NamedUsage[]): void {
   const named = users.filter(({ name }) => name !== '');
-  const byUse = named.toSorted(
-    (a, b) => b.up + b.down - (a.up + a.down) || (a.name < b.name ? -1 : 1),
-  );
-  samples.countLeftOut(3 * (named.length - MAX_USERS));
-  for (const { name, up, down, flows } of byUse.slice(0, MAX_USERS)) {
+  for (const { name, up, down, flows } of samples.first(named.toSorted(byUse), 3, MAX_USERS)) {
     const label = labelValue(name);
     samples.add(FAMILIES.userTraffic, [label, 'up'], up);
     samples.add(FAMILIES.userTraffic, [label, 'down'], down);
@@ -132,9 +128,7 @@ function addCounts(samples: Samples, status: Partial<RunningStatus>): void {
   if (opened !== undefined) samples.one(FAMILIES.flowsClosed, opened - (flows ?? 0));
   samples.one(FAMILIES.sessions, sessions);
   samples.one(FAMILIES.sessionsOpened, connected);
-  const inbounds = status.inbounds ?? [];
-  samples.countLeftOut(inbounds.length - MAX_SERIES);
-  for (const { tag, sessions: count } of inbounds.slice(0, MAX_SERIES)) {
+  for (const { tag, sessions: count } of samples.first(status.inbounds ?? [], 1)) {
     samples.add(FAMILIES.inboundSessions, [labelValue(tag)], count);
   }
 }
@@ -143,17 +137,15 @@ function addFailedDials(
   samples: Samples,
   { failed_dials: all = [] }: Partial<RunningStatus>,
 ): void {
-  const most = all.toSorted((a, b) => b.dials - a.dials).slice(0, MAX_SERIES);
-  samples.countLeftOut(all.length - most.length);
-  for (const { outbound, dials } of most) {
+  const most = all.toSorted((a, b) => b.dials - a.dials);
+  for (const { outbound, dials } of samples.first(most, 1)) {
     samples.add(FAMILIES.dialsFailed, [labelValue(outbound)], dials);
   }
 }
 
 function addLimits(samples: Samples, { limits = [] }: Partial<RunningStatus>): void {
-  const byUse = limits.toSorted((a, b) => b.used / b.limit - a.used / a.limit);
-  samples.countLeftOut(2 * (limits.length - MAX_SERIES));
-  for (const { name, used, limit } of byUse.slice(0, MAX_SERIES)) {
+  const fullest = limits.toSorted((a, b) => b.used / b.limit - a.used / a.limit);
+  for (const { name, used, limit } of samples.first(fullest, 2)) {
     const label = labelValue(name);
     samples.add(FAMILIES.limitUsed, [label], used);
     samples.add(FAMILIES.limitMax, [label], limit);
@@ -164,8 +156,7 @@ function addMembers(samples: Samples, { balancers = [] }: Partial<RunningStatus>
   const members = balancers.flatMap(({ tag, members: all }) =>
     all.map((member) => ({ ...member, balancer: tag })),
   );
-  samples.countLeftOut(2 * (members.length - MAX_SERIES));
-  for (const { balancer, outbound, health, probed_at: probed } of members.slice(0, MAX_SERIES)) {
+  for (const { balancer, outbound, health, probed_at: probed } of samples.first(members, 2)) {
     const labels = [labelValue(balancer), labelValue(outbound)];
     if (health !== 'unknown')
       samples.add(FAMILIES.memberUp, labels, health === 'available' ? 1 : 0);
@@ -223,9 +214,10 @@ class Samples {
     );
   }
 
-  /** Counts series that were left out. @param series negative for none */
-  countLeftOut(series: number): void {
-    this.leftOut += Math.max(0, series);
+  /** Returns the first items, and counts the series of the others as left out. @param series of one item */
+  first<Item>(items: readonly Item[], series: number, most = MAX_SERIES): readonly Item[] {
+    this.leftOut += series * Math.max(0, items.length - most);
+    return items.slice(0, most);
   }
 
   /** The samples in the order of `FAMILIES`, so that those of a family are adjacent. */

@@ -2,7 +2,8 @@
  * Periods of UTC by their numbers: hours and days since 1970-01-01, months since January of the year 0.
  */
 
-export const HOUR_MS = 3_600_000;
+import { HOUR_MS } from '@weir/base/text/amounts';
+
 const HOURS_A_DAY = 24;
 
 /** Lengths of the periods that sums are kept of. */
@@ -11,13 +12,6 @@ export type Unit = (typeof UNITS)[number];
 
 /** Returns the number of the hour of a time in Unix milliseconds. */
 export const hourOf = (ms: number): number => Math.floor(ms / HOUR_MS);
-
-export const dayOf = (hour: number): number => Math.floor(hour / HOURS_A_DAY);
-
-export function monthOf(hour: number): number {
-  const date = new Date(hour * HOUR_MS);
-  return date.getUTCFullYear() * 12 + date.getUTCMonth();
-}
 
 /** Returns the first hour of a period. */
 export function firstHour(unit: Unit, number: number): number {
@@ -40,9 +34,11 @@ export function numberOf(unit: Unit, hour: number): number {
     case 'hours':
       return hour;
     case 'days':
-      return dayOf(hour);
-    case 'months':
-      return monthOf(hour);
+      return Math.floor(hour / HOURS_A_DAY);
+    case 'months': {
+      const date = new Date(hour * HOUR_MS);
+      return date.getUTCFullYear() * 12 + date.getUTCMonth();
+    }
     default:
       return unit satisfies never;
   }
@@ -56,12 +52,11 @@ export interface Periods {
 }
 
 /** Returns the fewest periods that cover the hours from `from` to `until`, the latter excluded. */
-export function periodsIn(from: number, until: number): readonly Periods[] {
-  const [inner, ...outer] = covering(from, until, ['months', 'days', 'hours']);
-  return inner ? [inner, ...outer] : [];
-}
-
-function covering(from: number, until: number, units: readonly Unit[]): readonly Periods[] {
+export function periodsIn(
+  from: number,
+  until: number,
+  units: readonly Unit[] = ['months', 'days', 'hours'],
+): readonly Periods[] {
   const [unit, ...smaller] = units;
   if (from >= until || unit === undefined) return [];
   const at = numberOf(unit, from);
@@ -69,10 +64,10 @@ function covering(from: number, until: number, units: readonly Unit[]): readonly
   const end = numberOf(unit, until);
   const start = firstHour(unit, first);
   // None of this length is within the hours.
-  if (first >= end) return covering(from, until, smaller);
+  if (first >= end) return periodsIn(from, until, smaller);
   return [
     { unit, first, last: end - 1 },
-    ...covering(from, start, smaller),
-    ...covering(firstHour(unit, end), until, smaller),
+    ...periodsIn(from, start, smaller),
+    ...periodsIn(firstHour(unit, end), until, smaller),
   ];
 }

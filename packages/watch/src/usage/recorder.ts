@@ -9,13 +9,17 @@ interface RecorderMeans {
   readonly writer: UsageWriter;
   /** Finds the control socket of the running Weir. */
   readonly find: () => Promise<string>;
-  /** Milliseconds between two reports. */
+  /** Milliseconds of usage that a process that is killed may lose: the time between two reports is a little less. */
   readonly intervalMs: number;
   /** Called when recording begins to succeed, and with the reason when it begins to fail; not for equal failures in a row. */
   readonly onChange: (problem: Error | undefined) => void;
-  readonly now?: () => number;
 }
 
+/**
+ * Milliseconds by which a report is asked for early: a timer of a busy process is late, and what a report takes until the
+ * kernel has it is lost with a process that is killed meanwhile.
+ */
+const EARLY_MS = 150;
 /** Milliseconds until a failure is followed by another try. */
 const RETRY_MS = 1_000;
 /** Milliseconds that the report at the end may take. */
@@ -60,7 +64,7 @@ async function followOnce(
 ): Promise<void> {
   let { position } = means.writer;
   const { instance, sequence: since } = position;
-  const asked = { instance, since, every: means.intervalMs };
+  const asked = { instance, since, every: means.intervalMs - EARLY_MS };
   for await (const report of followUsage(socket, asked, signal)) {
     if (!record(means, report, position)) return;
     position = report;
@@ -75,11 +79,8 @@ async function recordLast(means: RecorderMeans, socket: string): Promise<void> {
   record(means, await requestUsage(socket, { instance, since }, limit), position);
 }
 
-const record = (
-  { writer, now = Date.now }: RecorderMeans,
-  report: RunningUsage,
-  position: ReadPosition,
-): boolean => writer.record(report, position, hourOf(now()));
+const record = ({ writer }: RecorderMeans, report: RunningUsage, position: ReadPosition): boolean =>
+  writer.record(report, position, hourOf(Date.now()));
 
 /** Waits; ends early when `signal` aborts. */
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>

@@ -2,6 +2,7 @@ import { closeSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { codeOf, messageOf, WeirError } from '@weir/base';
 import { USAGE_DIMENSIONS, type UsageDimension } from '@weir/proxy/tracker';
+import { UNITS } from './periods.ts';
 
 /** Marks the file as one of this program (`PRAGMA application_id`): "WEIR". */
 const APPLICATION = 0x57_45_49_52;
@@ -21,6 +22,8 @@ export const numberOfDimension = (by: UsageDimension): number => USAGE_DIMENSION
 /** The id in `names` of usage of which the name was not kept. */
 export const OTHER = 0;
 
+const COUNTS = 'up INTEGER NOT NULL, down INTEGER NOT NULL, flows INTEGER NOT NULL';
+
 /*
  * `reader` has one row: which process was read, up to which report, and the hour that is being counted.
  * `entries` are the entries of that process: their names, and their counts when the hour began. `counts` has the
@@ -36,34 +39,28 @@ CREATE TABLE reader (
 );
 INSERT INTO reader VALUES ('', 0, 0);
 CREATE TABLE entries (
-  id INTEGER PRIMARY KEY, dimension INTEGER NOT NULL, name TEXT,
-  up INTEGER NOT NULL, down INTEGER NOT NULL, flows INTEGER NOT NULL
+  id INTEGER PRIMARY KEY, dimension INTEGER NOT NULL, name TEXT, ${COUNTS}
 );
 CREATE TABLE counts (
-  id INTEGER PRIMARY KEY, up INTEGER NOT NULL, down INTEGER NOT NULL, flows INTEGER NOT NULL
+  id INTEGER PRIMARY KEY, ${COUNTS}
 );
 CREATE TABLE vanished (
-  dimension INTEGER PRIMARY KEY,
-  up INTEGER NOT NULL, down INTEGER NOT NULL, flows INTEGER NOT NULL
+  dimension INTEGER PRIMARY KEY, ${COUNTS}
 );
 CREATE TABLE ended (
-  dimension INTEGER NOT NULL, name TEXT NOT NULL,
-  up INTEGER NOT NULL, down INTEGER NOT NULL, flows INTEGER NOT NULL,
+  dimension INTEGER NOT NULL, name TEXT NOT NULL, ${COUNTS},
   PRIMARY KEY (dimension, name)
 ) WITHOUT ROWID;
 CREATE TABLE names (
   id INTEGER PRIMARY KEY, dimension INTEGER NOT NULL, name TEXT NOT NULL,
   UNIQUE (dimension, name)
 );
-${['hours', 'days', 'months']
-  .map(
-    (unit) => `CREATE TABLE ${unit} (
-  number INTEGER NOT NULL, dimension INTEGER NOT NULL, name INTEGER NOT NULL,
-  up INTEGER NOT NULL, down INTEGER NOT NULL, flows INTEGER NOT NULL,
+${UNITS.map(
+  (unit) => `CREATE TABLE ${unit} (
+  number INTEGER NOT NULL, dimension INTEGER NOT NULL, name INTEGER NOT NULL, ${COUNTS},
   PRIMARY KEY (number, dimension, name)
 ) WITHOUT ROWID;`,
-  )
-  .join('\n')}
+).join('\n')}
 `;
 
 /** The database of usage cannot be used; the message names the file. */

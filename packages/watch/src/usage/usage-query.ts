@@ -1,7 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { NamedUsage, UsageCounts, UsageDimension } from '@weir/proxy/tracker';
-import { firstHour, HOUR_MS, numberOf, periodsIn, UNITS, type Unit } from './periods.ts';
+import { HOUR_MS } from '@weir/base/text/amounts';
+import { firstHour, numberOf, periodsIn, UNITS, type Unit } from './periods.ts';
 import { databaseError, numberOfDimension, openForReading, OTHER } from './schema.ts';
+import { byUse, isSome, NOTHING, plus } from './counts.ts';
 import { countsIn, USED } from './usage-writer.ts';
 
 /** Usage between two times, by name. */
@@ -42,7 +44,7 @@ export class UsageDatabase implements Disposable {
 
   /** Returns the usage between two times by name. @throws {UsageDatabaseError} */
   sums({ by, since, until }: UsageQuestion): UsageSums {
-    return this.#read(() => {
+    return this.atOnce(() => {
       const from = this.#kept(Math.floor(since / HOUR_MS));
       const end = Math.max(from, Math.ceil(until / HOUR_MS));
       const sums = new Sums();
@@ -60,7 +62,7 @@ export class UsageDatabase implements Disposable {
    * @throws {UsageDatabaseError}
    */
   series({ by, since, until }: UsageQuestion, unit: Unit, name?: string): readonly PeriodUsage[] {
-    return this.#read(() => {
+    return this.atOnce(() => {
       const dimension = numberOfDimension(by);
       const [first, last] = [
         numberOf(unit, since / HOUR_MS),
@@ -85,7 +87,7 @@ export class UsageDatabase implements Disposable {
       }
       return [...sums]
         .map(([number, counts]) => ({ at: firstHour(unit, number) * HOUR_MS, ...counts }))
-        .filter(({ up, down, flows }) => up + down + flows > 0)
+        .filter(isSome)
         .sort((a, b) => a.at - b.at);
     });
   }
@@ -100,17 +102,12 @@ export class UsageDatabase implements Disposable {
    * @throws {UsageDatabaseError}
    */
   atOnce<T>(ask: () => T): T {
-    return this.#read(ask);
-  }
-
-  /** Reads in one transaction. */
-  #read<T>(read: () => T): T {
     const database = this.#database;
-    if (database.isTransaction) return read();
+    if (database.isTransaction) return ask();
     try {
       database.exec('BEGIN');
       try {
-        return read();
+        return ask();
       } finally {
         database.exec('COMMIT');
       }
@@ -178,14 +175,6 @@ export class UsageDatabase implements Disposable {
   }
 }
 
-const NOTHING: UsageCounts = { up: 0, down: 0, flows: 0 };
-
-const plus = (a: UsageCounts, b: UsageCounts): UsageCounts => ({
-  up: a.up + b.up,
-  down: a.down + b.down,
-  flows: a.flows + b.flows,
-});
-
 /** Usage by name; `undefined` is what has no name. */
 class Sums {
   readonly #sums = new Map<string | undefined, UsageCounts>();
@@ -205,7 +194,6 @@ class Sums {
       total = plus(total, counts);
       if (name !== undefined) names.push({ name, ...counts });
     }
-    names.sort((a, b) => b.up + b.down - (a.up + a.down) || (a.name < b.name ? -1 : 1));
-    return { names, other: this.#sums.get(undefined) ?? NOTHING, total };
+    return { names: names.sort(byUse), other: this.#sums.get(undefined) ?? NOTHING, total };
   }
 }

@@ -1,6 +1,12 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { USAGE_DIMENSIONS, type UsageCounts, type UsageDimension } from '@weir/proxy/tracker';
+import {
+  type NamedUsage,
+  USAGE_DIMENSIONS,
+  type UsageCounts,
+  type UsageDimension,
+} from '@weir/proxy/tracker';
 import type { RunningUsage } from '@weir/server/control';
+import { byUse, isSome, minus, NOTHING, plus } from './counts.ts';
 import { firstHour, numberOf, UNITS, type Unit } from './periods.ts';
 import { databaseError, numberOfDimension, openForWriting, OTHER } from './schema.ts';
 
@@ -34,10 +40,6 @@ export const STANDARD_RETENTION: Retention = { hours: 400, days: 1100 };
 
 /** Hours of a day with usage, after which sums that are too old are deleted. */
 const HOURS_TO_PRUNE = 12;
-
-interface NamedCounts extends UsageCounts {
-  readonly name: string;
-}
 
 /** Records reports of usage in a database, each in one transaction with the position of the reader. */
 export class UsageWriter implements Disposable {
@@ -221,7 +223,7 @@ export class UsageWriter implements Disposable {
   #addHour(hour: number, by: UsageDimension): void {
     const { used, add } = this.#statements;
     const dimension = numberOfDimension(by);
-    const named: NamedCounts[] = [];
+    const named: NamedUsage[] = [];
     let rest: UsageCounts = NOTHING;
     for (const row of used.iterate(dimension, dimension)) {
       const name = row['name'];
@@ -230,7 +232,7 @@ export class UsageWriter implements Disposable {
     }
     const most = MOST_KEPT.hours[by];
     // Bytes first: what is left out is the least.
-    if (named.length > most) named.sort(byBytes);
+    if (named.length > most) named.sort(byUse);
     for (const { name, ...counts } of named.splice(0, most)) {
       this.#addToPeriods(hour, dimension, this.#idOf(dimension, name), counts, add);
     }
@@ -286,25 +288,7 @@ export class UsageWriter implements Disposable {
   }
 }
 
-const NOTHING: UsageCounts = { up: 0, down: 0, flows: 0 };
-
 const otherId = (by: UsageDimension): number => -1 - numberOfDimension(by);
-
-const isSome = ({ up, down, flows }: UsageCounts): boolean => up > 0 || down > 0 || flows > 0;
-
-const plus = (a: UsageCounts, b: UsageCounts): UsageCounts => ({
-  up: a.up + b.up,
-  down: a.down + b.down,
-  flows: a.flows + b.flows,
-});
-
-const minus = (a: UsageCounts, b: UsageCounts): UsageCounts => ({
-  up: a.up - b.up,
-  down: a.down - b.down,
-  flows: a.flows - b.flows,
-});
-
-const byBytes = (a: UsageCounts, b: UsageCounts): number => b.up + b.down - (a.up + a.down);
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -331,6 +315,9 @@ SELECT name, SUM(up) AS up, SUM(down) AS down, SUM(flows) AS flows FROM (
   UNION ALL
   SELECT name, up, down, flows FROM ended WHERE dimension = ?
 ) GROUP BY name`;
+
+const ADDING = `ON CONFLICT DO UPDATE SET
+  up = up + excluded.up, down = down + excluded.down, flows = flows + excluded.flows`;
 
 function prepare(database: DatabaseSync) {
   const each = (sql: (unit: Unit) => string): Readonly<Record<Unit, StatementSync>> => ({
@@ -364,17 +351,11 @@ function prepare(database: DatabaseSync) {
        WHERE c.id = e.id AND (c.up, c.down, c.flows) <> (e.up, e.down, e.flows)`,
     ),
     vanished: database.prepare('SELECT up, down, flows FROM vanished WHERE dimension = ?'),
-    addVanished: database.prepare(
-      `INSERT INTO vanished VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET
-       up = up + excluded.up, down = down + excluded.down, flows = flows + excluded.flows`,
-    ),
+    addVanished: database.prepare(`INSERT INTO vanished VALUES (?, ?, ?, ?) ${ADDING}`),
     clearVanished: database.prepare('DELETE FROM vanished'),
     countEnded: database.prepare('SELECT COUNT(*) AS names FROM ended WHERE dimension = ?'),
     endedOf: database.prepare('SELECT * FROM ended WHERE dimension = ? ORDER BY up + down DESC'),
-    addEnded: database.prepare(
-      `INSERT INTO ended VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
-       up = up + excluded.up, down = down + excluded.down, flows = flows + excluded.flows`,
-    ),
+    addEnded: database.prepare(`INSERT INTO ended VALUES (?, ?, ?, ?, ?) ${ADDING}`),
     deleteEnded: database.prepare('DELETE FROM ended WHERE dimension = ? AND name = ?'),
     countHours: database.prepare(
       'SELECT COUNT(DISTINCT number) AS hours FROM hours WHERE number BETWEEN ? AND ?',
@@ -387,11 +368,7 @@ function prepare(database: DatabaseSync) {
       `DELETE FROM names WHERE id NOT IN
        (SELECT name FROM hours UNION SELECT name FROM days UNION SELECT name FROM months)`,
     ),
-    add: each(
-      (unit) =>
-        `INSERT INTO ${unit} VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
-         up = up + excluded.up, down = down + excluded.down, flows = flows + excluded.flows`,
-    ),
+    add: each((unit) => `INSERT INTO ${unit} VALUES (?, ?, ?, ?, ?, ?) ${ADDING}`),
     least: each(
       (unit) =>
         `SELECT * FROM ${unit} WHERE number = ? AND dimension = ? AND name <> ?

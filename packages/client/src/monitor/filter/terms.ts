@@ -1,3 +1,5 @@
+import { DAY_MS, HOUR_MS } from '@weir/base/text/amounts';
+
 /** One condition of a filter; a flow matches when it matches all. */
 export type Term = {
   /** Whether the term, written with a leading minus, selects flows that do not match. */
@@ -56,8 +58,8 @@ const TEXT_FACETS: Readonly<Record<string, TextFacet>> = {
 const DURATIONS: Readonly<Record<string, number>> = {
   s: 1000,
   m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
+  h: HOUR_MS,
+  d: DAY_MS,
 };
 
 const SIZES: Readonly<Record<string, number>> = { '': 1, k: 1e3, m: 1e6, g: 1e9, t: 1e12 };

@@ -1,4 +1,5 @@
 import { quoted } from '@weir/base/printable';
+import { OTHER_ACCOUNTS } from '../../limits/limits-file.ts';
 import type { SourceText } from '../../sources/source-text.ts';
 import { parseToml } from '../../toml/parse.ts';
 import type { OpenArray, OpenTable } from '../../toml/tree.ts';
@@ -39,9 +40,6 @@ export interface LimitKeys {
   readonly up?: string | undefined;
   readonly down?: string | undefined;
 }
-
-/** In a limits file, each account that no entry names: an account of this name has no entry of its own. */
-const OTHER_ACCOUNTS = '*';
 
 /** The array of tables of a limits file. */
 const LIST = 'limit';

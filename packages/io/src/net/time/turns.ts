@@ -135,6 +135,20 @@ export function atOnce<T>(steps: Steps<T>): T {
   }
 }
 
+/** Items of a step. */
+const ITEMS_A_STEP = 64;
+
+/** Calls `each` with every item, which takes some microseconds. */
+export function* inSteps<Item>(items: Iterable<Item>, each: (item: Item) => void): Steps<void> {
+  let left = ITEMS_A_STEP;
+  for (const item of items) {
+    each(item);
+    if (--left > 0) continue;
+    left = ITEMS_A_STEP;
+    yield;
+  }
+}
+
 /** Milliseconds that work may run before it yields. */
 const STRETCH_MS = 8;
 

@@ -16,6 +16,7 @@ import {
   OPEN_TO_ALL,
 } from '../../../src/protocols/users/accounts.ts';
 import { Tracker } from '../../../src/tracker/tracker.ts';
+import { limitsOf } from '../../../../../test/support/engine/limits.ts';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';
 import type { AccountRule } from '../../../src/limits/spec.ts';
 import { NO_LIMITS } from '../../../src/limits/spec.ts';
@@ -390,7 +391,6 @@ describe('a UDP association', () => {
 });
 
 describe('a UDP association of an account with limits', () => {
-  const NONE = { bytes: undefined, until: undefined, devices: undefined, up: undefined };
   const LABEL = { ...OPEN_TO_ALL, label: 'ann' };
 
   function limited(rule: Partial<AccountRule>) {
@@ -398,10 +398,7 @@ describe('a UDP association of an account with limits', () => {
     accounts.replace(OPEN_TO_ALL);
     const flow = start({ account: accounts.validityOf(LABEL) });
     const apply = (next: Partial<AccountRule>): void =>
-      flow.tracker.applyLimits({
-        accounts: new Map([['ann', { ...NONE, down: undefined, reset: 'never', ...next }]]),
-        others: undefined,
-      });
+      void flow.tracker.applyLimits(limitsOf({ ann: next }));
     apply(rule);
     return { ...flow, apply };
   }
@@ -454,7 +451,7 @@ describe('a UDP association of an account with limits', () => {
     await settle();
     const received: number[] = [];
     void plain.remotes[0]?.receiveAll(({ data }) => received.push(data.length));
-    tracker.applyLimits(NO_LIMITS);
+    await tracker.applyLimits(NO_LIMITS);
     clock.advance(0);
     await settle();
     assert.equal(received.length, 30);

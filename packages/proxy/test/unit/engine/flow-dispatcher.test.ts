@@ -12,6 +12,7 @@ import type { DialOptions, Outbound, StreamRequest } from '../../../src/protocol
 import { Accounts, NO_ACCOUNTS } from '../../../src/protocols/users/accounts.ts';
 import { Tracker } from '../../../src/tracker/tracker.ts';
 import { readAll } from '../../../../io/test/conformance/byte-link.ts';
+import { limitsOf } from '../../../../../test/support/engine/limits.ts';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';
 import { logLines } from '../../../../../test/support/engine/log-lines.ts';
 
@@ -121,22 +122,7 @@ describe('the dispatcher', () => {
     const accounts = new Accounts();
     const account = accounts.validityOf({ label: 'ann', credential: 'ann' });
     const origin = { ...request.origin, account };
-    tracker.applyLimits({
-      accounts: new Map([
-        [
-          'ann',
-          {
-            bytes: 5,
-            reset: 'never',
-            until: undefined,
-            devices: undefined,
-            up: undefined,
-            down: undefined,
-          },
-        ],
-      ]),
-      others: undefined,
-    });
+    void tracker.applyLimits(limitsOf({ ann: { bytes: 5 } }));
     const served = dispatcher.stream({ ...request, origin });
     void client.write(Buffer.from('sixty'));
     await settle();

@@ -1,24 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { atOnce } from '@weir/io/time';
 import { AccountLimits, type LimitChange } from '../../../src/limits/account-limits.ts';
 import type { AccountMeter } from '../../../src/limits/account-meter.ts';
 import { hasEnded, periodEnd, periodStart } from '../../../src/limits/periods.ts';
 import type { AccountRule } from '../../../src/limits/spec.ts';
+import { limitsOf } from '../../../../../test/support/engine/limits.ts';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';
 
 const DAY = 86_400_000;
 /** A Thursday. */
 const START = Date.UTC(2026, 0, 1, 12);
-
-const ruleOf = (rule: Partial<AccountRule>): AccountRule => ({
-  bytes: undefined,
-  reset: 'never',
-  until: undefined,
-  devices: undefined,
-  up: undefined,
-  down: undefined,
-  ...rule,
-});
 
 class FakeFlow {
   readonly info: { readonly source: string | undefined };
@@ -27,7 +19,10 @@ class FakeFlow {
   }
 }
 
-function start(rules: Readonly<Record<string, Partial<AccountRule>>>, others?: AccountRule) {
+function start(
+  rules: Readonly<Record<string, Partial<AccountRule>>>,
+  others?: Partial<AccountRule>,
+) {
   const clock = new ManualClock(0, START);
   const closed: string[] = [];
   const changes: LimitChange[] = [];
@@ -39,10 +34,10 @@ function start(rules: Readonly<Record<string, Partial<AccountRule>>>, others?: A
     },
   });
   limits.onChange = (change) => changes.push(change);
+  const tick = (): void => atOnce(limits.tick());
   const apply = (next: typeof rules): void => {
-    const accounts = new Map(Object.entries(next).map(([name, rule]) => [name, ruleOf(rule)]));
-    limits.apply({ accounts, others });
-    limits.tick();
+    atOnce(limits.apply(limitsOf(next, others)));
+    tick();
   };
   apply(rules);
   const meter = (name: string): AccountMeter<FakeFlow> => {
@@ -50,7 +45,7 @@ function start(rules: Readonly<Record<string, Partial<AccountRule>>>, others?: A
     assert.ok(found);
     return found;
   };
-  return { clock, closed, changes, limits, apply, meter };
+  return { clock, closed, changes, limits, apply, meter, tick };
 }
 
 describe('the periods of limits', () => {
@@ -76,7 +71,7 @@ describe('the periods of limits', () => {
 
 describe('an account with bytes', () => {
   test('is closed at the limit, once, and refused until its period ends', () => {
-    const { clock, closed, changes, limits, meter } = start({
+    const { clock, closed, changes, limits, meter, tick } = start({
       ann: { bytes: 100, reset: 'daily' },
     });
     const ann = meter('ann');
@@ -89,10 +84,10 @@ describe('an account with bytes', () => {
     clock.advance(0);
     assert.deepEqual(closed, ['1 of ann: bytes']);
     assert.equal(limits.refusalOf('ann', undefined), 'bytes');
-    limits.tick();
+    tick();
     assert.deepEqual(changes, [{ user: 'ann', state: 'bytes', closed: 1 }]);
     clock.advance(DAY / 2);
-    limits.tick();
+    tick();
     assert.deepEqual([ann.used, ann.left, limits.refusalOf('ann', undefined)], [0, 100, undefined]);
     assert.deepEqual(changes.at(-1), { user: 'ann', state: 'open', closed: 0 });
   });
@@ -140,51 +135,51 @@ describe('an account with bytes', () => {
   });
 
   test('is not reset a second time by a clock that is set back', () => {
-    const { clock, limits, meter } = start({ ann: { bytes: 100, reset: 'daily' } });
+    const { clock, meter, tick } = start({ ann: { bytes: 100, reset: 'daily' } });
     const ann = meter('ann');
     ann.addUp(50);
     clock.stepWall(DAY / 2);
-    limits.tick();
+    tick();
     assert.equal(ann.used, 0);
     ann.addUp(20);
     clock.stepWall(-60_000);
-    limits.tick();
+    tick();
     assert.equal(ann.used, 20);
     clock.stepWall(60_000);
-    limits.tick();
+    tick();
     assert.equal(ann.used, 20);
   });
 
   test('goes on where it was when a clock that was years behind is set', () => {
-    const { clock, limits, meter } = start({ ann: { bytes: 100, reset: 'monthly' } });
+    const { clock, meter, tick } = start({ ann: { bytes: 100, reset: 'monthly' } });
     clock.stepWall(-3650 * DAY);
     const ann = meter('ann');
     const period = Date.UTC(2026, 0, 1);
     ann.restore({ user: 'ann', up: 90, down: 0, reset: 'monthly', period });
-    limits.tick();
+    tick();
     ann.addUp(5);
     assert.deepEqual([ann.used, ann.state.period < period], [95, true]);
     clock.stepWall(3650 * DAY);
-    limits.tick();
+    tick();
     assert.deepEqual([ann.used, ann.state.period], [95, period]);
     clock.stepWall(31 * DAY);
-    limits.tick();
+    tick();
     assert.equal(ann.used, 0);
   });
 
   test('does not wait for years after a clock that was far ahead', () => {
-    const { clock, limits, meter } = start({ ann: { bytes: 100, reset: 'monthly' } });
+    const { clock, meter, tick } = start({ ann: { bytes: 100, reset: 'monthly' } });
     const ann = meter('ann');
     clock.stepWall(3650 * DAY);
-    limits.tick();
+    tick();
     ann.addUp(20);
     clock.stepWall(-3650 * DAY);
-    limits.tick();
+    tick();
     assert.deepEqual([ann.used, ann.resetsAt], [20, Date.UTC(2026, 1, 1)]);
     // Every month, also the one that the clock had shown too early.
     for (let month = 1; month <= 120; month++) {
       clock.stepWall(Date.UTC(2026, month, 1) - clock.wall());
-      limits.tick();
+      tick();
       assert.equal(ann.used, 0);
       ann.addUp(20);
     }
@@ -193,10 +188,10 @@ describe('an account with bytes', () => {
 
 describe('an account with an end', () => {
   test('is closed at that moment, within the next look', () => {
-    const { clock, closed, limits, meter } = start({ ann: { until: START + 10_000 } });
+    const { clock, closed, limits, meter, tick } = start({ ann: { until: START + 10_000 } });
     meter('ann').opened(new FakeFlow());
     clock.advance(9_999);
-    limits.tick();
+    tick();
     assert.deepEqual([closed, limits.refusalOf('ann', undefined)], [[], undefined]);
     clock.advance(1);
     assert.equal(limits.refusalOf('ann', undefined), 'until');
@@ -243,7 +238,7 @@ describe('an account with devices', () => {
 
 describe('accounts that no entry names', () => {
   test('have the limits of all others, each for itself', () => {
-    const { clock, limits, meter } = start({ ann: { bytes: 1000 } }, ruleOf({ bytes: 10 }));
+    const { clock, limits, meter } = start({ ann: { bytes: 1000 } }, { bytes: 10 });
     meter('bob').addUp(10);
     clock.advance(0);
     assert.deepEqual(
@@ -257,6 +252,57 @@ describe('accounts that no entry names', () => {
     const { limits } = start({ ann: { bytes: 1000 } });
     assert.equal(limits.meterOf('bob'), undefined);
     assert.equal(limits.meters.size, 1);
+  });
+});
+
+describe('limits that are replaced in steps', () => {
+  const NEW = { ann: { bytes: 200, up: 4000 }, zoe: { bytes: 300 } };
+  test('are those of a new flow from the call on, before any step', () => {
+    const { limits, meter } = start({ ann: { bytes: 100 }, bob: { bytes: 100 } });
+    const ann = meter('ann');
+    ann.addUp(60);
+    const steps = limits.apply(limitsOf(NEW));
+    assert.equal(limits.meterOf('ann'), ann);
+    assert.deepEqual([ann.left, ann.rule.up], [140, 4000]);
+    assert.equal(limits.meterOf('zoe')?.left, 300);
+    assert.equal(limits.meterOf('bob'), undefined);
+    atOnce(steps);
+    assert.deepEqual([...limits.meters.keys()], ['ann', 'zoe']);
+    assert.equal(ann.used, 60);
+  });
+
+  test('leave each account all of its old ones until it has all of its new ones', () => {
+    const { limits, meter } = start({ ann: { bytes: 100, up: 2000 } });
+    const ann = meter('ann');
+    const steps = limits.apply(limitsOf(NEW));
+    assert.deepEqual([ann.left, ann.rule.up], [100, 2000]);
+    atOnce(steps);
+    assert.deepEqual([ann.left, ann.rule.up], [200, 4000]);
+  });
+
+  test('take some dozens of accounts in a step', () => {
+    const { limits } = start({});
+    const names = Array.from(
+      { length: 1000 },
+      (_, index) => [`user${index}`, { bytes: 1 }] as const,
+    );
+    const steps = limits.apply(limitsOf(Object.fromEntries(names)));
+    for (let before = 0; steps.next().done !== true; before = limits.meters.size) {
+      assert.ok(limits.meters.size - before <= 100);
+    }
+    assert.equal(limits.meters.size, 1000);
+  });
+
+  test('give way to later ones, whichever steps come last', () => {
+    const { limits } = start({ ann: { bytes: 100 } });
+    const first = limits.apply(limitsOf({ ann: { bytes: 1 }, bob: { bytes: 1 } }));
+    const second = limits.apply(limitsOf({ ann: { bytes: 2 } }));
+    atOnce(second);
+    atOnce(first);
+    assert.deepEqual(
+      Array.from(limits.meters.values(), ({ name, left }) => [name, left]),
+      [['ann', 2]],
+    );
   });
 });
 
@@ -290,13 +336,13 @@ describe('the used bytes of an account', () => {
   });
 
   test('of an earlier period that is stored count no more', () => {
-    const { clock, limits, meter } = start({ ann: { bytes: 1000, reset: 'daily' } });
+    const { clock, meter, tick } = start({ ann: { bytes: 1000, reset: 'daily' } });
     const ann = meter('ann');
     ann.addUp(10);
     const yesterday = ann.state;
     ann.stored(yesterday, yesterday);
     clock.stepWall(DAY);
-    limits.tick();
+    tick();
     ann.addUp(3);
     assert.deepEqual(ann.merged(yesterday), ann.state);
     assert.equal(ann.state.up, 3);

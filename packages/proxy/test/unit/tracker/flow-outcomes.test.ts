@@ -1,21 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { FlowOutcomes } from '../../../src/tracker/flow-outcomes.ts';
-import type { FlowInfo } from '../../../src/tracker/flow.ts';
-
-const flow = (part: Partial<FlowInfo>): FlowInfo => ({
-  session: undefined,
-  inbound: 'in',
-  user: undefined,
-  source: undefined,
-  destination: { host: 'a.example', port: 80, network: 'tcp' },
-  sniffed: undefined,
-  outbound: 'out',
-  outboundVersion: 1,
-  rule: undefined,
-  routingEpoch: 1,
-  ...part,
-});
+import { flowInfo as flow } from '../../../../../test/support/engine/flow-info.ts';
 
 describe('the outcomes of flows', () => {
   test('are counted by rule, with the time of the last', () => {

@@ -5,22 +5,10 @@ import { FLOWS_ENDED_A_TURN } from '../../../../io/src/net/links/relay.ts';
 import { KEPT_EVENTS } from '../../../src/tracker/flow-events.ts';
 import type { FlowInfo } from '../../../src/tracker/flow.ts';
 import { Tracker, type LiveSession } from '../../../src/tracker/tracker.ts';
-import { type AccountRule, type LimitsSpec, NO_LIMITS } from '../../../src/limits/spec.ts';
+import { NO_LIMITS } from '../../../src/limits/spec.ts';
+import { flowInfo as info } from '../../../../../test/support/engine/flow-info.ts';
+import { limitsOf } from '../../../../../test/support/engine/limits.ts';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';
-
-const info = (over: Partial<FlowInfo> = {}): FlowInfo => ({
-  session: undefined,
-  inbound: 'in',
-  user: undefined,
-  source: '127.0.0.1',
-  destination: { network: 'tcp', host: 'example.com', port: 443 },
-  sniffed: undefined,
-  outbound: 'out',
-  outboundVersion: 1,
-  rule: undefined,
-  routingEpoch: 1,
-  ...over,
-});
 
 const noWire = { bytesRead: 0, bytesWritten: 0 };
 const create = () => {
@@ -220,25 +208,17 @@ describe('traffic samples', () => {
 });
 
 describe('the limits of a removed account', () => {
-  const rule: AccountRule = {
-    bytes: 100,
-    reset: 'never',
-    until: undefined,
-    devices: undefined,
-    up: 2000,
-    down: undefined,
-  };
-  const limited: LimitsSpec = { accounts: new Map([['ann', rule]]), others: undefined };
+  const limited = limitsOf({ ann: { bytes: 100, up: 2000 } });
 
   test('still hold for its open flows when the limits file has them no more', async () => {
     const { clock, tracker } = create();
-    tracker.applyLimits(limited);
+    void tracker.applyLimits(limited);
     const account = { isValid: true, name: 'ann' };
     let kills = 0;
     const flow = tracker.openFlow(info({ account }), () => kills++);
     flow.addUp(60);
     account.isValid = false;
-    tracker.applyLimits(NO_LIMITS);
+    void tracker.applyLimits(NO_LIMITS);
     assert.equal(flow.upGate?.allowance(), 40);
     // A later user of the name is another one.
     const later = tracker.openFlow(
@@ -255,12 +235,12 @@ describe('the limits of a removed account', () => {
 
   test('end with the limits of an account that exists', () => {
     const { tracker } = create();
-    tracker.applyLimits(limited);
+    void tracker.applyLimits(limited);
     const flow = tracker.openFlow(
       info({ account: { isValid: true, name: 'ann' } }),
       () => undefined,
     );
-    tracker.applyLimits(NO_LIMITS);
+    void tracker.applyLimits(NO_LIMITS);
     assert.equal(flow.upGate, undefined);
   });
 });

@@ -10,20 +10,9 @@ import {
   type UsageDimension,
   type UsageReport,
 } from '../../../src/tracker/usage.ts';
+import { flowInfo } from '../../../../../test/support/engine/flow-info.ts';
 
-const info = (over: Partial<FlowInfo> = {}): FlowInfo => ({
-  session: undefined,
-  inbound: 'in',
-  user: undefined,
-  source: '192.0.2.1',
-  destination: { network: 'tcp', host: 'example.com', port: 443 },
-  sniffed: undefined,
-  outbound: 'out',
-  outboundVersion: 1,
-  rule: undefined,
-  routingEpoch: 1,
-  ...over,
-});
+const info = (over: Partial<FlowInfo> = {}): FlowInfo => flowInfo({ source: '192.0.2.1', ...over });
 
 /** A flow with its bytes. */
 class CountedFlow {

@@ -207,17 +207,8 @@ export async function requestUsage(
   asked: Omit<UsageRequest, 'every'> = {},
   signal?: AbortSignal,
 ): Promise<RunningUsage> {
-  const limit = AbortSignal.timeout(USAGE_MS);
-  const either = signal ? AbortSignal.any([signal, limit]) : limit;
-  try {
-    for await (const report of usageReports(path, asked, either)) return report;
-  } catch (error) {
-    signal?.throwIfAborted();
-    if (!limit.aborted) throw error;
-    const reason = 'the process did not respond in time';
-    throw new ControlRequestError('usage', path, reason, { cause: error });
-  }
-  throw new ControlRequestError('usage', path, GAVE_NONE);
+  for await (const report of timelyReports(path, asked, signal)) return report;
+  throw new RangeError('it yields a report or throws');
 }
 
 /**
@@ -226,14 +217,21 @@ export async function requestUsage(
  * @throws {ControlRequestError}
  * @throws the reason of `signal`
  */
-export async function* followUsage(
+export const followUsage = (
   path: string,
   asked: UsageRequest & { readonly every: number },
   signal: AbortSignal,
+): AsyncGenerator<RunningUsage, void, undefined> => timelyReports(path, asked, signal);
+
+/** Yields at least one report, each in time. */
+async function* timelyReports(
+  path: string,
+  asked: UsageRequest,
+  signal?: AbortSignal,
 ): AsyncGenerator<RunningUsage, void, undefined> {
   const silent = new AbortController();
-  const either = AbortSignal.any([signal, silent.signal]);
-  const timer = setTimeout(() => silent.abort(), asked.every + USAGE_MS);
+  const either = AbortSignal.any([silent.signal, ...(signal ? [signal] : [])]);
+  const timer = setTimeout(() => silent.abort(), (asked.every ?? 0) + USAGE_MS);
   let isAnswered = false;
   try {
     for await (const report of usageReports(path, asked, either)) {
@@ -242,7 +240,7 @@ export async function* followUsage(
       timer.refresh();
     }
   } catch (error) {
-    signal.throwIfAborted();
+    signal?.throwIfAborted();
     if (!silent.signal.aborted) throw error;
     const reason = 'the process did not respond in time';
     throw new ControlRequestError('usage', path, reason, { cause: error });

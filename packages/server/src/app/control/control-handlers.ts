@@ -113,7 +113,7 @@ export function createHandlers(process: ControlledProcess): ControlHandlers {
     },
     usage: async (request, client, gone) => {
       const module = await import('./usage-reporter.ts');
-      usage ??= new module.UsageReporter(instance.tracker);
+      usage ??= new module.UsageReporter(instance.tracker, instance.clock);
       await usage.serve(request, client, gone);
     },
     followsUsage: (client) => usage?.isFollower(client) === true,

@@ -1,4 +1,5 @@
 import { isNumber, isObject, isText, listOf, orNull, shape } from '@weir/proxy/schema';
+import { isReset, type LimitChange, type ReachedLimit, type Reset } from '@weir/proxy/limits';
 import { type ControlFailed, failed } from './messages.ts';
 
 /*
@@ -23,7 +24,7 @@ export interface LimitsReport {
   readonly file: string | null;
   /** Absolute path of the file with the used bytes; `null` without `--limits`. */
   readonly state_file: string | null;
-  /** The first accounts: those that the file names in its order, then those of `"*"` that had a flow. */
+  /** The first accounts, in the order in which they got limits: those that the file names, and those of `"*"` that had a flow. */
   readonly accounts: readonly AccountReport[];
   /** Number of further accounts: see `LimitsRequest.after`. */
   readonly more: number;
@@ -32,7 +33,7 @@ export interface LimitsReport {
 }
 
 /** Why new flows of an account are refused; `open` if they are not. */
-export type LimitState = 'open' | 'bytes' | 'until' | 'devices';
+export type LimitState = ReachedLimit | 'open';
 
 /** One account. A limit that it does not have is `null`. */
 export interface AccountReport {
@@ -47,7 +48,7 @@ export interface AccountReport {
   readonly bytes: number | null;
   /** What is left of `bytes`. */
   readonly left: number | null;
-  readonly reset: 'never' | 'daily' | 'weekly' | 'monthly';
+  readonly reset: Reset;
   /** When `used` begins at 0 again. */
   readonly resets_at: number | null;
   /** The first moment at which the account no longer works. */
@@ -64,14 +65,10 @@ export interface AccountReport {
 }
 
 /** An account has reached a limit, or works again. */
-export interface LimitEvent {
+export interface LimitEvent extends LimitChange {
   /** Number of the event since the start, from 1. */
   readonly seq: number;
   readonly at: number;
-  readonly user: string;
-  readonly state: LimitState;
-  /** Number of flows that were closed. */
-  readonly closed: number;
 }
 
 /** The report of a process without `--limits`. */
@@ -119,7 +116,7 @@ const isReport = shape<LimitsReport>({
       used: isNumber,
       bytes: orNull(isNumber),
       left: orNull(isNumber),
-      reset: (value) => ['never', 'daily', 'weekly', 'monthly'].some((name) => name === value),
+      reset: isReset,
       resets_at: orNull(isNumber),
       until: orNull(isNumber),
       devices: isNumber,

@@ -100,9 +100,10 @@ function encoded(entries: readonly UsageEntry[]): EncodedEntries {
 
 function* decoded({ counts, names }: EncodedEntries): Iterable<UsageEntry> {
   const byId = new Map(names);
-  for (let at = 0; at + 3 < counts.length; at += 4) {
-    const [id = 0, up = 0, down = 0, flows = 0] = counts.slice(at, at + 4);
-    yield { id, name: byId.get(id), up, down, flows };
+  const at = (index: number): number => counts[index] ?? 0;
+  for (let first = 0; first < counts.length; first += 4) {
+    const id = at(first);
+    yield { id, name: byId.get(id), up: at(first + 1), down: at(first + 2), flows: at(first + 3) };
   }
 }
 

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { messageOf, WeirError } from '@weir/base';
 import type { Logger } from '@weir/base/log';
-import type { Clock, Timer } from '@weir/io/time';
+import { type Clock, type Timer, Turns } from '@weir/io/time';
 import type { AccountState, LimitsSpec } from '@weir/proxy/limits';
 import type { Tracker } from '@weir/proxy/tracker';
 import type { LimitsReport, LimitsRequest } from '../control/limits-report.ts';
@@ -36,7 +36,7 @@ const unwritable = (path: string, cause: unknown): WeirError =>
   );
 
 /** Reads a limits file. @throws {ConfigError} */
-export type LimitsReader = (path: string, files: FileDigests) => Promise<LimitsSpec>;
+type LimitsReader = (path: string, files: FileDigests) => Promise<LimitsSpec>;
 
 /** Reads a limits file before there is any traffic. @throws {ConfigError} */
 export const readLimitsAtStart: LimitsReader = async (path, files) =>
@@ -60,6 +60,7 @@ export class LimitsKeeper {
   #appliedRead = 0;
   #tracker: Tracker | undefined;
   #timer: Timer | undefined;
+  #ticking: Promise<void> | undefined;
   #storing: Promise<void> | undefined;
   /** Whether the last attempt to store has failed, which was logged. */
   #failed = false;
@@ -86,13 +87,9 @@ export class LimitsKeeper {
    * @throws {ConfigError} for an invalid limits file
    * @throws {WeirError} when what was used cannot be read or written
    */
-  static async open(
-    paths: LimitsPaths,
-    deps: KeeperDeps,
-    read: LimitsReader,
-  ): Promise<LimitsKeeper> {
+  static async open(paths: LimitsPaths, deps: KeeperDeps): Promise<LimitsKeeper> {
     const files = new FileDigests();
-    const spec = await read(paths.path, files);
+    const spec = await readLimitsAtStart(paths.path, files);
     // Shows whether it can be written, before anything is to be stored.
     const stateFile = new StateFile(paths.statePath);
     await stateFile.change(deps.clock.wall(), []).catch((error: unknown) => {
@@ -112,31 +109,35 @@ export class LimitsKeeper {
     tracker.limits.onChange = (change) => this.#events.add(change, tracker);
     tracker.limits.restore(this.#states);
     this.#states = [];
-    tracker.applyLimits(this.#spec);
+    void tracker.applyLimits(this.#spec);
     this.#tickLater();
   }
 
   /**
    * Reads the limits file again if it has changed.
-   * @returns a function that puts the limits in force; `undefined` for an unchanged file
+   * @returns a function that puts the limits in force, once: for new flows before it returns, for others when its promise
+   * resolves; `undefined` for an unchanged file
    * @throws {ConfigError}: the limits of before stay in force
    */
-  async prepare(read: LimitsReader): Promise<(() => void) | undefined> {
+  async prepare(read: LimitsReader): Promise<(() => Promise<void>) | undefined> {
     if (await this.#files.unchanged()) return undefined;
     const number = ++this.#lastRead;
     const files = new FileDigests();
     const spec = await read(this.#paths.path, files);
-    return () => {
-      // A later read may have been faster.
-      if (number < this.#appliedRead) return;
-      this.#appliedRead = number;
-      this.#files = files;
-      this.#spec = spec;
-      this.#tracker?.applyLimits(spec);
-      const { accounts, others } = spec;
-      const rest = others ? ', and all others' : '';
-      this.#deps.log.info(`limits reloaded: ${accounts.size} accounts${rest}`);
-    };
+    let applied: Promise<void> | undefined;
+    return () => (applied ??= this.#apply(number, spec, files));
+  }
+
+  async #apply(number: number, spec: LimitsSpec, files: FileDigests): Promise<void> {
+    // A later read may have been faster.
+    if (number < this.#appliedRead) return;
+    this.#appliedRead = number;
+    this.#files = files;
+    this.#spec = spec;
+    await this.#tracker?.applyLimits(spec);
+    const { accounts, others } = spec;
+    const rest = others ? ', and all others' : '';
+    this.#deps.log.info(`limits reloaded: ${accounts.size} accounts${rest}`);
   }
 
   /** Returns the state of accounts. */
@@ -165,11 +166,17 @@ export class LimitsKeeper {
   #tickLater(): void {
     this.#timer = this.#deps.clock.after(TICK_MS, () => {
       this.#tickLater();
-      this.#tracker?.limits.tick();
+      this.#ticking ??= this.#tick().finally(() => {
+        this.#ticking = undefined;
+      });
       this.#storing ??= this.#store().finally(() => {
         this.#storing = undefined;
       });
     });
+  }
+
+  async #tick(): Promise<void> {
+    if (this.#tracker) await new Turns(this.#deps.clock).run(this.#tracker.limits.tick());
   }
 
   async #store(): Promise<void> {

@@ -56,7 +56,7 @@ export function reachedAccounts(
 }
 
 /** Returns the state of an account. */
-export function accountReport(meter: Meter, clock: Clock): AccountReport {
+function accountReport(meter: Meter, clock: Clock): AccountReport {
   const { name, up, down, used, rule, devices } = meter;
   return {
     user: name,
@@ -78,10 +78,12 @@ export function accountReport(meter: Meter, clock: Clock): AccountReport {
   };
 }
 
-function stateOf({ reached, rule, devices, deviceRefusedAt }: Meter, clock: Clock): LimitState {
+function stateOf(meter: Meter, clock: Clock): LimitState {
+  const { reached, rule, deviceRefusedAt } = meter;
   if (reached !== undefined) return reached;
   const isRefused = clock.now() - deviceRefusedAt < REFUSED_MS;
-  return isRefused && devices >= (rule.devices ?? Infinity) ? 'devices' : 'open';
+  // Counted for few: the sources of all accounts are many.
+  return isRefused && meter.devices >= (rule.devices ?? Infinity) ? 'devices' : 'open';
 }
 
 /** What has happened to accounts: lines of the log, and the latest events. */

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { codeOf, messageOf, WeirError } from '@weir/base';
 import { fileStamp, openRegularFile } from '@weir/io/files';
-import { type AccountState, hasEnded } from '@weir/proxy/limits';
+import { type AccountState, hasEnded, isReset } from '@weir/proxy/limits';
 import { isNumber, isObject, isText, listOf, shape } from '@weir/proxy/schema';
 import { lockEdited } from '../lock-file.ts';
 import { createFile, isTemporaryName, replaceFile, systemFiles } from '../replace-file.ts';
@@ -48,7 +48,7 @@ const isStored = shape<StoredStates>({
       user: isText,
       up: isAmount,
       down: isAmount,
-      reset: (value) => ['never', 'daily', 'weekly', 'monthly'].some((name) => name === value),
+      reset: isReset,
       period: isAmount,
     }),
   ),

@@ -19,7 +19,8 @@ async function files(text = LIMITS) {
   const statePath = join(folder.path, 'limits.state.json');
   await writeFile(path, text);
   const stored = (): Promise<readonly AccountState[]> => new StateFile(statePath).read();
-  return { folder, path, statePath, stored };
+  const end = () => folder[Symbol.asyncDispose]();
+  return { folder: folder.path, path, statePath, stored, [Symbol.asyncDispose]: end };
 }
 
 const change = (state: AccountState) => ({ user: state.user, merge: () => state });
@@ -30,7 +31,7 @@ async function running(
 ) {
   const clock = new ManualClock();
   const tracker = new Tracker(clock);
-  const keeper = await LimitsKeeper.open(paths, { clock, log }, readLimitsAtStart);
+  const keeper = await LimitsKeeper.open(paths, { clock, log });
   keeper.start(tracker);
   const meter = (name: string) => {
     const found = tracker.limits.meterOf(name);
@@ -41,8 +42,8 @@ async function running(
 }
 
 test('what accounts have used is stored, and continues in the next process', async () => {
-  const { folder, stored, ...paths } = await files();
-  await using _ = folder;
+  await using paths = await files();
+  const { stored } = paths;
   const first = await running(paths);
   first.meter('ann').addUp(300);
   await first.keeper.stop();
@@ -55,8 +56,7 @@ test('what accounts have used is stored, and continues in the next process', asy
 });
 
 test('nothing is written while nothing has changed', async () => {
-  const { folder, stored: _stored, ...paths } = await files();
-  await using _ = folder;
+  await using paths = await files();
   const { keeper } = await running(paths);
   const before = await readFile(paths.statePath);
   await rm(paths.statePath);
@@ -66,8 +66,8 @@ test('nothing is written while nothing has changed', async () => {
 });
 
 test('two processes that share a file add up what both have counted', async () => {
-  const { folder, stored, ...paths } = await files();
-  await using _ = folder;
+  await using paths = await files();
+  const { stored } = paths;
   const old = await running(paths);
   const next = await running(paths);
   old.meter('ann').addUp(100);
@@ -80,8 +80,8 @@ test('two processes that share a file add up what both have counted', async () =
 });
 
 test('bytes that could not be stored are stored later, and the failure is logged once', async () => {
-  const { folder, stored, ...paths } = await files();
-  await using _ = folder;
+  await using paths = await files();
+  const { stored } = paths;
   const { log, lines } = logLines('info');
   const { keeper, meter } = await running(paths, log);
   await rm(paths.statePath);
@@ -107,8 +107,7 @@ for (const [what, contents, message] of [
   ['a newer format', '{"version":2,"accounts":[]}', /of a newer Weir/],
 ] as const) {
   test(`a state file with ${what} is an error at the start, and stays as it is`, async () => {
-    const { folder, stored: _stored, ...paths } = await files();
-    await using _ = folder;
+    await using paths = await files();
     await writeFile(paths.statePath, contents);
     await assert.rejects(running(paths), message);
     assert.equal(await readFile(paths.statePath, 'utf8'), contents);
@@ -116,29 +115,27 @@ for (const [what, contents, message] of [
 }
 
 test('a state file that cannot be written is an error at the start', async () => {
-  const { folder, stored: _stored, ...paths } = await files();
-  await using _ = folder;
+  await using paths = await files();
   await assert.rejects(
-    running({ ...paths, statePath: join(folder.path, 'none', 'limits.state.json') }),
+    running({ ...paths, statePath: join(paths.folder, 'none', 'limits.state.json') }),
     { message: /cannot store the used bytes of accounts in .*ENOENT/ },
   );
 });
 
 test('a start removes what killed processes have left of the state file, and nothing else', async () => {
-  const { folder, stored: _stored, ...paths } = await files();
-  await using _ = folder;
+  await using paths = await files();
   const others = ['.limits.state.json.x.tmp', '.other.json.5.tmp', 'limits.state.json.5.tmp'];
   for (const name of ['.limits.state.json.5.tmp', ...others]) {
-    await writeFile(join(folder.path, name), '');
+    await writeFile(join(paths.folder, name), '');
   }
   await running(paths);
-  const left = await readdir(folder.path);
+  const left = await readdir(paths.folder);
   assert.deepEqual(left.toSorted(), [...others, 'limits.state.json', 'limits.toml'].toSorted());
 });
 
 test('states whose period has ended leave the file, others stay', async () => {
-  const { folder, statePath, stored } = await files();
-  await using _ = folder;
+  await using paths = await files();
+  const { statePath, stored } = paths;
   const now = Date.UTC(2026, 0, 2);
   const counts = { up: 1, down: 2 };
   const file = new StateFile(statePath);
@@ -155,8 +152,7 @@ test('states whose period has ended leave the file, others stay', async () => {
 });
 
 test('a changed limits file is put in force, and an invalid one leaves the limits as they are', async () => {
-  const { folder, stored: _stored, ...paths } = await files();
-  await using _ = folder;
+  await using paths = await files();
   const { keeper, meter, tracker } = await running(paths);
   assert.equal(await keeper.prepare(readLimitsAtStart), undefined);
   meter('ann').addUp(900);
@@ -164,28 +160,29 @@ test('a changed limits file is put in force, and an invalid one leaves the limit
   await assert.rejects(keeper.prepare(readLimitsAtStart), /a limit needs `bytes`/);
   assert.equal(meter('ann').left, 100);
   await writeFile(paths.path, '[[limit]]\nuser = "ann"\nbytes = "2 kB"\n');
-  (await keeper.prepare(readLimitsAtStart))?.();
+  await (
+    await keeper.prepare(readLimitsAtStart)
+  )?.();
   assert.equal(meter('ann').left, 1100);
   assert.equal(tracker.limits.meterOf('bob'), undefined);
   await keeper.stop();
 });
 
 test('a slow read of the limits file does not undo a later one', async () => {
-  const { folder, stored: _stored, ...paths } = await files();
-  await using _ = folder;
+  await using paths = await files();
   const { keeper, meter } = await running(paths);
   await writeFile(paths.path, '[[limit]]\nuser = "ann"\nbytes = "2 kB"\n');
   const slow = await keeper.prepare(readLimitsAtStart);
   await writeFile(paths.path, '[[limit]]\nuser = "ann"\nbytes = "3 kB"\n');
-  (await keeper.prepare(readLimitsAtStart))?.();
-  slow?.();
+  void (await keeper.prepare(readLimitsAtStart))?.();
+  assert.equal(meter('ann').left, 3000);
+  await slow?.();
   assert.equal(meter('ann').left, 3000);
   await keeper.stop();
 });
 
 test('the report has every account with its state, in pieces, and the latest events', async () => {
-  const { folder, stored: _stored, ...paths } = await files();
-  await using _ = folder;
+  await using paths = await files();
   const { log, lines } = logLines('info');
   const { keeper, meter, clock, tracker } = await running(paths, log);
   meter('ann').addUp(1000);
@@ -220,8 +217,8 @@ test('the report has every account with its state, in pieces, and the latest eve
 });
 
 test('a file that another process has written, or that is JSON in other lines, is read again', async () => {
-  const { folder, statePath, stored } = await files();
-  await using _ = folder;
+  await using paths = await files();
+  const { statePath, stored } = paths;
   const states = Array.from({ length: 2500 }, (_each, index) => {
     return { user: `user "${index}"\n,`, up: index, down: 1, reset: 'never', period: 0 } as const;
   });
@@ -246,8 +243,8 @@ test('a file that another process has written, or that is JSON in other lines, i
 });
 
 test('twenty thousand accounts are stored in turns of the event loop', async () => {
-  const { folder, statePath } = await files();
-  await using _ = folder;
+  await using paths = await files();
+  const { statePath } = paths;
   const file = new StateFile(statePath);
   let inTurn = 0;
   let most = 0;

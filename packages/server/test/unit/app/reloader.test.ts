@@ -48,13 +48,14 @@ async function subject() {
   const reloader = new Reloader(
     configuration,
     {
-      apply: async () => {
+      apply: async (_loaded, committed) => {
         state.running++;
         state.most = Math.max(state.most, state.running);
         await Promise.resolve();
         state.running--;
         if (state.failure) throw state.failure;
         state.applied++;
+        committed?.();
         return REPORT;
       },
     },

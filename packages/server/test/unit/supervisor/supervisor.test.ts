@@ -158,6 +158,29 @@ describe('a start', () => {
     await supervisor.stop(0);
   });
 
+  test('has what goes with it changed in the turn of its commit', async () => {
+    const { supervisor } = create();
+    const inbounds = [inboundSpec('in', { ...quiet, listen: at(await freePort()) })];
+    const seen: [string, number][] = [];
+    const see = (what: string) => seen.push([what, supervisor.inbounds]);
+    await supervisor.apply(wantedOf(spec({ inbounds })), {
+      bound: async () => {
+        see('bound');
+        setImmediate(() => see('next turn'));
+      },
+      committed: () => see('committed'),
+    });
+    assert.deepEqual(seen.slice(0, 2), [
+      ['bound', 0],
+      ['committed', 1],
+    ]);
+    const failure = new Error('not bound');
+    const bound = (): Promise<void> => Promise.reject(failure);
+    const committed = (): void => assert.fail('it was not committed');
+    await assert.rejects(supervisor.apply(wantedOf(spec({})), { bound, committed }), failure);
+    await supervisor.stop(0);
+  });
+
   test('ends with a stop that comes while it binds', async () => {
     const { supervisor } = create();
     const port = await freePort();

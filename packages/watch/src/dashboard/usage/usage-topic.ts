@@ -1,7 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import { messageOf } from '@weir/base';
 import { USAGE_DIMENSIONS, type UsageDimension } from '@weir/proxy/tracker';
-import { firstHour, HOUR_MS, numberOf, type Unit } from '../../usage/periods.ts';
+import { HOUR_MS } from '@weir/base/text/amounts';
+import { firstHour, numberOf, type Unit } from '../../usage/periods.ts';
+import { isSome } from '../../usage/counts.ts';
 import { UsageDatabase } from '../../usage/usage-query.ts';
 import type { CreatePageSource, DashboardContext, PageTopic } from '../contract.ts';
 import { Parameters } from '../parameters.ts';
@@ -114,7 +116,7 @@ function readView(
   const rows: UsageRow[] = names
     .slice(0, MOST_NAMES)
     .map((row) => ({ id: `=${row.name}`, ...row }));
-  if (other.up + other.down + other.flows > 0) rows.push({ id: 'other', name: null, ...other });
+  if (isSome(other)) rows.push({ id: 'other', name: null, ...other });
   const more = Math.max(0, names.length - MOST_NAMES);
   return { kind: 'read', path, since, until, total, rows, more, unit, bars };
 }

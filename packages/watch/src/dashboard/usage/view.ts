@@ -3,14 +3,6 @@
 /** How long the shown time is, up to now: 24 hours, 7 or 30 days, 12 months. */
 export type UsageRange = 'day' | 'week' | 'month' | 'year';
 
-/** The parameters of the topic `usage`. */
-export type UsageParameters = {
-  readonly by?: 'user' | 'inbound' | 'outbound' | 'source' | 'host';
-  readonly range?: UsageRange;
-  /** The name that the chart shows; all of them without one, or with an empty one. */
-  readonly name?: string;
-};
-
 type Amounts = {
   readonly up: number;
   readonly down: number;

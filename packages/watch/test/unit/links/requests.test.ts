@@ -44,21 +44,21 @@ describe('the address of a client', () => {
 describe('the rate of requests', () => {
   test('is limited for each source by itself', () => {
     const rates = new RequestRates();
-    for (let at = 0; at < 30; at++) assert.equal(rates.take('192.0.2.1', 0), 0);
-    assert.equal(rates.take('192.0.2.1', 0), 1);
-    assert.equal(rates.take('192.0.2.2', 0), 0);
-    assert.equal(rates.take('192.0.2.1', 500), 1);
-    assert.equal(rates.take('192.0.2.1', 1000), 0);
-    assert.equal(rates.take('192.0.2.1', 1000), 1);
-    assert.equal(rates.take('192.0.2.1', 1_000_000), 0);
+    for (let at = 0; at < 30; at++) assert.equal(rates.take('192.0.2.1', 0), true);
+    assert.equal(rates.take('192.0.2.1', 0), false);
+    assert.equal(rates.take('192.0.2.2', 0), true);
+    assert.equal(rates.take('192.0.2.1', 500), false);
+    assert.equal(rates.take('192.0.2.1', 1000), true);
+    assert.equal(rates.take('192.0.2.1', 1000), false);
+    assert.equal(rates.take('192.0.2.1', 1_000_000), true);
   });
 
   test('counts an IPv6 network as one source, and mapped addresses as IPv4', () => {
     const rates = new RequestRates();
-    for (let at = 0; at < 30; at++) assert.equal(rates.take(`2001:db8::${at}`, 0), 0);
-    assert.equal(rates.take('2001:db8::ffff', 0), 1);
-    for (let at = 0; at < 30; at++) assert.equal(rates.take('::ffff:192.0.2.1', 0), 0);
-    assert.equal(rates.take('192.0.2.1', 0), 1);
+    for (let at = 0; at < 30; at++) assert.equal(rates.take(`2001:db8::${at}`, 0), true);
+    assert.equal(rates.take('2001:db8::ffff', 0), false);
+    for (let at = 0; at < 30; at++) assert.equal(rates.take('::ffff:192.0.2.1', 0), true);
+    assert.equal(rates.take('192.0.2.1', 0), false);
   });
 
   test('remembers a bounded number of sources', () => {

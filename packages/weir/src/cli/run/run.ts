@@ -206,9 +206,9 @@ async function openCapture(path: string, log: Logger): Promise<PacketCapture> {
 
 /** Reads the files of the limits; logs why they cannot be used. */
 async function openLimits(paths: LimitsPaths, log: Logger): Promise<LimitsKeeper | undefined> {
-  const { LimitsKeeper, readLimitsAtStart } = await import('@weir/server/limits');
+  const { LimitsKeeper } = await import('@weir/server/limits');
   try {
-    return await LimitsKeeper.open(paths, { clock: systemClock, log }, readLimitsAtStart);
+    return await LimitsKeeper.open(paths, { clock: systemClock, log });
   } catch (error) {
     const text =
       error instanceof ConfigError

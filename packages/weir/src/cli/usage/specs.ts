@@ -22,7 +22,7 @@ export const SHOW_OPTIONS = {
 
 export const RECORD_OPTIONS = {
   ...WHICH_OPTIONS,
-  interval: option('SECONDS', 'the time between two readings; 1 unless given'),
+  interval: option('SECONDS', 'the most that a Weir that is killed loses; 1 unless given'),
   'keep-hours': option('DAYS', 'how long the sums of hours are kept; 400 unless given'),
   'keep-days': option('DAYS', 'how long the sums of days are kept; 1100 unless given'),
 } as const satisfies OptionTable;

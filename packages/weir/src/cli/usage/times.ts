@@ -1,4 +1,5 @@
 import { UsageError } from '@weir/base';
+import { DAY_MS, HOUR_MS } from '@weir/base/text/amounts';
 
 /** The time that a text names; both ends are the same for an instant. */
 export interface NamedTime {
@@ -7,8 +8,7 @@ export interface NamedTime {
   readonly end: number;
 }
 
-const HOUR_MS = 3_600_000;
-const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: HOUR_MS, d: 24 * HOUR_MS };
+const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: HOUR_MS, d: DAY_MS };
 
 /**
  * Parses a time in UTC: `90m`, `12h` and `7d` ago; `today`, `yesterday`, `this month`, `last month`, `this year`; a year, a month,
@@ -67,7 +67,7 @@ function isoTime(text: string): NamedTime | undefined {
   const isReal = !Number.isNaN(start) && new Date(start).getUTCDate() === Number(day ?? 1);
   if (!isReal) return undefined;
   if (time !== undefined) return { start, end: start };
-  if (day !== undefined) return { start, end: start + 24 * HOUR_MS };
+  if (day !== undefined) return { start, end: start + DAY_MS };
   if (month !== undefined) return span(Number(year), [Number(month) - 1, Number(month)]);
   return span(Number(year), [0, 12]);
 }

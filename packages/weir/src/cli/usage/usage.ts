@@ -1,11 +1,12 @@
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { messageOf, UsageError, WeirError } from '@weir/base';
-import { printable, printableJson, printableLines } from '@weir/base/printable';
-import { textTable } from '@weir/base/tables';
+import { printableJson, printableLines } from '@weir/base/printable';
+import { csvTable, textTable } from '@weir/base/tables';
 import { bytes } from '@weir/base/text/amounts';
 import { needServing } from '@weir/client';
 import {
+  isSome,
   recordUsage,
   STANDARD_RETENTION,
   UsageDatabase,
@@ -157,10 +158,13 @@ const jsonOf = (by: string, { since, until, total, names, other }: UsageSums): o
 const NONE = '(none)';
 const OTHER = '(other)';
 
+/** The row of names that were not kept, if they have used anything. */
+const otherIn = (other: UsageSums['other']) => (isSome(other) ? [{ name: OTHER, ...other }] : []);
+
 function tableOf(by: string, { since, until, total, names, other }: UsageSums): string {
   const rows = [
     ...names.map(({ name, ...counts }) => ({ name: name === '' ? NONE : name, ...counts })),
-    ...(other.flows + other.up + other.down > 0 ? [{ name: OTHER, ...other }] : []),
+    ...otherIn(other),
     { name: 'total', ...total },
   ];
   const table = textTable(
@@ -176,20 +180,12 @@ function tableOf(by: string, { since, until, total, names, other }: UsageSums): 
   return `${iso(since)} to ${iso(until)}\n\n${table}`;
 }
 
-/** Comma-separated values (RFC 4180), in bytes. */
-function csvOf(by: string, { names, other }: UsageSums): string {
-  const rows = names.map(({ name, up, down, flows }) => [name, up, down, flows]);
-  if (other.flows + other.up + other.down > 0) {
-    rows.push([OTHER, other.up, other.down, other.flows]);
-  }
-  const lines = [[by, 'up', 'down', 'flows'], ...rows];
-  return lines.map((cells) => `${cells.map(csvCell).join(',')}\r\n`).join('');
-}
-
-function csvCell(cell: string | number): string {
-  const text = printable(String(cell));
-  return /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
+/** Comma-separated values, in bytes. */
+const csvOf = (by: string, { names, other }: UsageSums): string =>
+  csvTable([
+    [by, 'up', 'down', 'flows'],
+    ...[...names, ...otherIn(other)].map(({ name, up, down, flows }) => [name, up, down, flows]),
+  ]);
 
 async function record(asked: RecordArguments, io: CommandIo): Promise<number> {
   const { socket, config, intervalMs, retention } = asked;

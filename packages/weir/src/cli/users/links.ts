@@ -1,12 +1,9 @@
 import { basename, dirname, extname, join, resolve } from 'node:path';
-import { trustedCertificates } from '@weir/crypto/certificates';
 import { type Cidr, parseCidr } from '@weir/base/ip';
 import { ConfigError, renderConfigError } from '@weir/config';
 import { formatEndpoint } from '@weir/io/addresses';
 import { systemClock } from '@weir/io/time';
-import { isLocal, qrForTerminal, qrModules } from '@weir/nodes/share';
-import { ShareError } from '@weir/proxy/protocols/forms';
-import { suggestion } from '@weir/proxy/schema';
+import { isLocal, qrForTerminal, qrModules, shareOptions, unknownName } from '@weir/nodes/share';
 import {
   defectText,
   type LocalListen,
@@ -28,7 +25,7 @@ import {
   withUsers,
 } from '@weir/watch/links';
 import { UsageError, WeirError } from '@weir/base';
-import { printable, printableJson, printableLines, quoted } from '@weir/base/printable';
+import { printable, printableJson, printableLines } from '@weir/base/printable';
 import { textTable } from '@weir/base/tables';
 import { counted, day } from '@weir/base/text/amounts';
 import {
@@ -248,18 +245,10 @@ async function lookAgain(
 
 /** How clients reach the inbounds, with the authorities that this machine trusts now. */
 function reachOf({ host, fronts, sni }: Serve): Reach {
-  let roots: readonly string[] | undefined;
+  const options = shareOptions(host, { serverName: sni });
   return (inbound) => {
     const port = fronts.get(inbound);
-    return {
-      host,
-      port,
-      frontTls: port !== undefined,
-      serverName: sni,
-      insecure: false,
-      roots: () => (roots ??= trustedCertificates([])),
-      now: Date.now(),
-    };
+    return { ...options, port, frontTls: port !== undefined };
   };
 }
 
@@ -274,7 +263,8 @@ function ownBase(listen: LocalListen, host: string, port: number | undefined): s
 async function list(asked: ListLinks, { stdout }: CommandIo): Promise<void> {
   const { config, tokens, url } = asked;
   const { users } = await inConfig(() => readConfigUsers(config));
-  if (asked.kind !== 'list' && !users.has(asked.name)) throw unknownUser(asked.name, users.keys());
+  if (asked.kind !== 'list' && !users.has(asked.name))
+    throw unknownName('user', asked.name, users.keys());
   const now = Date.now();
   const links = await changeLinks(tokens, (stored) =>
     asked.kind === 'rotate'
@@ -317,10 +307,4 @@ async function inConfig<T>(work: () => Promise<T>): Promise<T> {
     if (!(error instanceof ConfigError)) throw error;
     throw new WeirError('config', renderConfigError(error), { cause: error });
   }
-}
-
-function unknownUser(name: string, known: Iterable<string>): ShareError {
-  const meant = suggestion(name, [...known]);
-  const hint = meant === undefined ? '' : `; did you mean ${quoted(meant)}?`;
-  return new ShareError(`no user has the name ${quoted(name)}${hint}`);
 }

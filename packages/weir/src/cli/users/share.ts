@@ -4,10 +4,8 @@ import { loadConfigFile } from '@weir/server/loading';
 import { listUsers, type WrittenUser } from '@weir/config/edit';
 import type { LoadedConfig } from '@weir/config/load';
 import { decodeSource } from '@weir/config/documents';
-import { trustedCertificates } from '@weir/crypto/certificates';
 import { printable, quoted } from '@weir/base/printable';
-import { suggestion } from '@weir/proxy/schema';
-import { adviceOn, configServers, type Shared, type ShareOptions } from '@weir/nodes/share';
+import { adviceOn, configServers, type Shared, shareOptions, unknownName } from '@weir/nodes/share';
 import { ShareError } from '@weir/proxy/protocols/forms';
 import {
   reportErrors,
@@ -138,17 +136,8 @@ function serversOf(
 ): { readonly servers: readonly Shared[]; readonly refusals: Refusals } {
   const { inbound: wanted, host, port, tls, sni, insecure } = asked;
   const tags = loaded.spec.inbounds.map((inbound) => inbound.tag);
-  if (wanted !== undefined && !tags.includes(wanted)) throw unknown('inbound', wanted, tags);
-  let roots: readonly string[] | undefined;
-  const options: ShareOptions = {
-    host,
-    port,
-    frontTls: tls,
-    serverName: sni,
-    insecure,
-    roots: () => (roots ??= trustedCertificates([])),
-    now: Date.now(),
-  };
+  if (wanted !== undefined && !tags.includes(wanted)) throw unknownName('inbound', wanted, tags);
+  const options = shareOptions(host, { port, frontTls: tls, serverName: sni, insecure });
   const { servers, leftOut, refused } = configServers(loaded, users, (tag) =>
     wanted === undefined || tag === wanted ? options : undefined,
   );
@@ -170,12 +159,5 @@ function ofUser({ user }: ShareArguments, shared: readonly Shared[]): readonly S
   const found = shared.filter((each) => each.user === user || each.aliases.includes(user));
   if (found.length > 0) return found;
   const names = new Set(shared.flatMap((each) => (each.user === undefined ? [] : [each.user])));
-  throw unknown('user', user, [...names]);
-}
-
-function unknown(what: 'inbound' | 'user', name: string, known: readonly string[]): ShareError {
-  const meant = suggestion(name, known);
-  const hint = meant === undefined ? '' : `; did you mean ${quoted(meant)}?`;
-  const which = what === 'inbound' ? 'no inbound has the tag' : 'no user has the name';
-  return new ShareError(`${which} ${quoted(name)}${hint}`);
+  throw unknownName('user', user, [...names]);
 }

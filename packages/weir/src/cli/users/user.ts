@@ -45,8 +45,7 @@ import {
 } from './user-limits.ts';
 import { loadConfigFile } from '@weir/server/loading';
 import { decodeSource } from '@weir/config/documents';
-import { trustedCertificates } from '@weir/crypto/certificates';
-import { adviceOn, configServers, shareLink } from '@weir/nodes/share';
+import { adviceOn, configServers, shareLink, shareOptions } from '@weir/nodes/share';
 import { ShareError } from '@weir/proxy/protocols/forms';
 import { accountOf } from '@weir/nodes/accounts/limits';
 import { userSecret } from '@weir/nodes/accounts/new-secrets';
@@ -311,15 +310,7 @@ async function linkOf(
   await loadForms();
   const loaded = await loadConfigFile(config, { bytes });
   const users = listUsers(decodeSource(bytes, config));
-  const options = {
-    host,
-    port: undefined,
-    frontTls: false,
-    serverName: undefined,
-    insecure: false,
-    roots: () => trustedCertificates([]),
-    now: Date.now(),
-  };
+  const options = shareOptions(host);
   const found = configServers(loaded, users, (each) => (each === tag ? options : undefined));
   const [refused] = found.refused;
   const server = found.servers[index]?.server;

@@ -20,8 +20,9 @@ import { eventually } from '../../../../../../test/support/wait.ts';
 async function reporting() {
   const folder = await scratch();
   const path = join(folder.path, 's');
-  const tracker = new Tracker(new ManualClock());
-  const reporter = new UsageReporter(tracker);
+  const clock = new ManualClock();
+  const tracker = new Tracker(clock);
+  const reporter = new UsageReporter(tracker, clock);
   const handlers: Pick<ControlHandlers, 'usage' | 'followsUsage'> = {
     usage: (request, client, gone) => reporter.serve(request, client, gone),
     followsUsage: (client) => reporter.isFollower(client),
@@ -29,6 +30,7 @@ async function reporting() {
   const socket = await ControlSocket.open(path, handlers as ControlHandlers);
   return {
     path,
+    clock,
     tracker,
     reporter,
     socket,
@@ -97,16 +99,40 @@ describe('the usage of a running Weir', () => {
     assert.equal((await reports.next()).done, true);
   });
 
-  test('is followed at the wanted interval, in reports of what has changed', async () => {
+  test('is followed at the wanted interval, however late one is, in reports of what has changed', async () => {
     await using weir = await reporting();
-    weir.tracker.openFlow(flowInfo({ inbound: 'a' }), () => undefined);
-    const reports = followUsage(weir.path, { every: 100 }, new AbortController().signal);
+    const { clock, tracker, path } = weir;
+    tracker.openFlow(flowInfo({ inbound: 'a' }), () => undefined);
+    const reports = followUsage(path, { every: 1000 }, new AbortController().signal);
     const sizes: number[] = [];
-    for await (const { dimensions } of reports) {
-      sizes.push(dimensions.find(({ by }) => by === 'inbound')?.entries.length ?? -1);
-      if (sizes.length === 3) break;
+    // The time at which the next report is due, after one that came late.
+    for (const [late, due] of [
+      [0, 1000],
+      [70, 2000],
+      [990, 3000],
+      [2500, 6500],
+    ] as const) {
+      if (sizes.length > 0) clock.advance(clock.next + late - clock.now());
+      const { value } = await reports.next();
+      sizes.push(value?.dimensions.find(({ by }) => by === 'inbound')?.entries.length ?? -1);
+      await eventually('the wait for the next report', () => clock.timers === 1);
+      assert.equal(clock.next, due);
     }
-    assert.deepEqual(sizes, [1, 0, 0]);
+    assert.deepEqual(sizes, [1, 0, 0, 0]);
+    await reports.return();
+  });
+
+  test('is followed without a listener more for each report', async () => {
+    await using weir = await reporting();
+    const warned = new Promise<Error>((resolve) => process.once('warning', resolve));
+    const reports = followUsage(weir.path, { every: 100 }, new AbortController().signal);
+    for (let count = 0; count < 20; count++) {
+      await reports.next();
+      await eventually('the wait for the next report', () => weir.clock.timers === 1);
+      weir.clock.advance(100);
+    }
+    await reports.return();
+    assert.equal(await Promise.race([warned, Promise.resolve('none')]), 'none');
   });
 
   test('is followed by a bounded number of clients', async () => {

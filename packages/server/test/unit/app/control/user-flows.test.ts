@@ -5,25 +5,14 @@ import { answerUserFlows } from '../../../../src/app/control/status-reporter.ts'
 import { silentLogger } from '@weir/base/log';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 import { Tracker } from '@weir/proxy/tracker';
+import { flowInfo } from '../../../../../../test/support/engine/flow-info.ts';
 
 /** A tracker with flows to open, and those that were killed. */
 function flowsOf() {
   const tracker = new Tracker(new ManualClock());
   const killed: string[] = [];
   const open = (inbound: string, user: string | undefined, isValid: boolean): void => {
-    const info = {
-      session: undefined,
-      inbound,
-      user,
-      source: undefined,
-      destination: { network: 'tcp', host: 'example.org', port: 1 } as const,
-      sniffed: undefined,
-      outbound: 'direct',
-      outboundVersion: 1,
-      rule: undefined,
-      routingEpoch: 1,
-      account: { isValid },
-    };
+    const info = flowInfo({ inbound, user, account: { isValid } });
     tracker.openFlow(info, () => killed.push(`${inbound} ${user ?? '-'}`));
   };
   return { tracker, killed, open };

@@ -8,6 +8,7 @@ import type {
   RunningView,
 } from '../../config/view.ts';
 import { useCommands } from '../commands.ts';
+import { PlainTable } from '../components/plain-table.ts';
 import { Grid, type Column } from '../components/grid.ts';
 import { placeText, Refusal } from '../components/refusal.ts';
 import { RestoreButton, Difference } from '../components/restore.ts';
@@ -299,30 +300,14 @@ const Running = ({ running }: { readonly running: RunningView | null }) =>
         </dl>
         ${
           running.limits.length > 0 &&
-          html`<table class="plain">
-            <caption class="visually-hidden">
-              Limits
-            </caption>
-            <thead>
-              <tr>
-                <th scope="col">Limit</th>
-                <th scope="col" class="number">Used</th>
-                <th scope="col" class="number">Of</th>
-                <th scope="col" class="number">Full</th>
-              </tr>
-            </thead>
-            <tbody>
-              ${running.limits.map(
-                ({ name, used, limit }) =>
-                  html`<tr key=${name}>
-                    <th scope="row">${escaped(name)}</th>
-                    <td class="number">${count(used)}</td>
-                    <td class="number">${count(limit)}</td>
-                    <td class="number">${fullText(used, limit)}</td>
-                  </tr>`,
-              )}
-            </tbody>
-          </table>`
+          html`<${PlainTable}
+            caption="Limits"
+            heads=${['Limit', 'Used', 'Of', 'Full']}
+            rows=${running.limits.map(({ name, used, limit }) => ({
+              key: name,
+              cells: [escaped(name), count(used), count(limit), fullText(used, limit)],
+            }))}
+          />`
         }`;
 
 const loopText = (loop: RunningView['loop']): string =>

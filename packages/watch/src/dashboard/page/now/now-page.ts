@@ -9,6 +9,7 @@ import type {
 } from '../../now/view.ts';
 import { Choice, Rates } from './rates.ts';
 import { useWatch } from '../connection.ts';
+import { PlainTable } from '../components/plain-table.ts';
 import { html } from '../html.ts';
 import { Failing } from './failing.ts';
 import { place, setParameters, linkTo, connectionsLink } from '../router.ts';
@@ -127,27 +128,17 @@ function Largest({
         ? html`<p class="dim">
             ${!known ? 'Not known yet.' : by === 'rate' ? 'Nothing moves.' : 'Nothing has moved.'}
           </p>`
-        : html`<table class="plain">
-            <thead>
-              <tr>
-                <th scope="col">Name</th>
-                <th scope="col" class="number">${by === 'rate' ? 'Rate' : 'Bytes'}</th>
-                <th scope="col" class="number">Flows</th>
-              </tr>
-            </thead>
-            <tbody>
-              ${rows.map(
-                (row) =>
-                  html`<tr key=${row.id}>
-                    <th scope="row">
-                      <a href=${linkOf(id, row)}><${RowName} row=${row} /></a>
-                    </th>
-                    <td class="number">${shown(row[by])}</td>
-                    <td class="number dim">${count(row.flows)}</td>
-                  </tr>`,
-              )}
-            </tbody>
-          </table>`
+        : html`<${PlainTable}
+            heads=${['Name', by === 'rate' ? 'Rate' : 'Bytes', 'Flows']}
+            rows=${rows.map((row) => ({
+              key: row.id,
+              cells: [
+                html`<a href=${linkOf(id, row)}><${RowName} row=${row} /></a>`,
+                shown(row[by]),
+                html`<span class="dim">${count(row.flows)}</span>`,
+              ],
+            }))}
+          />`
     }
     ${
       known &&

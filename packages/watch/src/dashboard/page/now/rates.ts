@@ -2,6 +2,7 @@ import uPlot from 'uplot';
 import { html } from '../html.ts';
 import { useEffect, useRef, useMemo, useState } from 'preact/hooks';
 import { now, rate, timeOfDay, count, counted } from '../format.ts';
+import { PlainTable } from '../components/plain-table.ts';
 import { followMedia } from '../components/media.ts';
 import { theme } from '../settings.ts';
 import type { RatePoints, RatesView } from '../../now/view.ts';
@@ -238,27 +239,13 @@ function RatesTable({ points }: { readonly points: readonly Point[] }) {
     ${
       open &&
       html`<div class="scroll rates-table" tabindex="0" role="region" aria-label="Table of rates">
-        <table class="plain">
-          <thead>
-            <tr>
-              <th scope="col">Time</th>
-              <th scope="col" class="number">Down</th>
-              <th scope="col" class="number">Up</th>
-              <th scope="col" class="number">Flows</th>
-            </tr>
-          </thead>
-          <tbody>
-            ${points.toReversed().map(
-              ({ at, up, down, flows }) =>
-                html`<tr key=${at}>
-                  <th scope="row">${timeOfDay(at)}</th>
-                  <td class="number">${rate(down)}</td>
-                  <td class="number">${rate(up)}</td>
-                  <td class="number">${count(flows)}</td>
-                </tr>`,
-            )}
-          </tbody>
-        </table>
+        <${PlainTable}
+          heads=${['Time', 'Down', 'Up', 'Flows']}
+          rows=${points.toReversed().map(({ at, up, down, flows }) => ({
+            key: at,
+            cells: [timeOfDay(at), rate(down), rate(up), count(flows)],
+          }))}
+        />
       </div>`
     }
   </details>`;

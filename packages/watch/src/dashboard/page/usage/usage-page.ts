@@ -1,5 +1,6 @@
 import type { UsageBar, UsageRange, UsageRow, RecordedUsageView } from '../../usage/view.ts';
 import { Choice } from '../components/fields.ts';
+import { PlainTable } from '../components/plain-table.ts';
 import { Empty } from '../components/states.ts';
 import { useWatch } from '../connection.ts';
 import { bytes, count, counted, escaped, Name } from '../format.ts';
@@ -123,27 +124,18 @@ function Names({ view, shown }: { readonly view: ReadView; readonly shown: strin
   if (rows.length === 0) return html`<${Empty} title="Nothing was used in this time" />`;
   return html`<section class="card" aria-labelledby="usage-names">
     <h2 id="usage-names">${bytes(total.up + total.down)} in ${counted(total.flows, 'flow')}</h2>
-    <table class="plain">
-      <thead>
-        <tr>
-          <th scope="col">Name</th>
-          <th scope="col" class="number">Up</th>
-          <th scope="col" class="number">Down</th>
-          <th scope="col" class="number">Flows</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${rows.map(
-          (row) =>
-            html`<tr key=${row.id}>
-              <th scope="row"><${RowName} row=${row} isShown=${row.name === shown} /></th>
-              <td class="number">${bytes(row.up)}</td>
-              <td class="number">${bytes(row.down)}</td>
-              <td class="number dim">${count(row.flows)}</td>
-            </tr>`,
-        )}
-      </tbody>
-    </table>
+    <${PlainTable}
+      heads=${['Name', 'Up', 'Down', 'Flows']}
+      rows=${rows.map((row) => ({
+        key: row.id,
+        cells: [
+          html`<${RowName} row=${row} isShown=${row.name === shown} />`,
+          bytes(row.up),
+          bytes(row.down),
+          html`<span class="dim">${count(row.flows)}</span>`,
+        ],
+      }))}
+    />
     ${more > 0 && html`<p class="dim">And ${counted(more, 'name')} more: <code>weir usage</code> prints all.</p>`}
   </section>`;
 }

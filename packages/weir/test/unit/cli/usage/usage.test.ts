@@ -78,6 +78,17 @@ describe('weir usage', () => {
     );
   });
 
+  test('prints no name in CSV that a spreadsheet takes for a formula', async () => {
+    using folder = databaseFolder();
+    using writer = new UsageWriter(folder.path);
+    const process = new FakeProcess();
+    process.move('=1+1', 1, 2);
+    const { position } = writer;
+    writer.record(process.reportTo(position), position, Math.floor(NOW / 3_600_000));
+    const csv = await printed('--database', folder.path, '--csv', ...DAY);
+    assert.equal(csv, `user,up,down,flows\r\n"'=1+1",1,2,1\r\n`);
+  });
+
   test('prints what was used in the time alone', async () => {
     using folder = recorded();
     const other = ['--since', '2026-11-28', '--until', '2026-11-28'];
