@@ -4,6 +4,7 @@ import { delimiter, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { engineManifest, OWN } from '../../packaging/manifest.ts';
 import { ROOT } from '../../packaging/root.ts';
+import { deadLinksBelow } from '../support/docs/pages.ts';
 import { scratch } from '../support/process/weir.ts';
 import { parseBill } from './bill.ts';
 import { builtForms, ENGINE } from './built.ts';
@@ -146,6 +147,7 @@ describe('the package for hosts', () => {
     for (const page of ['README.md', 'LICENSE', 'dist/THIRD-PARTY.txt', ...pages]) {
       assert.ok((await readFile(join(home(), page), 'utf8')).length > 0, page);
     }
+    assert.deepEqual(deadLinksBelow(home()), []);
     await using forms = await builtForms();
     const bill = parseBill(await readFile(join(forms.path, `${ENGINE}.cdx.json`), 'utf8'));
     assert.equal(bill.metadata.component.name, 'weir-engine');

@@ -3,6 +3,7 @@ import { access, mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs
 import { join } from 'node:path';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { OWN, publishedManifest } from '../../packaging/manifest.ts';
+import { deadLinksBelow } from '../support/docs/pages.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { within } from '../support/wait.ts';
 import { scratch } from '../support/process/weir.ts';
@@ -90,7 +91,7 @@ function npmEnvironment(): Record<string, string> {
 }
 
 /** A test of the installed package. */
-const installedTest = (name: string, run: (t: TestContext) => Promise<void>): void =>
+const installedTest = (name: string, run: (t: TestContext) => Promise<void> | void): void =>
   void test(name, async (t) => {
     if (obstacle === undefined) await run(t);
     else t.skip(obstacle);
@@ -120,6 +121,10 @@ describe('the npm package', () => {
       assert.doesNotMatch(text, /"(pre|post)?install":/);
     }
     assert.ok(!('dependencies' in publishedManifest()));
+  });
+
+  installedTest('has all that its pages link to', () => {
+    assert.deepEqual(deadLinksBelow(home()), []);
   });
 
   installedTest('passes on the status of Weir', async () => {
