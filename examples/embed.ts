@@ -8,7 +8,7 @@
  * of the input stops it as well.
  */
 import { createInterface } from 'node:readline';
-import { ControlError, Weir } from 'weir-proxy';
+import { ControlError, Weir } from 'weir-engine';
 
 const [config = 'weir.toml'] = process.argv.slice(2);
 

@@ -154,11 +154,14 @@ async function writeDocumentation(file: Files, notices: string): Promise<void> {
   const folder = 'usr/share/doc/weir';
   const news = await readFile(join(ROOT, 'CHANGELOG.md'), 'utf8');
   await file.copy('packaging/debian/copyright', `${folder}/copyright`);
+  for (const page of ['CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'])
+    await file.copy(page, `${folder}/${page}`);
   await file.write(`${folder}/THIRD-PARTY.txt.gz`, gzipSync(notices, { level: 9 }));
   await file.write(`${folder}/changelog.gz`, gzipSync(debianChangelog(news), { level: 9 }));
   for (const [from, to] of [
     ['docs', 'docs'],
     ['config', 'examples'],
+    ['examples', 'examples'],
   ] as const) {
     const entries = await readdir(join(ROOT, from), { recursive: true, withFileTypes: true });
     for (const entry of entries.toSorted(byPath)) {

@@ -83,7 +83,7 @@ export function engineManifest(): Omit<PackageJson, 'dependencies' | 'bin'> {
     description:
       'A multi-protocol proxy (SOCKS, HTTP, Hysteria 2, VLESS, Trojan, …) inside a program for Node',
     license,
-    files: ['dist', 'docs'],
+    files: ['dist', 'docs', 'examples'],
     type,
     exports,
     engines: { node: '>=24' },

@@ -1,5 +1,5 @@
 import { cp, glob, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
-import { join, relative, sep } from 'node:path';
+import { join, posix, relative, sep } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { tarArchive } from '../packages/watch/src/diagnose/collect-diagnosis.ts';
 import type { Packages } from './bundle.ts';
@@ -48,7 +48,11 @@ export async function packEngine(out: string, work: string): Promise<NpmPackage>
   const packages = await buildEngine(join(stage, 'dist'));
   await cp(join(ROOT, 'LICENSE'), join(stage, 'LICENSE'));
   await cp(join(ROOT, 'packaging/engine/README.md'), join(stage, 'README.md'));
-  for (const page of ENGINE_PAGES) await cp(join(ROOT, page), join(stage, page));
+  await cp(join(ROOT, 'examples'), join(stage, 'examples'), { recursive: true });
+  for (const page of ENGINE_PAGES) {
+    const text = await readFile(join(ROOT, page), 'utf8');
+    await writeFile(join(stage, page), text.replaceAll(LINK, linkWithinEngine));
+  }
   const manifest = engineManifest();
   await writeFile(join(stage, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
   const path = join(out, `${manifest.name}-${manifest.version}.tgz`);
@@ -58,6 +62,13 @@ export async function packEngine(out: string, work: string): Promise<NpmPackage>
 
 /** The pages about the library. */
 const ENGINE_PAGES = ['docs/library.md', 'docs/library-reference.md', 'docs/configuration.md'];
+
+/** A link of a page to a file of the tree. */
+const LINK = /\[([^\]]+)\]\((?!https?:)([^)#\s]+)[^)\s]*\)/g;
+
+/** The package for hosts has a few of the pages: of a link to another one it keeps the words. */
+const linkWithinEngine = (link: string, words: string, path: string): string =>
+  ['examples', ...ENGINE_PAGES].includes(posix.join('docs', path)) ? link : words;
 
 /** Packs the files of a folder under `package/`, as npm has them. */
 export async function tarball(stage: string): Promise<Buffer> {

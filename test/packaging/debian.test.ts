@@ -4,6 +4,7 @@ import { appendFile, chmod, copyFile, mkdir, readFile, writeFile } from 'node:fs
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { executableObstacle } from '../../packaging/executable.ts';
+import { deadLinksBelow } from '../support/docs/pages.ts';
 import { scratch } from '../support/process/weir.ts';
 import { builtForms, DEB } from './built.ts';
 import { OtherRoot, withoutOtherRoot } from './other-root.ts';
@@ -72,6 +73,10 @@ describe('the Debian package', { skip }, () => {
       new Set(Array.from(listens, ([, address]) => address)),
       new Set(['127.0.0.1', '/run/weir/api.sock']),
     );
+  });
+
+  it('has all that its pages link to', () => {
+    assert.deepEqual(deadLinksBelow(inRoot('usr/share/doc/weir')), []);
   });
 
   it('has units that systemd accepts', (t) => {

@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
 import { lstat, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { after, before, describe, test, type TestContext } from 'node:test';
 import { engineManifest, OWN } from '../../packaging/manifest.ts';
 import { ROOT } from '../../packaging/root.ts';
+import { deadLinksBelow } from '../support/docs/pages.ts';
 import { scratch } from '../support/process/weir.ts';
 import { parseBill } from './bill.ts';
 import { builtForms, ENGINE } from './built.ts';
 import { finish } from './installed.ts';
-import { npmCli, versionOf } from './old-node.ts';
+import { installNode, npmCli, versionOf } from './old-node.ts';
 
 /*
  * The package for hosts, installed by npm without a network into an empty project. `WEIR_TEST_NODES` names the binaries of
@@ -22,6 +23,9 @@ const NODES = [
   process.execPath,
   ...(process.env['WEIR_TEST_NODES'] ?? '').split(delimiter).filter((path) => path !== ''),
 ];
+
+/** The oldest Node that hosts may have. */
+const OLDEST = `${/\d+/.exec(engineManifest().engines['node'] ?? '')?.[0]}.0.0`;
 
 /**
  * Starts two instances, moves bytes through each, reloads one with what a thread has to read, and stops them; the code of
@@ -76,7 +80,10 @@ new Worker(new URL('./module.mjs', import.meta.url)).on('error', (error) => { th
 `;
 
 let folder: Awaited<ReturnType<typeof scratch>>;
+let bill: ReturnType<typeof parseBill>;
 let obstacle: string | undefined;
+/** The binary of the oldest Node, or why there is none. */
+let oldest: Promise<{ readonly path: string } | { readonly obstacle: string }>;
 const at = (path: string): string => join(folder.path, path);
 const home = (): string => at('node_modules/weir-engine');
 
@@ -87,12 +94,19 @@ before(async () => {
     obstacle = 'there is no npm in the PATH';
     return;
   }
+  oldest = installNode(OLDEST, at('oldest')).then(
+    (path) => ({ path }),
+    (error: unknown) => ({
+      obstacle: `npm gets no Node ${OLDEST}: ${String(error).slice(0, 200)}`,
+    }),
+  );
   await writeFile(at('package.json'), '{ "private": true }');
   await writeFile(at('module.mjs'), MODULE);
   await writeFile(at('commonjs.cjs'), COMMONJS);
   await writeFile(at('thread.mjs'), THREAD);
   await mkdir(at('files'));
   await using forms = await builtForms();
+  bill = parseBill(await readFile(join(forms.path, `${ENGINE}.cdx.json`), 'utf8'));
   const koffi = join(ROOT, `node_modules/@koromix/koffi-${process.platform}-${process.arch}`);
   const options = ['--offline', '--install-links', '--ignore-scripts', '--no-audit', '--no-fund'];
   const { code, stdout, stderr } = await finish(
@@ -106,7 +120,10 @@ before(async () => {
   assert.equal(code, 0, stdout + stderr);
 });
 
-after(async () => folder[Symbol.asyncDispose]());
+after(async () => {
+  await oldest;
+  await folder[Symbol.asyncDispose]();
+});
 
 async function bytesBelow(path: string): Promise<number> {
   const entries = await readdir(path, { recursive: true, withFileTypes: true });
@@ -118,11 +135,20 @@ async function bytesBelow(path: string): Promise<number> {
 }
 
 describe('the package for hosts', () => {
-  const trial = (name: string, work: () => Promise<void>): void =>
+  const trial = (name: string, work: (t: TestContext) => Promise<void>): void =>
     void test(name, async (t) => {
-      if (obstacle === undefined) await work();
+      if (obstacle === undefined) await work(t);
       else t.skip(obstacle);
     });
+  const serves = async (node: string, program: string, io: 'kernel' | 'node'): Promise<void> => {
+    const place = {
+      command: node,
+      env: io === 'node' ? { WEIR_IO: 'node' } : {},
+      folder: at('files'),
+    };
+    const { code, stdout, stderr } = await finish(place, [at(program)]);
+    assert.deepEqual([code, stdout], [0, `hello hello applied ${OWN.version}\n`], stderr);
+  };
 
   trial('takes at most 15 MB, and brings neither Node nor the command', async () => {
     const bytes = await bytesBelow(at('node_modules'));
@@ -146,8 +172,7 @@ describe('the package for hosts', () => {
     for (const page of ['README.md', 'LICENSE', 'dist/THIRD-PARTY.txt', ...pages]) {
       assert.ok((await readFile(join(home(), page), 'utf8')).length > 0, page);
     }
-    await using forms = await builtForms();
-    const bill = parseBill(await readFile(join(forms.path, `${ENGINE}.cdx.json`), 'utf8'));
+    assert.deepEqual(deadLinksBelow(home()), []);
     assert.equal(bill.metadata.component.name, 'weir-engine');
     const names = bill.components.map(({ name }) => name);
     for (const name of names) assert.doesNotMatch(name, /^(?:node-|preact|uplot)/);
@@ -160,16 +185,18 @@ describe('the package for hosts', () => {
       ['a worker thread', 'thread.mjs'],
     ] as const) {
       for (const io of ['kernel', 'node'] as const) {
-        trial(
-          `serves from ${kind} on Node ${versionOf(node)}, by the sockets of ${io}`,
-          async () => {
-            const env = io === 'node' ? { WEIR_IO: 'node' } : {};
-            const place = { command: node, env, folder: at('files') };
-            const { code, stdout, stderr } = await finish(place, [at(program)]);
-            assert.deepEqual([code, stdout], [0, `hello hello applied ${OWN.version}\n`], stderr);
-          },
+        trial(`serves from ${kind} on Node ${versionOf(node)}, by the sockets of ${io}`, () =>
+          serves(node, program, io),
         );
       }
     }
   }
+
+  trial(`serves on Node ${OLDEST}, the oldest for hosts`, async (t) => {
+    const node = await oldest;
+    if ('obstacle' in node) return t.skip(node.obstacle);
+    assert.equal(versionOf(node.path), `v${OLDEST}`);
+    await serves(node.path, 'thread.mjs', 'kernel');
+    await serves(node.path, 'commonjs.cjs', 'node');
+  });
 });

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { access, mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { OWN, publishedManifest } from '../../packaging/manifest.ts';
+import { deadLinksBelow } from '../support/docs/pages.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { within } from '../support/wait.ts';
 import { scratch } from '../support/process/weir.ts';
@@ -90,7 +91,7 @@ function npmEnvironment(): Record<string, string> {
 }
 
 /** A test of the installed package. */
-const installedTest = (name: string, run: (t: TestContext) => Promise<void>): void =>
+const installedTest = (name: string, run: (t: TestContext) => Promise<void> | void): void =>
   void test(name, async (t) => {
     if (obstacle === undefined) await run(t);
     else t.skip(obstacle);
@@ -120,6 +121,10 @@ describe('the npm package', () => {
       assert.doesNotMatch(text, /"(pre|post)?install":/);
     }
     assert.ok(!('dependencies' in publishedManifest()));
+  });
+
+  installedTest('has all that its pages link to', () => {
+    assert.deepEqual(deadLinksBelow(home()), []);
   });
 
   installedTest('passes on the status of Weir', async () => {
@@ -158,6 +163,18 @@ describe('the npm package', () => {
       assert.deepEqual(await within(child.exited, 'the end'), { code: null, signal: 'SIGKILL' });
       assert.equal((await finish(installed(), ['no-such-command'])).code, 2);
     });
+  });
+
+  installedTest('exports the library that weir-engine is, with its types', async () => {
+    const host = `import { Weir } from '${OWN.name}';
+      const weir = await Weir.start({ config: { outbound: [{ tag: 'out', protocol: 'freedom' }] } });
+      await weir.stop();
+      console.log(weir.version);`;
+    await writeFile(at('prefix/lib/host.mjs'), host);
+    const place = { command: process.execPath, env: {}, folder: at('files') };
+    const { code, stdout, stderr } = await finish(place, [at('prefix/lib/host.mjs')]);
+    assert.deepEqual([code, stdout], [0, `${OWN.version}\n`], stderr);
+    await access(join(home(), 'dist/types/weir/src/index.d.ts'));
   });
 
   installedTest('without its Node runs on one that is new enough', async () => {

@@ -31,13 +31,23 @@ export async function putOldNode(folder: string, work: string): Promise<string> 
   const target = join(folder, 'node');
   const installed = installedOldNode();
   if (installed !== undefined) await symlink(installed, target);
-  else {
-    const name = `node-${process.platform}-${process.arch}`;
-    await mkdir(work, { recursive: true });
-    await runTool('npm', ['install', '--prefix', work, '--ignore-scripts', `${name}@${OLD}`]);
-    await symlink(join(work, 'node_modules', name, 'bin/node'), target);
-  }
+  else await symlink(await installNode(OLD, work), target);
   return versionOf(target);
+}
+
+/**
+ * Has npm put a Node into a folder.
+ * @returns the path of its binary.
+ * @throws where npm cannot get it.
+ */
+export async function installNode(version: string, work: string): Promise<string> {
+  const name = `node-${process.platform}-${process.arch}`;
+  await mkdir(work, { recursive: true });
+  const options = ['--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund'];
+  // Where no registry is reached, npm would try for more than a minute.
+  options.push('--fetch-retry-mintimeout=1000', '--fetch-retry-maxtimeout=1000');
+  await runTool('npm', ['install', '--prefix', work, ...options, `${name}@${version}`]);
+  return join(work, 'node_modules', name, 'bin/node');
 }
 
 function installedOldNode(): string | undefined {

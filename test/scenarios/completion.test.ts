@@ -5,9 +5,10 @@ import { delimiter, join } from 'node:path';
 import { suite, test } from 'node:test';
 import { COMMANDS } from '../../packages/weir/src/cli/commands.ts';
 import { CTL } from '../../packages/weir/src/cli/control/specs.ts';
+import { commandLine } from '@weir/base/text/command-line';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { API } from '../support/process/control.ts';
-import { mainModule, runWeir, scratch, Weir } from '../support/process/weir.ts';
+import { program, runWeir, scratch, Weir } from '../support/process/weir.ts';
 
 /** Names as a provider may choose them; those of one line are offered as they are. */
 const HOSTILE = [
@@ -83,7 +84,7 @@ for (const [shell, { args, script }] of Object.entries(SHELLS)) {
       await using folder = await scratch();
       const file = join(folder.path, 'script');
       writeFileSync(file, (await runWeir(['completion', shell])).stdout);
-      const weir = `#!/bin/sh\nexec '${process.execPath}' '${mainModule()}' "$@"\n`;
+      const weir = `#!/bin/sh\nexec ${commandLine(program())} "$@"\n`;
       writeFileSync(join(folder.path, 'weir'), weir, { mode: 0o755 });
       const asked = NAMED[shell as keyof typeof NAMED].replace('FILE', file);
       const name = shell === 'fish' ? [] : [shell];

@@ -17,7 +17,7 @@ import { Beats, Download, ownAddress, streamOrigin } from '../support/process/lo
 import { API } from '../support/process/control.ts';
 import { eventually, within } from '../support/wait.ts';
 import { Child } from '../support/process/child.ts';
-import { mainModule, runWeir, scratch, Weir, weirCommand } from '../support/process/weir.ts';
+import { program, runWeir, scratch, Weir, weirCommand } from '../support/process/weir.ts';
 
 /** Secrets of every kind that a configuration has. */
 const SECRETS = {
@@ -379,15 +379,7 @@ describe('weir diagnose', () => {
     const answerWith = async (answer: string): Promise<readonly [number | null, boolean]> => {
       const path = join(folder.path, `${answer}.tar.gz`);
       const none = join(folder.path, 'none.sock');
-      const command = [
-        process.execPath,
-        mainModule(),
-        'diagnose',
-        '--socket',
-        none,
-        '--output',
-        path,
-      ];
+      const command = [...program(), 'diagnose', '--socket', none, '--output', path];
       const line = command.map((word) => `'${word}'`).join(' ');
       await using child = new Child('script', ['-q', '-e', '-c', line, '/dev/null']);
       await child.until('the question', ({ stdout }) => stdout.includes('[y/N]') || undefined);

@@ -37,7 +37,7 @@ import { Child } from '../support/process/child.ts';
 import { NOT_RUN, PLAIN_TOOLS } from '../support/docs/not-run.ts';
 import { blocksOf, PAGES, ROOT } from '../support/docs/pages.ts';
 import { commandsOf, type ShellCommand } from '../support/docs/shell.ts';
-import { scratch, Weir } from '../support/process/weir.ts';
+import { scratch, Weir, weirCommand } from '../support/process/weir.ts';
 
 interface Documented extends ShellCommand {
   readonly place: string;
@@ -230,15 +230,7 @@ test('curl commands of the API work as the pages have them, and so do those of w
   });
   for (const { place, text, argv } of controls) {
     await t.test(`${place}: ${text}`, async () => {
-      const args = [
-        join(ROOT, 'packages/weir/src/main.js'),
-        ...argv,
-        '--api',
-        socket,
-        '--secret-file',
-        secretFile,
-      ];
-      await using child = new Child(process.execPath, args);
+      await using child = weirCommand([...argv, '--api', socket, '--secret-file', secretFile]);
       const isStream = ['events', 'traffic'].includes(argv[1] ?? '');
       const events = argv[1] === 'events';
       // An event needs a flow, once the stream has begun.

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { followLog, requestReload, requestStatus, type LoggedLine } from '@weir/server/control';
+import { commandLine } from '@weir/base/text/command-line';
 import { freedom, proxyOut, socksIn } from '../support/process/config.ts';
 import { Child } from '../support/process/child.ts';
 import { socksConnect, SocksRefused } from '../support/peers/socks-client.ts';
 import { freePort } from '../support/ports.ts';
 import { eventually, within } from '../support/wait.ts';
-import { mainModule, runWeir, Weir, weirCommand } from '../support/process/weir.ts';
+import { program, runWeir, Weir, weirCommand } from '../support/process/weir.ts';
 
 const HOST = 'private.host.example';
 
@@ -108,8 +109,7 @@ test('weir log that is not read says where lines were lost, and how many', async
 
 test('weir log ends without an error when its reader has enough, and when it gets no log', async () => {
   await using weir = await Weir.start(`${socksIn()}${freedom()}`, { control: true });
-  const main = mainModule();
-  const line = `set -o pipefail; '${process.execPath}' '${main}' log --socket '${weir.controlPath}' | head -n 1`;
+  const line = `set -o pipefail; ${commandLine([...program(), 'log', '--socket', weir.controlPath])} | head -n 1`;
   await using piped = new Child('bash', ['-c', line]);
   await piped.until('a line', ({ stdout }) => stdout.endsWith('\n') || undefined);
   await eventually('the end of the pipe', async () => {

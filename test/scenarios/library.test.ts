@@ -11,6 +11,8 @@ import {
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test, before, after } from 'node:test';
+import { buildEngine } from '../../packaging/dist.ts';
+import { engineManifest } from '../../packaging/manifest.ts';
 import { parseAddress } from '../support/data/address.ts';
 import { Child } from '../support/process/child.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
@@ -21,7 +23,7 @@ import { within } from '../support/wait.ts';
 import { scratch } from '../support/process/weir.ts';
 
 /*
- * The package as it is published: built, put where npm would put it, and used by its name.
+ * The package for hosts as it is published: built, put where npm would put it, and used by its name.
  */
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -40,12 +42,11 @@ before(async () => {
 
 after(async () => folder[Symbol.asyncDispose]());
 
-/** What `npm install weir-proxy` leaves, and the types of Node. */
+/** What `npm install weir-engine` leaves, and the types of Node. */
 async function installBuilt(): Promise<void> {
-  const home = at('node_modules/weir-proxy');
-  await mkdir(home, { recursive: true });
-  await copyFile(join(ROOT, 'package.json'), join(home, 'package.json'));
-  await run(process.execPath, [join(ROOT, 'packaging/build.ts'), '--out', join(home, 'dist')]);
+  const home = at('node_modules/weir-engine');
+  await buildEngine(join(home, 'dist'));
+  await writeFile(join(home, 'package.json'), JSON.stringify(engineManifest()));
   const natives = await readdir(join(ROOT, 'node_modules/@koromix'));
   const types = ['@types/node', 'undici-types'];
   for (const name of [...natives.map((native) => `@koromix/${native}`), ...types]) {
@@ -63,7 +64,7 @@ async function run(command: string, args: readonly string[], cwd?: string): Prom
 }
 
 /** Programs of a host that compile, with what has to be an error in them. */
-const PROGRAM = `import { Weir, type Config, type FlowView } from 'weir-proxy';
+const PROGRAM = `import { Weir, type Config, type FlowView } from 'weir-engine';
 export const config: Config = {
   inbound: [
     { tag: 'in', protocol: 'socks', port: 0, settings: { auth: 'password', accounts: [{ user: 'a', pass: 'b' }] } },
@@ -114,8 +115,7 @@ async function writeDocumented(): Promise<void> {
   const blocks = Array.from(page.matchAll(/^```ts\n(.*?)^```$/gms), ([, block = '']) => block);
   assert.ok(blocks.length >= 7);
   for (const [index, block] of blocks.entries()) {
-    const program = block.replace("'weir-engine'", "'weir-proxy'");
-    await writeFile(at(`documented-${index}.ts`), program);
+    await writeFile(at(`documented-${index}.ts`), block);
   }
 }
 
@@ -138,7 +138,7 @@ for (const compiler of COMPILERS)
     await writeFile(at('program.ts'), PROGRAM);
     await writeFile(
       at('commonjs.cts'),
-      "import { Weir } from 'weir-proxy';\nexport const { start } = Weir;\n",
+      "import { Weir } from 'weir-engine';\nexport const { start } = Weir;\n",
     );
     await writeDocumented();
     const tsc = join(ROOT, compiler, 'bin/tsc');
@@ -148,7 +148,7 @@ for (const compiler of COMPILERS)
 test('errors have the names of their classes in the built package', async () => {
   await writeFile(
     at('names.js'),
-    `import * as weir from 'weir-proxy';
+    `import * as weir from 'weir-engine';
 const errors = Object.entries(weir).filter(([, value]) => value.prototype instanceof Error);
 const made = errors.map(([name, Class]) => [name, new Class('invalid', 'x').name]);
 const thrown = await weir.Weir.start({ config: { text: 'x' } }).catch((error) => error);
@@ -213,12 +213,4 @@ test('the example runs a proxy, returns from its calls and ends by itself', asyn
   assert.deepEqual(await within(host.exited, 'the end of the host'), { code: 0, signal: null });
   assert.match(host.stdout, /^stopped$/m);
   socket.destroy();
-});
-
-test('the built command runs as well', async () => {
-  const child = await run(process.execPath, [
-    at('node_modules/weir-proxy/dist/main.js'),
-    '--version',
-  ]);
-  assert.equal(child.stdout, 'weir 2.1.1\n');
 });

@@ -9,7 +9,7 @@ import { Child } from '../support/process/child.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { API, Control } from '../support/process/control.ts';
 import { eventually, within } from '../support/wait.ts';
-import { mainModule, scratch, Weir } from '../support/process/weir.ts';
+import { program, scratch, Weir } from '../support/process/weir.ts';
 
 const CONFIG = API + socksIn() + freedom();
 
@@ -103,13 +103,14 @@ test('a full disk below standard error does not end the process, and each line c
   const socket = join(folder.path, 'api.sock');
   const control = join(folder.path, 'control.sock');
   await writeFile(file, `[api]\nlisten = "${socket}"\n${freedom()}`);
-  const main = mainModule();
   await using shell = new Child('sh', [
     '-c',
-    'exec "$0" "$1" --config "$2" --reload-socket "$3" 2>/dev/full',
-    process.execPath,
-    main,
+    'exec "$@" 2>/dev/full',
+    'sh',
+    ...program(),
+    '--config',
     file,
+    '--reload-socket',
     control,
   ]);
   const client = new ApiClient({ path: socket });

@@ -1,13 +1,13 @@
 import { freedom, socksIn } from './config.ts';
-import { Weir } from './weir.ts';
+import { FROM_SOURCE, Weir } from './weir.ts';
 
 /**
- * Keeps Node's compile cache in `folder`, for this process and all that it starts: they start in a
+ * Keeps Node's compile cache in `folder`, for this process and all that it starts from the sources: they start in a
  * third of the time, which counts in a suite of hundreds of processes. One Weir is started and
  * stopped in advance, because a process that is killed does not write the cache.
  */
 export async function keepCompiled(folder: string): Promise<void> {
   process.env['NODE_COMPILE_CACHE'] ??= folder;
-  await using weir = await Weir.start(socksIn() + freedom());
+  await using weir = await Weir.start(socksIn() + freedom(), FROM_SOURCE);
   await weir.stop();
 }

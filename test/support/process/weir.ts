@@ -7,16 +7,19 @@ import { isListening, parseAddress, type Address } from '../data/address.ts';
 import { Child, type ChildOptions, type Exit } from './child.ts';
 import { eventually, within } from '../wait.ts';
 
-/** The variable with the path of a bundled `main.js` that tests start in place of the sources. */
-export const BUILT_MAIN = 'WEIR_TEST_MAIN';
+/** The variable with the path of what tests start in place of the sources: the executable, or a bundled `main.js`. */
+export const BUILT = 'WEIR_TEST_PROGRAM';
 
 const SOURCE_MAIN = fileURLToPath(new URL('../../../packages/weir/src/main.js', import.meta.url));
 
 /**
- * The module that tests start: the bundle that is published, where the suite has built it (around.ts), since it takes
- * two thirds of the processor time to start; the sources, for a test file by itself.
+ * The command that tests start: what is published, where the suite has built it (around.ts), since it takes a third of
+ * the processor time to start; the sources, for a test file by itself.
  */
-export const mainModule = (): string => process.env[BUILT_MAIN] ?? SOURCE_MAIN;
+export function program(): readonly [string, ...string[]] {
+  const built = process.env[BUILT] ?? SOURCE_MAIN;
+  return built.endsWith('.js') ? [process.execPath, built] : [built];
+}
 
 /** For tests that need the modules as they are written. */
 export const FROM_SOURCE: WeirOptions = { program: [process.execPath, SOURCE_MAIN] };
@@ -34,7 +37,7 @@ export async function scratch(): Promise<AsyncDisposable & { readonly path: stri
 }
 
 export interface WeirOptions extends ChildOptions {
-  /** What runs Weir; absent: this Node, with `nodeArgs`, on `mainModule()`. */
+  /** What runs Weir; absent: `program()`, or with `nodeArgs` this Node on the sources. */
   readonly program?: readonly string[] | undefined;
   /** Arguments of node itself, before the program: modules that are loaded first replace those of the sources. */
   readonly nodeArgs?: readonly string[];
@@ -150,11 +153,11 @@ export function weirCommand(args: readonly string[], options: WeirOptions = {}):
     ...(opensDefaultSocket(args) && { XDG_RUNTIME_DIR: runtimeFolder() }),
     ...options.env,
   };
-  const nodeArgs = options.nodeArgs ?? [];
-  const main = nodeArgs.length > 0 ? SOURCE_MAIN : mainModule();
-  const command = options.program ?? [process.execPath, ...nodeArgs, main];
-  const [program = '', ...rest] = [...(options.wrap ?? []), ...command, ...args];
-  return new Child(program, rest, { ...options, env });
+  const { nodeArgs = [] } = options;
+  const started = nodeArgs.length > 0 ? [process.execPath, ...nodeArgs, SOURCE_MAIN] : program();
+  const command = options.program ?? started;
+  const [first = '', ...rest] = [...(options.wrap ?? []), ...command, ...args];
+  return new Child(first, rest, { ...options, env });
 }
 
 /** Whether a command line starts Weir with its control socket in the default place. */

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFile, readlink } from 'node:fs/promises';
 import { commandLine } from '@weir/base/text/command-line';
 import { Child, type Exit } from '../process/child.ts';
-import { mainModule } from '../process/weir.ts';
+import { program } from '../process/weir.ts';
 import { eventually, within } from '../wait.ts';
 import { ShownScreen } from './shown-screen.ts';
 
@@ -23,7 +23,7 @@ export class TopProcess implements AsyncDisposable {
   #bytes = '';
 
   constructor(args: readonly string[], env: Readonly<Record<string, string | undefined>> = {}) {
-    const command = ['sh', '-c', AROUND, 'sh', process.execPath, mainModule(), 'top', ...args];
+    const command = ['sh', '-c', AROUND, 'sh', ...program(), 'top', ...args];
     this.#script = new Child('script', ['-qefc', commandLine(command), '/dev/null'], {
       env: { TERM: 'xterm-256color', NO_COLOR: undefined, RUST_LOG: undefined, ...env },
     });
@@ -49,7 +49,7 @@ export class TopProcess implements AsyncDisposable {
         pid = Number(child);
       }
       const words = (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0');
-      return words[1] === mainModule() && pid;
+      return program().every((word, at) => words[at] === word) && pid;
     });
   }
 

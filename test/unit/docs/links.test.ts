@@ -1,35 +1,22 @@
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
-import { join, posix } from 'node:path';
 import { test } from 'node:test';
-import { anchorsOf, PAGES, proseOf, ROOT, type Page } from '../../support/docs/pages.ts';
+import { deadLinks, PAGES, pagesAt } from '../../support/docs/pages.ts';
 
-const LINK = /\]\(([^)\s]+)\)|(?:src|srcset)="([^"]+)"/g;
-
-/** The links of a page that lead to nothing. */
-function brokenLinks(page: Page): readonly string[] {
-  const links = Array.from(proseOf(page).matchAll(LINK), ([, text, image]) => text ?? image ?? '');
-  return links.filter((link) => {
-    if (/^https?:/.test(link)) return false;
-    const [file = '', anchor] = link.split('#');
-    const path = file === '' ? page.path : posix.join(posix.dirname(page.path), file);
-    if (!existsSync(join(ROOT, path))) return true;
-    const target = PAGES.find((each) => each.path === path);
-    return anchor !== undefined && !(target && anchorsOf(target).has(anchor));
-  });
-}
-
-for (const page of PAGES) {
+for (const page of [
+  ...PAGES,
+  ...pagesAt(['CHANGELOG.md', 'SECURITY.md', 'packages/*/README.md']),
+]) {
   test(`the links of ${page.path} lead to files and headings that exist`, () => {
-    assert.deepEqual(brokenLinks(page), []);
+    assert.deepEqual(deadLinks(page), []);
   });
 }
 
 test('a link to a heading that does not exist is found', () => {
-  const text = '[a](README.md#nowhere) [b](README.md) [c](missing.md)';
-  assert.deepEqual(brokenLinks({ path: 'CHANGELOG.md', text }), [
+  const text = '[a](README.md#nowhere) [b](README.md) [c](missing.md) [d](../README.md)';
+  assert.deepEqual(deadLinks({ path: 'CHANGELOG.md', text }), [
     'README.md#nowhere',
     'missing.md',
+    '../README.md',
   ]);
 });
 
