@@ -167,7 +167,7 @@ for (const carrier of ['tcp', 'unix'] as const) {
         const wrong = join(folder, 'wrong');
         await writeFile(wrong, 'other\n');
         const refused = await run(['version', '--secret-file', wrong, ...at(api)]);
-        assert.match(refused.err, /^weir ctl: a valid .*\nhint: the file of --secret-file /);
+        assert.match(refused.err, /^weir ctl: a valid .*\nhint: the secret of --secret-file, /);
         const missing = await run(['version', '--secret-file', join(folder, 'none'), ...at(api)]);
         assert.match(missing.err, /^weir ctl: cannot read the secret: ENOENT/);
         assert.equal(missing.status, 1);
