@@ -35,6 +35,13 @@ export const SENT_BYTES_A_TURN = 1024 * 1024;
 export const TIMEOUTS_A_TURN = 1024;
 
 /**
+ * Requests of clients, connections and associations together, that are passed on in one turn of the event loop: each
+ * begins a dial, and costs 0.2 ms, with TLS a millisecond. The rest waits for the next turns, while packets of all flows are
+ * read: a turn without requests takes a millisecond.
+ */
+export const REQUESTS_A_TURN = 8;
+
+/**
  * Connections that retransmit together when their path is restored, and milliseconds until the next ones: a
  * thousand dials take a tenth of a second, and 65,536 connections five seconds.
  */
@@ -69,11 +76,20 @@ export const LEAST_SHARED_FLOWS = 16;
 export const LEFT_TO_UDP = 1 / 128;
 
 /**
- * New associations per second that replace others at the limit: each costs sockets and records, some 150 microseconds.
- * Beyond this rate datagrams of new clients are dropped. DNS queries, which cost less, have a separate limit of the
- * same size.
+ * Associations of clients that have carried a query and its response at most, in all and of one client: more than gateways
+ * of large networks have. Beyond either number a new one replaces one of them, within `REPLACED_A_SECOND`. Each takes
+ * 10 KB with its socket, 50 KB with the connection to a proxy.
  */
-export const REPLACED_A_SECOND = 1000;
+export const MAX_BRIEF_ASSOCIATIONS = 4096;
+export const MAX_BRIEF_OF_CLIENT = 2048;
+
+/**
+ * New associations per second that replace others at a limit: each costs sockets and records, some 150 microseconds, or the
+ * start of a dial and the abort of another. Beyond this rate datagrams of new associations are dropped, except those of a
+ * client that has far fewer than another. DNS queries, which cost less, have a separate limit.
+ */
+export const REPLACED_A_SECOND = 250;
+export const REPLACED_QUERIES_A_SECOND = 1000;
 
 /**
  * Ratio of established connections at which, at the limit, a client loses one to another client. The other gets a

@@ -1,6 +1,6 @@
 import { shownEndpoint, type Endpoint } from '@weir/io/addresses';
 import { addressText, type IpEndpoint, type PacketDevice } from '@weir/base/ip';
-import { type Clock, type Defer, TurnLoop } from '@weir/io/time';
+import { type Clock, type Defer, inNextTurn, TurnLoop } from '@weir/io/time';
 import { abortedDial, DialError, LinkClosedError } from '@weir/io';
 import { endInTurns, turnToEnd, type ByteLink, type PacketLink } from '@weir/io/links';
 import { dialFailed, TcpFailedError, TcpLink, type TcpHost } from './flows/tcp-link.ts';
@@ -8,6 +8,7 @@ import { Stack, type RefusalReason, type StackOptions, type StackSettings } from
 import type { StackEvent } from './flows/flow-queues.ts';
 import type { TcpFlow } from './flows/tcp-flow.ts';
 import { type UdpFlow, UdpFlowLink, type UdpHost } from './flows/udp-flow.ts';
+import { REQUESTS_A_TURN } from './limits.ts';
 
 export type { RefusalReason, StackSettings } from './stack.ts';
 export type { Trace } from './trace.ts';
@@ -80,10 +81,14 @@ export class Netstack {
   readonly #handlers: NetstackHandlers | undefined;
   readonly #turns: TurnLoop;
   readonly #host: TcpHost & UdpHost;
+  readonly #later: Defer;
+  /** Requests that may still be passed on in this turn of the event loop. */
+  #requestsLeft = REQUESTS_A_TURN;
   #state: 'open' | 'closing' | 'closed' = 'open';
 
   constructor(options: NetstackOptions) {
-    const { device, clock, handlers } = options;
+    const { device, clock, handlers, soon, soon: later = inNextTurn } = options;
+    this.#later = later;
     this.#device = device;
     this.#clock = clock;
     this.#handlers = handlers;
@@ -94,12 +99,12 @@ export class Netstack {
       handlers: {
         turn: () => this.#turn(),
         // A full output calls back when it has room.
-        hasMore: () => this.#stack.isReady && !this.#stack.isFull,
+        hasMore: () => (this.#stack.isReady && !this.#stack.isFull) || this.#stack.hasRequests,
         nextTimeout: () => this.#stack.nextTimeout(),
         onTimeout: (now) => this.#stack.onTimeout(now),
       },
-      soon: options.soon,
-      later: options.soon,
+      soon,
+      later,
     });
     const { run } = this.#turns;
     this.#host = {
@@ -273,10 +278,21 @@ export class Netstack {
 
   #deliverAll(now: number): void {
     const stack = this.#stack;
-    for (let event = stack.nextEvent(now); event !== undefined; event = stack.nextEvent(now)) {
+    for (;;) {
+      const event = stack.nextEvent(now, this.#requestsLeft > 0);
+      if (event === undefined) return;
       this.#deliver(event);
     }
   }
+
+  /** Counts a request of this turn of the event loop, in which the loop of turns may run several times. */
+  #countRequest(): void {
+    if (this.#requestsLeft-- === REQUESTS_A_TURN) this.#later(this.#allowRequests);
+  }
+
+  readonly #allowRequests = (): void => {
+    this.#requestsLeft = REQUESTS_A_TURN;
+  };
 
   #deliver({ network, flow, event }: StackEvent): void {
     if (flow.owner === undefined) {
@@ -288,6 +304,7 @@ export class Netstack {
   }
 
   #onRequested(flow: TcpFlow): void {
+    this.#countRequest();
     const handlers = this.#handlers;
     if (handlers === undefined) {
       this.#stack.refuse(flow, 'refused', this.#clock.now());
@@ -323,6 +340,7 @@ export class Netstack {
   }
 
   #onOpened(flow: UdpFlow): void {
+    this.#countRequest();
     const link = new UdpFlowLink(this.#host, flow);
     if (this.#handlers) this.#handlers.onAssociation({ source: textOf(flow.remote), link });
     else link.close();

@@ -173,9 +173,14 @@ export class Stack {
     return this.#queues.isReady;
   }
 
-  /** Whether `nextEvent` may return an event. */
+  /** Whether `nextEvent` may return an event other than a request. */
   get hasEvents(): boolean {
     return this.#queues.eventful !== undefined;
+  }
+
+  /** Whether `nextEvent` may return a request. */
+  get hasRequests(): boolean {
+    return this.#queues.hasRequests;
   }
 
   set settings(settings: StackSettings) {
@@ -258,12 +263,16 @@ export class Stack {
 
   /**
    * Returns the next event; `undefined` when there is none. Flows with events take turns in the order of their first.
+   * @param mayRequest whether the event may be a request, `requested` or `opened`. These come last.
    */
-  nextEvent(now: number): StackEvent | undefined {
+  nextEvent(now: number, mayRequest = true): StackEvent | undefined {
     const queues = this.#queues;
     for (;;) {
       const flow = queues.eventful;
-      if (flow === undefined) return undefined;
+      if (flow === undefined) {
+        if (mayRequest && queues.takeRequest()) continue;
+        return undefined;
+      }
       if (flow.network === 'tcp') {
         const event = flow.connection.nextEvent();
         if (event !== undefined) {

@@ -8,7 +8,7 @@ import type { TcpFault } from './wire/tcp.ts';
 import type { UdpFault } from './wire/udp.ts';
 
 /** The reason why a packet was dropped. A drop does not end a connection, and mostly gets no response. */
-type DropReason =
+export type DropReason =
   | IpFault
   | TcpFault
   | UdpFault
@@ -29,6 +29,8 @@ type DropReason =
   | 'flow limit'
   /** A flow was evicted at the limit so that another one could begin. */
   | 'evicted'
+  /** Too many associations had a query and its response at most: one has ended, or there was no room for another. */
+  | 'brief associations'
   /** Too many connections wait for their dial or for their client's ACK. */
   | 'backlog'
   /** A datagram that this stack itself sent, and that was routed back to it. */

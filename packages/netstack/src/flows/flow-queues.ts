@@ -1,5 +1,6 @@
 import { Fifo } from '@weir/base/collections';
 import type { TcpFlow } from './tcp-flow.ts';
+import { RequestKind } from './request-kind.ts';
 import { TimerWheel } from '@weir/base/timers';
 import type { UdpFlow, UdpEvent } from './udp-flow.ts';
 import type { TcpEvent } from '../tcp/state.ts';
@@ -11,6 +12,12 @@ type StackFlow = TcpFlow | UdpFlow;
 export class FlowQueues {
   readonly wheel: TimerWheel<StackFlow>;
   readonly #eventful = new Fifo<StackFlow>();
+  /** Flows of clients whose first event was not taken yet, by kind. */
+  readonly #requests: readonly Fifo<StackFlow>[] = Object.values(RequestKind).map(
+    () => new Fifo<StackFlow>(),
+  );
+  /** The kind whose turn it is. */
+  #kind = 0;
   readonly #ready = new Fifo<TcpFlow>();
 
   constructor(now: number) {
@@ -26,7 +33,26 @@ export class FlowQueues {
   report(flow: StackFlow): void {
     if (flow.isEventful) return;
     flow.isEventful = true;
-    this.#eventful.push(flow);
+    const queue = flow.request === undefined ? undefined : this.#requests[flow.request];
+    (queue ?? this.#eventful).push(flow);
+  }
+
+  /** Whether requests wait. */
+  get hasRequests(): boolean {
+    return this.#requests.some(({ size }) => size > 0);
+  }
+
+  /** Makes the next request, of each kind in turn, a flow with events. @returns whether there was one. */
+  takeRequest(): boolean {
+    for (let left = this.#requests.length; left > 0; left--) {
+      const flow = this.#requests[this.#kind]?.shift();
+      this.#kind = (this.#kind + 1) % this.#requests.length;
+      if (flow === undefined) continue;
+      flow.request = undefined;
+      this.#eventful.push(flow);
+      return true;
+    }
+    return false;
   }
 
   /** Queues a connection that may have events, and segments to send. */

@@ -1,5 +1,6 @@
 import type { RandomSource } from '@weir/base/random';
 import { copyEndpoint, type IpEndpoint } from '@weir/base/ip';
+import type { RequestKind } from './request-kind.ts';
 import { FlowTable, type Keyed } from './flow-table.ts';
 import type { TcpConnection } from '../tcp/connection.ts';
 import type { TcpEvent } from '../tcp/state.ts';
@@ -40,6 +41,8 @@ export class TcpFlow implements Keyed, Timed {
 
   // Fields of the queues, the table and the wheel.
   isEventful = false;
+  /** The kind of request that the flow is, until its first event is taken. */
+  request: RequestKind | undefined = undefined;
   isReady = false;
   hash = 0;
   nextKeyed: Keyed | undefined = undefined;

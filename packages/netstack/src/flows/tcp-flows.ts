@@ -2,6 +2,7 @@ import { type CreateController, SendControl } from '@weir/congestion';
 import type { RandomSource } from '@weir/base/random';
 import { assignEndpoint, blankEndpoint, type IpEndpoint } from '@weir/base/ip';
 import type { FlowQueues } from './flow-queues.ts';
+import { RequestKind } from './request-kind.ts';
 import { FlowTable } from './flow-table.ts';
 import { ipHeaderSize, type IpOutput } from '../ip/ip-output.ts';
 import { ConnectionPlaces, type ConnectionPlacesOptions } from './connection-places.ts';
@@ -344,6 +345,7 @@ export class TcpFlows {
     });
     const flow = new TcpFlow(local, remote, connection);
     flow.pathVersion = this.#pathVersion;
+    if (role === 'passive') flow.request = RequestKind.connection;
     this.#flows.add(flow);
     this.#options.queues.touch(flow);
     return flow;

@@ -17,6 +17,7 @@ import {
 import { Stage, type Ordered } from '@weir/io/bounds';
 import { type Packet, type PacketLink, ReceivingPackets, type Unreachable } from '@weir/io/links';
 import { Fifo } from '@weir/base/collections';
+import type { RequestKind } from './request-kind.ts';
 import type { Keyed } from './flow-table.ts';
 import type { Timed } from '@weir/base/timers';
 
@@ -118,6 +119,8 @@ export class UdpFlow implements Keyed, Timed, Ordered {
 
   // Fields of the queue, the table and the wheel.
   isEventful = false;
+  /** The kind of request that the flow is, until its first event is taken. */
+  request: RequestKind | undefined = undefined;
   hash = 0;
   nextKeyed: Keyed | undefined = undefined;
   slot = -1;

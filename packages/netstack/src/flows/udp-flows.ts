@@ -8,11 +8,17 @@ import {
 import { AssociationOrder, Stage } from '@weir/io/bounds';
 import { RateLimit } from '@weir/io/pace';
 import type { FlowQueues } from './flow-queues.ts';
+import { RequestKind } from './request-kind.ts';
 import { addressNumber } from '../ip/address-hash.ts';
-import type { Drops } from '../trace.ts';
+import type { DropReason, Drops } from '../trace.ts';
 import { FlowTable } from './flow-table.ts';
 import { ipHeaderSize, largestTransport, type IpOutput } from '../ip/ip-output.ts';
-import { REPLACED_A_SECOND } from '../limits.ts';
+import {
+  MAX_BRIEF_ASSOCIATIONS,
+  MAX_BRIEF_OF_CLIENT,
+  REPLACED_A_SECOND,
+  REPLACED_QUERIES_A_SECOND,
+} from '../limits.ts';
 import { chooseLocalPort } from './local-ports.ts';
 import {
   UdpBatch,
@@ -61,7 +67,7 @@ export class UdpFlows {
   /** The order of eviction; by the client's address, for own ports by the client that they were opened for. */
   readonly #order = new AssociationOrder<UdpFlow, number | string>();
   readonly #replaced = new RateLimit(REPLACED_A_SECOND);
-  readonly #replacedByQuestions = new RateLimit(REPLACED_A_SECOND);
+  readonly #replacedByQueries = new RateLimit(REPLACED_QUERIES_A_SECOND);
   readonly #queued: QueuedDatagrams = { bytes: 0 };
   #isCrowded = false;
   readonly #datagram = new UdpDatagram();
@@ -146,7 +152,9 @@ export class UdpFlows {
    */
   bind(client: string, now: number): UdpFlow | undefined {
     const local = blankEndpoint();
-    const port = this.#freePort(local) ?? this.#evict(client, now)?.local.port;
+    const port =
+      this.#freePort(local) ??
+      this.#evict(this.#order.victim(client, now), 'evicted', now)?.local.port;
     if (port === undefined) return undefined;
     local.port = port;
     const flow = new UdpFlow(local, ANY, false, Infinity, this.#queued, now);
@@ -194,7 +202,9 @@ export class UdpFlows {
    * @returns false when none can be evicted.
    */
   evictFor(client: IpEndpoint, now: number): boolean {
-    return this.#evict(addressNumber(client), now) !== undefined;
+    return (
+      this.#evict(this.#order.victim(addressNumber(client), now), 'evicted', now) !== undefined
+    );
   }
 
   /** Whether there is an association that sends from `local` to `remote`. */
@@ -223,15 +233,11 @@ export class UdpFlows {
     }
   }
 
-  /**
-   * Evicts an association.
-   * @returns the association that has ended.
-   */
-  #evict(client: number | string, now: number): UdpFlow | undefined {
-    const victim = this.#order.victim(client, now);
+  /** Ends an association, if there is one, and returns it. */
+  #evict(victim: UdpFlow | undefined, reason: DropReason, now: number): UdpFlow | undefined {
     if (victim === undefined) return undefined;
     const { drops, queues } = this.#options;
-    drops.add('evicted', 0, now);
+    drops.add(reason, 0, now);
     this.close(victim);
     victim.onEvicted();
     queues.report(victim);
@@ -252,7 +258,7 @@ export class UdpFlows {
   }
 
   #flowOf(packet: IpPacket, size: number, now: number): UdpFlow | UdpOutcome {
-    const { listens, hasRoom, drops, idle, queues } = this.#options;
+    const { listens, drops, idle, queues } = this.#options;
     const { source, destination } = packet;
     const key = this.#key;
     key.port = destination.port;
@@ -267,21 +273,45 @@ export class UdpFlows {
       return 'dropped';
     }
     // A datagram from port 0 cannot be replied to.
-    if (source.port === 0 || !(hasRoom() || this.#replace(source, destination.port, now))) {
-      drops.add(source.port === 0 ? 'udp port zero' : 'flow limit', size, now);
+    const refusal =
+      source.port === 0 ? 'udp port zero' : this.#makeRoom(source, destination.port, now);
+    if (refusal !== undefined) {
+      drops.add(refusal, size, now);
       return 'dropped';
     }
     const flow = new UdpFlow(ANY, source, true, idle(), this.#queued, now);
+    flow.request = destination.port === DNS_PORT ? RequestKind.query : RequestKind.association;
     this.#flows.add(flow);
     this.#order.add(flow, addressNumber(source));
     queues.wheel.schedule(flow, flow.deadline);
     return flow;
   }
 
-  /** Evicts an association in favour of a new one. @returns false when none can be evicted. */
-  #replace(client: IpEndpoint, port: number, now: number): boolean {
-    const limit = port === DNS_PORT ? this.#replacedByQuestions : this.#replaced;
-    return this.#options.isFull() && limit.take(now) && this.evictFor(client, now);
+  /**
+   * Makes room for a new association, by evicting another one at a limit.
+   * @returns the reason why there is none.
+   */
+  #makeRoom(source: IpEndpoint, port: number, now: number): DropReason | undefined {
+    const client = addressNumber(source);
+    const order = this.#order;
+    if (!this.#options.hasRoom()) {
+      const mayReplace = this.#options.isFull() && this.#mayReplace(client, port, now);
+      return mayReplace && this.#evict(order.victim(client, now), 'evicted', now)
+        ? undefined
+        : 'flow limit';
+    }
+    if (order.brief < MAX_BRIEF_ASSOCIATIONS && order.briefOf(client) < MAX_BRIEF_OF_CLIENT) {
+      return undefined;
+    }
+    if (!this.#mayReplace(client, port, now)) return 'brief associations';
+    // Queries that were answered just now give way to none.
+    this.#evict(order.briefVictim(client, now), 'brief associations', now);
+    return undefined;
+  }
+
+  #mayReplace(client: number, port: number, now: number): boolean {
+    const limit = port === DNS_PORT ? this.#replacedByQueries : this.#replaced;
+    return this.#order.isLight(client) || limit.take(now);
   }
 
   /**

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { LEAST_SHARED_FLOWS, REPLACED_A_SECOND } from '../../src/limits.ts';
+import {
+  LEAST_SHARED_FLOWS,
+  MAX_BRIEF_ASSOCIATIONS,
+  MAX_BRIEF_OF_CLIENT,
+  REPLACED_A_SECOND,
+  REPLACED_QUERIES_A_SECOND,
+} from '../../src/limits.ts';
 import type { Stack } from '../../src/stack.ts';
 import type { StackEvent } from '../../src/flows/flow-queues.ts';
 import { TcpLink } from '../../src/flows/tcp-link.ts';
@@ -68,7 +74,7 @@ describe('at the limit of flows', () => {
     const { bare, ended, respond, flood } = rig(100);
     bare.receive(datagram(FLOOD, 40_000), datagram(OTHER, 40_001));
     respond(40_000);
-    flood(1000);
+    flood(REPLACED_A_SECOND);
     assert.equal(bare.stack.flows, 100);
     assert.equal(respond(40_000), 1);
     assert.equal(respond(40_001), 1);
@@ -79,7 +85,7 @@ describe('at the limit of flows', () => {
 
   test('a connection, and an association of the same client or another, begin beside such a flood', () => {
     const { bare, requests, respond, flood } = rig(100);
-    flood(1000);
+    flood(REPLACED_A_SECOND);
     bare.receive(syn(FLOOD, 50_000), syn(OTHER, 50_001));
     assert.deepEqual(requests, [50_000, 50_001]);
     bare.receive(datagram(FLOOD, 50_002), datagram(OTHER, 50_003));
@@ -156,6 +162,68 @@ describe('at the limit of flows', () => {
       assert.deepEqual([ended, requests], [[], []]);
       assert.equal(bare.stack.flows, 10);
     }
+  });
+});
+
+describe('below the limit of flows', () => {
+  const DNS = endpoint('172.19.0.2', 53);
+
+  test('a client has so many associations without a conversation; those that last stay beside them', () => {
+    const { bare, ended, respond, flood } = rig(65_536);
+    bare.receive(datagram(FLOOD, 50_000));
+    respond(50_000);
+    bare.receive(datagram(FLOOD, 50_000));
+    flood(MAX_BRIEF_OF_CLIENT + REPLACED_A_SECOND + 7);
+    assert.equal(bare.stack.flows, MAX_BRIEF_OF_CLIENT + 1);
+    assert.deepEqual(
+      ended,
+      Array.from({ length: REPLACED_A_SECOND }, (_, i) => 1024 + i),
+    );
+    assert.equal(bare.drops.length, REPLACED_A_SECOND + 7);
+    assert.equal(new Set(bare.drops).size, 1);
+    assert.equal(respond(50_000), 1);
+  });
+
+  test('queries of the client are limited apart, and another client is not', () => {
+    const { bare, flows, respond, flood } = rig(65_536);
+    flood(MAX_BRIEF_OF_CLIENT + REPLACED_A_SECOND + 1);
+    bare.receive(datagram(FLOOD, 50_000, DNS), datagram(OTHER, 50_001), datagram(OTHER, 50_002));
+    for (const port of [50_000, 50_001, 50_002]) assert.equal(respond(port), 1);
+    for (let i = 0; i < REPLACED_QUERIES_A_SECOND; i++) {
+      bare.receive(datagram(FLOOD, 51_000 + i, DNS));
+    }
+    assert.equal(flows.has(51_000 + REPLACED_QUERIES_A_SECOND - 1), false);
+    bare.advance(1000);
+    bare.receive(datagram(FLOOD, 60_000, DNS));
+    assert.equal(respond(60_000), 1);
+  });
+
+  test('all clients together have so many; one with far fewer than another always gets its first', () => {
+    const { bare, respond } = rig(65_536);
+    const clients = [FLOOD, '192.0.2.2', '192.0.2.3'];
+    for (let i = 0; i < MAX_BRIEF_ASSOCIATIONS; i++) {
+      bare.receive(datagram(clients[i % 3] ?? '', 1024 + i));
+    }
+    for (let i = 0; i <= REPLACED_A_SECOND; i++) bare.receive(datagram(FLOOD, 20_000 + i));
+    assert.equal(bare.stack.flows, MAX_BRIEF_ASSOCIATIONS);
+    bare.receive(datagram(FLOOD, 50_000), datagram(OTHER, 50_001));
+    assert.throws(() => respond(50_000));
+    assert.equal(respond(50_001), 1);
+    assert.equal(bare.stack.flows, MAX_BRIEF_ASSOCIATIONS);
+  });
+
+  test('answered queries give way after a second, and to none before', () => {
+    const { bare, ended, respond } = rig(65_536);
+    for (let i = 0; i < MAX_BRIEF_OF_CLIENT; i++) {
+      bare.receive(datagram(FLOOD, 1024 + i, DNS));
+      respond(1024 + i);
+    }
+    bare.receive(datagram(FLOOD, 50_000, DNS));
+    assert.deepEqual(ended, []);
+    respond(50_000);
+    bare.advance(1000);
+    bare.receive(datagram(FLOOD, 50_001, DNS));
+    assert.equal(ended.length, 1);
   });
 });
 

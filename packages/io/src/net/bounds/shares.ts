@@ -204,6 +204,8 @@ const ANSWERED_IDLE_MS = 1_000;
  * datagram every 15 to 25 seconds.
  */
 const LASTING_IDLE_MS = 30_000;
+/** Ratio of unanswered associations at which a client has far more of them than another has associations. */
+const FAR_MORE = 8;
 /** Associations that are examined in search of an idle one. */
 const LOOKS = 8;
 
@@ -230,8 +232,7 @@ export class AssociationOrder<Item extends Ordered, Client> {
   };
 
   get size(): number {
-    const [unanswered, answered, lasting] = [this.#stages[0], this.#stages[1], this.#stages[2]];
-    return unanswered.size + answered.size + lasting.size;
+    return this.brief + this.#stages[Stage.lasting].size;
   }
 
   /** Adds an association, which must not be in an order already. */
@@ -254,23 +255,45 @@ export class AssociationOrder<Item extends Ordered, Client> {
     this.#stages[item.stage].delete(item);
   }
 
+  /** Number of associations that do not last, of all clients. */
+  get brief(): number {
+    return this.#stages[Stage.unanswered].size + this.#stages[Stage.answered].size;
+  }
+
+  /** Returns the number of associations of a client that do not last. */
+  briefOf(client: Client): number {
+    return (
+      this.#stages[Stage.unanswered].countOf(client) + this.#stages[Stage.answered].countOf(client)
+    );
+  }
+
+  /** Whether a client has far fewer unanswered associations than another one. */
+  isLight(client: Client): boolean {
+    const { most } = this.#stages[Stage.unanswered];
+    return most >= FAR_MORE * (this.#countOf(client) + 1);
+  }
+
   /**
    * Returns the association to replace with a new one; the caller ends it. `undefined` when all others have precedence
    * over the new one, which has a single datagram so far.
    * @param client the client of the new association. A client that has far more than others replaces only its own.
    */
   victim(client: Client, now: number): Item | undefined {
-    const unanswered = this.#stages[Stage.unanswered].heaviest;
-    if (unanswered && this.#mayTake(unanswered.holder, client)) return unanswered.oldest;
     return (
-      this.#idle(this.#stages[Stage.answered], client, ANSWERED_IDLE_MS, now) ??
+      this.briefVictim(client, now) ??
       this.#idle(this.#stages[Stage.lasting], client, LASTING_IDLE_MS, now)
     );
   }
 
+  /** As `victim`, of the associations that do not last. */
+  briefVictim(client: Client, now: number): Item | undefined {
+    const unanswered = this.#stages[Stage.unanswered].heaviest;
+    if (unanswered && this.#mayTake(unanswered.holder, client)) return unanswered.oldest;
+    return this.#idle(this.#stages[Stage.answered], client, ANSWERED_IDLE_MS, now);
+  }
+
   #countOf(client: Client): number {
-    const [unanswered, answered, lasting] = [this.#stages[0], this.#stages[1], this.#stages[2]];
-    return unanswered.countOf(client) + answered.countOf(client) + lasting.countOf(client);
+    return this.briefOf(client) + this.#stages[Stage.lasting].countOf(client);
   }
 
   /** Whether a client may replace an association of another: not with more than twice as many. */

@@ -353,6 +353,8 @@ const REPORTED = {
     `a new flow was dropped: max_flows (${maxFlows}) is reached`,
   evicted: ({ maxFlows }: TunSettings) =>
     `a flow has ended for a new one: max_flows (${maxFlows}) is reached`,
+  'brief associations': () =>
+    'a UDP association has ended for a new one, or a new one was dropped: too many have no response, or a single one',
   backlog: () => 'a new flow was dropped: too many connections wait for their destinations',
   descriptors: () => 'a new flow was dropped: this process has too many open files',
   returned: () => 'a datagram to a client was dropped: it was routed back to the device',
