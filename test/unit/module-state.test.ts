@@ -30,6 +30,8 @@ const ALLOWED: Readonly<Record<string, Readonly<Record<string, readonly string[]
     'http/http1/paced-socket.ts': ['turns'],
     'io/net/bounds/units.ts': ['PROCESS_TURNS'],
     'io/net/links/relay.ts': ['share'],
+    'io/net/time/clock.ts': ['dueTimers'],
+    'proxy/transports/tls/openssl.ts': ['dialFlights'],
   },
   'bounds the memory of the process': {
     'io/net/bounds/queue-bounds.ts': ['KEPT_ROOM', 'UNSENT_ROOM'],
