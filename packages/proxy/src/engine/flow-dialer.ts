@@ -11,6 +11,7 @@ import type { LogFields, Logger } from '@weir/base/log';
 import { type Clock, Deadline, DIAL_MS } from '@weir/io/time';
 import { DialError } from '@weir/io';
 import type { ByteLink, PacketLink } from '@weir/io/links';
+import { Shares, sourceGroup } from '@weir/io/bounds';
 import { LogLimiter } from '@weir/io/pace';
 import type { Origin } from '../protocols/contract.ts';
 import type { AccountLimits } from '../limits/account-limits.ts';
@@ -57,6 +58,13 @@ const HINTS: ReadonlyMap<string, string> = new Map([
 
 /** Returns the feature that a destination stands for, and the change that the client needs; `undefined` for a host. */
 export const clientFeatureHint = (host: string): string | undefined => HINTS.get(host);
+
+/**
+ * Associations that wait for their outbound, in all and of one source: each may dial a proxy, with a handshake of a
+ * millisecond there and here, for which connections of the same client should not wait.
+ */
+const MOST_OPENING = 1024;
+export const MOST_OPENING_OF_SOURCE = 256;
 
 /** Pairs of rule and inbound with separate log lines for blocked flows; all others share one. */
 const MOST_BLOCKED_LINES = 128;
@@ -114,6 +122,8 @@ export class FlowDialer {
   readonly #pending = new ChurnMap<DialLimit, true>();
   /** Aborts when no dial may begin or continue; its only listeners are waits for hooks of the host program. */
   readonly #stopping = new AbortController();
+  /** The time limits of associations that wait for their outbound. */
+  readonly #opening = new Shares<Deadline, string>();
   #refusesNew = false;
   readonly #refused: LogLimiter;
   readonly #blocked: LogLimiter;
@@ -212,16 +222,45 @@ export class FlowDialer {
    * messages
    * @param first that destination in the form in which it is sent
    * @param deadline the result of `limit`
-   * @throws {DialError} when the outbound could not open it
+   * @throws {DialError} when the outbound could not open it, or too many wait for theirs
    */
-  associate(
+  async associate(
     resolved: Resolved,
     opener: Endpoint,
     origin: Origin,
-    { signal }: Deadline,
+    deadline: Deadline,
     first?: Endpoint,
   ): Promise<DialledFlow<PacketLink>> {
-    return this.#dial(resolved, new AssociationDial(opener, origin, signal, first));
+    const opening = this.#opening;
+    const source = sourceGroup(origin.source);
+    if (opening.countOf(source) >= MOST_OPENING_OF_SOURCE || !this.#mayOpen(source)) {
+      const failure = new DialError('failed', 'too many UDP associations wait for their outbound');
+      if (this.failures.enabled) {
+        this.failures.write(`${origin.inbound}: ${failure.message}`, { inbound: origin.inbound });
+      }
+      throw failure;
+    }
+    opening.add(deadline, source);
+    try {
+      return await this.#dial(
+        resolved,
+        new AssociationDial(opener, origin, deadline.signal, first),
+      );
+    } finally {
+      opening.delete(deadline);
+    }
+  }
+
+  /** Whether another association of a source may wait: at the bound, one of the source with the most gives way. */
+  #mayOpen(source: string): boolean {
+    const { size, most, heaviest } = this.#opening;
+    if (size < MOST_OPENING || heaviest === undefined) return true;
+    if (most <= this.#opening.countOf(source) + 1) return false;
+    this.#opening.delete(heaviest.newest);
+    heaviest.newest.abort(
+      new DialError('failed', 'it gave way to an association of another client'),
+    );
+    return true;
   }
 
   /**

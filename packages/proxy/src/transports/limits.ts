@@ -72,7 +72,8 @@ export const CONNECTION_LIMIT = 256;
 export const UNPROVEN_READS_A_TURN = 8;
 
 /**
- * Limit of TLS handshake flights that a server processes per turn of the event loop, each 0.5 to 1 ms: clients whose
- * first bytes arrive at the same time would otherwise delay all others.
+ * Limit of TLS handshake flights that a server, and that all clients of this process, process per turn of the event loop,
+ * each 0.5 to 1 ms: clients whose first bytes arrive at the same time, and dials that flows of one client have begun, would
+ * otherwise delay all others.
  */
 export const FLIGHTS_A_TURN = 16;

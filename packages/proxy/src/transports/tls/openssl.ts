@@ -19,6 +19,9 @@ import { tlsReason, withAdvice } from './tls-reason.ts';
 import { trustStore } from './trust-store.ts';
 import { FLIGHTS_A_TURN } from '../limits.ts';
 
+/** The flights of all clients. */
+const dialFlights = new TurnShare(FLIGHTS_A_TURN);
+
 /**
  * A TLS client on OpenSSL over links, for one server: verifies the server as `NodeClient` does, and resumes the last
  * session.
@@ -54,12 +57,14 @@ export class OpensslClient {
     const { signal } = deadline;
     let tls: StreamTls | undefined;
     try {
+      const turn = dialFlights.take();
+      if (turn) await turn;
       if (signal.aborted) throw abortedDial(signal, server);
       this.#context ??= this.#makeContext();
       tls = new StreamTls(this.#context, this.#spec.serverName);
       tls.start();
       const link = new TlsLink(lower, tls);
-      await link.handshake('server', signal);
+      await link.handshake('server', signal, dialFlights);
       return link;
     } catch (error) {
       // The server may have rejected the session.

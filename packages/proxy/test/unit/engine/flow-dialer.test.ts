@@ -7,7 +7,7 @@ import { abortedDial, DialError } from '@weir/io';
 import { type ByteLink, linkPair } from '@weir/io/links';
 import { descriptorHolders } from '@weir/io/sockets';
 import { DIAL_MS } from '@weir/io/time';
-import { FlowDialer } from '../../../src/engine/flow-dialer.ts';
+import { FlowDialer, MOST_OPENING_OF_SOURCE } from '../../../src/engine/flow-dialer.ts';
 import { OutboundVersion } from '../../../src/engine/routing-snapshot.ts';
 import type { RouteQuery } from '../../../src/engine/router/query.ts';
 import type { DialOptions, Origin } from '../../../src/protocols/contract.ts';
@@ -251,4 +251,27 @@ test('flows that are not opened are counted by rule and outbound, unless their c
   assert.deepEqual(counts()[1], [undefined, { opened: 0, blocked: 0, failed: 1, lastAt: 5 }]);
   assert.deepEqual([outcomes.blocked, outcomes.failed], [1, 3]);
   assert.deepEqual([...outcomes.failedDials], [['out', 3]]);
+});
+
+test('associations of one source that wait for their outbound are limited; others and connections are not', async () => {
+  const [near] = linkPair();
+  const { dialer } = start(() => Promise.resolve(near));
+  const opened = Promise.withResolvers<never>();
+  const version = new OutboundVersion('out', 1, {
+    connect: () => Promise.resolve(near),
+    associate: () => opened.promise,
+    close: () => undefined,
+  });
+  const resolved = { version, rule: undefined, epoch: 7 };
+  const associate = (from: Origin): Promise<unknown> =>
+    dialer.associate(resolved, query, from, dialer.limit());
+  const waiting = Array.from({ length: MOST_OPENING_OF_SOURCE }, () => associate(origin));
+  await assert.rejects(associate(origin), { code: 'failed', message: /too many/ });
+  waiting.push(associate({ ...origin, source: '10.0.0.8' }));
+  assert.equal(version.users, MOST_OPENING_OF_SOURCE + 1);
+  using flow = await dialer.connect(query, origin);
+  assert.equal(flow.link, near);
+  opened.reject(new DialError('refused', 'refused'));
+  for (const each of waiting) await assert.rejects(each, { code: 'refused' });
+  await assert.rejects(associate(origin), { code: 'refused' });
 });
