@@ -72,7 +72,7 @@ export class UdpExchange implements DnsExchange {
   async ask(question: Question | RawQuestion, signal: AbortSignal): Promise<DnsReply> {
     const servers = this.#order.next();
     const withoutEdns = new Set<Endpoint>();
-    let failure = new DialError('upstream', 'no DNS server');
+    let failure: DialError | undefined;
     for (const limit of this.#rounds) {
       let refusal: DnsReply | undefined;
       for (const server of servers) {
@@ -90,7 +90,7 @@ export class UdpExchange implements DnsExchange {
       if (refusal) return refusal;
     }
     if (signal.aborted) throw abortedDial(signal);
-    throw failure;
+    throw failure ?? new DialError('upstream', 'no DNS server');
   }
 
   close(): void {
