@@ -1,7 +1,7 @@
 /**
  * `npm run stress` runs the comparison of every byte, and `npm run stress -- churn`,
- * `-- connects`, `-- idle`, `-- hysteria2`, `-- instances`, `-- limits`, `-- sequences` and `-- usage` the others. Each
- * file names its variables.
+ * `-- connects`, `-- idle`, `-- hysteria2`, `-- instances`, `-- limits`, `-- sequences`, `-- tun` and `-- usage` the others.
+ * Each file names its variables.
  */
 const [mode = 'bytes'] = process.argv.slice(2);
 switch (mode) {
@@ -23,6 +23,9 @@ switch (mode) {
   case 'sequences':
     await import('./tcp-sequences.ts');
     break;
+  case 'tun':
+    await import('./tun-floods.ts');
+    break;
   case 'usage':
     await import('./usage.ts');
     break;
@@ -34,7 +37,7 @@ switch (mode) {
     break;
   default:
     process.stderr.write(
-      'Usage: npm run stress [-- bytes | churn | connects | idle | hysteria2 | instances | limits | sequences | usage]\n',
+      'Usage: npm run stress [-- bytes | churn | connects | idle | hysteria2 | instances | limits | sequences | tun | usage]\n',
     );
     process.exitCode = 2;
 }
