@@ -18,6 +18,7 @@ import {
   type TakenServers,
   type DnsDraft,
   bounded,
+  refuseMany,
   TargetNames,
   groupOrReason,
   MemberBudget,
@@ -69,6 +70,15 @@ const BUILT_IN: ReadonlyMap<string, Target> = new Map([
 
 /** Key names of older versions, by their current ones. */
 const OLD_KEYS = { proxies: 'Proxy', 'proxy-groups': 'Proxy Group', rules: 'Rule' } as const;
+
+const PARTS = { proxies: 'servers', 'proxy-groups': 'groups', rules: 'rules' } as const;
+
+/** Checks the length of a list of the document while it is parsed. @throws {ImportError} */
+export function refuseLongList(key: string, length: number): void {
+  for (const part of ['proxies', 'proxy-groups', 'rules'] as const) {
+    if (key === part || key === OLD_KEYS[part]) refuseMany(PARTS[part], length);
+  }
+}
 
 /** The list at a key, or at its older name. */
 const listOf = (document: ForeignObject, key: keyof typeof OLD_KEYS): readonly unknown[] =>

@@ -100,7 +100,10 @@ export function readSingBox(document: ForeignObject): Routing {
     all.filter((each) => GROUPS.has(typeOf(each))),
   );
   const dnsOutbounds = all.filter((each) => typeOf(each) === 'dns');
-  const servers = all.filter((each) => !GROUPS.has(typeOf(each)) && typeOf(each) !== 'dns');
+  const servers = bounded(
+    'servers',
+    all.filter((each) => !GROUPS.has(typeOf(each)) && typeOf(each) !== 'dns'),
+  );
   const names = new TargetNames({
     entries: servers.map((each) => nameOf(each, 'tag')),
     groups: groups.map((each) => nameOf(each, 'tag')),

@@ -175,7 +175,10 @@ const tagOf = (value: unknown): string => nameOf(value, 'tag');
 export function readXray(document: ForeignObject): Routing {
   const all = document.entries('outbounds');
   const isInternal = (each: unknown): boolean => INTERNAL.has(nameOf(each, 'protocol'));
-  const servers = all.filter((each) => !isInternal(each));
+  const servers = bounded(
+    'servers',
+    all.filter((each) => !isInternal(each)),
+  );
   const names = new TargetNames({ entries: servers.map(tagOf), groups: [] });
   const entries = readEntries(servers, READER);
   const routing = document.fields('routing');
