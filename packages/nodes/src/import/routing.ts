@@ -116,6 +116,8 @@ export type RuleEntry =
     }
   | {
       readonly source: string;
+      /** Whether it is a key of the document that has the effect of a rule. */
+      readonly isKey?: boolean;
       /** Why the rule is not imported. */
       readonly skipped: string;
       /** The target that it would have; `undefined` if unknown. */

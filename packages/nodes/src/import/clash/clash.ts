@@ -107,10 +107,11 @@ export function readClash(document: ForeignObject): Routing {
   const mode = modeOf(document);
   const level = document.text('log-level');
   const inbounds = readInbounds(document);
+  const providers = document.fields('rule-providers');
   return {
     entries: readEntries(proxies, READER),
     groups: readGroups(groups, proxies, names, document.states('proxy-providers')),
-    rules: mode === 'rule' ? readRules(written, names) : unusedRules(written, mode),
+    rules: mode === 'rule' ? readRules(written, names, providers) : unusedRules(written, mode),
     standard: defaultOf(mode, written, names),
     inbounds,
     dns,

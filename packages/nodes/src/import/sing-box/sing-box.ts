@@ -180,7 +180,14 @@ const resolvingInbounds = (
   inbounds.flatMap((each, index) =>
     nameOf(each, 'domain_strategy') === ''
       ? []
-      : [{ source: `inbounds[${index}].domain_strategy`, skipped: NOT_RESOLVED, target }],
+      : [
+          {
+            source: `inbounds[${index}].domain_strategy`,
+            isKey: true,
+            skipped: NOT_RESOLVED,
+            target,
+          },
+        ],
   );
 
 /** A predicate for the inbounds that actions of rules sniff. */

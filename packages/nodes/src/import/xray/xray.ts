@@ -226,7 +226,7 @@ const servicesOf = (document: ForeignObject): ReadonlySet<string> =>
   );
 
 /**
- * A skipped rule that reports `domainStrategy`, with which flows to names are also matched by their addresses; empty
+ * The key `domainStrategy` as a skipped rule, with which flows to names are also matched by their addresses; empty
  * without it.
  */
 function resolving(
@@ -245,6 +245,7 @@ function resolving(
   return [
     {
       source: 'routing.domainStrategy',
+      isKey: true,
       skipped: NOT_RESOLVED,
       target: sends ? undefined : { kind: 'direct' },
     },
