@@ -68,7 +68,7 @@ export function isLinkList(text: string): boolean {
   const [first] = linesOf(trimmedLines(text)).take(1);
   if (schemeOf(first?.line ?? '') === undefined) return false;
   const schemes = serverSchemes();
-  const others = linkForms().filter((form) => form.isServer);
+  const others = linkForms().filter((form) => 'isServer' in form);
   return firstLines(text).some(
     ({ line }) => isLink(line, schemes) || others.some((form) => form.isServer?.(line)),
   );
