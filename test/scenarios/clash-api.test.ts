@@ -20,6 +20,9 @@ interface Snapshot {
 /** What a provider sends beside its list. */
 const QUOTA = 'Subscription-Userinfo: upload=1; download=2; total=100\r\nConnection: close\r\n';
 
+/** An entry of a list that takes time to read. */
+const UNUSABLE = '- {name: nara, type: ss, server: 10.0.0.1, port: 1, cipher: x, password: x}';
+
 /** A server as a share link; nothing is there. */
 const node = (name: string, port: number): string =>
   `trojan://secret@127.0.0.1:${port + 4000}?sni=x.example#${name}`;
@@ -101,8 +104,11 @@ test('weir clash-api shows and steers a running Weir', async (t) => {
 
   await t.test('subscriptions as providers, which are updated', async () => {
     const nodes = [node('kyoto', 1), node('nara', 2)];
+    let isSent = (): void => undefined;
     await using provider = await tcpServer((socket) => {
-      socket.once('data', () => socket.end(`HTTP/1.1 200 OK\r\n${QUOTA}\r\n${nodes.join('\n')}`));
+      socket.once('data', () =>
+        socket.end(`HTTP/1.1 200 OK\r\n${QUOTA}\r\n${nodes.join('\n')}`, () => isSent()),
+      );
     });
     const config = steered.control.file;
     const socket = steered.weir.controlPath;
@@ -124,6 +130,22 @@ test('weir clash-api shows and steers a running Weir', async (t) => {
       ['kyoto', 'nara', 'uji'],
     );
     assert.equal((await proxy('uji'))['provider-name'], 'lists');
+
+    // Reading this takes some seconds, in which other requests are served.
+    nodes.splice(0, nodes.length, 'proxies:', ...Array.from({ length: 40_000 }, () => UNUSABLE));
+    const sent = Promise.withResolvers<void>();
+    isSent = sent.resolve;
+    const done: string[] = [];
+    const update = clash.ask('PUT', '/providers/proxies/lists').then(({ status, json }) => {
+      done.push('update');
+      assert.equal(status, 503);
+      assert.match((json as { readonly message: string }).message, /none of the 40000 nodes/);
+    });
+    await sent.promise;
+    for (let count = 0; count < 50; count++) await clash.ask('GET', '/version');
+    done.push('other requests');
+    await update;
+    assert.deepEqual(done, ['other requests', 'update']);
   });
 
   await t.test('the level of the log', async () => {

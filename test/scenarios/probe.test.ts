@@ -110,6 +110,13 @@ suite('by an engine of its own', () => {
     const refusing = await tcpServer((socket) => {
       socket.once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
     });
+    // Hosts behind a server whose password is right.
+    const withoutHead = await tcpServer((socket) => {
+      socket.once('data', () => socket.end('HTTP/1.1 501 Not Implemented\r\n\r\n'));
+    });
+    const missing = await tcpServer((socket) => {
+      socket.once('data', () => socket.end('HTTP/1.1 404 Not Found\r\n\r\n'));
+    });
     const once = await tcpServer((socket) => {
       socket.once('data', () => socket.write('HTTP/1.1 204 No Content\r\n\r\n'));
       socket.once('data', () => socket.once('data', () => socket.destroy()));
@@ -119,7 +126,8 @@ suite('by an engine of its own', () => {
       return undefined;
     });
     t.after(async () => {
-      for (const each of [silent, closing, refusing, once, mute]) await each[Symbol.asyncDispose]();
+      for (const each of [silent, closing, refusing, withoutHead, missing, once, mute])
+        await each[Symbol.asyncDispose]();
     });
     const trojan = (to: Origin): string =>
       weirOut({ protocol: 'trojan' }, { host: to.host, port: to.port }, { tag: 'out' });
@@ -161,6 +169,12 @@ suite('by an engine of its own', () => {
         'first_byte',
         /^the response has the status 400; a wrong password looks like this$/,
       ],
+      [
+        trojan(withoutHead),
+        'first_byte',
+        /^the response has the status 501; the host of the URL refuses HEAD requests$/,
+      ],
+      [trojan(missing), 'first_byte', /^the response has the status 404$/],
       [freedom(), 'first_byte', /^the response has the status 404$/, { url: urlOf('/missing') }],
       [trojan(once), 'second', /^the connection was (closed|reset) without a response$/],
     ] as const) {

@@ -2,7 +2,7 @@ import { ImportError, bareHost, toPort, type Draft } from '@weir/proxy/protocols
 import { looselyFromBase64 } from '@weir/proxy/protocols/forms';
 import { ForeignObject, isEmpty } from '@weir/proxy/protocols/forms';
 import { shadowsocksDraft } from '@weir/proxy/protocols/shadowsocks/forms';
-import { readClash } from './clash/clash.ts';
+import { readClash, refuseLongList } from './clash/clash.ts';
 import { trimmedLines, nameOf, readEntries, type EntryReader } from './entry.ts';
 import { hasShareLink, isLinkList, readShareLinks } from './links/share-links.ts';
 import { looksLikeJson, parseJson } from './parse/json.ts';
@@ -58,33 +58,28 @@ function readPlain(text: string): Imported | undefined {
 /** Reads base64, optionally below comment lines that a panel has added. */
 function readCoded(text: string): Imported | undefined {
   const lines = trimmedLines(text).filter((line) => !/^(?:#|\/\/|;)/.test(line));
-  const plain = looselyFromBase64(lines.join(''))?.trim();
-  return (plain === undefined ? undefined : readPlain(plain)) ?? readPlain(withDecodedLines(text));
+  const plain = looselyFromBase64(lines.toArray().join(''))?.trim();
+  const found = plain === undefined ? undefined : readPlain(plain);
+  if (found) return found;
+  return trimmedLines(text).some((line) => codedList(line) !== undefined) ? links(text) : undefined;
 }
 
-/** Decodes lines that are base64 lists on their own, as in concatenated lists. */
-const withDecodedLines = (text: string): string =>
-  trimmedLines(text)
-    .map((line) => {
-      const plain = isBase64(line) ? looselyFromBase64(line) : undefined;
-      return plain !== undefined && hasShareLink(plain) ? plain : line;
-    })
-    .join('\n');
+/** The list of links that a line is in base64, as in concatenated lists. */
+function codedList(line: string): string | undefined {
+  const plain = isBase64(line) ? looselyFromBase64(line) : undefined;
+  return plain !== undefined && hasShareLink(plain) ? plain : undefined;
+}
 
 /** Looks for another character: a repeated class takes memory for each, and fails in a line of 8 million. */
 const isBase64 = (line: string): boolean => line.length >= 16 && !/[^\w+/=-]/.test(line);
 
 /** Whether a text has a line with a key that identifies a configuration of Clash. */
 const isClash = (text: string): boolean =>
-  text
-    .split('\n')
-    .some((line) =>
-      /^["']?(?:proxies|Proxy|proxy-providers|proxy-groups|rules)["']?[ \t]*:/.test(line),
-    );
+  /^["']?(?:proxies|Proxy|proxy-providers|proxy-groups|rules)["']?[ \t]*:/m.test(text);
 
 const links = (text: string): Imported => ({
   kind: 'share links',
-  ...withoutMessages(readShareLinks(withDecodedLines(text))),
+  ...withoutMessages(readShareLinks(text, codedList)),
 });
 
 /** Removes messages of the provider from a list, whose default is the first remaining entry. */
@@ -241,7 +236,7 @@ function named(entries: readonly ImportedEntry[], remarks: string): readonly Imp
   });
 }
 
-const readYaml = (text: string): Imported => clashOf(parseYaml(text));
+const readYaml = (text: string): Imported => clashOf(parseYaml(text, refuseLongList));
 
 const clashOf = (value: unknown): Imported => ({
   kind: 'a configuration of Clash or mihomo',

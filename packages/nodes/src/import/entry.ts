@@ -55,9 +55,19 @@ function pinNotes(draft: Draft): readonly string[] {
   ];
 }
 
-/** The lines of a document without surrounding white space. */
-export const trimmedLines = (text: string): readonly string[] =>
-  text.split(/\r\n?|\n/).map((line) => line.replace(/^\u200B+/, '').trim());
+/** The lines of a document without surrounding white space, one at a time: readers stop at their limits. */
+export function* trimmedLines(text: string): Generator<string, undefined> {
+  const unix = text.includes('\r') ? text.replaceAll(/\r\n?/g, '\n') : text;
+  for (let from = 0; from <= unix.length;) {
+    const found = unix.indexOf('\n', from);
+    const end = found < 0 ? unix.length : found;
+    yield unix
+      .slice(from, end)
+      .replace(/^\u200B+/, '')
+      .trim();
+    from = end + 1;
+  }
+}
 
 /** A converted inbound: one or more listeners, with notes on settings that they lack. */
 export interface InboundReading {
@@ -127,10 +137,7 @@ export function readEntry(value: unknown, reader: EntryReader): ImportedEntry {
 
 /** The name of an entry of any type; empty if it has none. */
 export function nameOf(value: unknown, key: string): string {
-  try {
-    return new ForeignObject(value).text(key) ?? '';
-  } catch (error) {
-    if (error instanceof ImportError) return '';
-    throw error;
-  }
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return '';
+  const name: unknown = (value as Readonly<Record<string, unknown>>)[key];
+  return ['string', 'number', 'boolean'].includes(typeof name) ? String(name) : '';
 }

@@ -116,6 +116,8 @@ export type RuleEntry =
     }
   | {
       readonly source: string;
+      /** Whether it is a key of the document that has the effect of a rule. */
+      readonly isKey?: boolean;
       /** Why the rule is not imported. */
       readonly skipped: string;
       /** The target that it would have; `undefined` if unknown. */
@@ -252,9 +254,12 @@ export const NOT_RESOLVED =
 export const NOT_ANSWERED =
   'Weir answers queries to the addresses of a TUN device alone; others go where other flows go';
 
+/** Maximum number of servers, left out or not. */
+export const MOST_SERVERS = 50_000;
+
 /** Maximum numbers of each kind of part in a document. */
 const BOUNDS = {
-  servers: 50_000,
+  servers: MOST_SERVERS,
   groups: 10_000,
   rules: 300_000,
   inbounds: 1000,
@@ -294,10 +299,27 @@ export function groupOrReason(name: string, read: () => ForeignGroup): ForeignGr
   }
 }
 
-/** Checks the length of a list. @throws {ImportError} for a list that is longer than in any real document */
-export function bounded<T>(what: keyof typeof BOUNDS, list: readonly T[]): readonly T[] {
-  if (list.length <= BOUNDS[what]) return list;
-  throw new ImportError(`the document has more than ${BOUNDS[what]} ${what}`);
+/** A kind of part that has a maximum number. */
+export type BoundedPart = keyof typeof BOUNDS;
+
+/**
+ * Checks the length of a list, of which an iterator is read up to its limit.
+ * @throws {ImportError} for a list that is longer than in any real document
+ */
+export function bounded<T>(
+  what: BoundedPart,
+  list: readonly T[] | IteratorObject<T>,
+): readonly T[] {
+  const items = 'take' in list ? list.take(BOUNDS[what] + 1).toArray() : list;
+  refuseMany(what, items.length);
+  return items;
+}
+
+/** @throws {ImportError} for more parts than in any real document */
+export function refuseMany(what: BoundedPart, count: number): void {
+  if (count > BOUNDS[what]) {
+    throw new ImportError(`the document has more than ${BOUNDS[what]} ${what}`);
+  }
 }
 
 /** Resolves the names of a document to targets. */

@@ -7,7 +7,12 @@ type KeyVerdict =
   /** Weir behaves the same, or the key has no effect between client and server. */
   | { readonly kind: 'same'; readonly when?: ((value: unknown) => boolean) | undefined }
   /** The outbound works without the key; `reason` describes the difference. */
-  | { readonly kind: 'dropped'; readonly reason: string }
+  | {
+      readonly kind: 'dropped';
+      readonly reason: string;
+      /** Whether the key counts by being there, as an empty object. */
+      readonly isPresence?: boolean;
+    }
   /** Without the key the outbound would not connect, or would reveal what the key hides. */
   | { readonly kind: 'refused'; readonly reason: string };
 
@@ -28,6 +33,8 @@ export interface KeyGroups {
   readonly refused?: Readonly<Record<string, string>>;
   /** Paths by reason. */
   readonly dropped?: Readonly<Record<string, string>>;
+  /** Paths of dropped keys that count by being there, as an empty object, by reason. */
+  readonly present?: Readonly<Record<string, string>>;
 }
 
 /** The table of all groups, of which the last counts for a key. */
@@ -47,6 +54,7 @@ function* verdictsIn({
   when = {},
   refused = {},
   dropped = {},
+  present = {},
 }: KeyGroups): Generator<readonly [path: string, verdict: KeyVerdict]> {
   for (const path of pathsIn(same)) yield [path, { kind: 'same' }];
   for (const [path, holds] of Object.entries(when)) yield [path, { kind: 'same', when: holds }];
@@ -57,6 +65,9 @@ function* verdictsIn({
     for (const [reason, paths] of Object.entries(reasons)) {
       for (const path of pathsIn(paths)) yield [path, { kind, reason }];
     }
+  }
+  for (const [reason, paths] of Object.entries(present)) {
+    for (const path of pathsIn(paths)) yield [path, { kind: 'dropped', reason, isPresence: true }];
   }
 }
 
@@ -121,7 +132,8 @@ export function keysOf(document: ForeignObject, verdicts: KeyTable): readonly Do
 export const UNKNOWN_KEY = 'this key is unknown here';
 
 function keyOf(path: string, value: unknown, verdict: KeyVerdict | undefined): DocumentKey {
-  if (saysNothing(value)) return { path, status: 'same' };
+  const isThere = verdict?.kind === 'dropped' && verdict.isPresence === true && value !== null;
+  if (saysNothing(value) && !isThere) return { path, status: 'same' };
   if (verdict?.kind === 'same') {
     if (verdict.when?.(value) ?? true) return { path, status: 'same' };
     return { path, status: 'skipped', reason: 'Weir does otherwise' };

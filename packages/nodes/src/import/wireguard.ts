@@ -6,8 +6,14 @@ import { entryOf, trimmedLines } from './entry.ts';
 import { type Routing, serversAlone } from './routing.ts';
 
 export function isWireGuardConf(text: string): boolean {
+  if (!/\[interface\]/i.test(text)) return false;
   const lines = trimmedLines(text).map((line) => withoutComment(line).toLowerCase());
-  return lines.includes('[interface]') && lines.some((line) => /^privatekey[ \t]*=/.test(line));
+  const found = new Set(
+    lines.flatMap((line) =>
+      line === '[interface]' ? [line] : /^privatekey[ \t]*=/.test(line) ? ['key'] : [],
+    ),
+  );
+  return found.size === 2;
 }
 
 /** Reads a file of `wg-quick`: one interface, and one peer, as Weir supports. */

@@ -103,9 +103,12 @@ export async function exchange(
     onFirstByte();
     link.unread(first);
     const head = await finalHead(link, signal);
-    // A server that mistakes the request of a proxy protocol for HTTP responds with 400.
     if (!accepts(head.status)) {
-      throw new ExchangeError(`the response has the status ${head.status}${hint}`);
+      // A server that mistakes the request of a proxy protocol for HTTP responds with 400. Other statuses, and all
+      // responses over TLS, are those of the URL's host.
+      const isOfServer = head.status === 400 && url.protocol === 'http:';
+      const why = isOfServer ? hint : refusesMethod(method, head.status) ? NO_HEAD : '';
+      throw new ExchangeError(`the response has the status ${head.status}${why}`);
     }
     const isReusable =
       method === 'HEAD' &&
@@ -122,6 +125,12 @@ export async function exchange(
     throw new ExchangeError(`${what}${hint}`, { cause: error });
   }
 }
+
+const NO_HEAD = '; the host of the URL refuses HEAD requests';
+
+/** Whether a response is about the method alone (RFC 9110 §15.5.6, §15.6.2). */
+const refusesMethod = (method: 'HEAD' | 'GET', status: number): boolean =>
+  method === 'HEAD' && (status === 405 || status === 501);
 
 function requestOf(method: 'HEAD' | 'GET', url: URL): Uint8Array {
   const fields = [

@@ -18,6 +18,7 @@ import {
   type TakenServers,
   type DnsDraft,
   bounded,
+  refuseMany,
   TargetNames,
   groupOrReason,
   MemberBudget,
@@ -70,6 +71,15 @@ const BUILT_IN: ReadonlyMap<string, Target> = new Map([
 /** Key names of older versions, by their current ones. */
 const OLD_KEYS = { proxies: 'Proxy', 'proxy-groups': 'Proxy Group', rules: 'Rule' } as const;
 
+const PARTS = { proxies: 'servers', 'proxy-groups': 'groups', rules: 'rules' } as const;
+
+/** Checks the length of a list of the document while it is parsed. @throws {ImportError} */
+export function refuseLongList(key: string, length: number): void {
+  for (const part of ['proxies', 'proxy-groups', 'rules'] as const) {
+    if (key === part || key === OLD_KEYS[part]) refuseMany(PARTS[part], length);
+  }
+}
+
 /** The list at a key, or at its older name. */
 const listOf = (document: ForeignObject, key: keyof typeof OLD_KEYS): readonly unknown[] =>
   document.states(key) ? document.entries(key) : document.entries(OLD_KEYS[key]);
@@ -97,10 +107,11 @@ export function readClash(document: ForeignObject): Routing {
   const mode = modeOf(document);
   const level = document.text('log-level');
   const inbounds = readInbounds(document);
+  const providers = document.fields('rule-providers');
   return {
     entries: readEntries(proxies, READER),
     groups: readGroups(groups, proxies, names, document.states('proxy-providers')),
-    rules: mode === 'rule' ? readRules(written, names) : unusedRules(written, mode),
+    rules: mode === 'rule' ? readRules(written, names, providers) : unusedRules(written, mode),
     standard: defaultOf(mode, written, names),
     inbounds,
     dns,

@@ -1,8 +1,9 @@
-import { domainToASCII } from 'node:url';
-import { ImportError } from '@weir/proxy/protocols/forms';
+import { ForeignObject, ImportError } from '@weir/proxy/protocols/forms';
 import type { Matchers, RuleEntry, TargetNames } from '../routing.ts';
-import { fromDotNet } from '../values/expressions.ts';
+import { fromDotNet, literally } from '../values/expressions.ts';
 import { networkOf } from '../values/networks.ts';
+import { domainOf, isOfClient, NOT_RESOLVED, type Matched } from './matched.ts';
+import { RuleProviders } from './rule-providers.ts';
 
 /** Maximum number of alternatives of one rule. */
 const MOST_ALTERNATIVES = 64;
@@ -48,12 +49,6 @@ function both(one: Matchers, other: Matchers): Matchers | undefined {
 /** Maximum characters of a rule. */
 const LONGEST_RULE = 4096;
 
-/** The matchers of a Clash rule. */
-interface Matched {
-  readonly any: readonly Matchers[];
-  readonly notes: readonly string[];
-}
-
 /** A rule that never matches a flow; the message is the reason. */
 class NeedlessRule extends ImportError {}
 
@@ -86,7 +81,12 @@ export function partsOf(text: string): RuleParts {
 }
 
 /** Reads `rules` in order; rules after one that matches everything are never reached. */
-export function readRules(rules: readonly unknown[], names: TargetNames): readonly RuleEntry[] {
+export function readRules(
+  rules: readonly unknown[],
+  names: TargetNames,
+  providers = new ForeignObject({}),
+): readonly RuleEntry[] {
+  const sets = new RuleProviders(providers, (entry) => nested(entry, undefined, 0));
   let isReached = true;
   return rules.map((rule) => {
     const source = sourceOf(rule);
@@ -100,7 +100,7 @@ export function readRules(rules: readonly unknown[], names: TargetNames): readon
       isReached = false;
       return { source, needless: 'it is the default route' };
     }
-    return readRule(source, parts, names);
+    return readRule(source, parts, names, sets);
   });
 }
 
@@ -108,17 +108,22 @@ export function readRules(rules: readonly unknown[], names: TargetNames): readon
 const sourceOf = (rule: unknown): string =>
   typeof rule === 'string' ? (rule.length > 200 ? `${rule.slice(0, 200)}…` : rule) : typeof rule;
 
-function readRule(source: string, parts: RuleParts, names: TargetNames): RuleEntry {
+function readRule(
+  source: string,
+  parts: RuleParts,
+  names: TargetNames,
+  sets: RuleProviders,
+): RuleEntry {
   const target = names.of(parts.target);
   try {
     if (parts.target === 'PASS' && target.kind === 'missing') {
       return { source, needless: 'PASS goes on with the next rule' };
     }
     if (parts.type === 'SUB-RULE') throw new ImportError('sub-rules are not supported');
-    const { any, notes } = matchersOf(parts);
+    const { any, notes, isPartial = false } = matchersOf(parts, sets);
     if (any.length === 0) return { source, needless: MATCHES_NEVER };
     const dropNote = parts.target === 'REJECT-DROP' ? [REJECT_DROP] : [];
-    return { source, any, target, notes: [...notes, ...dropNote] };
+    return { source, any, target, notes: [...notes, ...dropNote], ...(isPartial && { isPartial }) };
   } catch (error) {
     if (error instanceof NeedlessRule) return { source, needless: error.message };
     if (!(error instanceof ImportError)) throw error;
@@ -129,27 +134,39 @@ function readRule(source: string, parts: RuleParts, names: TargetNames): RuleEnt
 
 const REJECT_DROP = 'connections are closed at once, where REJECT-DROP leaves them waiting';
 
-/** The matchers of a rule within `AND` and `OR`, which has no target. */
-function nested(text: string, depth: number): Matched {
+/** The matchers of a rule without a target, as in `AND`, `OR` and providers. */
+function nested(text: string, sets: RuleProviders | undefined, depth: number): Matched {
   const [first = '', ...rest] = text.split(',').map((part) => part.trim());
   const type = first.toUpperCase();
   if (WITH_COMMAS.has(type)) {
-    return matchersOf({ type, payload: rest.join(','), target: '', params: [] }, depth);
+    return matchersOf({ type, payload: rest.join(','), target: '', params: [] }, sets, depth);
   }
   const [payload = '', ...params] = rest;
-  return matchersOf({ type, payload, target: '', params }, depth);
+  return matchersOf({ type, payload, target: '', params }, sets, depth);
 }
 
-/** The matchers of a rule. @throws {ImportError} with the reason why Weir has none for it */
-function matchersOf({ type, payload, params }: RuleParts, depth = 0): Matched {
+/**
+ * The matchers of a rule.
+ * @param sets what `RULE-SET` may name; `undefined` within a provider
+ * @throws {ImportError} with the reason why Weir has none for it
+ */
+function matchersOf(
+  { type, payload, params }: RuleParts,
+  sets: RuleProviders | undefined,
+  depth = 0,
+): Matched {
   switch (type) {
     case 'AND':
     case 'OR': {
-      const parts = subRules(payload, depth).map((each) => nested(each, depth + 1));
+      const parts = subRules(payload, depth).map((each) => nested(each, sets, depth + 1));
       const notes = [...new Set(parts.flatMap((each) => each.notes))];
       const lists = parts.map(({ any }) => any);
-      return { any: type === 'AND' ? allOf(lists) : oneOf(lists), notes };
+      const isPartial = parts.some((each) => each.isPartial === true);
+      return { any: type === 'AND' ? allOf(lists) : oneOf(lists), notes, isPartial };
     }
+    case 'RULE-SET':
+      if (!sets) throw new ImportError('a provider cannot name another one');
+      return sets.matchersOf(payload, params);
     case 'NOT':
       throw new ImportError('Weir has no rule for what does not match');
     default:
@@ -179,21 +196,12 @@ function subRules(payload: string, depth: number): readonly string[] {
 
 const IP_RULES: ReadonlySet<string> = new Set(['IP-CIDR', 'IP-CIDR6', 'GEOIP']);
 
-const isOfClient = (params: readonly string[]): boolean => params.includes('src');
-
 /** A note for rules on IP addresses, for which Clash resolves names. */
 const notesOf = (type: string, params: readonly string[]): readonly string[] =>
   IP_RULES.has(type) && !isOfClient(params) && !params.includes('no-resolve') ? [NOT_RESOLVED] : [];
 
-const NOT_RESOLVED =
-  'it matches destinations that are addresses; names are not resolved for it, as with no-resolve';
-
 /** Reasons for types of rules that Weir does not support. */
 const UNSUPPORTED: ReadonlyMap<string, string> = new Map([
-  [
-    'RULE-SET',
-    'rule providers are not loaded; write their entries as rules, or use geosite and geoip',
-  ],
   ['PROCESS-NAME', 'Weir does not look at the program that connects'],
   ['PROCESS-NAME-REGEX', 'Weir does not look at the program that connects'],
   ['PROCESS-PATH', 'Weir does not look at the program that connects'],
@@ -209,7 +217,6 @@ const UNSUPPORTED: ReadonlyMap<string, string> = new Map([
   ['IP-SUFFIX', 'Weir has no rule for the end of an address'],
   ['SRC-IP-SUFFIX', 'Weir has no rule for the end of an address'],
   ['DSCP', 'Weir has no rule for DSCP'],
-  ['DOMAIN-WILDCARD', 'write it as DOMAIN-REGEX'],
 ]);
 
 function single(type: string, payload: string, params: readonly string[]): Matchers {
@@ -226,6 +233,8 @@ function single(type: string, payload: string, params: readonly string[]): Match
     case 'DOMAIN-REGEX':
       // mihomo ignores case; Weir matches against the lower-case name.
       return { domain_regex: [`(?i)${fromDotNet(payload)}`] };
+    case 'DOMAIN-WILDCARD':
+      return wildcard(payload);
     case 'GEOSITE':
       return { geosite: [geositeOf(payload)] };
     case 'GEOIP':
@@ -250,13 +259,16 @@ function single(type: string, payload: string, params: readonly string[]): Match
   }
 }
 
-/** A domain in lower case and in ASCII, as in flows. */
-function domainOf(text: string): string {
-  const lower = text.toLowerCase();
-  // oxlint-disable-next-line no-control-regex -- it asks for ASCII
-  const ascii = /^[\u0000-\u007f]*$/.test(lower) ? lower : domainToASCII(lower);
-  if (ascii === '') throw new ImportError('it is not a domain');
-  return ascii;
+/**
+ * `*` is any number of characters and `?` one, dots included (mihomo, component/wildcard). Asterisks alone also match
+ * flows without a name.
+ */
+function wildcard(pattern: string): Matchers {
+  if (/^\*+$/.test(pattern)) return {};
+  const parts = Array.from(domainOf(pattern.replaceAll(/\*+/g, '*')), (char) =>
+    char === '*' ? '.*' : char === '?' ? '.' : literally(char),
+  );
+  return { domain_regex: [`^${parts.join('')}$`] };
 }
 
 function geositeOf(code: string): string {

@@ -92,8 +92,9 @@ export const CLASH_DOCUMENT_KEYS = keyTable({
     ipv6: isTrue,
   },
   dropped: {
-    'it is not loaded: import it by its own URL, or write its rules here':
-      'proxy-providers rule-providers',
+    'providers are not loaded: import each by its own URL': 'proxy-providers',
+    'rule providers are not loaded, unless they are inline: write their rules here':
+      'rule-providers.*',
     'sub-rules are not supported': 'sub-rules',
     'write them to /etc/hosts, which the resolver of the system reads': 'hosts',
     'Weir has no such listener': 'ss-config vmess-config tuic-server tunnels tls',

@@ -204,7 +204,7 @@ export const XRAY_DOCUMENT_KEYS = keyTable({
     'it is an older way to write `streamSettings`; write it there': 'transport',
     'Weir has nothing for it': 'env',
     'time limits are those of Weir': 'policy',
-    [OTHER_API]: 'api metrics stats',
+    [OTHER_API]: 'api metrics',
     'a reverse proxy is not supported': 'reverse',
     'addresses are real; names of flows are sniffed': 'fakeDns fakedns',
     'members of a balancer are tested by a connection to their server':
@@ -218,6 +218,9 @@ export const XRAY_DOCUMENT_KEYS = keyTable({
     'all names are resolved by one server':
       'dns.{disableFallback disableFallbackIfMatch enableParallelQuery}',
     '/etc/hosts is read by the system resolver alone': 'dns.useSystemHosts',
+  },
+  present: {
+    'Weir counts in any case: see its API, `weir metrics` and `weir usage`': 'stats',
   },
 });
 

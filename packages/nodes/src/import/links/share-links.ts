@@ -5,7 +5,7 @@ import { ForeignObject } from '@weir/proxy/protocols/forms';
 import { parsedJson } from '@weir/proxy/protocols/forms';
 import { allForms } from '@weir/proxy/protocols';
 import { entryOf, trimmedLines, type Reading } from '../entry.ts';
-import { serversAlone, type Routing, bounded } from '../routing.ts';
+import { serversAlone, type Routing, bounded, MOST_SERVERS } from '../routing.ts';
 import {
   notesOn,
   keyTable,
@@ -46,6 +46,10 @@ export const LINK_KEYS = keyTable({
   },
 });
 
+/** The schemes of links, none of which a document of another format begins with. */
+const serverSchemes = (): ReadonlySet<string> =>
+  new Set(linkForms().flatMap((form) => (form.isServer ? [] : form.schemes)));
+
 const linkForms = (): readonly NonNullable<ProtocolForms['link']>[] =>
   allForms().flatMap(({ link }) => link ?? []);
 
@@ -53,23 +57,20 @@ const schemeOf = (text: string): string | undefined =>
   /^([a-z][a-z0-9+.-]*):\/\//i.exec(text)?.[1]?.toLowerCase();
 
 /** Whether a text begins with a link to a server, of a scheme that no documents have. */
-function isLink(text: string): boolean {
-  const scheme = schemeOf(text);
-  return (
-    scheme !== undefined &&
-    linkForms().some((form) => !form.isServer && form.schemes.includes(scheme))
-  );
-}
+const isLink = (text: string, schemes: ReadonlySet<string>): boolean =>
+  schemes.has(schemeOf(text) ?? '');
 
 /**
  * Whether a document is a list of links: its first line is a URI, and one of its lines a link to a server. That may be
  * a later line: lists may begin with links of protocols that Weir lacks.
  */
 export function isLinkList(text: string): boolean {
-  const lines = linesOf(text);
-  return (
-    schemeOf(lines[0]?.line ?? '') !== undefined &&
-    lines.some(({ line }) => isLink(line) || linkForms().some((form) => form.isServer?.(line)))
+  const [first] = linesOf(trimmedLines(text)).take(1);
+  if (schemeOf(first?.line ?? '') === undefined) return false;
+  const schemes = serverSchemes();
+  const others = linkForms().filter((form) => 'isServer' in form);
+  return firstLines(text).some(
+    ({ line }) => isLink(line, schemes) || others.some((form) => form.isServer?.(line)),
   );
 }
 
@@ -77,8 +78,14 @@ export function isLinkList(text: string): boolean {
  * Whether a text of no other format has a link among other lines, such as the status of a subscription. A URL within a
  * text does not count as a proxy.
  */
-export const hasShareLink = (text: string): boolean =>
-  linesOf(text).some(({ line }) => isLink(line));
+export function hasShareLink(text: string): boolean {
+  const schemes = serverSchemes();
+  return firstLines(text).some(({ line }) => isLink(line, schemes));
+}
+
+/** The lines that tell what a document is: with more, it has too many servers to be a list of links. */
+const firstLines = (text: string): IteratorObject<NumberedLine> =>
+  linesOf(trimmedLines(text)).take(MOST_SERVERS + 1);
 
 interface NumberedLine {
   readonly line: string;
@@ -86,32 +93,43 @@ interface NumberedLine {
   readonly number: number;
 }
 
-/** The numbered lines of a text without empty ones and comments. */
-const linesOf = (text: string): readonly NumberedLine[] =>
-  trimmedLines(text)
-    .map((line, index) => ({ line, number: index + 1 }))
-    .filter(({ line }) => line !== '' && !line.startsWith('#') && !line.startsWith('//'))
-    .flatMap(({ line, number }) =>
-      (schemeOf(line) === undefined ? [line] : linksIn(line)).map((each) => ({
-        line: each.trim(),
-        number,
-      })),
-    );
-
-/** The links on one line, each with a name that may have spaces. */
-function linksIn(line: string): readonly string[] {
-  const links: string[] = [];
-  for (const piece of line.split(/(\s)/)) {
-    if (links.length === 0 || isLink(piece)) links.push(piece);
-    else links[links.length - 1] += piece;
+/** The lines of a document with their numbers and without empty ones and comments; links on one line become several. */
+function* linesOf(lines: Iterable<string>): Generator<NumberedLine, undefined> {
+  const schemes = serverSchemes();
+  let number = 0;
+  for (const line of lines) {
+    number++;
+    if (line === '' || line.startsWith('#') || line.startsWith('//')) continue;
+    if (schemeOf(line) === undefined) yield { line, number };
+    else for (const link of linksIn(line, schemes)) yield { line: link.trim(), number };
   }
-  return links;
 }
 
-/** Reads one server per line; empty lines and comments are skipped. */
-export function readShareLinks(text: string): Routing {
+/** The links on one line, each with a name that may have spaces. */
+function* linksIn(line: string, schemes: ReadonlySet<string>): Generator<string, undefined> {
+  let from = 0;
+  for (const { index } of line.matchAll(/\s(?=[a-z][a-z0-9+.-]*:\/\/)/gi)) {
+    if (!isLink(line.slice(index + 1), schemes)) continue;
+    yield line.slice(from, index);
+    from = index + 1;
+  }
+  yield line.slice(from);
+}
+
+/**
+ * Reads one server per line; empty lines and comments are skipped.
+ * @param listIn the list that a line stands for; `undefined` for any other line
+ */
+export function readShareLinks(
+  text: string,
+  listIn: (line: string) => string | undefined = () => undefined,
+): Routing {
+  const lines = trimmedLines(text).flatMap((line) => {
+    const list = listIn(line);
+    return list === undefined ? [line] : trimmedLines(list);
+  });
   return serversAlone(
-    bounded('servers', linesOf(text)).map(({ line, number }) =>
+    bounded('servers', linesOf(lines)).map(({ line, number }) =>
       entryOf(nameOf(line, number), () => readShareLink(line)),
     ),
   );

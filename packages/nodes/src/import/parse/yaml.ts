@@ -6,12 +6,13 @@ import {
   isMap,
   isPair,
   isScalar,
-  LineCounter,
+  Lexer,
   type Pair,
   Parser,
   Scalar,
   type ScalarTag,
   type SchemaOptions,
+  type CST,
 } from 'yaml';
 import { ImportError } from '@weir/proxy/protocols/forms';
 
@@ -24,19 +25,26 @@ const MOST_MARKS = 1_000_000;
 /** Maximum number of values of a document, counting each alias as all values of its anchor. */
 const MOST_VALUES = 1_000_000;
 
+/** Number of lexemes after which the lists in progress are checked. */
+const CHECKED_EACH = 1024;
+
+/** Checks the number of items of a list at a key of the document, while it is parsed. @throws {ImportError} */
+type ListCheck = (key: string, length: number) => void;
+
 /**
  * Parses YAML. A scalar is text, so that a password of digits keeps its zeros; a plain YAML null (nothing, `~`, `null`)
  * is null.
  * @throws {ImportError}
  */
-export function parseYaml(text: string): unknown {
+export function parseYaml(text: string, check: ListCheck = () => undefined): unknown {
   refuseLarge(text);
-  const lines = new LineCounter();
-  const document = firstDocument(text, lines);
+  const document = firstDocument(text, check);
   const [error] = document.errors;
   if (error) {
-    const { line, col } = lines.linePos(error.pos[0]);
-    throw new ImportError(`invalid YAML at line ${line}, column ${col}`);
+    const before = text.slice(0, error.pos[0]);
+    const line = before.split('\n').length;
+    const column = before.length - before.lastIndexOf('\n');
+    throw new ImportError(`invalid YAML at line ${line}, column ${column}`);
   }
   return new Values().of(document.contents, 0).value;
 }
@@ -60,16 +68,40 @@ const OPTIONS = {
  * The first document of a stream. Duplicate keys are not detected, which would take quadratic time: the last one
  * counts. Errors are not described, since each description reads the text again.
  */
-function firstDocument(text: string, lines: LineCounter): Document {
+function firstDocument(text: string, check: ListCheck): Document {
   const composer = new Composer({
     logLevel: 'silent',
     ...OPTIONS,
     uniqueKeys: false,
     prettyErrors: false,
   });
-  const tokens = new Parser(lines.addNewLine).parse(text);
+  const tokens = tokensOf(text, check);
   for (const document of composer.compose(tokens, true, text.length)) return document;
   throw new ImportError('empty YAML');
+}
+
+/** The tokens of a text, up to a list that is too long or nesting that is too deep. */
+function* tokensOf(text: string, check: ListCheck): Generator<CST.Token, undefined> {
+  const parser = new Parser();
+  let lexemes = 0;
+  for (const lexeme of new Lexer().lex(text)) {
+    yield* parser.next(lexeme);
+    if (lexemes++ % CHECKED_EACH === 0) refuseOpen(parser.stack, check);
+  }
+  yield* parser.end();
+}
+
+/** Number of open tokens other than lists and mappings: a document and a scalar. */
+const OTHER_OPEN = 2;
+
+/** Checks what the parser has open: the document, its mapping, a list in that. @throws {ImportError} */
+function refuseOpen(open: readonly CST.Token[], check: ListCheck): void {
+  if (open.length > DEEPEST + OTHER_OPEN) throw tooDeep();
+  const [, mapping, list] = open;
+  if (!mapping || !('items' in mapping) || !list || !('items' in list)) return;
+  const key = mapping.items.at(-1)?.key;
+  // The last item may be one that has only begun.
+  if (key && 'source' in key) check(key.source, list.items.length - 1);
 }
 
 /** Characters that begin, or could begin, a line or a value. */

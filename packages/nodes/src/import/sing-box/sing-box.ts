@@ -100,7 +100,10 @@ export function readSingBox(document: ForeignObject): Routing {
     all.filter((each) => GROUPS.has(typeOf(each))),
   );
   const dnsOutbounds = all.filter((each) => typeOf(each) === 'dns');
-  const servers = all.filter((each) => !GROUPS.has(typeOf(each)) && typeOf(each) !== 'dns');
+  const servers = bounded(
+    'servers',
+    all.filter((each) => !GROUPS.has(typeOf(each)) && typeOf(each) !== 'dns'),
+  );
   const names = new TargetNames({
     entries: servers.map((each) => nameOf(each, 'tag')),
     groups: groups.map((each) => nameOf(each, 'tag')),
@@ -177,7 +180,14 @@ const resolvingInbounds = (
   inbounds.flatMap((each, index) =>
     nameOf(each, 'domain_strategy') === ''
       ? []
-      : [{ source: `inbounds[${index}].domain_strategy`, skipped: NOT_RESOLVED, target }],
+      : [
+          {
+            source: `inbounds[${index}].domain_strategy`,
+            isKey: true,
+            skipped: NOT_RESOLVED,
+            target,
+          },
+        ],
   );
 
 /** A predicate for the inbounds that actions of rules sniff. */

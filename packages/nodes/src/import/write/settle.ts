@@ -238,7 +238,8 @@ export function reportRules(rules: readonly RuleEntry[], targets: Targets): Rule
     if ('needless' in rule) return { ...base, status: 'same', notes: [rule.needless] };
     if ('skipped' in rule) {
       isCrossed ||= !rule.target || targets.settle(rule.target).kind !== 'direct';
-      return { ...base, status: 'skipped', notes: [rule.skipped] };
+      const part = rule.isKey === true ? 'key' : 'rule';
+      return { ...base, part, status: 'skipped', notes: [rule.skipped] };
     }
     const settled = targets.settle(rule.target);
     const notes = [...rule.notes];

@@ -175,7 +175,10 @@ const tagOf = (value: unknown): string => nameOf(value, 'tag');
 export function readXray(document: ForeignObject): Routing {
   const all = document.entries('outbounds');
   const isInternal = (each: unknown): boolean => INTERNAL.has(nameOf(each, 'protocol'));
-  const servers = all.filter((each) => !isInternal(each));
+  const servers = bounded(
+    'servers',
+    all.filter((each) => !isInternal(each)),
+  );
   const names = new TargetNames({ entries: servers.map(tagOf), groups: [] });
   const entries = readEntries(servers, READER);
   const routing = document.fields('routing');
@@ -223,7 +226,7 @@ const servicesOf = (document: ForeignObject): ReadonlySet<string> =>
   );
 
 /**
- * A skipped rule that reports `domainStrategy`, with which flows to names are also matched by their addresses; empty
+ * The key `domainStrategy` as a skipped rule, with which flows to names are also matched by their addresses; empty
  * without it.
  */
 function resolving(
@@ -242,6 +245,7 @@ function resolving(
   return [
     {
       source: 'routing.domainStrategy',
+      isKey: true,
       skipped: NOT_RESOLVED,
       target: sends ? undefined : { kind: 'direct' },
     },

@@ -36,6 +36,11 @@ proxy-groups:
   - {name: Proxy, type: select, proxies: [b, a]}
   - {name: Home, type: select, proxies: [DIRECT, a]}
   - {name: Lost, type: select, proxies: [c, DIRECT]}
+rule-providers:
+  domains: {type: inline, behavior: domain, payload: [+.y.example, .x.example, "*.xx.example", xx.example]}
+  labels: {type: inline, behavior: Domain, payload: ["*.example", "*.*.example"]}
+  networks: {type: inline, behavior: ipcidr, payload: [10.0.0.0/8, "2001:db8::/32"]}
+  mixed: {type: inline, behavior: classical, payload: ["DOMAIN,x.example", "IP-CIDR,192.0.2.1/32,no-resolve", "AND,((NETWORK,udp),(DST-PORT,443))", "DOMAIN-WILDCARD,?.example"]}
 rules:
 `;
 
@@ -87,6 +92,40 @@ const simple: fc.Arbitrary<Condition> = fc.oneof(
   }),
 );
 
+/** Whether a name matches a pattern with `*` and `?`. */
+const matchesPattern = (pattern: string, name: string): boolean => {
+  const [first = ''] = pattern;
+  if (first === '') return name === '';
+  const rest = pattern.slice(1);
+  if (first === '*') {
+    return matchesPattern(rest, name) || (name !== '' && matchesPattern(pattern, name.slice(1)));
+  }
+  return name !== '' && (first === '?' || first === name[0]) && matchesPattern(rest, name.slice(1));
+};
+
+/** A flow to an address has an empty name there. */
+const wildcard = fc
+  .constantFrom('*.x.example', '*X.example', '?.example', '??.*', '*', '**', 'w*.?.example', 'x.*')
+  .map((each) => ({
+    text: `DOMAIN-WILDCARD,${each}`,
+    isMet: ({ host }: RouteQuery) =>
+      matchesPattern(each.toLowerCase(), isAddress(host) ? '' : host),
+  }));
+
+const sets: fc.Arbitrary<Condition> = fc.constantFrom(
+  domain('RULE-SET,domains', (host) => ['y.example', 'www.x.example', 'xx.example'].includes(host)),
+  domain('RULE-SET,labels', () => true),
+  {
+    text: 'RULE-SET,networks,no-resolve',
+    isMet: ({ host }) => host === '10.1.2.3' || host === '2001:db8::1',
+  },
+  {
+    text: 'RULE-SET,mixed',
+    isMet: ({ host, network: each, port }) =>
+      ['x.example', '192.0.2.1', 'y.example'].includes(host) || (each === 'udp' && port === 443),
+  },
+);
+
 const kindOf = ({ text }: Condition): string => (text.split(',', 1)[0] ?? '').replace('6', '');
 
 const joined = fc
@@ -103,7 +142,7 @@ const joined = fc
 
 const rule = fc
   .tuple(
-    fc.oneof({ weight: 4, arbitrary: simple }, joined),
+    fc.oneof({ weight: 4, arbitrary: simple }, joined, wildcard, sets),
     fc.constantFrom(...Object.keys(TARGETS)),
   )
   .map(([condition, target]) => {

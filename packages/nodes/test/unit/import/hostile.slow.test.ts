@@ -10,7 +10,7 @@ import { ForeignObject } from '@weir/proxy/protocols/forms';
 import { parseJson } from '../../../src/import/parse/json.ts';
 import { parseYaml } from '../../../src/import/parse/yaml.ts';
 import { reportLines } from '../../../src/import/report.ts';
-import { TargetNames } from '../../../src/import/routing.ts';
+import { bounded, TargetNames } from '../../../src/import/routing.ts';
 import { writableRules } from '../../../src/import/write/rules.ts';
 import { toConfig } from '../../../src/import/write/config.ts';
 import { toSubscribe } from '../../../src/import/write/subscribe.ts';
@@ -33,6 +33,15 @@ const textOf = (...pieces: readonly string[]): fc.Arbitrary<string> =>
       maxLength: 25,
     })
     .map((parts) => parts.join(''));
+
+test('a list is read up to its limit, and not to its end', () => {
+  let read = 0;
+  const lines = Iterator.from({
+    next: () => ({ value: 'line', done: ++read > 100_000 }),
+  });
+  assert.throws(() => bounded('servers', lines), /more than 50000 servers/);
+  assert.equal(read, 50_001);
+});
 
 test('a line as long as a document is read', () => {
   const line = 'A'.repeat(LARGEST_DOCUMENT - 1);
@@ -255,7 +264,7 @@ describe('a document is refused', () => {
       `proxies: ${'['.repeat(200)}${']'.repeat(200)}`,
       /levels deep/,
     ],
-    ['with YAML nested beyond the stack', `proxies: ${'['.repeat(5000)}`, /invalid YAML/],
+    ['with YAML nested beyond the stack', `proxies: ${'['.repeat(5000)}`, /levels deep/],
     ['with YAML nested by dashes', `proxies:\n  ${'- '.repeat(200)}x`, /levels deep/],
     // The library takes 28 s for 500 of these, and doubles that with every few more.
     [
@@ -266,6 +275,11 @@ describe('a document is refused', () => {
     ['with keys that are aliases', 'proxies: x\na: &a [b]\n? *a\n: c\n', /a key that is an alias/],
     ['with too many values', `proxies: [${'a,'.repeat(1_000_001)}]`, /more than 1000000 values/],
     ['with too many servers', `proxies: [${'a,'.repeat(50_001)}]`, /more than 50000 servers/],
+    [
+      'with too many servers, before it is read to its end',
+      `proxies:\n${'- a\n'.repeat(52_000)}- [`,
+      /more than 50000 servers/,
+    ],
     [
       'with too many groups',
       `${PROXY}proxy-groups: [${'a,'.repeat(10_001)}]`,

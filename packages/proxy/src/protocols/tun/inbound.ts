@@ -225,6 +225,7 @@ class TunListener extends SessionListenerBase<TunServer> {
       settings: stackSettings(this.server.settings),
       trace: log.enabled('debug') ? this.#trace : undefined,
     });
+    this.#resolver.serve();
     // Once for a device, and not before `serve`: by then the routes of all devices are installed.
     void this.server.checkSystemResolver();
   }

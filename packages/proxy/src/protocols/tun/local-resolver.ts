@@ -77,13 +77,20 @@ export class LocalResolver {
   /** Sockets and their clients, to be closed with the service. */
   readonly #open = new Set<{ close(): void }>();
   readonly #connections = new Set<ByteLink>();
+  readonly #served = Promise.withResolvers<void>();
+  #isServing = false;
   #isClosed = false;
 
   constructor(clients: LocalClients) {
     this.#clients = clients;
   }
 
-  /** Binds port 53 of each address, over UDP and TCP. Failures are reported to `onUnbound`. */
+  /**
+   * Binds port 53 of each address, over UDP and TCP. Failures are reported to `onUnbound`.
+   *
+   * Programs may ask as soon as the device is there: until `serve` their datagrams and connections wait. A dropped
+   * query would be repeated after 5 s only.
+   */
   async bind(
     sockets: Pick<Sockets, 'listen' | 'bindUdp'>,
     addresses: readonly Cidr[],
@@ -99,9 +106,16 @@ export class LocalResolver {
     }
   }
 
+  /** Begins to serve the clients, first those that wait. */
+  serve(): void {
+    this.#isServing = true;
+    this.#served.resolve();
+  }
+
   /** Closes the sockets and all connections. Idempotent. */
   close(): void {
     this.#isClosed = true;
+    this.#served.resolve();
     for (const each of this.#open) each.close();
     this.#open.clear();
     for (const link of this.#connections) link.destroy(new LinkClosedError('the device is closed'));
@@ -137,7 +151,7 @@ export class LocalResolver {
       program.push({ data, peer: local });
     };
     // An error of the socket ends the reading, as a close does.
-    void socket.receiveAll(take).catch(() => undefined);
+    void this.#served.promise.then(() => socket.receiveAll(take)).catch(() => undefined);
   }
 
   async #listen(sockets: Pick<Sockets, 'listen'>, local: Endpoint): Promise<void> {
@@ -150,7 +164,7 @@ export class LocalResolver {
 
   async #onConnection(connection: AcceptedConnection, local: Endpoint): Promise<void> {
     const { remote } = connection;
-    if (!remote || this.#isClosed || !this.#clients.takes('tcp')) {
+    if (!remote || this.#isClosed) {
       connection.destroy();
       return;
     }
@@ -161,7 +175,11 @@ export class LocalResolver {
     }
     const link = connection.link();
     this.#connections.add(link);
-    await this.#clients.onConnection(remote, local, link);
+    if (!this.#isServing) await this.#served.promise;
+    const isWaiting = this.#connections.has(link); // it has not given way
+    if (isWaiting && this.#clients.takes('tcp')) {
+      await this.#clients.onConnection(remote, local, link);
+    } else link.destroy(new LinkClosedError('the device takes no connections'));
     this.#connections.delete(link);
   }
 }

@@ -110,8 +110,6 @@ function rowOf(source: ListedSource): SubscriptionRow {
 
 /** Maximum number of names of a list that a page receives. */
 const MOST_NAMES = 200;
-/** Maximum number of skipped entries and provider messages. */
-const MOST_REMARKS = 50;
 
 type ActionContext = Pick<DashboardContext, 'monitor' | 'socket' | 'env'>;
 
@@ -190,12 +188,10 @@ function reportOf({ source, kind, difference, ...rest }: UpdateOutcome): SourceR
     removed: namesOf(removed),
     changed: namesOf(changed),
     kept: namesOf(kept),
-    balancers: balancers.slice(0, MOST_REMARKS).map(balancerLine),
-    notes: notes.slice(0, MOST_REMARKS).map(printable),
-    information: information.slice(0, MOST_REMARKS),
-    leftOut: leftOut
-      .slice(0, MOST_REMARKS)
-      .map(({ name, reason }) => ({ name, reason: printable(reason) })),
+    balancers: balancers.map(balancerLine),
+    notes: notes.map(printable),
+    information,
+    leftOut: leftOut.map(({ name, reason }) => ({ name, reason: printable(reason) })),
     error: error && {
       message: printableLines(error.message),
       hints: error.hints.map(printable),

@@ -138,16 +138,28 @@ class SourceUpdates {
   }
 }
 
+/** Maximum number of remarks of each kind on a list, which may leave out 50,000 entries. */
+const MOST_REMARKS = 50;
+/** Maximum number of characters of one of them. */
+const LONGEST_REMARK = 500;
+
+const remarksOf = (texts: readonly string[]): readonly string[] =>
+  texts.slice(0, MOST_REMARKS).map((text) => text.slice(0, LONGEST_REMARK));
+
+/** The outcome as the pages show it: what is cut off here is not copied into their thread. */
 function outcomeOf({ error, ...outcome }: SourceOutcome): UpdateOutcome {
   const { source, kind, difference, balancers, notes, information, leftOut } = outcome;
   return {
     source,
     kind,
     difference,
-    balancers,
-    notes,
-    information,
-    leftOut,
+    balancers: balancers.slice(0, MOST_REMARKS),
+    notes: remarksOf(notes),
+    information: remarksOf(information),
+    leftOut: leftOut.slice(0, MOST_REMARKS).map(({ name, reason }) => ({
+      name: name.slice(0, LONGEST_REMARK),
+      reason: reason.slice(0, LONGEST_REMARK),
+    })),
     error: error ? { message: error.message, hints: hintsOf(error) } : null,
   };
 }

@@ -5,7 +5,7 @@ import { UsageError, WeirError } from '@weir/base';
 import { parseLocalListen, defectText, newToken } from '@weir/server/local-http';
 import { RunningMonitor } from '@weir/client/monitor/running-monitor';
 import { printableLines } from '@weir/base/printable';
-import { updateTools, updateSources } from '@weir/nodes/subscribe';
+import { FileThread } from '@weir/watch/dashboard/file-thread';
 import {
   commandOf,
   type CommandIo,
@@ -66,7 +66,9 @@ export const clashApiCommand = commandOf(
     const written = await writtenSecret(given);
     // Only the user of the process can connect to a unix socket.
     const made = written === undefined && listen.kind === 'tcp' ? newToken() : undefined;
-    await using served = await serve(given, { listen, secret: written ?? made }, io);
+    // Lists of providers take seconds to read, in which everything else would wait.
+    using files = new FileThread();
+    await using served = await serve(given, { listen, secret: written ?? made }, files, io);
     io.stdout.write(greeting(served, made, given.ui !== undefined));
     await untilStopped();
     return 0;
@@ -81,6 +83,7 @@ async function writtenSecret(given: ClashApiArguments): Promise<string | undefin
 async function serve(
   given: ClashApiArguments,
   place: Pick<Parameters<typeof startClashApi>[0], 'listen' | 'secret'>,
+  files: FileThread,
   io: CommandIo,
 ): Promise<ServedClashApi> {
   const note = (text: string): void =>
@@ -98,7 +101,7 @@ async function serve(
     monitor: RunningMonitor.of(weir),
     origins: given.origins,
     ui: given.ui,
-    updateSubscription: (name) => update(name, weir, io),
+    updateSubscription: (name) => update(name, weir, files, io),
     note,
     onDefect: (error) => void io.stderr.write(`${defectText(error)}\n`),
   });
@@ -108,12 +111,15 @@ async function serve(
 async function update(
   name: string,
   { config, socket }: Pick<RunningWeir, 'config' | 'socket'>,
-  io: CommandIo,
+  files: FileThread,
+  { env, stderr }: CommandIo,
 ): Promise<void> {
   if (config === undefined) throw new WeirError('no_configuration', 'the file is not known');
-  const request = { config, names: [name], ifDue: false, dryRun: false, force: false };
-  const [outcome] = await updateSources(request, updateTools({ config, socket, io }));
-  if (outcome?.error) throw outcome.error;
+  const wanted = { path: config, names: [name], dryRun: false, force: false, socket, env };
+  const { outcomes, applied } = await files.ask('update', wanted);
+  stderr.write(applied);
+  const error = outcomes[0]?.error;
+  if (error) throw new WeirError('subscribe', error.message);
 }
 
 /** The lines for a user who connects a dashboard. @param made the secret, if it is newly generated */

@@ -27,7 +27,7 @@ class Rig {
   takes = true;
   closed = 0;
 
-  constructor() {
+  constructor(isServing = true) {
     this.sockets = {
       bindUdp: () => {
         if (this.isTaken) return Promise.reject(new Error('address already in use'));
@@ -60,6 +60,7 @@ class Rig {
       },
       onUnbound: (where, reason) => void this.unbound.push(`${where}: ${reason}`),
     });
+    if (isServing) this.resolver.serve();
   }
 
   async ask(port: number): Promise<void> {
@@ -88,6 +89,35 @@ class Rig {
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('the DNS service at the own address', () => {
+  test('serves what has come before it serves', async () => {
+    const rig = new Rig(false);
+    rig.takes = false;
+    await rig.resolver.bind(rig.sockets, ADDRESSES);
+    await rig.ask(1000);
+    const client = rig.connect(2000);
+    await settle();
+    assert.deepEqual([rig.associations.length, rig.connections.length], [0, 0]);
+    rig.takes = true;
+    rig.resolver.serve();
+    await settle();
+    const [{ source, link } = {}] = rig.associations;
+    assert.equal(source?.port, 1000);
+    assert.equal(Buffer.from((await link?.receive())?.data ?? []).toString(), 'question');
+    assert.equal(rig.connections[0]?.source.port, 2000);
+    rig.resolver.close();
+    await client.closed;
+  });
+
+  test('ends connections that wait when it is closed before it serves', async () => {
+    const rig = new Rig(false);
+    await rig.resolver.bind(rig.sockets, ADDRESSES);
+    const client = rig.connect(2000);
+    rig.takes = false;
+    rig.resolver.close();
+    await client.closed;
+    assert.equal(rig.connections.length, 0);
+  });
+
   test('has one association for each port, at most so many, and drops the least recent', async () => {
     const rig = new Rig();
     await rig.resolver.bind(rig.sockets, ADDRESSES);
