@@ -67,6 +67,16 @@ const PATTERNS: readonly Row[] = [
     worst: [run('', ' '), run('1', ' '), run('1.', '0'), run('', '1')],
   },
   {
+    file: 'nodes/import/document.ts',
+    pattern: /^["']?(?:proxies|Proxy|proxy-providers|proxy-groups|rules)["']?[ \t]*:/m,
+    worst: [run('proxies', ' '), run('', 'proxies '), run('', '"rules"\n'), run('', '"')],
+  },
+  {
+    file: 'nodes/import/links/share-links.ts',
+    pattern: /\s(?=[a-z][a-z0-9+.-]*:\/\/)/gi,
+    worst: [run(' ', 'a'), run('', ' a'), run('', ' '), run(' a', '.'), run('', ' a:/')],
+  },
+  {
     file: 'nodes/import/parse/json.ts',
     pattern: /^(?:null|true|false|\d{1,20}|\[\s*\])\s*,/,
     worst: [run('[', ' '), run('null', ' '), run('', '1'), run('[]', ' ')],
