@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
-import { chmod, copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { chmod, copyFile, link, mkdir, readdir, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { executableObstacle } from '../../packaging/executable.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { scratch } from '../support/process/weir.ts';
+import { eventually } from '../support/wait.ts';
 import { builtForms } from './built.ts';
 import { finish, start, type Installed } from './installed.ts';
 import { tryOut } from './trial.ts';
@@ -25,6 +28,17 @@ const PROBE = `
 
 /** Of Node itself: the main thread, one for timers, one for signals and four of V8. */
 const THREADS_OF_NODE = 7;
+
+/** Above the largest id of a process (proc(5), pid_max). */
+const NO_PROCESS = (1 << 22) + 1;
+
+/** Leaves a socket in a folder on which no process listens. */
+async function leaveSocket(folder: string, name: string): Promise<void> {
+  const server = createServer().listen(join(folder, 'bound'));
+  await once(server, 'listening');
+  await link(join(folder, 'bound'), join(folder, name));
+  await once(server.close(), 'close');
+}
 
 const skip = executableObstacle() ?? false;
 
@@ -51,9 +65,20 @@ test('the executable runs alone in an empty folder, with an empty PATH', { skip 
     async () => {
       await writeFile(at('probe.cjs'), PROBE);
       await writeFile(at('socks.toml'), `${socksIn()}${freedom()}`);
-      const env = { ...installed.env, NODE_OPTIONS: `--require ${at('probe.cjs')}` };
+      // As a Weir that was killed leaves it: a look at it must not start the thread pool.
+      await mkdir(at('run/weir'), { recursive: true, mode: 0o700 });
+      await leaveSocket(at('run/weir'), `${NO_PROCESS}.sock`);
+      const env = {
+        ...installed.env,
+        NODE_OPTIONS: `--require ${at('probe.cjs')}`,
+        XDG_RUNTIME_DIR: at('run'),
+      };
       await using child = start({ ...installed, env }, ['--config', at('socks.toml')]);
       await child.until('listening', ({ stderr }) => / listening on /.test(stderr) || undefined);
+      await eventually('the socket of its own alone', async () => {
+        const names = await readdir(at('run/weir'));
+        return names.length === 1 && names[0] === `${child.pid}.sock`;
+      });
       child.signal('SIGUSR2');
       const text = await child.until('chunks', ({ stdout }) => /^.+$/m.exec(stdout)?.[0]);
       const { loaded, rejected } = JSON.parse(text) as Record<'loaded' | 'rejected', string[]>;

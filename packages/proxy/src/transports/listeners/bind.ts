@@ -1,5 +1,5 @@
 import { lookup } from 'node:dns/promises';
-import { lstat, unlink } from 'node:fs/promises';
+import { lstatSync, unlinkSync } from 'node:fs';
 import { connect } from 'node:net';
 import { codeOf, messageOf, WeirError } from '@weir/base';
 import { type Endpoint, formatEndpoint } from '@weir/io/addresses';
@@ -122,7 +122,7 @@ export async function bindUnixSocket<T>(
   } catch (error) {
     if (!isAddressInUse(error) || !(await isStaleSocket(path))) throw error;
   }
-  await unlink(path);
+  unlinkSync(path);
   return bindWithMode();
 }
 
@@ -150,11 +150,17 @@ const isAddressInUse = (error: unknown): boolean =>
 
 /**
  * Whether a file is a socket on which no process listens. A connection to a file that is not a socket is refused as
- * well, so its type is checked first.
+ * well, so its type is checked first, on this thread: the first call of Node's thread pool starts 16 threads.
  */
-export async function isStaleSocket(path: string): Promise<boolean> {
-  const found = await lstat(path).catch(() => undefined);
-  return found?.isSocket() === true && (await isRefused(path));
+export const isStaleSocket = async (path: string): Promise<boolean> =>
+  isSocket(path) && isRefused(path);
+
+function isSocket(path: string): boolean {
+  try {
+    return lstatSync(path).isSocket();
+  } catch {
+    return false;
+  }
 }
 
 async function isRefused(path: string): Promise<boolean> {

@@ -1,5 +1,4 @@
-import { mkdirSync, readdirSync } from 'node:fs';
-import { unlink } from 'node:fs/promises';
+import { mkdirSync, readdirSync, unlinkSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { codeOf, WeirError } from '@weir/base';
@@ -145,7 +144,12 @@ async function removeStale(folder: string, ownPid: number): Promise<void> {
     const pid = Number.parseInt(name, 10);
     if (pid === ownPid || isRunning(pid)) continue;
     const path = join(folder, name);
-    if (await isStaleSocket(path)) await unlink(path).catch(() => undefined);
+    if (!(await isStaleSocket(path))) continue;
+    try {
+      unlinkSync(path);
+    } catch {
+      // Another start has removed it.
+    }
   }
 }
 
