@@ -74,13 +74,6 @@ export function exportsOfSelf(): Bind {
 export const addressOf = (memory: ArrayBufferLike): number =>
   Number(loadKoffi().address(new Uint8Array(memory)));
 
-/**
- * The C type of a structure, for the result of a function that is bound with `openSelf`.
- * @param fields C types by the names of the fields, in their order.
- */
-export const structure = (fields: Readonly<Record<string, string>>): ReturnType<Koffi['struct']> =>
-  loadKoffi().struct({ ...fields });
-
 /** Returns a view of memory that C allocated and never frees. */
 export const nativeView = (address: number, length: number): Uint8Array<ArrayBuffer> =>
   new Uint8Array(loadKoffi().view(BigInt(address), length));
