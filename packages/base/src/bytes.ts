@@ -69,6 +69,11 @@ export class GrowingBytes {
     return this.#space.subarray(0, this.#length);
   }
 
+  /** The same as a `Buffer`, without a copy. */
+  get buffer(): Buffer {
+    return Buffer.from(this.#space.buffer, this.#space.byteOffset, this.#length);
+  }
+
   append(piece: Uint8Array): void {
     const length = this.#length + piece.length;
     if (length > this.#space.length) {

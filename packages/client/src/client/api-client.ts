@@ -341,7 +341,7 @@ async function textOf(response: IncomingMessage): Promise<string> {
   } finally {
     clearTimeout(late);
   }
-  return Buffer.from(body.bytes.buffer, 0, body.length).toString();
+  return body.buffer.toString();
 }
 
 /** The error text of a response: JSON with `error`, or plain text. */

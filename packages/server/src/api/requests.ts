@@ -162,7 +162,7 @@ export async function readBody(request: IncomingMessage, invite?: () => void): P
     );
   }
   if (length > MAX_BODY) throw tooLong();
-  return Buffer.from(body.bytes.buffer, 0, length);
+  return body.buffer;
 }
 
 const KEY = 'target';

@@ -95,7 +95,7 @@ export class LocalExchange {
       if (body.length + chunk.length > most) throw tooLong();
       body.append(chunk);
     }
-    return Buffer.from(body.bytes.buffer, 0, body.length);
+    return body.buffer;
   }
 
   /** Reads the body as JSON. @throws {LocalHttpError} 413, 415 for another type, 400 when it is not JSON */
