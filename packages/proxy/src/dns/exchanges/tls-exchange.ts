@@ -1,5 +1,6 @@
 import { type Endpoint, formatEndpoint } from '@weir/io/addresses';
 import { type Clock, unlessAborted } from '@weir/io/time';
+import { UnitCost, UnitShare } from '@weir/io/bounds';
 import type { ByteLink } from '@weir/io/links';
 import { abortedDial } from '@weir/io';
 import { asError } from '@weir/base';
@@ -73,6 +74,7 @@ interface Waiting {
  */
 export class StreamConnection implements KeepableConnection {
   readonly #link: ByteLink;
+  readonly #units = new UnitShare();
   readonly #liveness: SilenceWatch;
   readonly #onEnd: () => void;
   readonly #waiting = new Map<number, Waiting>();
@@ -139,7 +141,12 @@ export class StreamConnection implements KeepableConnection {
   async #receive(): Promise<void> {
     const messages = new FramedMessageReader(this.#link);
     try {
-      for (;;) this.#deliver(await messages.next());
+      for (;;) {
+        this.#deliver(await messages.next());
+        // A read has room for tens of thousands of messages that reply to nothing.
+        const turn = this.#units.take(UnitCost.datagram);
+        if (turn) await turn;
+      }
     } catch (error) {
       this.end(error);
     }

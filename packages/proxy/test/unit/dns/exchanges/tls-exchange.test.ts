@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { test, type TestContext } from 'node:test';
-import { TlsExchange } from '../../../../src/dns/exchanges/tls-exchange.ts';
+import { setImmediate as turn } from 'node:timers/promises';
+import { UnitCost } from '@weir/io/bounds';
+import { linkPair } from '@weir/io/links';
+import { GRANT_UNITS, GRANTS_A_TURN } from '../../../../../io/src/net/bounds/units.ts';
+import { frame, FramedMessageReader } from '../../../../src/dns/exchanges/exchange.ts';
+import { StreamConnection, TlsExchange } from '../../../../src/dns/exchanges/tls-exchange.ts';
 import {
   a,
   reply,
@@ -73,6 +78,25 @@ test('replies without a pending question are ignored', async (t) => {
   ]);
   const found = await exchange.ask(question('a.example'), never);
   assert.equal(found.records[0]?.data, '192.0.2.1');
+});
+
+test('messages that reply to nothing are read in turns, between which others go on', async () => {
+  const [link, server] = linkPair();
+  const connection = new StreamConnection(link, new ManualClock(), () => undefined);
+  let isOver = false;
+  const asked = connection.ask(question('a.example'), never).finally(() => (isOver = true));
+  const answer = await new FramedMessageReader(server).next();
+  answer[2] = 0x81;
+  // Each is a length of zero.
+  const messages = 20_000;
+  server.write(new Uint8Array(2 * messages))?.catch(() => undefined);
+  server.write(frame(answer))?.catch(() => undefined);
+  let turns = 0;
+  for (; !isOver; turns++) await turn();
+  assert.equal((await asked).rcode, 0);
+  const least = (messages * UnitCost.datagram) / (GRANTS_A_TURN * GRANT_UNITS);
+  assert.ok(turns >= least, `${turns} turns`);
+  connection.end();
 });
 
 test('a server behind TLS that rejects EDNS is asked without it', async (t) => {
