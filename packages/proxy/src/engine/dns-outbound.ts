@@ -1,4 +1,5 @@
 import { type Clock, UDP_DNS_IDLE_MS } from '@weir/io/time';
+import { UnitCost, UnitShare } from '@weir/io/bounds';
 import { LinkClosedError } from '@weir/io';
 import { IdleTimer } from '@weir/io/pace';
 import {
@@ -59,6 +60,8 @@ export class DnsOutbound implements Outbound {
     void link.closed.then(() => end());
     const pending = new Set<Promise<void>>();
     const messages = new FramedMessageReader(link);
+    // All streams of a client share one place: a read has room for 2,000 queries that the cache answers at once.
+    const units = new UnitShare(client);
     try {
       for (;;) {
         const query = await messages.next();
@@ -68,6 +71,8 @@ export class DnsOutbound implements Outbound {
           .finally(() => pending.delete(answered));
         pending.add(answered);
         if (pending.size >= MOST_AT_ONCE) await Promise.race(pending);
+        const turn = units.take(UnitCost.head);
+        if (turn) await turn;
       }
     } catch {
       // At the end of the stream earlier queries still get their responses.

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { decode, encode } from 'dns-packet';
+import { UnitCost } from '@weir/io/bounds';
+import { GRANT_UNITS, GRANTS_A_TURN } from '../../../../io/src/net/bounds/units.ts';
 import type { DnsAnswer, DnsService } from '../../../src/dns/backend.ts';
 import { frame, FramedMessageReader } from '../../../src/dns/exchanges/exchange.ts';
 import { DnsOutbound } from '../../../src/engine/dns-outbound.ts';
@@ -18,7 +20,7 @@ const query = (id: number, name = `n${id}.example`): Buffer =>
 function start() {
   const waiting = new Map<string, (answer: DnsAnswer) => void>();
   const signals: AbortSignal[] = [];
-  const service: DnsService = {
+  const service: { -readonly [Key in keyof DnsService]: DnsService[Key] } = {
     lookup: (name, _type, abort) => {
       const { promise, resolve } = Promise.withResolvers<DnsAnswer>();
       waiting.set(name, resolve);
@@ -31,10 +33,15 @@ function start() {
   const outbound = new DnsOutbound(service, clock);
   const answer = (id: number): void =>
     waiting.get(`n${id}.example`)?.({ addresses: ['192.0.2.1'], ttl: 9 });
-  return { waiting, signals, clock, outbound, answer };
+  return { waiting, signals, clock, outbound, answer, service };
 }
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** A burst of queries may be read in a few turns. */
+async function settleBurst(): Promise<void> {
+  for (let turns = 0; turns < 16; turns++) await settle();
+}
 
 describe('the outbound of the own resolver', () => {
   test('answers a stream in the order in which answers come', async () => {
@@ -52,6 +59,28 @@ describe('the outbound of the own resolver', () => {
     assert.equal(await link.read(), undefined);
     await settle();
     assert.equal(clock.timers, 0);
+  });
+
+  test('answers many queries of one read in turns, between which others go on', async () => {
+    const { outbound, waiting, service } = start();
+    // As from the cache.
+    service.lookup = () => Promise.resolve({ addresses: ['192.0.2.1'], ttl: 9 });
+    const link = await outbound.connect(resolver, { signal, origin });
+    const queries = 1_000;
+    const sent = Array.from({ length: queries }, (_, id) => frame(query(id, 'n.example')));
+    const written = link.write(Buffer.concat(sent));
+    const responses = new FramedMessageReader(link);
+    let last = -1;
+    const all = (async () => {
+      for (let id = 0; id < queries; id++) last = decode(await responses.next()).id ?? -1;
+    })();
+    let turns = 0;
+    for (; last < queries - 1; turns++) await settle();
+    await Promise.all([all, written]);
+    assert.equal(waiting.size, 0);
+    const least = (queries * UnitCost.head) / (GRANTS_A_TURN * GRANT_UNITS);
+    assert.ok(turns >= least, `${turns} turns`);
+    link.destroy();
   });
 
   test('a stream that falls silent is closed', async () => {
@@ -81,10 +110,10 @@ describe('the outbound of the own resolver', () => {
     const { outbound, waiting, answer } = start();
     const link = await outbound.connect(resolver, { signal, origin });
     for (let id = 0; id < 100; id++) void link.write(frame(query(id)));
-    await settle();
+    await settleBurst();
     assert.equal(waiting.size, 64);
     answer(0);
-    await settle();
+    await settleBurst();
     assert.equal(waiting.size, 65);
     link.destroy();
   });
