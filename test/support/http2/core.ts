@@ -93,6 +93,7 @@ export class Core {
       },
       onPeerSettings: () => this.settings++,
       onGoAway: () => this.goAways.push(this.now),
+      onRefused: (streams, refuse) => streams.forEach(refuse),
       onStreamEnd: () => this.streamEnds++,
       onEnd: (cause, streams, abort) => {
         streams.forEach(abort);

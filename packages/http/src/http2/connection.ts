@@ -334,8 +334,16 @@ export class Http2Connection {
       this.#goAwayReason = http2ErrorName(code) + (text === '' ? '' : `: ${shownForeign(text)}`);
     }
     if (this.#state === 'open') this.#state = 'going';
-    if (this.role === 'client') this.#streams.leaveBehind(lastStreamId);
+    if (this.role === 'client') this.#refuse(this.#streams.leftBehind(lastStreamId));
     this.#handler.onGoAway();
+  }
+
+  #refuse(streams: readonly Http2Stream[]): void {
+    if (streams.length === 0) return;
+    const end: StreamEnd = { by: 'peer', code: Http2ErrorCode.REFUSED_STREAM };
+    this.#handler.onRefused(streams, (stream) => {
+      if (!stream.isClosed) this.#streams.abort(stream, end);
+    });
   }
 
   #finish(cause: Error | Http2Error | undefined): void {

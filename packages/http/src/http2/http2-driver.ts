@@ -61,6 +61,7 @@ export class Http2Driver {
       onRequest: (stream, fields) => handler.onRequest?.(stream, fields),
       onPeerSettings: () => handler.onPeerSettings?.(),
       onGoAway: () => handler.onGoAway?.(),
+      onRefused: (streams, refuse) => void endInTurns(streams, refuse),
       onStreamEnd: () => {
         if (this.#isEnding) this.#schedule();
       },

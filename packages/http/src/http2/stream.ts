@@ -61,6 +61,13 @@ export interface ConnectionHandler {
   onPeerSettings(): void;
   /** Called when the peer, or this side, accepts no more streams; open streams continue. */
   onGoAway(): void;
+  /**
+   * Called when a GOAWAY of the peer leaves requests unprocessed.
+   *
+   * @param streams each must be passed to `refuse`, immediately or in later turns of the event loop, since there may be
+   * thousands.
+   */
+  onRefused(streams: readonly Http2Stream[], refuse: (stream: Http2Stream) => void): void;
   /** Called when a stream has ended. */
   onStreamEnd(): void;
   /**

@@ -6,7 +6,7 @@ import {
   SKIPPED_RANGE_LIMIT,
   WINDOW_LIMIT,
 } from '../limits.ts';
-import { connectionError, Http2Error, Http2ErrorCode, streamError } from './errors.ts';
+import { connectionError, Http2Error, streamError } from './errors.ts';
 import { checkRequest, checkResponse, checkTrailers } from './fields.ts';
 import type { Sender } from './sender.ts';
 import type { LocalSettings } from './settings.ts';
@@ -101,7 +101,7 @@ export class Http2Streams implements Http2StreamHost {
   /** Streams whose readers are to be called. */
   #touched: Http2Stream[] = [];
   /** Streams of this side that were open at the peer's first GOAWAY, by ascending id. */
-  #leftBehind: Http2Stream[] | undefined;
+  #unrefused: Http2Stream[] | undefined;
 
   constructor(
     role: 'client' | 'server',
@@ -174,16 +174,15 @@ export class Http2Streams implements Http2StreamHost {
   }
 
   /**
-   * Ends streams of this side above `lastId` as refused, since after GOAWAY they were not processed. A further GOAWAY
-   * costs only the streams that it refuses, however many are open.
+   * Returns the streams of this side above `lastId`, which after GOAWAY were not processed. A further GOAWAY costs only
+   * the streams that it refuses, however many are open.
    */
-  leaveBehind(lastId: number): void {
-    this.#leftBehind ??= [...this.#streams.values()].filter(({ id }) => this.#isOwn(id));
-    const left = this.#leftBehind;
-    for (let last = left.at(-1); last && last.id > lastId; last = left.at(-1)) {
-      left.pop();
-      if (!last.isClosed) this.abort(last, { by: 'peer', code: Http2ErrorCode.REFUSED_STREAM });
-    }
+  leftBehind(lastId: number): readonly Http2Stream[] {
+    this.#unrefused ??= [...this.#streams.values()].filter(({ id }) => this.#isOwn(id));
+    const all = this.#unrefused;
+    let kept = all.length;
+    while (kept > 0 && (all[kept - 1]?.id ?? 0) > lastId) kept--;
+    return all.splice(kept);
   }
 
   // ---- frames of the peer ----

@@ -262,3 +262,23 @@ test('the streams of a connection that is lost fail in turns, and it ends after 
   await ended;
   assert.equal(driver.connection.streamCount, 0);
 });
+
+test('requests that a GOAWAY leaves unprocessed are refused in turns, also when the connection ends after it', async () => {
+  const COUNT = 4 * FLOWS_ENDED_A_TURN;
+  const { peer, driver, ended } = driven('client');
+  await peer.write(settingsFrame());
+  while (!driver.connection.hasPeerSettings) await turn();
+  const logs = Array.from({ length: COUNT }, () => {
+    const stream = driver.connection.request(REQUEST);
+    return new StreamLog(stream ?? assert.fail('no request can be made'));
+  });
+  await peer.write(frame(FrameType.GOAWAY, 0, 0, Buffer.concat([uint32(1), uint32(0)])));
+  peer.destroy();
+  let turns = 0;
+  const over = (): number => logs.filter(({ end }) => end !== undefined).length;
+  for (; over() < COUNT; turns++) await turn();
+  assert.ok(turns >= COUNT / FLOWS_ENDED_A_TURN - 2, `${turns} turns`);
+  const codes = logs.map(({ end }) => end?.code);
+  assert.equal(codes.filter((code) => code === Http2ErrorCode.REFUSED_STREAM).length, COUNT - 1);
+  await ended;
+});
