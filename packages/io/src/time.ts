@@ -21,6 +21,7 @@ export {
   type Defer,
   inNextTurn,
   inSteps,
+  resumedInTurns,
   type Steps,
   TurnLoop,
   Turns,

@@ -8,7 +8,7 @@ import {
   type Resolver,
 } from '@weir/io/addresses';
 import { LRUCache } from 'lru-cache';
-import { type Clock, type Timer, unlessAborted, Deadline } from '@weir/io/time';
+import { type Clock, type Timer, resumedInTurns, unlessAborted, Deadline } from '@weir/io/time';
 import { dropStacks } from '@weir/base';
 import { abortedDial, DialError } from '@weir/io';
 import type { DnsAnswer, DnsBackend, DnsService } from './backend.ts';
@@ -149,7 +149,7 @@ export class CachedResolver implements OwnedResolver {
     if (signal?.aborted) throw abortedDial(signal);
     const question = this.#outcome(name, type, client);
     try {
-      const outcome = await unlessAborted(question.outcome, signal, abortedDial);
+      const outcome = await unlessAborted(resumedInTurns(question.outcome), signal, abortedDial);
       if (outcome.error) throw outcome.error;
       const { all: addresses, aliases, absent, expires } = outcome;
       const ttl = Math.max(0, Math.ceil((expires - this.#clock.now()) / 1000));
@@ -216,7 +216,7 @@ export class CachedResolver implements OwnedResolver {
         name,
         policy,
         types,
-        await unlessAborted(outcomes, signal, abortedDial),
+        await unlessAborted(resumedInTurns(outcomes), signal, abortedDial),
       );
     } catch (error) {
       if (signal?.aborted) for (const each of asked) each.leave();

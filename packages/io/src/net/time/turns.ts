@@ -231,3 +231,22 @@ export class TurnShare {
     if (this.#left === 0) this.#schedule();
   };
 }
+
+/**
+ * Flows of the process that go on in one turn of the event loop after a wait for one result, such as a connection that
+ * they share or the address of a name: a dial, its failure and the response to the client take some 50 microseconds,
+ * and thousands of flows may wait.
+ */
+export const FLOWS_RESUMED_A_TURN = 64;
+
+const resumed = new TurnShare(FLOWS_RESUMED_A_TURN);
+
+/** Returns the outcome of a result for one of the flows that wait for it, in a turn with a share for the flow. */
+export async function resumedInTurns<Result>(result: Promise<Result>): Promise<Result> {
+  try {
+    return await result;
+  } finally {
+    const turn = resumed.take();
+    if (turn) await turn;
+  }
+}

@@ -1,4 +1,4 @@
-import { type Clock, Deadline, type Timer, unlessAborted } from '@weir/io/time';
+import { type Clock, Deadline, resumedInTurns, type Timer, unlessAborted } from '@weir/io/time';
 import { abortedDial, DeadlineError, DialError, toDialError } from '@weir/io';
 import type { WireCounter } from '@weir/io/links';
 import { RepeatedDial } from '@weir/io/layers';
@@ -133,7 +133,7 @@ export class KeptConnection<C extends KeepableConnection> {
 
   async #made({ dial }: Kept<C>, signal: AbortSignal): Promise<C> {
     using deadline = new Deadline(this.#clock, CONNECT_MS, 'connecting', signal);
-    return await unlessAborted(dial.made, deadline.signal, abortedDial);
+    return await unlessAborted(resumedInTurns(dial.made), deadline.signal, abortedDial);
   }
 
   #connect(): Kept<C> {

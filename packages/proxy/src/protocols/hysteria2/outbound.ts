@@ -6,7 +6,7 @@ import { connectAny } from '@weir/io/sockets';
 import type { ByteLink, PacketLink, WireCounter } from '@weir/io/links';
 import { chainGroup, type DialOrigin } from '@weir/io/net/own-listeners';
 import { RepeatedDial } from '@weir/io/layers';
-import { unlessAborted } from '@weir/io/time';
+import { resumedInTurns, unlessAborted } from '@weir/io/time';
 import type { ClientTls } from '@weir/quic';
 import type { CaSpec, TlsClientSpec } from '../../spec.ts';
 import { QuicClientTls } from '../../transports/tls/quic.ts';
@@ -116,7 +116,7 @@ export class Hysteria2Outbound implements Outbound {
     }
     const connecting = this.#connecting.get(group) ?? this.#open(group, origin, observe);
     connecting.dial.join();
-    return unlessAborted(connecting.connection, signal, (aborted) => {
+    return unlessAborted(resumedInTurns(connecting.connection), signal, (aborted) => {
       const failure = abortedDial(aborted, this.#server);
       if (failure.code !== 'timed_out' || !connecting.dial.isSilent) return failure;
       return new DialError('timed_out', `${failure.message}; ${this.#causesOfSilence}`, {

@@ -1,6 +1,6 @@
 import { type Endpoint, shownEndpoint } from '@weir/io/addresses';
 import { abortedDial, DeadlineError, DialError, type DialObserver, ProtocolError } from '@weir/io';
-import { type Clock, type Timer, unlessAborted } from '@weir/io/time';
+import { type Clock, resumedInTurns, type Timer, unlessAborted } from '@weir/io/time';
 import type { DatagramUse } from '@weir/io/sockets';
 import type { ByteLink, Carrier, WireCounter } from '@weir/io/links';
 import { RepeatedDial } from '@weir/io/layers';
@@ -193,7 +193,7 @@ export class GrpcClient {
   ): Promise<TunnelConnection> {
     const connecting = this.#connecting.get(group) ?? this.#begin(group, preConnect, observe);
     connecting.dial.join();
-    return unless(signal, this.#server, connecting.connection);
+    return unless(signal, this.#server, resumedInTurns(connecting.connection));
   }
 
   #begin(group: string, preConnect?: PreConnectCheck, observe?: DialObserver): Connecting {
@@ -321,8 +321,10 @@ class TunnelConnection {
     return this.#carried;
   }
 
+  /** Whether the server has sent its SETTINGS, and takes another tunnel. */
   get usable(): boolean {
-    return !this.#retired && this.#driver.connection.mayRequest;
+    const { hasPeerSettings, mayRequest } = this.#driver.connection;
+    return !this.#retired && hasPeerSettings && mayRequest;
   }
 
   /** Whether data was received from the server recently, so that it is assumed to respond. */

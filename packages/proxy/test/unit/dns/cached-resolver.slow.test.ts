@@ -6,6 +6,7 @@ import { DISPLACED_A_SECOND } from '../../../src/dns/limits.ts';
 import type { RawQuestion } from '../../../src/dns/message.ts';
 import type { AddressRecordType } from '../../../src/dns/policy.ts';
 import { DeadlineError, DialError } from '@weir/io';
+import { FLOWS_RESUMED_A_TURN } from '../../../../io/src/net/time/turns.ts';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';
 import { uncollected } from '../../../../../test/support/process/uncollected.ts';
 
@@ -533,3 +534,21 @@ test('questions without an answer are passed on beside those of all others', asy
   assert.equal(String(await same), 'reply');
   assert.equal((await Promise.all(flood)).filter((reply) => reply !== undefined).length, 510);
 });
+
+for (const outcome of ['is found', 'is absent'] as const) {
+  test(`flows that wait for one name go on in turns when it ${outcome}`, async () => {
+    const { backend, resolver } = harness();
+    const COUNT = 4 * FLOWS_RESUMED_A_TURN;
+    let over = 0;
+    for (let flow = 0; flow < COUNT; flow++) {
+      const found = resolver.resolve('example.com', 'ipv4_only');
+      void found.catch(() => undefined).then(() => over++);
+    }
+    assert.equal(backend.questions.length, 1);
+    if (outcome === 'is found') backend.of('A').answer(60, '192.0.2.1');
+    else backend.of('A').deny(60);
+    let turns = 0;
+    for (; over < COUNT; turns++) await settled();
+    assert.ok(turns >= COUNT / FLOWS_RESUMED_A_TURN - 2, `${turns} turns`);
+  });
+}

@@ -8,6 +8,8 @@ import {
   TurnLoop,
   Turns,
   TurnShare,
+  FLOWS_RESUMED_A_TURN,
+  resumedInTurns,
 } from '../../../../src/net/time/turns.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 
@@ -333,4 +335,28 @@ describe('the share of a turn', () => {
     await nextTurn();
     assert.notEqual(share.take(), undefined, 'b has used this turn');
   });
+});
+
+describe('flows that wait for one result', () => {
+  const COUNT = 4 * FLOWS_RESUMED_A_TURN;
+
+  for (const outcome of ['arrives', 'fails'] as const) {
+    test(`go on in turns, in order, when it ${outcome}`, async () => {
+      const { promise, resolve, reject } = Promise.withResolvers<string>();
+      const order: number[] = [];
+      for (let flow = 0; flow < COUNT; flow++) {
+        const resumed = resumedInTurns(promise);
+        void resumed.catch(() => 'failed').then(() => order.push(flow));
+      }
+      if (outcome === 'arrives') resolve('it');
+      else reject(new Error('refused'));
+      let turns = 0;
+      for (; order.length < COUNT; turns++) await new Promise(setImmediate);
+      assert.ok(turns >= COUNT / FLOWS_RESUMED_A_TURN - 2, `${turns} turns`);
+      assert.deepEqual(
+        order,
+        Array.from({ length: COUNT }, (_, flow) => flow),
+      );
+    });
+  }
 });

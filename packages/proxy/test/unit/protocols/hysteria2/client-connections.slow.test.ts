@@ -4,6 +4,7 @@ import { Deadline } from '@weir/io/time';
 import { ATTEMPT_DELAY_MS } from '../../../../../io/src/net/sockets/happy-eyeballs.ts';
 import { ATTEMPTS_AT_ONCE } from '../../../../../io/src/net/sockets/repeated-dial.ts';
 import { DIAL_MS, SILENT_ATTEMPT_MS } from '../../../../../io/src/net/time/clock.ts';
+import { FLOWS_RESUMED_A_TURN } from '../../../../../io/src/net/time/turns.ts';
 import { SILENCE_MS } from '../../../../src/protocols/hysteria2/limits.ts';
 import { settle } from '../../../../../../test/support/protocols/tunnel-harness.ts';
 import type { FakeConnection } from '../../../../../../test/support/protocols/hysteria2/fake-quic.ts';
@@ -33,6 +34,19 @@ describe('a connection of a client', () => {
     assert.equal(bench.registry.count, 0);
     const [connection] = bench.network.connections[0] as [FakeConnection, unknown];
     assert.equal(connection.reason?.code, 0x100);
+  });
+
+  test('fails in turns for many flows', async () => {
+    const bench = new Bench();
+    await bench.listen();
+    const client = bench.client({ password: 'wrong' });
+    const COUNT = 4 * FLOWS_RESUMED_A_TURN;
+    let failed = 0;
+    for (let flow = 0; flow < COUNT; flow++) client.connect(echo, patient).catch(() => failed++);
+    let turns = 0;
+    for (; failed < COUNT; turns += Number(failed > 0)) await new Promise(setImmediate);
+    assert.ok(turns >= COUNT / FLOWS_RESUMED_A_TURN - 2, `${turns} turns`);
+    assert.equal(bench.network.connections.length, 1);
   });
 
   test('is made anew when it has ended', async () => {

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import * as http2 from 'node:http2';
 import { test } from 'node:test';
+import type { DialError } from '@weir/io';
 import { OWNED, type Carrier } from '@weir/io/links';
+import { FLOWS_RESUMED_A_TURN } from '../../../../../io/src/net/time/turns.ts';
 import { encodeHunks } from '../../../../src/transports/grpc/hunks.ts';
 import { readAll } from '../../../../../io/test/conformance/byte-link.ts';
 import { UnauthenticatedClients } from '../../../../src/transports/unauthenticated-clients.ts';
@@ -488,6 +490,44 @@ test('a server that speaks no HTTP/2 is given up when the limit has passed', asy
   clock.advance(10_000);
   await dialling;
   link.destroy();
+});
+
+test('dials that come while the server has sent no SETTINGS wait for them, and fail with the first one', async () => {
+  const clock = new ManualClock();
+  await using carriers = await CarrierPair.open({ ...grpcPair(false), inbound: undefined }, clock);
+  const outcomes: string[] = [];
+  const dial = async (): Promise<void> => {
+    const over = carriers.dial().then(
+      () => 'made',
+      ({ code }: DialError) => code,
+    );
+    outcomes.push(await over);
+  };
+  const first = dial();
+  const { link } = await carriers.accept();
+  // The client's preface: the connection exists.
+  await link.read();
+  const second = dial();
+  await pause();
+  assert.deepEqual(outcomes, []);
+  link.destroy();
+  await Promise.all([first, second]);
+  assert.deepEqual(outcomes, ['upstream', 'upstream']);
+});
+
+test('dials that wait for one connection go on in turns when it is made', async () => {
+  await using server = await Http2Server.open();
+  const dialer = server.dialer();
+  const COUNT = 4 * FLOWS_RESUMED_A_TURN;
+  let made = 0;
+  for (let dial = 0; dial < COUNT; dial++) {
+    void dialer.dial({ signal: never }).then(() => made++);
+  }
+  let turns = 0;
+  for (; made < COUNT; turns += Number(made > 0)) await new Promise(setImmediate);
+  assert.ok(turns >= COUNT / FLOWS_RESUMED_A_TURN - 2, `${turns} turns`);
+  assert.equal(server.sessions.length, 1);
+  dialer.close();
 });
 
 test('an aborted dial leaves a shared connection to the other dials', async () => {
