@@ -2,7 +2,7 @@ import type { RandomSource } from '@weir/base/random';
 import { type Endpoint, formatEndpoint } from '@weir/io/addresses';
 import type { Clock } from '@weir/io/time';
 import { IdleTimer } from '@weir/io/pace';
-import { type Packet, type PacketLink, ClosablePackets } from '@weir/io/links';
+import { endInTurns, type Packet, type PacketLink, ClosablePackets } from '@weir/io/links';
 import type { QuicConnection } from '@weir/quic';
 import { ADDRESS_LIMIT, ASSOCIATION_QUEUE, FRAGMENT_LIMIT, UDP_PAYLOAD_LIMIT } from './limits.ts';
 import {
@@ -254,10 +254,10 @@ export class UdpSessions {
     return this.#create(this.#lastId, onSent);
   }
 
-  /** Closes all sessions and accepts no more. */
+  /** Closes all sessions, in turns of the event loop since a client may have thousands, and accepts no more. */
   close(cause?: Error): void {
     this.#ended = true;
-    for (const session of this.#sessions.values()) session.close(cause);
+    void endInTurns([...this.#sessions.values()], (session) => session.close(cause));
   }
 
   #begin(id: number): UdpSession | undefined {

@@ -2,7 +2,7 @@ import { type Endpoint, shownEndpoint } from '@weir/io/addresses';
 import { abortedDial, DeadlineError, DialError, type DialObserver, ProtocolError } from '@weir/io';
 import { type Clock, resumedInTurns, type Timer, unlessAborted } from '@weir/io/time';
 import type { DatagramUse } from '@weir/io/sockets';
-import type { ByteLink, Carrier, WireCounter } from '@weir/io/links';
+import { type ByteLink, type Carrier, endInTurns, type WireCounter } from '@weir/io/links';
 import { RepeatedDial } from '@weir/io/layers';
 import { messageOf } from '@weir/base';
 import { Http2Driver, type Http2Stream } from '@weir/http/http2';
@@ -381,7 +381,7 @@ class TunnelConnection {
   #onSilent(): void {
     this.#retire();
     const cause = new ProtocolError('HTTP/2: the server does not respond');
-    for (const link of this.#datagrams) link.destroy(cause);
+    void endInTurns([...this.#datagrams], (link) => link.destroy(cause));
   }
 
   /** Accepts no more tunnels, and closes the connection with its last one. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
+import { FLOWS_ENDED_A_TURN } from '../../../../../io/src/net/links/relay.ts';
 import {
   datagramsOf,
   MessageReassembly,
@@ -349,6 +350,16 @@ describe('the UDP sessions of a connection', () => {
     sessions.receive(arriving(9, 'too late'));
     assert.equal(sessions.count, 0);
     assert.equal(accepted.length, 2);
+  });
+
+  test('of a connection that is lost are closed in turns', async () => {
+    const { sessions } = endOf();
+    const COUNT = 4 * FLOWS_ENDED_A_TURN;
+    for (let i = 0; i < COUNT; i++) sessions.open();
+    sessions.close(new Error('the connection is lost'));
+    let turns = 0;
+    for (; sessions.count > 0; turns++) await new Promise(setImmediate);
+    assert.ok(turns >= COUNT / FLOWS_ENDED_A_TURN - 2, `${turns} turns`);
   });
 
   test('of a client have ids of their own', () => {
