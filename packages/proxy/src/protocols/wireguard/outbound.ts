@@ -1,5 +1,5 @@
 import { shownEndpoint, ipVersion, type Endpoint, type FamilyPolicy } from '@weir/io/addresses';
-import { type Timer, Deadline, DIAL_MS, unlessAborted } from '@weir/io/time';
+import { Deadline, DIAL_MS, resumedInTurns, type Timer, unlessAborted } from '@weir/io/time';
 import { abortedDial, DialError } from '@weir/io';
 import { connectAny } from '@weir/io/sockets';
 import type { ByteLink, PacketLink } from '@weir/io/links';
@@ -121,7 +121,7 @@ export class WireGuardOutbound implements Outbound {
       this.#lease?.release();
       this.#lease = this.#tunnels.lease(this.#settings, this.#generation, this.#context);
     }
-    return this.#lease.running;
+    return resumedInTurns(this.#lease.running);
   }
 
   async #race(

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, test } from 'node:test';
+import { FLOWS_RESUMED_A_TURN } from '../../../../../io/src/net/time/turns.ts';
 import { setImmediate as turn } from 'node:timers/promises';
 import { X25519PrivateKey } from '@weir/crypto/x25519';
 import { silentLogger } from '@weir/base/log';
@@ -284,6 +285,20 @@ describe('a WireGuard outbound', () => {
     await says(outbound, 'one');
     await says(outbound, 'two');
     assert.deepEqual(made.names, ['peer.test']);
+  });
+
+  test('whose endpoint is not found fails the dials that wait for it in turns', async () => {
+    const made = world();
+    const outbound = made.outbound({ endpoint: { host: 'nowhere.test', port: 1000 } });
+    const COUNT = 4 * FLOWS_RESUMED_A_TURN;
+    let failed = 0;
+    for (let dial = 0; dial < COUNT; dial++) {
+      outbound.connect(ECHO, { signal }).catch(() => failed++);
+    }
+    let turns = 0;
+    for (; failed < COUNT; turns += Number(failed > 0)) await new Promise(setImmediate);
+    assert.ok(turns >= COUNT / FLOWS_RESUMED_A_TURN - 2, `${turns} turns`);
+    assert.deepEqual(made.names, ['nowhere.test']);
   });
 
   describe('whose peer has a name', () => {
