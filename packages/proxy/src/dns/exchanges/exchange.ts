@@ -1,3 +1,4 @@
+import { UnitCost, UnitShare } from '@weir/io/bounds';
 import { BoundedReader, type ByteLink } from '@weir/io/links';
 import { type Endpoint, formatEndpoint, shownEndpoint } from '@weir/io/addresses';
 import { codeOf, messageOf, WeirError } from '@weir/base';
@@ -36,6 +37,28 @@ export class FramedMessageReader {
   async next(): Promise<Buffer> {
     const length = (await this.#reader.bytes(LENGTH_SIZE)).readUInt16BE(0);
     return this.#reader.bytes(length);
+  }
+}
+
+/**
+ * The share of a turn for the messages of one server, which are read one after the other: one of 64 KB has room for 4,000
+ * records, which take about a microsecond each, and replies to many questions may come at once.
+ */
+export class ReadingTurns {
+  readonly #units = new UnitShare();
+  #last: Promise<void> | undefined;
+
+  /** Returns a promise to await before a message is read, if any. */
+  take({ length }: Uint8Array): Promise<void> | undefined {
+    const cost = UnitCost.datagram + (length >> 3);
+    const take = (): Promise<void> | undefined => this.#units.take(cost);
+    const turn = this.#last ? this.#last.then(take) : take();
+    if (!turn) return undefined;
+    const last = turn.then(() => {
+      if (this.#last === last) this.#last = undefined;
+    });
+    this.#last = last;
+    return last;
   }
 }
 

@@ -29,7 +29,13 @@ import {
   DohResponse,
   type DohTarget,
 } from './doh-response.ts';
-import { type DnsExchange, serverError, UnansweredError, unlessEdnsRejected } from './exchange.ts';
+import {
+  type DnsExchange,
+  ReadingTurns,
+  serverError,
+  UnansweredError,
+  unlessEdnsRejected,
+} from './exchange.ts';
 import { KeptConnection, QuestionQueue, SilenceWatch, TlsConnector } from './kept-connection.ts';
 import type { CaSpec } from '../../spec.ts';
 import { DohOverHttp1 } from './doh-over-http1.ts';
@@ -272,6 +278,7 @@ export interface HttpsExchangeOptions extends DohTarget {
 export class HttpsExchange implements DnsExchange {
   readonly server: string;
   readonly #server: Endpoint;
+  readonly #turns = new ReadingTurns();
   readonly #connection: KeptConnection<DohConnection>;
 
   constructor({ server, host, path, ca, clock }: HttpsExchangeOptions) {
@@ -315,6 +322,8 @@ export class HttpsExchange implements DnsExchange {
       (connection) => connection.post(query, signal),
       signal,
     );
+    const turn = this.#turns.take(body);
+    if (turn) await unlessAborted(turn, signal, abortedDial);
     const reply = readReply(body, query);
     if (!reply) throw new ProtocolError('the answer is to another question');
     return aged(reply, age);

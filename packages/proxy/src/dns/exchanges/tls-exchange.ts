@@ -1,6 +1,5 @@
 import { type Endpoint, formatEndpoint } from '@weir/io/addresses';
 import { type Clock, unlessAborted } from '@weir/io/time';
-import { UnitCost, UnitShare } from '@weir/io/bounds';
 import type { ByteLink } from '@weir/io/links';
 import { abortedDial } from '@weir/io';
 import { asError } from '@weir/base';
@@ -8,6 +7,7 @@ import {
   type DnsExchange,
   frame,
   FramedMessageReader,
+  ReadingTurns,
   serverError,
   UnansweredError,
   unlessEdnsRejected,
@@ -74,7 +74,7 @@ interface Waiting {
  */
 export class StreamConnection implements KeepableConnection {
   readonly #link: ByteLink;
-  readonly #units = new UnitShare();
+  readonly #turns = new ReadingTurns();
   readonly #liveness: SilenceWatch;
   readonly #onEnd: () => void;
   readonly #waiting = new Map<number, Waiting>();
@@ -142,10 +142,11 @@ export class StreamConnection implements KeepableConnection {
     const messages = new FramedMessageReader(this.#link);
     try {
       for (;;) {
-        this.#deliver(await messages.next());
+        const message = await messages.next();
         // A read has room for tens of thousands of messages that reply to nothing.
-        const turn = this.#units.take(UnitCost.datagram);
+        const turn = this.#turns.take(message);
         if (turn) await turn;
+        this.#deliver(message);
       }
     } catch (error) {
       this.end(error);

@@ -4,7 +4,13 @@ import { type Clock, Deadline, unlessAborted } from '@weir/io/time';
 import { abortedDial, DeadlineError, DialError, ProtocolError } from '@weir/io';
 import type { PacketLink } from '@weir/io/links';
 import { systemSockets } from '@weir/io/sockets';
-import { type DnsExchange, frame, FramedMessageReader, serverError } from './exchange.ts';
+import {
+  type DnsExchange,
+  frame,
+  FramedMessageReader,
+  ReadingTurns,
+  serverError,
+} from './exchange.ts';
 import {
   type DnsReply,
   encodeQuery,
@@ -52,6 +58,7 @@ export class UdpExchange implements DnsExchange {
   readonly #clock: Clock;
   readonly #rounds: readonly number[];
   readonly #random: RandomSource;
+  readonly #turns = new ReadingTurns();
 
   /**
    * Creates an exchange.
@@ -127,7 +134,7 @@ export class UdpExchange implements DnsExchange {
     const socket = await systemSockets().bindUdp({ family, peer: server });
     try {
       socket.send({ data: query, peer: server });
-      return await unlessAborted(replyTo(query, socket), deadline.signal, () =>
+      return await unlessAborted(replyTo(query, socket, this.#turns), deadline.signal, () =>
         signal.aborted ? abortedDial(signal) : new DeadlineError('no answer'),
       );
     } finally {
@@ -147,7 +154,10 @@ export class UdpExchange implements DnsExchange {
     try {
       const query = encodeQuery(question, { id: this.#random.below(IDS), edns });
       await link.write(frame(query));
-      const reply = readReply(await new FramedMessageReader(link, deadline.signal).next(), query);
+      const message = await new FramedMessageReader(link, deadline.signal).next();
+      const turn = this.#turns.take(message);
+      if (turn) await unlessAborted(turn, deadline.signal);
+      const reply = readReply(message, query);
       if (!reply) throw new ProtocolError('the answer over TCP is to another question');
       return reply;
     } finally {
@@ -157,10 +167,12 @@ export class UdpExchange implements DnsExchange {
 }
 
 /** Waits for the first datagram that is the reply to a query. */
-async function replyTo(query: Buffer, socket: PacketLink): Promise<DnsReply> {
+async function replyTo(query: Buffer, socket: PacketLink, turns: ReadingTurns): Promise<DnsReply> {
   for (;;) {
     const packet = await socket.receive();
     if (!packet) throw new ProtocolError('the socket was closed');
+    const turn = turns.take(packet.data);
+    if (turn) await turn;
     const reply = readReply(packet.data, query);
     if (reply) return reply;
   }

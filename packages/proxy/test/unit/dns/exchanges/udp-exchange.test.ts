@@ -291,3 +291,31 @@ test('questions start with each server in turn when they should', async (t) => {
   for (let i = 0; i < 4; i++) await exchange.ask(QUESTION, never);
   assert.deepEqual([one.asked.length, two.asked.length], [2, 2]);
 });
+
+test('replies of thousands of records that come at once are read in turns', async (t) => {
+  const COUNT = 12;
+  const held = Promise.withResolvers<void>();
+  const records = Array.from({ length: 1_500 }, (_, i) =>
+    a(QUESTION.name, `192.0.${i >> 8}.${i & 255}`),
+  );
+  const { exchange, arrived } = await harness(t, async (asked) => {
+    const message = reply(asked, { answers: records });
+    await held.promise;
+    return message;
+  });
+  let over = 0;
+  const all = Array.from({ length: COUNT }, async () => {
+    const found = await exchange.ask(QUESTION, never);
+    assert.equal(found.records.length, records.length);
+    over++;
+  });
+  await arrived(COUNT - 1);
+  held.resolve();
+  let most = 0;
+  for (let before = 0; over < COUNT; before = over) {
+    await new Promise(setImmediate);
+    most = Math.max(most, over - before);
+  }
+  await Promise.all(all);
+  assert.ok(most <= 2, `${most} in one turn`);
+});
