@@ -65,7 +65,11 @@ const documents: FuzzTarget = {
   samples: [...DOCUMENTS, ...textSamples(WG_QUICK, ...PINNED)],
   share: 0.004,
   longest: 20_000,
-  run: (input) => void readForeign(input.toString()),
+  run: (input) => {
+    for (const { draft, skipped } of readForeign(input.toString()).entries) {
+      assert.ok(draft !== undefined || typeof skipped === 'string');
+    }
+  },
 };
 
 const SHARE_LINKS = textSamples(
@@ -82,11 +86,7 @@ const SHARE_LINKS = textSamples(
 
 const shareLinks: FuzzTarget = {
   name: 'share-links',
-  files: [
-    'nodes/import/links/share-links.ts',
-    'proxy/protocols/forms/link.ts',
-    'proxy/protocols/forms/link.ts',
-  ],
+  files: ['nodes/import/links/share-links.ts', 'proxy/protocols/forms/link.ts'],
   samples: [...SHARE_LINKS, LINKS],
   share: 0.1,
   longest: 2000,
@@ -116,7 +116,6 @@ const linkLists: FuzzTarget = {
     const { entries } = readForeign(`trojan://a@a.example:1#a\n${text}\ntrojan://z@z.example:2#z`);
     assert.equal(entries[0]?.draft?.server, 'a.example');
     assert.equal(entries.at(-1)?.draft?.server, 'z.example');
-    // A line may have several links.
     // A line may have several links, or be a list in base64.
     assert.ok(entries.length <= text.length + 2);
   },
@@ -231,9 +230,12 @@ const subscriptions: FuzzTarget = {
   share: 0.01,
   longest: 2000,
   run: async (input) => {
-    parseUserinfo(shown(input));
+    for (const value of Object.values(parseUserinfo(shown(input)) ?? {})) {
+      assert.ok(Number.isSafeInteger(value) && value >= 0);
+    }
     parseUpdateInterval(shown(input));
-    await readAnswer(input, { fromThisMachine: false });
+    const { nodes } = await readAnswer(input, { fromThisMachine: false });
+    assert.ok(nodes.length > 0);
   },
 };
 

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import {
   FrameType as Http3FrameType,
   frameHead,
@@ -21,7 +22,7 @@ import {
   ownSettings,
 } from '../../../packages/http/src/http3/connection.ts';
 import { http3ErrorName } from '../../../packages/http/src/http3/errors.ts';
-import { BUFFERED_FIELDS_LIMIT } from '../../../packages/http/src/limits.ts';
+import { BUFFERED_FIELDS_LIMIT, DECODER_TABLE_BYTES } from '../../../packages/http/src/limits.ts';
 import {
   decodeHeaderBlock,
   InstructionReader,
@@ -228,8 +229,10 @@ const hpack: FuzzTarget = {
   share: 1,
   run: (input, random) => {
     const decoder = new HpackDecoder();
-    for (const block of chunksOf(input, random)) decoder.decode(block);
-    decoder.decode(input);
+    for (const block of [...chunksOf(input, random), input]) {
+      decoder.decode(block);
+      assert.ok(decoder.tableSize <= DECODER_TABLE_BYTES);
+    }
   },
 };
 
@@ -267,7 +270,7 @@ const http3Streams: FuzzTarget = {
       for (const chunk of chunks) {
         const error = reader.feed(chunk);
         if (!error) continue;
-        found.push(http3ErrorName(error.code));
+        found.push(`${error.scope} ${http3ErrorName(error.code)}`);
         return;
       }
     });
@@ -315,7 +318,7 @@ const http3Types: FuzzTarget = {
 
 const mux: FuzzTarget = {
   name: 'mux',
-  files: ['proxy/mux/frame.ts', 'proxy/mux/frame.ts'],
+  files: ['proxy/mux/frame.ts'],
   samples: [
     muxFrame(1, NEW, 'hello', addressed('tcp', SITE)),
     muxFrame(
@@ -370,11 +373,15 @@ const webSocket: FuzzTarget = {
     const masked = random.chance(0.7);
     sameHoweverSplit(input, random, (chunks, found) => {
       const decoder = new WsFrameDecoder(masked);
+      const most = 1 + random.below(4);
       let data = '';
       for (const chunk of chunks) {
-        for (const event of decoder.push(chunk)) {
-          if (event.kind === 'data') data += shown(event.data);
-          else found.push(event.kind === 'invalid' ? event.error.message : event.kind);
+        for (let rest: Uint8Array | undefined = chunk; rest; rest = decoder.rest) {
+          for (const event of decoder.push(rest, most)) {
+            if (event.kind === 'data') data += shown(event.data);
+            else found.push(event.kind === 'invalid' ? event.error.message : event.kind);
+          }
+          assert.ok(decoder.frames <= most);
         }
       }
       found.push(data);

@@ -34,8 +34,14 @@ import {
   splitWsPath,
 } from '@weir/proxy/transports/ws/handshake';
 import { hostSources, readHosts } from '../../../packages/proxy/src/dns/system/host-config.ts';
-import { bytesSource } from '../../../packages/proxy/src/engine/geo/geo-data.ts';
-import { DomainSniffer } from '../../../packages/proxy/src/engine/sniff.ts';
+import { findEntries } from '../../../packages/proxy/src/engine/geo/find-entries.ts';
+import { type ByteSource, bytesSource } from '../../../packages/proxy/src/engine/geo/geo-data.ts';
+import {
+  readGeoip,
+  readGeosite,
+  SITE_CODE,
+} from '../../../packages/proxy/src/engine/geo/geo-lists.ts';
+import { DomainSniffer, sniffDomain } from '../../../packages/proxy/src/engine/sniff.ts';
 import { encodeGeoip, encodeGeosite } from '../../support/data/geo-fixture.ts';
 import { OPENSSL, refragment } from '../../support/engine/sniff/client-hello.ts';
 import { shown } from './stream-outcome.ts';
@@ -54,13 +60,19 @@ const sniffing: FuzzTarget = {
   ],
   share: 1,
   run: (input, random) => {
-    const whole = new DomainSniffer().look(input);
+    const whole = sniffDomain(input);
+    if (whole.done && whole.domain !== undefined) {
+      assert.match(whole.domain, /^(?!.*\.\.)[a-z0-9_-][a-z0-9_.-]{0,252}$/);
+      assert.doesNotMatch(whole.domain, /(^|\.)[0-9]+$/);
+    }
     // What is decided for a part stays so for the whole.
     const sniffer = new DomainSniffer();
     let seen = 0;
     for (const chunk of chunksOf(input, random)) {
       seen += chunk.length;
-      const found = sniffer.look(input.subarray(0, seen));
+      const soFar = input.subarray(0, seen);
+      const found = sniffer.look(soFar);
+      assert.deepEqual(found, sniffDomain(soFar));
       if (!found.done) continue;
       assert.deepEqual(found, whole);
       return;
@@ -103,11 +115,20 @@ const geoFiles: FuzzTarget = {
       () => geoipSummaries(source),
       () => geositeMatches(source, host),
       () => geoipMatches(source, host),
+      () => entriesOf(source),
     ];
     const all = readers[random.below(readers.length)]?.() ?? [];
     for await (const found of all) assert.ok(found);
   },
 };
+
+async function* entriesOf(source: ByteSource) {
+  const found = await findEntries(source, new Set(['google', 'cn', 'de']), SITE_CODE);
+  for (const message of found.values()) {
+    yield readGeosite(message, [undefined, 'cn']);
+    yield readGeoip(message);
+  }
+}
 
 const TOML = textSamples(
   '[[inbound]]\ntag = "a"\nlisten = "127.0.0.1:1080"\nprotocol = "socks"\n[inbound.settings]\naccounts = [{ user = "a", pass = \'b\' }]\n',
@@ -165,6 +186,12 @@ const hasSecret = (header: string): boolean =>
   header.slice(0, 7).toLowerCase() === 'bearer ' &&
   header.slice(7).replaceAll(/^[ \t]+|[ \t]+$/g, '') === 'secret';
 
+function checkIfMatch(text: string): void {
+  const condition = parseIfMatch(text);
+  if (condition.kind === 'is') assert.match(condition.etag, /^"[^",]*"$/);
+  else assert.equal(text.trim(), '*');
+}
+
 const apiRequests: FuzzTarget = {
   name: 'api-requests',
   files: [
@@ -194,7 +221,7 @@ const apiRequests: FuzzTarget = {
         parseSelector(text);
         return;
       case 2:
-        parseIfMatch(text);
+        checkIfMatch(text);
         return;
       case 3:
         textParameter('tag', text);
@@ -277,11 +304,7 @@ const addressTexts: FuzzTarget = {
 
 const systemFiles: FuzzTarget = {
   name: 'resolver-files',
-  files: [
-    'proxy/dns/system/system-resolvers.ts',
-    'proxy/dns/system/host-config.ts',
-    'proxy/dns/system/host-config.ts',
-  ],
+  files: ['proxy/dns/system/system-resolvers.ts', 'proxy/dns/system/host-config.ts'],
   samples: textSamples(
     'nameserver 192.0.2.1\nnameserver fe80::1%eth0\nsearch a.example b\noptions ndots:2 timeout:1\n',
     'hosts: files [NOTFOUND=return] mymachines dns # x\n',
@@ -296,7 +319,6 @@ const systemFiles: FuzzTarget = {
   },
 };
 
-/** Texts and files. */
 const linkRequests: FuzzTarget = {
   name: 'link-requests',
   files: ['watch/links/client-address.ts', 'watch/links/format.ts', 'watch/links/token-file.ts'],
@@ -318,6 +340,7 @@ const linkRequests: FuzzTarget = {
   },
 };
 
+/** Texts and files. */
 export const TEXTS: readonly FuzzTarget[] = [
   sniffing,
   geoFiles,

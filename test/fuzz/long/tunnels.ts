@@ -471,7 +471,17 @@ const hysteriaDatagrams: FuzzTarget = {
     const message = decodeUdpMessage(input);
     if (!message) return;
     assert.ok(message.data.length > 0 && message.data.length < input.length);
-    parseHostPort(message.address);
+    const { address, data } = message;
+    if (!address.includes('\ufffd')) {
+      const again = decodeUdpMessage(
+        encodeUdpMessage({ ...message, address: Buffer.from(address) }),
+      );
+      assert.deepEqual(
+        { ...again, data: Buffer.from(made(again).data) },
+        { ...message, data: Buffer.from(data) },
+      );
+    }
+    parseHostPort(address);
     const whole = reassembly.add(message);
     assert.ok(!whole || whole.fragmentCount <= 1);
   },

@@ -382,13 +382,3 @@ for (const role of ['client', 'server'] as const) {
     );
   });
 }
-
-test('any bytes behind the preface end the connection with a named error or not at all', () => {
-  fc.assert(
-    fc.property(fc.uint8Array({ maxLength: 300, size: 'max' }), (bytes) => {
-      const core = new Core();
-      core.receive(CLIENT_START, bytes);
-      if (core.isEnded) assert.ok(core.errorName !== undefined);
-    }),
-  );
-});

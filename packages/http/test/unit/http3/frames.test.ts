@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { ControlReader, decodeSettings } from '../../../src/http3/connection.ts';
+import { decodeSettings } from '../../../src/http3/connection.ts';
 import { connectionError, Http3Error, http3ErrorName } from '../../../src/http3/errors.ts';
 import {
   FrameReader,
@@ -11,7 +11,6 @@ import {
   varintFrame,
 } from '../../../src/http3/frames.ts';
 import { BUFFERED_FIELDS_LIMIT } from '../../../src/limits.ts';
-import { InstructionReader } from '../../../src/http3/qpack.ts';
 import {
   FieldBudget,
   Http3RequestReader,
@@ -197,42 +196,6 @@ test('settings: a payload that ends within a setting is H3_FRAME_ERROR', () => {
   for (const text of ['06', '0640', '40', '06000140']) {
     assert.equal(settingsError(text), 'H3_FRAME_ERROR', text);
   }
-});
-
-const feedAll = (
-  reader: { feed(bytes: Uint8Array): Http3Error | undefined },
-  chunks: readonly Uint8Array[],
-): string | undefined => {
-  for (const chunk of chunks) {
-    const error = reader.feed(chunk);
-    if (error !== undefined) return `${error.scope} ${http3ErrorName(error.code)}`;
-  }
-  return undefined;
-};
-
-test('any bytes on any stream give a state or an error, the same in one piece and in many', () => {
-  const samples = [
-    hex('04 06 0600 0700 0801'),
-    hex('07 01 04'),
-    hex('0d 01 05'),
-    hex('01 12 0000 d1 d7 50 86 9fd2125b0c3f 51 84 6076a67f 00 03 616263'),
-    hex('21 04 01020304'),
-    hex('3f 40 80 00'),
-  ];
-  const readers = [
-    () => new ControlReader('server'),
-    () => new ControlReader('client'),
-    () => new InstructionReader('encoder'),
-    () => new InstructionReader('decoder'),
-    () => new Http3RequestReader(new FieldBudget(BUFFERED_FIELDS_LIMIT)),
-    () => new Http3ResponseReader(new FieldBudget(BUFFERED_FIELDS_LIMIT)),
-  ];
-  fc.assert(
-    fc.property(nearly(...samples), cuts, fc.constantFrom(...readers), (bytes, at, make) => {
-      assert.equal(feedAll(make(), chunksOf(bytes, at)), feedAll(make(), [bytes]));
-    }),
-    { numRuns: 3000 },
-  );
 });
 
 test('a reader that failed or was released has returned its share of the budget', () => {

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import * as fc from 'fast-check';
 import { ImportError } from '@weir/proxy/protocols/forms';
 import { readForeign } from '../../../src/import/document.ts';
 import { parseJson } from '../../../src/import/parse/json.ts';
@@ -200,45 +199,4 @@ e: &e [${'*d,'.repeat(9)}]\nf: &f [${'*e,'.repeat(9)}]\nproxies: [${'*f,'.repeat
       assert.ok(entries.length > 2 && entries.slice(0, -1).every((each) => each.skipped !== ''));
     });
   }
-
-  test('gives entries or an ImportError, whatever it holds', () => {
-    const words = [
-      'vless://',
-      'ss://',
-      'vmess://',
-      '{"outbounds":[',
-      '"type":',
-      'proxies:\n - ',
-      '[Interface]',
-      'PrivateKey=',
-      '@',
-      ':',
-      '#',
-      '%',
-      '"',
-      '{',
-      '}',
-      ',',
-      '//',
-      '/*',
-      'socks',
-      '1',
-      '\n',
-    ];
-    fc.assert(
-      fc.property(
-        fc.array(fc.oneof(fc.constantFrom(...words), fc.string()), { maxLength: 30, size: 'max' }),
-        (parts) => {
-          try {
-            for (const { draft, skipped } of readForeign(parts.join('')).entries) {
-              assert.ok(draft !== undefined || typeof skipped === 'string');
-            }
-          } catch (error) {
-            assert.ok(error instanceof ImportError, String(error));
-          }
-        },
-      ),
-      { numRuns: 2000 },
-    );
-  });
 });

@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import * as fc from 'fast-check';
 import { readAnswer } from '../../../src/subscribe/answer/read-answer.ts';
 import { ImportError } from '@weir/proxy/protocols/forms';
 import { RefusedAnswerError, MOST_NODES } from '../../../src/subscribe/source.ts';
 import { nodeNotes } from '../../../src/subscribe/update/notes.ts';
 import { link } from '../../../../../test/support/subscribe/nodes.ts';
-import { CODE_POINT } from '../../../../../test/support/data/code-point.ts';
 
 const read = (body: string | Uint8Array) =>
   readAnswer(Buffer.from(body), { fromThisMachine: false });
@@ -223,33 +221,4 @@ describe('the answer of a source', () => {
       });
     });
   }
-
-  test('is nodes or a named error, whatever is sent', async () => {
-    const piece = fc.oneof(
-      fc.constantFrom(
-        link('A'),
-        at('0.0.0.0:1', 'B'),
-        '\n',
-        'proxies:\n',
-        '- {',
-        '{"outbounds":[',
-        '[Interface]\n',
-        '&a',
-        '*a',
-        '<html>',
-      ),
-      fc.string({ unit: CODE_POINT }),
-    );
-    await fc.assert(
-      fc.asyncProperty(fc.array(piece, { maxLength: 8 }), async (pieces) => {
-        try {
-          const { nodes } = await read(pieces.join(''));
-          assert.ok(nodes.length > 0);
-        } catch (error) {
-          assert.ok(error instanceof RefusedAnswerError, String(error));
-        }
-      }),
-      { numRuns: 60 },
-    );
-  });
 });

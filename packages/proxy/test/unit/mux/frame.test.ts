@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import * as fc from 'fast-check';
 import { ProtocolError } from '@weir/io';
 import {
   decodeHeader,
@@ -10,7 +9,6 @@ import {
   HEADER_LIMIT,
   MuxFrameDecoder,
 } from '../../../src/mux/frame.ts';
-import { chunksOf, cuts, nearly } from '../../../../../test/support/data/chunks.ts';
 import {
   addressed,
   END,
@@ -153,14 +151,5 @@ describe('the decoder of Mux.Cool frames', () => {
       Buffer.from('pad').toString('hex'),
       '',
     ]);
-  });
-
-  test('decodes any bytes in any pieces alike, to a result or a named error', () => {
-    fc.assert(
-      fc.property(nearly(...SAMPLES), cuts, (bytes, at) => {
-        assert.deepEqual(outcome(chunksOf(bytes, at)), outcome([bytes]));
-      }),
-      { numRuns: 2_000 },
-    );
   });
 });

@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { type ByteSource, bytesSource, GeoFileError } from '../../../../src/engine/geo/geo-data.ts';
+import { type ByteSource, bytesSource } from '../../../../src/engine/geo/geo-data.ts';
 import { findEntries } from '../../../../src/engine/geo/find-entries.ts';
-import { readGeoip, readGeosite, SITE_CODE } from '../../../../src/engine/geo/geo-lists.ts';
-import {
-  encodeGeoip,
-  encodeGeosite,
-  field,
-} from '../../../../../../test/support/data/geo-fixture.ts';
+import { readGeosite, SITE_CODE } from '../../../../src/engine/geo/geo-lists.ts';
+import { encodeGeosite, field } from '../../../../../../test/support/data/geo-fixture.ts';
 
 /** Counts what is read. */
 function counting(bytes: Uint8Array): ByteSource & { total: number } {
@@ -73,48 +69,6 @@ const sites = fc.array(
   }),
   { maxLength: 6 },
 );
-const networks = fc.array(
-  fc.record({
-    code: fc.constantFrom('A', 'b', 'CC'),
-    inverse: fc.boolean(),
-    networks: fc.array(
-      fc.record({ ip: fc.uint8Array({ minLength: 4, maxLength: 4 }), prefix: fc.nat(32) }),
-      { maxLength: 5 },
-    ),
-  }),
-  { maxLength: 6 },
-);
-/** Real files with a few bytes changed or missing, and garbage. */
-const bytes = fc.oneof(
-  fc.uint8Array({ maxLength: 200, size: 'max' }),
-  fc
-    .tuple(
-      fc.oneof(sites.map(encodeGeosite), networks.map(encodeGeoip)),
-      fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 3 }),
-      fc.nat(3),
-    )
-    .map(([file, changes, missing]) => {
-      for (const [at, value] of changes) if (file.length > 0) file[at % file.length] = value;
-      return file.subarray(0, file.length - Math.min(missing, file.length));
-    }),
-);
-
-test('any bytes give lists or an error of the reader', async () => {
-  await fc.assert(
-    fc.asyncProperty(bytes, async (file) => {
-      try {
-        const found = await findEntries(bytesSource(file), new Set(['a', 'b', 'cc']), SITE_CODE);
-        for (const message of found.values()) {
-          readGeosite(message, [undefined, 'x']);
-          readGeoip(message);
-        }
-      } catch (error) {
-        if (!(error instanceof GeoFileError)) throw error;
-      }
-    }),
-    { numRuns: 2000 },
-  );
-});
 
 test('any lists that were written are read back', async () => {
   await fc.assert(

@@ -4,15 +4,11 @@ import * as fc from 'fast-check';
 import { createOpener, createSealer, AEAD_SHAPES, NonceCounter } from '@weir/crypto/aead';
 import { ProtocolError } from '@weir/io';
 import { ChunkOpener, ChunkSealer } from '../../../../src/protocols/shadowsocks/chunks.ts';
-import { decodeAddressed, SOCKS_ADDRESS } from '@weir/io/addresses';
 import { METHODS } from '../../../../src/protocols/shadowsocks/methods.ts';
-import { readMessage } from '../../../../src/protocols/shadowsocks/edition-2022/datagrams.ts';
 import {
   decodeRequestFixed,
   decodeRequestVariable,
-  decodeResponseFixed,
   encodeRequestVariable,
-  writeStamp,
 } from '../../../../src/protocols/shadowsocks/edition-2022/wire.ts';
 import {
   FakeSessions,
@@ -128,18 +124,6 @@ for (const name of METHOD_NAMES) {
 }
 
 describe('headers that are authentic', () => {
-  test('of a request are decoded or rejected, whatever they hold', () => {
-    fc.assert(
-      fc.property(bytes(1200), (header) => {
-        const result = outcome(() => decodeRequestVariable(header));
-        if (result === 'rejected') return;
-        assert.ok(result.payload.length < header.length);
-        assert.ok(result.destination.host.length > 0);
-      }),
-      { numRuns: 500 },
-    );
-  });
-
   test('of a request are decoded as they were encoded', () => {
     const address = Buffer.from([1, 192, 0, 2, 1, 0, 80]);
     fc.assert(
@@ -153,20 +137,7 @@ describe('headers that are authentic', () => {
     );
   });
 
-  test('of fixed length are decoded or rejected, whatever they hold', () => {
-    fc.assert(
-      fc.property(fc.uint8Array({ minLength: 11, maxLength: 11 }), (header) => {
-        const result = outcome(() => decodeRequestFixed(Buffer.from(header), WALL));
-        assert.ok(result === 'rejected' || result.length <= 0xffff);
-      }),
-      { numRuns: 200 },
-    );
-    fc.assert(
-      fc.property(fc.uint8Array({ minLength: 43, maxLength: 43 }), (header) => {
-        outcome(() => decodeResponseFixed(Buffer.from(header), WALL, Buffer.alloc(32)));
-      }),
-      { numRuns: 200 },
-    );
+  test('of a time far from now are rejected', () => {
     for (const stamp of [0n, 2n ** 63n, 2n ** 64n - 1n]) {
       const header = Buffer.alloc(11);
       header.writeBigUInt64BE(stamp, 1);
@@ -175,28 +146,5 @@ describe('headers that are authentic', () => {
         'rejected',
       );
     }
-  });
-
-  test('of datagrams are decoded or dropped, whatever they hold', () => {
-    const session = Buffer.alloc(8, 4);
-    fc.assert(
-      fc.property(bytes(1200), fc.boolean(), fc.boolean(), (body, stamped, isResponse) => {
-        const clientSession = isResponse ? session : undefined;
-        if (stamped && body.length >= 17) {
-          writeStamp(body, isResponse ? 1 : 0, WALL);
-          if (isResponse) body.set(session, 9);
-        }
-        const packet = readMessage(body, 0, { wallMs: WALL, clientSession });
-        if (packet) assert.ok(packet.data.length < body.length);
-      }),
-      { numRuns: 500 },
-    );
-    fc.assert(
-      fc.property(bytes(300), (body) => {
-        const packet = decodeAddressed(body, 0, SOCKS_ADDRESS);
-        if (packet) assert.ok(packet.data.length < body.length);
-      }),
-      { numRuns: 500 },
-    );
   });
 });

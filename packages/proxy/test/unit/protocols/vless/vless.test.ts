@@ -352,25 +352,6 @@ describe('datagrams of a VLESS client', () => {
 });
 
 describe('the framing of VLESS datagrams', () => {
-  test('reads the same of any bytes in any pieces', () => {
-    const outcome = (chunks: readonly Uint8Array[]): string[] => {
-      const framing = new VlessFraming(DNS);
-      return chunks.flatMap((chunk) =>
-        Array.from(framing.decode(chunk), ({ data }) => Buffer.from(data).toString('hex')),
-      );
-    };
-    fc.assert(
-      fc.property(
-        nearly(bytes(`0005 'query'`), bytes('0000'), bytes(`0001 'x'`)),
-        cuts,
-        (all, at) => {
-          assert.deepEqual(outcome(chunksOf(all, at)), outcome([all]));
-        },
-      ),
-      { numRuns: 1_000 },
-    );
-  });
-
   test('reads what it writes, whatever its length', () => {
     const framing = new VlessFraming(DNS);
     for (const length of [0, 1, 255, 256, 300, 65_535]) {

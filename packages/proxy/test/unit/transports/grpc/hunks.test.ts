@@ -93,17 +93,3 @@ test('the written bytes are read back, however they are split', () => {
     }),
   );
 });
-
-test('any bytes in any split give a result or a named error, and the same one', () => {
-  const likely = fc.array(fc.constantFrom(0, 0, 0, 1, 2, 3, 5, 0x0a, 0x10, 0x80, 0xff), {
-    maxLength: 60,
-    size: 'max',
-  });
-  fc.assert(
-    fc.property(likely, splits, (numbers, at) => {
-      const bytes = Uint8Array.from(numbers);
-      assert.equal(outcome(split(bytes, at)), outcome([bytes]));
-    }),
-    { numRuns: 1000 },
-  );
-});

@@ -233,18 +233,3 @@ test('any split of frames gives the same result', () => {
     ),
   );
 });
-
-test('any bytes in any split give a result or a named error, and the same one', () => {
-  fc.assert(
-    fc.property(
-      fc.uint8Array({ maxLength: 300, size: 'max' }),
-      fc.boolean(),
-      fc.array(fc.nat(), { maxLength: 12 }),
-      fc.integer({ min: 1, max: 4 }),
-      (bytes, masked, at, most) => {
-        assert.deepEqual(outcome(masked, split(bytes, at), most), outcome(masked, [bytes]));
-      },
-    ),
-    { numRuns: 500 },
-  );
-});
