@@ -1,5 +1,6 @@
 import { DATAGRAMS } from './datagrams.ts';
 import { DOCUMENT_TARGETS } from './documents.ts';
+import { PACKET_TARGETS } from './packets.ts';
 import { STREAMS } from './streams.ts';
 import type { FuzzTarget } from './target.ts';
 import { TEXTS } from './texts.ts';
@@ -10,6 +11,7 @@ export const FUZZ_TARGETS: readonly FuzzTarget[] = [
   ...STREAMS,
   ...TUNNELS,
   ...DATAGRAMS,
+  ...PACKET_TARGETS,
   ...TEXTS,
   ...DOCUMENT_TARGETS,
 ];

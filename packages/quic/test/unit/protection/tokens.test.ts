@@ -59,7 +59,7 @@ test('tokens with connection ids of every length survive', () => {
   );
 });
 
-test('changed tokens, those of another process and any bytes are unknown', () => {
+test('changed tokens and those of another process are unknown', () => {
   using tokens = new AddressTokens(new SeededRandom(4));
   using others = new AddressTokens(new SeededRandom(5));
   const token = tokens.retryToken(V4, 4000, ORIGINAL, SOURCE, 1000);
@@ -70,11 +70,6 @@ test('changed tokens, those of another process and any bytes are unknown', () =>
     assert.equal(open(tokens, changed, {}), undefined);
     assert.equal(open(tokens, token.subarray(0, i), {}), undefined);
   }
-  fc.assert(
-    fc.property(fc.uint8Array({ maxLength: 200, size: 'max' }), (bytes) => {
-      assert.equal(open(tokens, bytes, {}), undefined);
-    }),
-  );
 });
 
 test('reset tokens depend on the connection id and on the key', () => {

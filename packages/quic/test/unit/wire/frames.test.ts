@@ -430,28 +430,6 @@ test('an error of the visitor ends the reading', () => {
   }
 });
 
-test('any bytes in any packet give calls within the packet, and at most one error of the RFC', () => {
-  const codes = new Set<number>(Object.values(TransportErrorCode));
-  const packets = fc.constantFrom<FramesPacketType>(0, 1, 2, 4);
-  const bytes = fc.oneof(
-    fc.uint8Array({ maxLength: 120, size: 'max' }),
-    fc.uint8Array({ maxLength: 120, size: 'max', max: 0x31 }),
-    fc.uint8Array({ maxLength: 120, size: 'max', max: 4 }),
-  );
-  fc.assert(
-    fc.property(bytes, packets, fc.constantFrom('client', 'server'), (input, packet, receiver) => {
-      const { calls, error } = read(input, packet, receiver);
-      assert.ok(error === undefined || codes.has(error.code));
-      assert.ok(calls.length <= 2 * input.length + 3);
-      for (const [, ...parts] of calls) {
-        for (const part of parts)
-          if (typeof part === 'number') assert.ok(Number.isSafeInteger(part));
-      }
-    }),
-    { numRuns: 3_000 },
-  );
-});
-
 test('the frames of a packet are counted, ranges of an ACK eight for one', () => {
   const reader = new FrameReader('server');
   const visitor = frameRecorder([]);
