@@ -64,7 +64,7 @@ export interface CommandSpec {
   readonly summary: string;
   readonly options: OptionTable;
   /** Subcommands of the command, if there are any. */
-  readonly commands?: readonly Omit<CommandSpec, 'commands'>[];
+  readonly commands?: readonly LeafSpec[];
 }
 
 /** A command of `weir`. */
@@ -97,32 +97,26 @@ export async function reportErrors(
   }
 }
 
-/** Parsed arguments that ask for the help of a command. */
-type HelpAsked = { readonly kind: 'help' } | { readonly help: true };
-
-const asksForHelp = (parsed: object): parsed is HelpAsked =>
-  ('help' in parsed && parsed.help === true) || ('kind' in parsed && parsed.kind === 'help');
-
 /**
  * Makes the function of a command, which parses its arguments, prints the help where they ask for it, and otherwise
  * runs `work`: see `reportErrors`.
  * @param name begins the lines of errors
+ * @param parse returns `undefined` where the arguments ask for the help
  */
 export const commandOf =
   <T extends object>(
-    name: string | ((parsed: Exclude<T, HelpAsked>) => string),
+    name: string | ((parsed: T) => string),
     help: string,
-    parse: (argv: readonly string[]) => T,
-    work: (parsed: Exclude<T, HelpAsked>, io: CommandIo) => Promise<number>,
+    parse: (argv: readonly string[]) => T | undefined,
+    work: (parsed: T, io: CommandIo) => Promise<number>,
   ): Command['run'] =>
   async (argv, io) => {
     const parsed = parse(argv);
-    if (asksForHelp(parsed)) {
+    if (parsed === undefined) {
       io.stdout.write(help);
       return 0;
     }
-    const asked = parsed as Exclude<T, HelpAsked>;
-    return reportErrors(typeof name === 'string' ? name : name(asked), io, () => work(asked, io));
+    return reportErrors(typeof name === 'string' ? name : name(parsed), io, () => work(parsed, io));
   };
 
 /** The option that every command has. */
@@ -163,6 +157,71 @@ export function expectOperands(name: string, operands: readonly string[], usage 
   if (extra !== undefined) throw new UsageError(`unexpected argument ${JSON.stringify(extra)}`);
 }
 
+/** A command without subcommands, or a subcommand. */
+type LeafSpec = Omit<CommandSpec, 'commands'>;
+
+/** A command that has subcommands. */
+type ParentSpec = LeafSpec & { readonly commands: readonly LeafSpec[] };
+
+/** The values of parsed options. */
+type ValuesOf<T extends OptionTable> = ReturnType<typeof parseOptions<T>>['values'];
+
+/** Whether a number of operands follows from their placeholders. */
+const isFixed = (operands: string): boolean => !/[[.]/.test(operands);
+
+/**
+ * Makes the parser of a command without subcommands: it returns `undefined` where the arguments ask for the help, and
+ * otherwise what `read` makes of them. Placeholders such as `[SOCKET]` leave the number of operands to `read`.
+ */
+export const parserOf =
+  <S extends LeafSpec, T>(
+    { name, operands, options }: S,
+    read: (values: ValuesOf<S['options']>, operands: readonly string[]) => T,
+  ) =>
+  /** @throws {UsageError} for invalid arguments */
+  (argv: readonly string[]): T | undefined => {
+    const { values, positionals } = parseOptions<S['options']>(argv, options);
+    if ('help' in values) return undefined;
+    if (isFixed(operands)) expectOperands(name, positionals, operands);
+    return read(values, positionals);
+  };
+
+/** The options of a command and of all of its subcommands. */
+type OptionsOf<S extends ParentSpec> = S['options'] &
+  Intersection<S['commands'][number]['options']>;
+
+type Intersection<T> = (T extends unknown ? (each: T) => void : never) extends (
+  all: infer All extends OptionTable,
+) => void
+  ? All
+  : never;
+
+/** The values of the options of a command and of all of its subcommands. */
+export type SubcommandValues<S extends ParentSpec> = ValuesOf<OptionsOf<S>>;
+
+/** The same for a command with subcommands, of which `read` gets the name of the one chosen. */
+export const subcommandParser =
+  <S extends ParentSpec, T>(
+    spec: S,
+    read: (
+      name: S['commands'][number]['name'],
+      values: SubcommandValues<S>,
+      operands: readonly string[],
+    ) => T,
+  ) =>
+  /** @throws {UsageError} for invalid arguments */
+  (argv: readonly string[]): T | undefined => {
+    const all = spec.commands.map((command) => command.options);
+    const options = Object.assign({}, spec.options, ...all) as OptionsOf<S>;
+    const parsed = parseOptions(argv, options);
+    if ('help' in parsed.values) return undefined;
+    const { chosen, operands } = chooseSubcommand(spec, parsed);
+    if (isFixed(chosen.operands)) {
+      expectOperands(`${spec.name} ${chosen.name}`, operands, chosen.operands);
+    }
+    return read(chosen.name, parsed.values, operands);
+  };
+
 /** @param where suffix that names the command: ` of ctl` */
 export function unknownCommand(
   name: string,
@@ -183,7 +242,7 @@ export function unknownCommand(
  * @param parsed by `parseOptions`, with the options of all subcommands
  * @throws {UsageError} without a subcommand, for an unknown one, and for an option that belongs to another
  */
-export function chooseSubcommand<T extends Omit<CommandSpec, 'commands'>>(
+export function chooseSubcommand<T extends LeafSpec>(
   command: Pick<CommandSpec, 'name' | 'options'> & { readonly commands: readonly T[] },
   { values, positionals }: { readonly values: object; readonly positionals: readonly string[] },
 ): { readonly chosen: T; readonly operands: readonly string[] } {
@@ -219,17 +278,17 @@ export const optionLines = (options: OptionTable): string =>
     Object.entries(options).map(([name, option]) => [optionForm(name, option), option.summary]),
   );
 
-export const commandLines = (commands: readonly Omit<CommandSpec, 'commands'>[]): string =>
+export const commandLines = (commands: readonly LeafSpec[]): string =>
   columns(commandRows(commands));
 
 /** The options of each subcommand that has any, below a title and followed by an empty line. */
-export const subcommandOptionLines = (commands: readonly Omit<CommandSpec, 'commands'>[]): string =>
+export const subcommandOptionLines = (commands: readonly LeafSpec[]): string =>
   commands
     .filter(({ options }) => Object.keys(options).length > 0)
     .map(({ name, options }) => `Options of ${name}:\n${optionLines(options)}\n`)
     .join('');
 
-const commandRows = (commands: readonly Omit<CommandSpec, 'commands'>[]): readonly Row[] =>
+const commandRows = (commands: readonly LeafSpec[]): readonly Row[] =>
   commands.map(({ name, operands, summary }) => [
     operands === '' ? name : `${name} ${operands}`,
     summary,

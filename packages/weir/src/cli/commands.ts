@@ -118,11 +118,9 @@ export const TOPICS: readonly Topic[] = [
   {
     title: 'The shell',
     commands: [
-      {
-        ...COMPLETION,
-        run: async (argv, io) =>
-          (await import('./completion/command.ts')).completionCommand(argv, io, COMMANDS),
-      },
+      onDemand(COMPLETION, async () =>
+        (await import('./completion/command.ts')).completionCommand(COMMANDS),
+      ),
     ],
   },
 ];

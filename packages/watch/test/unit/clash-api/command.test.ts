@@ -9,13 +9,13 @@ import { scratch } from '../../../../../test/support/process/weir.ts';
 
 describe('weir clash-api', () => {
   test('takes origins as browsers send them', () => {
-    const { origins } = parseClashApi([
+    const parsed = parseClashApi([
       '--allow-origin',
       'https://board.example',
       '--allow-origin',
       'http://127.0.0.1:8080/',
     ]);
-    assert.deepEqual(origins, ['https://board.example', 'http://127.0.0.1:8080']);
+    assert.deepEqual(parsed?.origins, ['https://board.example', 'http://127.0.0.1:8080']);
     for (const text of ['board.example', 'https://board.example/path', '*', 'null', 'file:///x']) {
       assert.throws(() => parseClashApi(['--allow-origin', text]), /--allow-origin .*expected/);
     }

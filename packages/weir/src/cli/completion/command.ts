@@ -1,10 +1,4 @@
-import {
-  type CommandIo,
-  type CommandSpec,
-  expectOperands,
-  parseOptions,
-  optionLines,
-} from '../command.ts';
+import { type Command, type CommandSpec, commandOf, optionLines, parserOf } from '../command.ts';
 import { bashScript } from './bash.ts';
 import { fishScript } from './fish.ts';
 import { type CommandPosition, positionsOf } from './positions.ts';
@@ -27,18 +21,11 @@ Usage: weir completion bash|zsh|fish
 Options:
 ${optionLines(COMPLETION.options)}`;
 
-/**
- * The requested shell; `undefined` for help.
- * @throws {UsageError} for invalid arguments
- */
-export function parseCompletion(argv: readonly string[]): Shell | undefined {
-  const { values, positionals } = parseOptions(argv, COMPLETION.options);
-  if (values.help === true) return undefined;
-  expectOperands(COMPLETION.name, positionals, COMPLETION.operands);
-  const shell = SHELLS.find((one) => one === positionals[0]);
-  if (!shell) throw new UsageError(`no completion for ${JSON.stringify(positionals[0])}`);
-  return shell;
-}
+export const parseCompletion = parserOf(COMPLETION, (_, [name]) => {
+  const shell = SHELLS.find((one) => one === name);
+  if (!shell) throw new UsageError(`no completion for ${JSON.stringify(name)}`);
+  return { shell };
+});
 
 const SCRIPTS: Readonly<Record<Shell, (positions: readonly CommandPosition[]) => string>> = {
   bash: bashScript,
@@ -50,12 +37,8 @@ const SCRIPTS: Readonly<Record<Shell, (positions: readonly CommandPosition[]) =>
  * `weir completion`: prints the script for a shell, generated from the table of commands.
  * @throws {UsageError}
  */
-export function completionCommand(
-  argv: readonly string[],
-  io: CommandIo,
-  commands: readonly CommandSpec[],
-): number {
-  const shell = parseCompletion(argv);
-  io.stdout.write(shell === undefined ? COMPLETION_HELP : SCRIPTS[shell](positionsOf(commands)));
-  return 0;
-}
+export const completionCommand = (commands: readonly CommandSpec[]): Command['run'] =>
+  commandOf(COMPLETION.name, COMPLETION_HELP, parseCompletion, async ({ shell }, io) => {
+    io.stdout.write(SCRIPTS[shell](positionsOf(commands)));
+    return 0;
+  });

@@ -16,11 +16,11 @@ import {
 } from '@weir/nodes/explain';
 import { printable, printableJson } from '@weir/base/printable';
 import {
-  reportErrors,
+  commandOf,
   type CommandIo,
   expectOperands,
-  parseOptions,
   optionLines,
+  parseOptions,
 } from '../command.ts';
 import { loadOrReport } from '../load.ts';
 import { UsageError, messageOf } from '@weir/base';
@@ -44,7 +44,7 @@ for its host and port: https://example.com/path.
 /** Parses the arguments of `weir explain`. @throws {UsageError} for invalid arguments */
 export function parseExplain(argv: readonly string[]) {
   const { values, positionals } = parseOptions(argv, EXPLAIN.options);
-  if (values.help === true) return { kind: 'help' as const };
+  if (values.help === true) return undefined;
   const { config, batch, write = false, json = false } = values;
   if (config === '') throw new UsageError('--config needs the name of a file');
   if (batch !== undefined) {
@@ -62,7 +62,7 @@ export function parseExplain(argv: readonly string[]) {
   return { kind: 'explain' as const, config, json, ...flow };
 }
 
-type Parsed = ReturnType<typeof parseExplain>;
+type Parsed = NonNullable<ReturnType<typeof parseExplain>>;
 type ExplainArguments = Extract<Parsed, { readonly kind: 'explain' }>;
 type BatchArguments = Extract<Parsed, { readonly kind: 'batch' }>;
 
@@ -71,21 +71,19 @@ type BatchArguments = Extract<Parsed, { readonly kind: 'batch' }>;
  * status: 1 for an invalid configuration.
  * @throws {UsageError}
  */
-export async function explainCommand(argv: readonly string[], io: CommandIo): Promise<number> {
-  const asked = parseExplain(argv);
-  if (asked.kind === 'help') {
-    io.stdout.write(EXPLAIN_HELP);
-    return 0;
-  }
-  if (asked.kind === 'batch') {
-    return reportErrors('explain', io, async () => batchCommand(asked, io));
-  }
-  const status = await loadOrReport(asked.config, async (path, input) => {
-    await answer(asked, await loadRoutes(path, input), io);
-    return 0;
-  });
-  return status ?? 1;
-}
+export const explainCommand = commandOf<Parsed>(
+  EXPLAIN.name,
+  EXPLAIN_HELP,
+  parseExplain,
+  async (asked, io) => {
+    if (asked.kind === 'batch') return batchCommand(asked, io);
+    const status = await loadOrReport(asked.config, async (path, input) => {
+      await answer(asked, await loadRoutes(path, input), io);
+      return 0;
+    });
+    return status ?? 1;
+  },
+);
 
 async function answer(asked: ExplainArguments, routes: LoadedRoutes, io: CommandIo): Promise<void> {
   const explained = explainFlow(asked, routes, explainerOf(routes));

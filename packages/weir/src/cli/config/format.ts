@@ -7,7 +7,7 @@ import { formatToml } from '@weir/config/format/format-toml';
 import { withShownKeys } from '@weir/config/documents';
 import { parseToml } from '@weir/config/toml';
 import { printable } from '@weir/base/printable';
-import { commandOf, parseOptions, optionLines } from '../command.ts';
+import { commandOf, optionLines, parserOf } from '../command.ts';
 import { UsageError } from '@weir/base';
 import { FORMAT } from './specs.ts';
 
@@ -24,16 +24,13 @@ exit status is 1 for another layout.
 Options:
 ${optionLines(FORMAT.options)}`;
 
-/** Parses the arguments of `weir format`. @throws {UsageError} for invalid arguments */
-export function parseFormat(argv: readonly string[]) {
-  const { values, positionals } = parseOptions(argv, FORMAT.options);
-  const { help = false, check = false, config } = values;
-  const files = [...(config === undefined ? [] : [config]), ...positionals];
-  if (!help && (files.length !== 1 || files[0] === '')) {
+export const parseFormat = parserOf(FORMAT, ({ check = false, config }, operands) => {
+  const [file = '', ...more] = [...(config === undefined ? [] : [config]), ...operands];
+  if (file === '' || more.length > 0) {
     throw new UsageError('format needs one FILE, or - for standard input');
   }
-  return { help, check, file: files[0] ?? '' };
-}
+  return { check, file };
+});
 
 const STDIN = '/dev/stdin';
 

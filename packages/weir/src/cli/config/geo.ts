@@ -13,14 +13,12 @@ import { WeirError, UsageError } from '@weir/base';
 import { ipVersion, unmapIPv4, normalizeHost } from '@weir/io/addresses';
 import { printableJson } from '@weir/base/printable';
 import {
+  commandLines,
   commandOf,
   type CommandIo,
-  chooseSubcommand,
-  expectOperands,
   HELP_OPTION,
-  parseOptions,
-  commandLines,
   optionLines,
+  subcommandParser,
 } from '../command.ts';
 import { textTable, type Cell } from '@weir/base/tables';
 import { loadOrReport } from '../load.ts';
@@ -38,13 +36,7 @@ A name is looked up in the geosite file, an address in the geoip file; nothing i
 Options:
 ${optionLines({ ...GEO_OPTIONS, ...HELP_OPTION })}`;
 
-/** Parses the arguments of `weir geo`. @throws {UsageError} for invalid arguments */
-export function parseGeo(argv: readonly string[]) {
-  const parsed = parseOptions(argv, { ...GEO_OPTIONS, ...HELP_OPTION });
-  const { values } = parsed;
-  if (values.help === true) return { kind: 'help' as const };
-  const { chosen, operands } = chooseSubcommand(GEO, parsed);
-  expectOperands(`geo ${chosen.name}`, operands, chosen.operands);
+export const parseGeo = subcommandParser(GEO, (kind, values, [written = '']) => {
   const { config, geosite, geoip, json = false } = values;
   for (const [name, value] of Object.entries({ config, geosite, geoip })) {
     if (value === '') throw new UsageError(`--${name} needs the name of a file`);
@@ -52,13 +44,12 @@ export function parseGeo(argv: readonly string[]) {
   if (config !== undefined && (geosite ?? geoip) !== undefined) {
     throw new UsageError('--geosite and --geoip are in place of --config');
   }
-  const written = operands[0] ?? '';
-  const host = chosen.name === 'list' ? '' : normalizeHost(written);
+  const host = kind === 'list' ? '' : normalizeHost(written);
   if (host === undefined) {
     throw new UsageError(`${JSON.stringify(written)} is neither a name nor an address`);
   }
   return {
-    kind: chosen.name,
+    kind,
     config,
     geosite,
     geoip,
@@ -66,9 +57,9 @@ export function parseGeo(argv: readonly string[]) {
     host: ipVersion(host) === 0 ? host : unmapIPv4(host),
     json,
   };
-}
+});
 
-type GeoArguments = Exclude<ReturnType<typeof parseGeo>, { readonly kind: 'help' }>;
+type GeoArguments = NonNullable<ReturnType<typeof parseGeo>>;
 
 type GeoPaths = Readonly<Record<GeoKind, string | undefined>>;
 

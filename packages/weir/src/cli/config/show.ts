@@ -1,6 +1,6 @@
 import { loadEffective, shownJson, shownToml } from '@weir/config/effective';
 import { printable, printableJson } from '@weir/base/printable';
-import { type CommandIo, expectOperands, parseOptions, optionLines } from '../command.ts';
+import { commandOf, optionLines, parserOf } from '../command.ts';
 import { loadOrReport, type LoadInput } from '../load.ts';
 import { SHOW } from './specs.ts';
 
@@ -16,29 +16,19 @@ services and URLs of resolvers are in it: look through it before you show it to 
 Options:
 ${optionLines(SHOW.options)}`;
 
-/** Parses the arguments of `weir show`. @throws {UsageError} for invalid arguments */
-export function parseShow(argv: readonly string[]) {
-  const { values, positionals } = parseOptions(argv, SHOW.options);
-  const { help = false, config, json = false } = values;
-  if (!help) expectOperands(SHOW.name, positionals);
-  return { help, config, json };
-}
+export const parseShow = parserOf(SHOW, ({ config, json = false }) => ({ config, json }));
 
 /**
  * `weir show`. Resolves with the exit status: 1 for an invalid configuration.
  * @throws {UsageError}
  */
-export async function showCommand(argv: readonly string[], io: CommandIo): Promise<number> {
-  const { help, config, json } = parseShow(argv);
-  if (help) {
-    io.stdout.write(SHOW_HELP);
-    return 0;
-  }
+export const showCommand = commandOf(SHOW.name, SHOW_HELP, parseShow, async (asked, io) => {
+  const { config, json } = asked;
   const text = await loadOrReport(config, (path, input) => shownText(path, input, json));
   if (text === undefined) return 1;
   io.stdout.write(text);
   return 0;
-}
+});
 
 async function shownText(
   path: string | undefined,

@@ -6,13 +6,12 @@ import { systemClock, type Clock, Deadline } from '@weir/io/time';
 import { printable, printableLines, quoted, printableJson } from '@weir/base/printable';
 import type { ReloadReport } from '@weir/server/supervisor/reload-report';
 import {
-  type CommandIo,
-  chooseSubcommand,
-  expectOperands,
-  parseOptions,
   commandLines,
+  type CommandIo,
   optionLines,
   subcommandOptionLines,
+  subcommandParser,
+  type SubcommandValues,
 } from '../command.ts';
 import {
   ApiClient,
@@ -37,14 +36,7 @@ import {
   trafficLine,
 } from './ctl-views.ts';
 import { searchOf } from '../running-options.ts';
-import {
-  CTL,
-  ROUTE_NAMES,
-  CLOSE_OPTIONS,
-  PICK_OPTIONS,
-  ROUTES_OPTIONS,
-  CONNECTIONS_OPTIONS,
-} from './specs.ts';
+import { CTL, ROUTE_NAMES } from './specs.ts';
 import { needSocket, type SocketSearch } from '@weir/client';
 
 type RouteNames = (typeof ROUTE_NAMES)[number];
@@ -62,16 +54,11 @@ ${subcommandOptionLines(CTL.commands)}On a terminal the output is a table, in a 
 
 const SELECTORS = ['outbound', 'inbound', 'session', 'user'] as const;
 
-/** Parses the arguments of `weir ctl`. @throws {UsageError} for invalid arguments */
-export function parseCtl(argv: readonly string[]) {
-  const parsed = parse(argv);
-  const { values } = parsed;
-  const { json = false } = values;
-  const search = searchOf(values);
-  if (values.help === true) return { command: { kind: 'help' as const }, search, json };
-  const { chosen, operands } = chooseSubcommand(CTL, parsed);
-  return { command: toCommand(chosen.name, operands, values), search, json };
-}
+export const parseCtl = subcommandParser(CTL, (name, values, operands) => ({
+  command: toCommand(name, operands, values),
+  search: searchOf(values),
+  json: values.json ?? false,
+}));
 
 function toCommand(
   name: (typeof CTL.commands)[number]['name'],
@@ -80,20 +67,16 @@ function toCommand(
 ) {
   switch (name) {
     case 'routes':
-      expectOperands(`ctl ${name}`, operands);
       // `names`: only those that `ctl pick` accepts, for the scripts of `weir completion`.
       return { kind: name, names: toRouteNames(values.names) };
     case 'reload':
     case 'traffic':
     case 'events':
     case 'version':
-      expectOperands(`ctl ${name}`, operands);
       return { kind: name };
     case 'connections':
-      expectOperands(`ctl ${name}`, operands);
       return { kind: name, sessions: values.sessions ?? false };
     case 'pick': {
-      expectOperands('ctl pick', operands, 'GROUP TARGET');
       const [group = '', target = ''] = operands;
       if (group === '') throw new UsageError('ctl pick needs the name of a group');
       const { close = false, 'dry-run': dryRun = false, 'if-match': ifMatch } = values;
@@ -129,16 +112,7 @@ function toClose(flows: readonly string[], values: Values) {
 
 type CtlCommand = ReturnType<typeof toCommand>;
 
-type Values = ReturnType<typeof parse>['values'];
-
-const parse = (argv: readonly string[]) =>
-  parseOptions(argv, {
-    ...CTL.options,
-    ...ROUTES_OPTIONS,
-    ...PICK_OPTIONS,
-    ...CONNECTIONS_OPTIONS,
-    ...CLOSE_OPTIONS,
-  });
+type Values = SubcommandValues<typeof CTL>;
 
 /**
  * Milliseconds to wait for names, because a shell waits for them during completion. On a busy machine Weir occasionally
@@ -156,11 +130,12 @@ export async function ctl(
   io: CommandIo,
   clock: Clock = systemClock,
 ): Promise<number> {
-  const { command, search, json } = parseCtl(argv);
-  if (command.kind === 'help') {
+  const asked = parseCtl(argv);
+  if (asked === undefined) {
     io.stdout.write(CTL_HELP);
     return 0;
   }
+  const { command, search, json } = asked;
   const output = new CtlOutput(io.stdout, json || io.stdout.isTTY !== true);
   try {
     const running = await reach({ ...search, env: io.env });

@@ -2,13 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { requestDrain, type DrainReport } from '@weir/server/control';
 import { WeirError, UsageError } from '@weir/base';
 import { drainText } from '@weir/server/supervisor/reload-report';
-import {
-  commandOf,
-  type CommandIo,
-  expectOperands,
-  parseOptions,
-  optionLines,
-} from '../command.ts';
+import { commandOf, type CommandIo, optionLines, parserOf } from '../command.ts';
 import { needServing } from '@weir/client';
 import { DRAIN } from './specs.ts';
 import { parseDuration } from '../option-values.ts';
@@ -27,17 +21,14 @@ Options:
 ${optionLines(DRAIN.options)}A tun inbound goes on serving until the stop, which ends its flows.
 `;
 
-/** Parses the arguments of `weir drain`. @throws {UsageError} for invalid arguments */
-export function parseDrain(argv: readonly string[]) {
-  const { values, positionals } = parseOptions(argv, DRAIN.options);
-  const { help = false, wait, undo = false, json = false } = values;
-  if (!help) expectOperands(DRAIN.name, positionals);
+export const parseDrain = parserOf(DRAIN, (values) => {
+  const { wait, undo = false, json = false } = values;
   if (undo && wait !== undefined) throw new UsageError('--undo waits for nothing');
   const waitMs = wait === undefined ? Infinity : parseDuration('--wait', wait) * 1000;
-  return { help, waitMs, undo, json, ...whichOf(values) };
-}
+  return { waitMs, undo, json, ...whichOf(values) };
+});
 
-type DrainArguments = ReturnType<typeof parseDrain>;
+type DrainArguments = NonNullable<ReturnType<typeof parseDrain>>;
 
 /** Milliseconds between two requests for the state of the drain. */
 const LOOK_MS = 250;

@@ -1,7 +1,7 @@
 import { requestLogFilter } from '@weir/server/control';
 import { WeirError } from '@weir/base';
 import { parseFilter } from '@weir/base/log';
-import { commandOf, expectOperands, parseOptions, optionLines } from '../command.ts';
+import { commandOf, optionLines, parserOf } from '../command.ts';
 import { needServing } from '@weir/client';
 import { LOG_LEVEL } from './specs.ts';
 import { whichOf } from '../running-options.ts';
@@ -17,13 +17,10 @@ read only there.
 Options:
 ${optionLines(LOG_LEVEL.options)}`;
 
-/** Parses the arguments of `weir log-level`. @throws {UsageError} for invalid arguments */
-export function parseLogLevel(argv: readonly string[]) {
-  const { values, positionals } = parseOptions(argv, LOG_LEVEL.options);
-  const { help = false } = values;
-  if (!help) expectOperands(LOG_LEVEL.name, positionals, LOG_LEVEL.operands);
-  return { help, level: positionals[0] ?? '', ...whichOf(values) };
-}
+export const parseLogLevel = parserOf(LOG_LEVEL, (values, [level = '']) => ({
+  level,
+  ...whichOf(values),
+}));
 
 /**
  * `weir log-level`. Resolves with the exit status: 1 if the filter of the running process is

@@ -2,7 +2,7 @@ import { followLog, type LogEvent } from '@weir/server/control';
 import { jsonLine, textLine } from '@weir/base/log';
 import { printableLines } from '@weir/base/printable';
 import { needServing } from '@weir/client';
-import { commandOf, expectOperands, parseOptions, optionLines } from '../command.ts';
+import { commandOf, optionLines, parserOf } from '../command.ts';
 import { LOG } from './specs.ts';
 import { whichOf } from '../running-options.ts';
 
@@ -16,13 +16,10 @@ log-level changes that. Lines that were lost because this command was not read a
 place.
 `;
 
-/** Parses the arguments of `weir log`. @throws {UsageError} for invalid arguments */
-export function parseLog(argv: readonly string[]) {
-  const { values, positionals } = parseOptions(argv, LOG.options);
-  const { help = false, level, 'no-follow': noFollow = false, json = false } = values;
-  if (!help) expectOperands(LOG.name, positionals);
-  return { help, filter: level, follow: !noFollow, json, ...whichOf(values) };
-}
+export const parseLog = parserOf(LOG, (values) => {
+  const { level, 'no-follow': noFollow = false, json = false } = values;
+  return { filter: level, follow: !noFollow, json, ...whichOf(values) };
+});
 
 /**
  * `weir log`: the log of a running Weir, until that ends. Resolves with the exit status.

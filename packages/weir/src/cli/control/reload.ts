@@ -1,7 +1,7 @@
 import { requestReload } from '@weir/server/control';
 import { outcomeLine } from '@weir/server/app/outcomes';
 import { printableLines } from '@weir/base/printable';
-import { commandOf, expectOperands, parseOptions, optionLines } from '../command.ts';
+import { commandOf, expectOperands, optionLines, parserOf } from '../command.ts';
 import { needServing } from '@weir/client';
 import { RELOAD } from './specs.ts';
 import { UsageError } from '@weir/base';
@@ -18,17 +18,14 @@ not: the running one is kept then.
 Options:
 ${optionLines(RELOAD.options)}`;
 
-/** Parses the arguments of `weir reload`. @throws {UsageError} for invalid arguments */
-export function parseReload(argv: readonly string[]) {
-  const { values, positionals } = parseOptions(argv, RELOAD.options);
-  if (values.help === true) return { kind: 'help' as const };
-  const [operand] = positionals;
+export const parseReload = parserOf(RELOAD, (values, operands) => {
+  const [operand] = operands;
   if (operand !== undefined) {
-    expectOperands(RELOAD.name, positionals, 'SOCKET');
+    expectOperands(RELOAD.name, operands, 'SOCKET');
     if (values.socket !== undefined) throw new UsageError('reload takes SOCKET or --socket');
   }
-  return { kind: 'reload' as const, ...whichOf({ ...values, socket: operand ?? values.socket }) };
-}
+  return whichOf({ ...values, socket: operand ?? values.socket });
+});
 
 /**
  * `weir reload`: reloads a running Weir and waits for the outcome. Resolves with the exit status: 1

@@ -1,6 +1,6 @@
 import { requestStatus, type LastReload, type RunningStatus } from '@weir/server/control';
 import { printableJson, printable } from '@weir/base/printable';
-import { commandOf, expectOperands, parseOptions, optionLines } from '../command.ts';
+import { commandOf, optionLines, parserOf } from '../command.ts';
 import { needServing } from '@weir/client';
 import { STATUS } from './specs.ts';
 import { whichOf } from '../running-options.ts';
@@ -18,13 +18,10 @@ Options:
 ${optionLines(STATUS.options)}The delay of the event loop is measured from the first request on.
 `;
 
-/** Parses the arguments of `weir status`. @throws {UsageError} for invalid arguments */
-export function parseStatus(argv: readonly string[]) {
-  const { values, positionals } = parseOptions(argv, STATUS.options);
-  const { help = false, json = false } = values;
-  if (!help) expectOperands(STATUS.name, positionals);
-  return { help, json, ...whichOf(values) };
-}
+export const parseStatus = parserOf(STATUS, (values) => ({
+  json: values.json ?? false,
+  ...whichOf(values),
+}));
 
 /**
  * `weir status`: the state of a running Weir. Resolves with the exit status: 1 if none responds.

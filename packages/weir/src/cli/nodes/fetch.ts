@@ -3,13 +3,7 @@ import { WeirError, UsageError } from '@weir/base';
 import type { FetchedDocument } from '@weir/nodes/fetch';
 import { openFetch } from '@weir/nodes/fetch/open-fetch';
 import { printable, replaceUnprintable } from '@weir/base/printable';
-import {
-  commandOf,
-  type CommandIo,
-  expectOperands,
-  parseOptions,
-  optionLines,
-} from '../command.ts';
+import { commandOf, type CommandIo, optionLines, parserOf } from '../command.ts';
 import { writeFiles } from '../write-files.ts';
 import { chooseSocket } from '@weir/client';
 import { FETCH, DEFAULT_SIZE, DEFAULT_SECONDS } from './specs.ts';
@@ -29,20 +23,15 @@ found; otherwise this process does, from the file, without its inbounds and API.
 Options:
 ${optionLines(FETCH.options)}`;
 
-/** Parses the arguments of `weir fetch`. @throws {UsageError} for invalid arguments */
-export function parseFetch(argv: readonly string[]) {
-  const { values, positionals } = parseOptions(argv, FETCH.options);
-  const { help = false, head = false, include = false, outbound } = values;
-  if (!help) expectOperands(FETCH.name, positionals, FETCH.operands);
-  const { config, socket, output } = values;
+export const parseFetch = parserOf(FETCH, (values, [url = '']) => {
+  const { head = false, include = false, outbound, config, socket, output } = values;
   if (outbound === undefined && (config !== undefined || socket !== undefined)) {
     throw new UsageError('--config and --socket go with --outbound');
   }
   const headers = Object.fromEntries((values.header ?? []).map(headerOf));
   if (values['user-agent'] !== undefined) headers['user-agent'] = values['user-agent'];
   return {
-    help,
-    url: positionals[0] ?? '',
+    url,
     outbound,
     config,
     socket,
@@ -53,9 +42,9 @@ export function parseFetch(argv: readonly string[]) {
     maxBytes: parseBytes('--max-size', values['max-size'] ?? DEFAULT_SIZE),
     timeoutMs: parseSeconds('--max-time', values['max-time'] ?? DEFAULT_SECONDS),
   };
-}
+});
 
-type FetchArguments = ReturnType<typeof parseFetch>;
+type FetchArguments = NonNullable<ReturnType<typeof parseFetch>>;
 
 /** Parses a header line. @throws {UsageError} which does not quote the text, since it may be a secret */
 function headerOf(line: string): [name: string, value: string] {

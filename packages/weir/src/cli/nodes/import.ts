@@ -18,7 +18,7 @@ import {
 } from '@weir/nodes/import';
 import { ImportError } from '@weir/proxy/protocols/forms';
 import { printable, printableJson } from '@weir/base/printable';
-import { type CommandIo, expectOperands, parseOptions, optionLines } from '../command.ts';
+import { commandOf, type CommandIo, optionLines, parserOf } from '../command.ts';
 import { makeFolder, writeFiles } from '../write-files.ts';
 import { IMPORT, REPORTS } from './specs.ts';
 import { readReason } from '@weir/server/app/loading/file-digests';
@@ -39,11 +39,8 @@ weir --config weir.toml.
 Options:
 ${optionLines(IMPORT.options)}`;
 
-/** Parses the arguments of `weir import`. @throws {UsageError} for invalid arguments */
-export function parseImport(argv: readonly string[]) {
-  const { values, positionals } = parseOptions(argv, IMPORT.options);
-  const { help = false, subscribe, outbounds, output, report = 'text', force = false } = values;
-  if (!help) expectOperands('import', positionals, IMPORT.operands);
+export const parseImport = parserOf(IMPORT, (values, [file = '']) => {
+  const { subscribe, outbounds, output, report = 'text', force = false } = values;
   const forms = [
     ...(subscribe ? ['subscribe' as const] : []),
     ...(outbounds ? ['outbounds' as const] : []),
@@ -55,9 +52,8 @@ export function parseImport(argv: readonly string[]) {
   const format = REPORTS.find((each) => each === report);
   if (!format) throw new UsageError('--report takes text or json');
   return {
-    help,
     /** Path of the file; `-` for standard input, or a URL. */
-    file: positionals[0] ?? '',
+    file,
     form: forms[0] ?? ('config' as const),
     /** The output directory of `pair`. */
     folder: output ?? '',
@@ -69,9 +65,9 @@ export function parseImport(argv: readonly string[]) {
     /** Whether files may be replaced, and the exit status is 0 even if flows are dropped. */
     force,
   };
-}
+});
 
-type ImportArguments = ReturnType<typeof parseImport>;
+type ImportArguments = NonNullable<ReturnType<typeof parseImport>>;
 
 const NODES = 'nodes.toml';
 const CONFIG = 'weir.toml';
@@ -81,39 +77,40 @@ const CONFIG = 'weir.toml';
  * because their target could not.
  * @throws {UsageError}
  */
-export async function importCommand(argv: readonly string[], io: CommandIo): Promise<number> {
-  const options = parseImport(argv);
-  if (options.help) {
-    io.stdout.write(IMPORT_HELP);
-    return 0;
-  }
-  const warn = (text: string): void => void io.stderr.write(`weir import: ${printable(text)}\n`);
-  try {
-    await loadForms();
-    const imported = readForeign(await readDocument(options.file, options.userAgent));
-    const { text, files, report } = await written(imported, options);
-    await writeReport(report, options, io);
-    if (files.length > 0) {
-      // The files of nodes and users contain secrets.
-      const placed = files.map(({ name, text: content }) => ({
-        path: join(options.folder, name),
-        text: content,
-        secret: true,
-      }));
-      await makeFolder(options.folder);
-      await writeFiles(placed, options.force);
-      warn(`wrote ${placed.map(({ path }) => path).join(' and ')}`);
-      if (options.form === 'pair') warn(`start it: weir --config ${join(options.folder, CONFIG)}`);
+export const importCommand = commandOf(
+  IMPORT.name,
+  IMPORT_HELP,
+  parseImport,
+  async (options, io) => {
+    const warn = (text: string): void => void io.stderr.write(`weir import: ${printable(text)}\n`);
+    try {
+      await loadForms();
+      const imported = readForeign(await readDocument(options.file, options.userAgent));
+      const { text, files, report } = await written(imported, options);
+      await writeReport(report, options, io);
+      if (files.length > 0) {
+        // The files of nodes and users contain secrets.
+        const placed = files.map(({ name, text: content }) => ({
+          path: join(options.folder, name),
+          text: content,
+          secret: true,
+        }));
+        await makeFolder(options.folder);
+        await writeFiles(placed, options.force);
+        warn(`wrote ${placed.map(({ path }) => path).join(' and ')}`);
+        if (options.form === 'pair')
+          warn(`start it: weir --config ${join(options.folder, CONFIG)}`);
+      }
+      io.stdout.write(text);
+      return report.problems.length === 0 || options.force ? 0 : 1;
+    } catch (error) {
+      if (!(error instanceof WeirError)) throw error;
+      if (error instanceof NothingImported) await writeReport(error.report, options, io);
+      else warn(error.message);
+      return 1;
     }
-    io.stdout.write(text);
-    return report.problems.length === 0 || options.force ? 0 : 1;
-  } catch (error) {
-    if (!(error instanceof WeirError)) throw error;
-    if (error instanceof NothingImported) await writeReport(error.report, options, io);
-    else warn(error.message);
-    return 1;
-  }
-}
+  },
+);
 
 /** The output for a document. */
 interface Written {

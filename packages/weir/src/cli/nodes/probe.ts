@@ -13,7 +13,7 @@ import {
   PHASE_NAMES,
 } from '@weir/nodes/probe';
 import type { OutboundSpec, Spec } from '@weir/proxy/spec';
-import { commandOf, parseOptions, optionLines } from '../command.ts';
+import { commandOf, optionLines, parserOf } from '../command.ts';
 import { chooseSocket } from '@weir/client';
 import { PROBE } from './specs.ts';
 import { parseBytes, parseCount, parseSeconds } from '../option-values.ts';
@@ -40,11 +40,9 @@ try.
 Options:
 ${optionLines(PROBE.options)}`;
 
-/** Parses the arguments of `weir probe`. @throws {UsageError} for invalid arguments */
-export function parseProbe(argv: readonly string[]) {
-  const { values, positionals } = parseOptions(argv, PROBE.options);
-  const { help = false, all = false, config, socket, json = false, url } = values;
-  if (!help && all === positionals.length > 0) {
+export const parseProbe = parserOf(PROBE, (values, tags) => {
+  const { all = false, config, socket, json = false, url } = values;
+  if (all === tags.length > 0) {
     throw new UsageError(all ? 'a TAG goes without --all' : 'probe needs a TAG, or --all');
   }
   const bytes = values.bytes === undefined ? 0 : parseBytes('--bytes', values.bytes);
@@ -56,8 +54,8 @@ export function parseProbe(argv: readonly string[]) {
     timeoutMs: parseSeconds('--timeout', values.timeout ?? String(DEFAULT_TRY_SECONDS)),
     totalMs: parseSeconds('--max-time', values['max-time'] ?? String(DEFAULT_TOTAL_SECONDS)),
   };
-  return { help, tags: positionals, config, socket, plan, json };
-}
+  return { tags, config, socket, plan, json };
+});
 
 /** Parses a URL. @throws {UsageError} which does not quote the text, since it may have a secret */
 function urlOf(text: string): URL {

@@ -12,16 +12,14 @@ import {
   type ListedSource,
 } from '@weir/nodes/subscribe';
 import {
+  commandLines,
   commandOf,
   type CommandIo,
-  chooseSubcommand,
-  expectOperands,
-  parseOptions,
-  commandLines,
   optionLines,
   subcommandOptionLines,
+  subcommandParser,
 } from '../command.ts';
-import { SUBSCRIBE, ADD_OPTIONS, UPDATE_OPTIONS, REMOVE_OPTIONS } from './specs.ts';
+import { SUBSCRIBE } from './specs.ts';
 import { parseBytes, parseDuration } from '../option-values.ts';
 import {
   balancerLine,
@@ -46,27 +44,13 @@ nothing: the exit status is 1. A node keeps the name that it got first; one that
 while something refers to it.
 `;
 
-/** Parses the arguments of `weir subscribe`. @throws {UsageError} for invalid arguments */
-export function parseSubscribe(argv: readonly string[]) {
-  const parsed = parse(argv);
-  const { values } = parsed;
-  if (values.help === true) return { kind: 'help' as const };
-  const { chosen, operands } = chooseSubcommand(SUBSCRIBE, parsed);
-  return toArguments(chosen.name, operands, values);
-}
-
-function toArguments(
-  kind: (typeof SUBSCRIBE.commands)[number]['name'],
-  operands: readonly string[],
-  values: Values,
-) {
+export const parseSubscribe = subcommandParser(SUBSCRIBE, (kind, values, operands) => {
   const { config = '', json = false, verbose = false, force = false, socket } = values;
   if (config === '') throw new UsageError(`subscribe ${kind} needs --config FILE`);
   const common = { config, json, verbose, force, socket, dryRun: values['dry-run'] ?? false };
   const [name = '', url = ''] = operands;
   switch (kind) {
     case 'add': {
-      expectOperands('subscribe add', operands, 'NAME URL');
       const { outbound, interval, timeout } = values;
       return {
         ...common,
@@ -93,27 +77,15 @@ function toArguments(
       }
       return { ...common, kind, names: operands, ifDue: values['if-due'] ?? false };
     case 'list':
-      expectOperands('subscribe list', operands);
       return { ...common, kind };
     case 'remove':
-      expectOperands('subscribe remove', operands, 'NAME');
       return { ...common, kind, name };
     default:
       return kind satisfies never;
   }
-}
+});
 
-type SubscribeArguments = ReturnType<typeof toArguments>;
-
-type Values = ReturnType<typeof parse>['values'];
-
-const parse = (argv: readonly string[]) =>
-  parseOptions(argv, {
-    ...SUBSCRIBE.options,
-    ...ADD_OPTIONS,
-    ...UPDATE_OPTIONS,
-    ...REMOVE_OPTIONS,
-  });
+type SubscribeArguments = NonNullable<ReturnType<typeof parseSubscribe>>;
 
 /**
  * `weir subscribe`. Resolves with the exit status: 1 if a source was rejected, nothing could be done, or it is not

@@ -3,14 +3,12 @@ import { printable, printableJson } from '@weir/base/printable';
 import type { TunSettings } from '@weir/proxy/protocols';
 import type { Spec } from '@weir/proxy/spec';
 import {
-  type CommandIo,
-  commandOf,
-  chooseSubcommand,
-  expectOperands,
-  HELP_OPTION,
-  parseOptions,
   commandLines,
+  commandOf,
+  type CommandIo,
+  HELP_OPTION,
   optionLines,
+  subcommandParser,
 } from '../command.ts';
 import {
   type AdviceStep,
@@ -138,19 +136,13 @@ something breaks.
 Options:
 ${optionLines({ ...CHECK_OPTIONS, ...HELP_OPTION })}`;
 
-/** Parses the arguments of `weir tun`. @throws {UsageError} for invalid arguments */
-export function parseTun(argv: readonly string[]) {
-  const parsed = parseOptions(argv, { ...CHECK_OPTIONS, ...HELP_OPTION });
-  const { values } = parsed;
-  if (values.help === true) return { kind: 'help' as const };
-  const { chosen, operands } = chooseSubcommand(TUN, parsed);
-  expectOperands(`tun ${chosen.name}`, operands);
+export const parseTun = subcommandParser(TUN, (_, values) => {
   const { config, gateway = false, json = false } = values;
   if (config === '') throw new UsageError('--config needs the name of a file');
-  return { kind: chosen.name, config, isGateway: gateway, json };
-}
+  return { config, isGateway: gateway, json };
+});
 
-type TunCheckArguments = Exclude<ReturnType<typeof parseTun>, { readonly kind: 'help' }>;
+type TunCheckArguments = NonNullable<ReturnType<typeof parseTun>>;
 
 /**
  * `weir tun`. Resolves with the exit status: 1 if something breaks, or the machine could not be checked.

@@ -53,7 +53,7 @@ const MOST_DAYS = 36_500;
 export function parseUsage(argv: readonly string[], now = Date.now()) {
   const parsed = parseOptions(argv, ALL_OPTIONS);
   const { values, positionals } = parsed;
-  if (values.help === true) return { kind: 'help' as const };
+  if (values.help === true) return undefined;
   const { database } = values;
   if (database === '') throw new UsageError('--database needs the name of a file');
   return positionals.length === 0
@@ -104,7 +104,7 @@ function recordArguments(parsed: Parsed, database: string | undefined) {
   };
 }
 
-type UsageArguments = Exclude<ReturnType<typeof parseUsage>, { readonly kind: 'help' }>;
+type UsageArguments = NonNullable<ReturnType<typeof parseUsage>>;
 type ShowArguments = Extract<UsageArguments, { readonly kind: 'show' }>;
 type RecordArguments = Extract<UsageArguments, { readonly kind: 'record' }>;
 
@@ -112,7 +112,7 @@ type RecordArguments = Extract<UsageArguments, { readonly kind: 'record' }>;
  * `weir usage`: prints recorded usage, or records it until a signal stops it. Resolves with the exit status.
  * @throws {UsageError}
  */
-export const usageCommand = commandOf<ReturnType<typeof parseUsage>>(
+export const usageCommand = commandOf<UsageArguments>(
   ({ kind }) => (kind === 'record' ? 'usage record' : USAGE.name),
   USAGE_HELP,
   parseUsage,

@@ -6,13 +6,11 @@ import { printable, printableJson, quoted } from '@weir/base/printable';
 import { findMethod, METHODS, type MethodName } from '@weir/proxy/protocols/shadowsocks/methods';
 import { examineCertificate, shareLink } from '@weir/nodes/share';
 import {
-  reportErrors,
-  type CommandIo,
-  chooseSubcommand,
-  expectOperands,
-  parseOptions,
   commandLines,
+  commandOf,
   optionLines,
+  subcommandParser,
+  type SubcommandValues,
 } from '../command.ts';
 import { UsageError } from '@weir/base';
 import { makeFolder, writeFiles, type OutputFile } from '../write-files.ts';
@@ -55,15 +53,10 @@ Without --output a certificate and its key are printed, one file for both cert_f
 server writes into the current folder. Keys and configurations are for their owner alone.
 `;
 
-/** Parses the arguments of `weir generate`. @throws {UsageError} for invalid arguments */
-export function parseGenerate(argv: readonly string[]) {
-  const parsed = parse(argv);
-  const { values } = parsed;
-  const { json = false } = values;
-  if (values.help === true) return { what: { kind: 'help' as const }, json };
-  const { chosen, operands } = chooseSubcommand(GENERATE, parsed);
-  return { what: toGenerated(chosen.name, operands, values), json };
-}
+export const parseGenerate = subcommandParser(GENERATE, (name, values, operands) => ({
+  what: toGenerated(name, operands, values),
+  json: values.json ?? false,
+}));
 
 function toGenerated(
   name: (typeof GENERATE.commands)[number]['name'],
@@ -73,21 +66,17 @@ function toGenerated(
   switch (name) {
     case 'uuid':
     case 'wireguard':
-      expectOperands(`generate ${name}`, operands);
       return { kind: name };
     case 'password': {
-      expectOperands('generate password', operands);
       const length = numberOf('length', values.length ?? '24', SHORTEST_PASSWORD, 1024);
       return { kind: name, length };
     }
     case 'psk':
-      expectOperands('generate psk', operands, 'METHOD');
       return { kind: name, method: operands[0] ?? '' };
     case 'certificate':
       if (operands.length === 0) throw new UsageError('generate certificate needs a NAME');
       return { kind: name, names: operands.map(toCertificateName), ...toFiles(values) };
     case 'server':
-      expectOperands('generate server', operands);
       return toServer(values);
     default:
       return name satisfies never;
@@ -164,18 +153,9 @@ function numberOf(option: string, text: string, least: number, most: number): nu
   throw new UsageError(`--${option} is ${least} to ${most}, not ${JSON.stringify(text)}`);
 }
 
-type Generated = ReturnType<typeof parseGenerate>['what'];
+type Generated = ReturnType<typeof toGenerated>;
 
-type Values = ReturnType<typeof parse>['values'];
-
-const parse = (argv: readonly string[]) =>
-  parseOptions(argv, {
-    ...GENERATE.options,
-    ...LENGTH_OPTION,
-    ...SERVER_OPTIONS,
-    ...DAYS_OPTION,
-    ...FILE_OPTIONS,
-  });
+type Values = SubcommandValues<typeof GENERATE>;
 
 /** The output: text, or with `--json` an object. */
 interface Result {
@@ -189,20 +169,20 @@ interface Result {
  * `weir generate`. Resolves with the exit status: 1 when files cannot be written.
  * @throws {UsageError}
  */
-export function generateCommand(argv: readonly string[], io: CommandIo): Promise<number> {
-  const { what, json } = parseGenerate(argv);
-  return reportErrors('generate', io, async () => {
+export const generateCommand = commandOf(
+  GENERATE.name,
+  GENERATE_HELP,
+  parseGenerate,
+  async ({ what, json }, io) => {
     const { text, json: object, notes = [] } = await generate(what, new SystemRandomSource());
-    io.stdout.write(json && what.kind !== 'help' ? `${printableJson(object)}\n` : text);
+    io.stdout.write(json ? `${printableJson(object)}\n` : text);
     for (const note of notes) io.stderr.write(`weir generate: ${printable(note)}\n`);
     return 0;
-  });
-}
+  },
+);
 
 async function generate(what: Generated, random: RandomSource): Promise<Result> {
   switch (what.kind) {
-    case 'help':
-      return { text: GENERATE_HELP, json: {} };
     case 'uuid':
       return single('uuid', uuid(random));
     case 'password':

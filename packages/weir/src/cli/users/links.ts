@@ -29,14 +29,13 @@ import { printable, printableJson, printableLines } from '@weir/base/printable';
 import { textTable } from '@weir/base/tables';
 import { counted, day } from '@weir/base/text/amounts';
 import {
-  chooseSubcommand,
   commandLines,
   commandOf,
   type CommandIo,
-  expectOperands,
   optionLines,
-  parseOptions,
   subcommandOptionLines,
+  subcommandParser,
+  type SubcommandValues,
   untilStopped,
 } from '../command.ts';
 import { hostOf, parseCount, portOf } from '../option-values.ts';
@@ -61,46 +60,34 @@ const STANDARD_HOURS = '12';
 /** A month, as `weir subscribe` reads at most. */
 const MOST_HOURS = 31 * 24;
 
-/** Parses the arguments of `weir links`. @throws {UsageError} for invalid arguments */
-export function parseLinks(argv: readonly string[]) {
-  const parsed = parse(argv);
-  const { values } = parsed;
-  if (values.help === true) return { kind: 'help' as const };
-  const { chosen, operands } = chooseSubcommand(LINKS, parsed);
-  expectOperands(`links ${chosen.name}`, operands, chosen.operands);
+export const parseLinks = subcommandParser(LINKS, (kind, values, [name = '']) => {
   const { config = '' } = values;
-  if (config === '') throw new UsageError(`links ${chosen.name} needs --config FILE`);
+  if (config === '') throw new UsageError(`links ${kind} needs --config FILE`);
   if (values.tokens === '') throw new UsageError('--tokens needs the name of a file');
   const common = {
     config,
     tokens: values.tokens ?? tokensFor(resolve(config)),
     url: values.url === undefined ? undefined : baseOf(values.url),
   };
-  const name = operands[0] ?? '';
-  switch (chosen.name) {
+  switch (kind) {
     case 'serve':
-      return { kind: chosen.name, ...common, ...servingOf(values) };
+      return { kind, ...common, ...servingOf(values) };
     case 'list':
-      return { kind: chosen.name, ...common, json: values.json ?? false };
+      return { kind, ...common, json: values.json ?? false };
     case 'show':
-      return { kind: chosen.name, ...common, name, qr: values.qr ?? false };
+      return { kind, ...common, name, qr: values.qr ?? false };
     case 'rotate':
-      return { kind: chosen.name, ...common, name };
+      return { kind, ...common, name };
     default:
-      return chosen satisfies never;
+      return kind satisfies never;
   }
-}
+});
 
-type LinksCommand = Exclude<ReturnType<typeof parseLinks>, { readonly kind: 'help' }>;
+type LinksCommand = NonNullable<ReturnType<typeof parseLinks>>;
 type Serve = Extract<LinksCommand, { readonly kind: 'serve' }>;
 type ListLinks = Exclude<LinksCommand, Serve>;
 
-type Values = ReturnType<typeof parse>['values'];
-
-const [SERVE, LIST, SHOW] = LINKS.commands;
-
-const parse = (argv: readonly string[]) =>
-  parseOptions(argv, { ...LINKS.options, ...SERVE.options, ...LIST.options, ...SHOW.options });
+type Values = SubcommandValues<typeof LINKS>;
 
 /** The default file of tokens of a configuration; a service cannot write below /etc. */
 const tokensFor = (config: string): string =>

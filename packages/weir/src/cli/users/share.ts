@@ -7,13 +7,7 @@ import { decodeSource } from '@weir/config/documents';
 import { printable, quoted } from '@weir/base/printable';
 import { adviceOn, configServers, type Shared, shareOptions, unknownName } from '@weir/nodes/share';
 import { ShareError } from '@weir/proxy/protocols/forms';
-import {
-  reportErrors,
-  type CommandIo,
-  expectOperands,
-  parseOptions,
-  optionLines,
-} from '../command.ts';
+import { commandOf, type CommandIo, optionLines, parserOf } from '../command.ts';
 import { loadOrReport } from '../load.ts';
 import { writeFiles } from '../write-files.ts';
 import { sharedText } from './share-forms.ts';
@@ -31,11 +25,7 @@ Links have the users' secrets in them: whoever has a link has the account. Inbou
 cannot reach, and certificates that they refuse, are noted on standard error. Nothing is dialled.
 `;
 
-/** Parses the arguments of `weir share`. @throws {UsageError} for invalid arguments */
-export function parseShare(argv: readonly string[]) {
-  const { values, positionals } = parseOptions(argv, SHARE.options);
-  if (values.help === true) return { kind: 'help' as const };
-  expectOperands('share', positionals);
+export const parseShare = parserOf(SHARE, (values) => {
   const { config = '', inbound, user, output, force = false, json = false } = values;
   if (config === '') throw new UsageError('share needs --config FILE');
   if (values.host === undefined) {
@@ -49,7 +39,6 @@ export function parseShare(argv: readonly string[]) {
     throw new UsageError(`--qr shows links: it does not go with --${json ? 'json' : 'form'}`);
   }
   return {
-    kind: 'share' as const,
     config,
     host: hostOf('--host', values.host),
     inbound,
@@ -64,33 +53,26 @@ export function parseShare(argv: readonly string[]) {
     force,
     json,
   };
-}
+});
 
-type ShareArguments = Extract<ReturnType<typeof parseShare>, { readonly kind: 'share' }>;
+type ShareArguments = NonNullable<ReturnType<typeof parseShare>>;
 
 /**
  * `weir share`: prints the settings with which clients reach a configuration's inbounds. Resolves with the exit status:
  * 1 for an invalid configuration, and when there is nothing to share.
  * @throws {UsageError}
  */
-export async function shareCommand(argv: readonly string[], io: CommandIo): Promise<number> {
-  const asked = parseShare(argv);
-  if (asked.kind === 'help') {
-    io.stdout.write(SHARE_HELP);
-    return 0;
-  }
+export const shareCommand = commandOf(SHARE.name, SHARE_HELP, parseShare, async (asked, io) => {
   const status = await loadOrReport(asked.config, async (path, input) => {
     await loadForms();
     const loaded = await loadConfigFile(path, input);
     const bytes = input.bytes ?? (await new FileDigests().read(asked.config));
     const users = listUsers(decodeSource(bytes, path));
-    return reportErrors('share', io, async () => {
-      await share(asked, { loaded, users }, io);
-      return 0;
-    });
+    await share(asked, { loaded, users }, io);
+    return 0;
   });
   return status ?? 1;
-}
+});
 
 /** A loaded configuration, with the data that its Spec lacks. */
 interface Server {

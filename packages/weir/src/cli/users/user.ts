@@ -15,13 +15,12 @@ import { codeOf, messageOf, UsageError, WeirError } from '@weir/base';
 import { printable, printableJson, printableLines, quoted } from '@weir/base/printable';
 import { textTable } from '@weir/base/tables';
 import {
+  commandLines,
   commandOf,
   type CommandIo,
-  chooseSubcommand,
-  expectOperands,
-  parseOptions,
-  commandLines,
   optionLines,
+  subcommandParser,
+  type SubcommandValues,
 } from '../command.ts';
 import { counted } from '@weir/base/text/amounts';
 import { hostOf } from '../option-values.ts';
@@ -75,24 +74,16 @@ type GivenSecret =
   | { readonly kind: 'id' | 'password'; readonly text: string }
   | { readonly kind: 'file'; readonly path: string };
 
-/** Parses the arguments of `weir user`. @throws {UsageError} for invalid arguments */
-export function parseUser(argv: readonly string[]) {
-  const parsed = parse(argv);
-  const { values } = parsed;
-  if (values.help === true) return { kind: 'help' as const };
-  const { chosen, operands } = chooseSubcommand(USER, parsed);
+export const parseUser = subcommandParser(USER, (kind, values, [name = '']) => {
   const { config = '', inbound, json = false } = values;
-  expectOperands(`user ${chosen.name}`, operands, chosen.operands);
-  if (config === '') throw new UsageError(`user ${chosen.name} needs --config FILE`);
-  if (chosen.name === 'list') {
-    return { kind: chosen.name, config, inbound, json, socket: values.socket };
-  }
-  if (inbound === undefined) throw new UsageError(`user ${chosen.name} needs --inbound TAG`);
+  if (config === '') throw new UsageError(`user ${kind} needs --config FILE`);
+  if (kind === 'list') return { kind, config, inbound, json, socket: values.socket };
+  if (inbound === undefined) throw new UsageError(`user ${kind} needs --inbound TAG`);
   return {
-    kind: chosen.name,
+    kind,
     config,
     inbound,
-    name: operands[0] ?? '',
+    name,
     json,
     socket: values.socket,
     dryRun: values['dry-run'] ?? false,
@@ -104,26 +95,15 @@ export function parseUser(argv: readonly string[]) {
     linkHost: linkHostOf(values),
     /** The limits file, and what to write into it. */
     limits: values.limits,
-    limitKeys: chosen.name === 'add' ? limitsOf(values) : undefined,
+    limitKeys: kind === 'add' ? limitsOf(values) : undefined,
   };
-}
+});
 
-type UserCommand = Exclude<ReturnType<typeof parseUser>, { readonly kind: 'help' }>;
+type UserCommand = NonNullable<ReturnType<typeof parseUser>>;
 type UserList = Extract<UserCommand, { readonly kind: 'list' }>;
 type UserArguments = Exclude<UserCommand, UserList>;
 
-type Values = ReturnType<typeof parse>['values'];
-
-const parse = (argv: readonly string[]) =>
-  parseOptions(argv, {
-    ...USER.options,
-    ...EDIT_OPTIONS,
-    ...SECRET_OPTIONS,
-    ...LINK_OPTIONS,
-    ...CLOSE_OPTION,
-    ...FORCE_OPTION,
-    ...LIMIT_OPTIONS,
-  });
+type Values = SubcommandValues<typeof USER>;
 
 function secretOf(values: Values): GivenSecret | undefined {
   const { id, password, 'password-file': path } = values;

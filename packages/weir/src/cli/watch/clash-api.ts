@@ -6,14 +6,7 @@ import { parseLocalListen, defectText, newToken } from '@weir/server/local-http'
 import { RunningMonitor } from '@weir/client/monitor/running-monitor';
 import { printableLines } from '@weir/base/printable';
 import { FileThread } from '@weir/watch/dashboard/file-thread';
-import {
-  commandOf,
-  type CommandIo,
-  expectOperands,
-  parseOptions,
-  untilStopped,
-  optionLines,
-} from '../command.ts';
+import { commandOf, type CommandIo, optionLines, parserOf, untilStopped } from '../command.ts';
 import { listenOf, searchOf } from '../running-options.ts';
 import { CLASH_API, CLASH_LISTEN } from './specs.ts';
 
@@ -29,18 +22,13 @@ none.
 Options:
 ${optionLines(CLASH_API.options)}`;
 
-type ClashApiArguments = ReturnType<typeof parseClashApi>;
+type ClashApiArguments = NonNullable<ReturnType<typeof parseClashApi>>;
 
-/** Parses the arguments of `weir clash-api`. @throws {UsageError} for invalid arguments */
-export function parseClashApi(argv: readonly string[]) {
-  const { values, positionals } = parseOptions(argv, CLASH_API.options);
-  if (values.help !== true) expectOperands(CLASH_API.name, positionals);
-  return {
-    ...values,
-    /** Origins as browsers send them. */
-    origins: (values['allow-origin'] ?? []).map(originOf),
-  };
-}
+export const parseClashApi = parserOf(CLASH_API, (values) => ({
+  ...values,
+  /** Origins as browsers send them. */
+  origins: (values['allow-origin'] ?? []).map(originOf),
+}));
 
 /** Normalises an origin. @throws {UsageError} unless it is one that a browser could send */
 function originOf(text: string): string {

@@ -11,14 +11,7 @@ import { hintsOf, type WeirError, VERSION } from '@weir/base';
 import { parseLocalListen, defectText } from '@weir/server/local-http';
 import { RunningMonitor } from '@weir/client/monitor/running-monitor';
 import { printable, printableLines } from '@weir/base/printable';
-import {
-  commandOf,
-  type CommandIo,
-  expectOperands,
-  parseOptions,
-  untilStopped,
-  optionLines,
-} from '../command.ts';
+import { commandOf, type CommandIo, optionLines, parserOf, untilStopped } from '../command.ts';
 import { listenOf, searchOf } from '../running-options.ts';
 import { defaultDatabase } from '../usage/default-database.ts';
 import { DASHBOARD } from './specs.ts';
@@ -36,12 +29,7 @@ ${optionLines(DASHBOARD.options)}
 docs/dashboard.md describes its pages, and how to use it from another host.
 `;
 
-/** Parses the arguments of `weir dashboard`. @throws {UsageError} for invalid arguments */
-export function parseDashboard(argv: readonly string[]) {
-  const { values, positionals } = parseOptions(argv, DASHBOARD.options);
-  if (values.help !== true) expectOperands(DASHBOARD.name, positionals);
-  return values;
-}
+export const parseDashboard = parserOf(DASHBOARD, (values) => values);
 
 const STANDARD_LISTEN = '127.0.0.1:0';
 

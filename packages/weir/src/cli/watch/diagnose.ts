@@ -13,13 +13,7 @@ import { loadConfigFile } from '@weir/server/loading';
 import { FileDigests } from '@weir/server/app/loading/file-digests';
 import { printable } from '@weir/base/printable';
 import { bytes } from '@weir/base/text/amounts';
-import {
-  commandOf,
-  type CommandIo,
-  expectOperands,
-  parseOptions,
-  optionLines,
-} from '../command.ts';
+import { commandOf, type CommandIo, optionLines, parserOf } from '../command.ts';
 import { checkTun, tunCheckText, unreadText } from '../tun/command.ts';
 import { DIAGNOSE, STANDARD_SECONDS, MAX_SECONDS } from './specs.ts';
 import { choiceOf, parseCount } from '../option-values.ts';
@@ -36,13 +30,9 @@ anywhere.
 Options:
 ${optionLines(DIAGNOSE.options)}`;
 
-/** Parses the arguments of `weir diagnose`. @throws {UsageError} for invalid arguments */
-export function parseDiagnose(argv: readonly string[]) {
-  const { values, positionals } = parseOptions(argv, DIAGNOSE.options);
-  const { help = false, output, config, socket, without = [], busy = false, yes = false } = values;
-  if (!help) expectOperands(DIAGNOSE.name, positionals);
+export const parseDiagnose = parserOf(DIAGNOSE, (values) => {
+  const { output, config, socket, without = [], busy = false, yes = false } = values;
   return {
-    help,
     output,
     config,
     socket,
@@ -51,7 +41,7 @@ export function parseDiagnose(argv: readonly string[]) {
     busy,
     yes,
   };
-}
+});
 
 /**
  * `weir diagnose`. Resolves with the exit status: 1 if nothing was written.

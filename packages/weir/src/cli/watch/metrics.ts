@@ -12,14 +12,7 @@ import {
 } from '@weir/watch/metrics';
 import { hintsOf, WeirError } from '@weir/base';
 import { printableLines } from '@weir/base/printable';
-import {
-  commandOf,
-  type CommandIo,
-  expectOperands,
-  parseOptions,
-  untilStopped,
-  optionLines,
-} from '../command.ts';
+import { commandOf, type CommandIo, optionLines, parserOf, untilStopped } from '../command.ts';
 import { listenOf, searchOf } from '../running-options.ts';
 import { METRICS } from './specs.ts';
 
@@ -33,14 +26,9 @@ once, on its control socket or else on its API; between scrapes it is not asked.
 Options:
 ${optionLines(METRICS.options)}`;
 
-type MetricsArguments = ReturnType<typeof parseMetrics>;
+type MetricsArguments = NonNullable<ReturnType<typeof parseMetrics>>;
 
-/** Parses the arguments of `weir metrics`. @throws {UsageError} for invalid arguments */
-export function parseMetrics(argv: readonly string[]) {
-  const { values, positionals } = parseOptions(argv, METRICS.options);
-  if (values.help !== true) expectOperands(METRICS.name, positionals);
-  return values;
-}
+export const parseMetrics = parserOf(METRICS, (values) => values);
 
 /**
  * `weir metrics`: serves until a signal stops it. Resolves with the exit status.

@@ -7,13 +7,7 @@ import { RunningMonitor } from '@weir/client/monitor/running-monitor';
 import { systemClock } from '@weir/io/time';
 import { printableLines } from '@weir/base/printable';
 import { printOnce, runInTerminal, type TopParts } from '@weir/watch/top';
-import {
-  commandOf,
-  type CommandIo,
-  expectOperands,
-  parseOptions,
-  optionLines,
-} from '../command.ts';
+import { commandOf, type CommandIo, optionLines, parserOf } from '../command.ts';
 import { searchOf } from '../running-options.ts';
 import { TOP } from './specs.ts';
 
@@ -28,12 +22,7 @@ and ends. NO_COLOR leaves colours away.
 Options:
 ${optionLines(TOP.options)}`;
 
-/** Parses the arguments of `weir top`. @throws {UsageError} for invalid arguments */
-export function parseTop(argv: readonly string[]) {
-  const { values, positionals } = parseOptions(argv, TOP.options);
-  if (values.help !== true) expectOperands(TOP.name, positionals);
-  return values;
-}
+export const parseTop = parserOf(TOP, (values) => values);
 
 /**
  * `weir top`: runs until the user quits or a signal ends it. Resolves with the exit status.

@@ -88,7 +88,7 @@ suite('weir fetch', () => {
 
 test('limits and headers are checked', () => {
   const parsed = parseFetch(['--max-size', '2M', '--max-time', '0.5', '-A', 'x', 'http://a/']);
-  assert.equal(parsed.maxBytes, 2_000_000);
+  assert.equal(parsed?.maxBytes, 2_000_000);
   assert.equal(parsed.timeoutMs, 500);
   assert.deepEqual(parsed.headers, { 'user-agent': 'x' });
   for (const args of [
