@@ -54,6 +54,17 @@ test('an empty file has no lists', async () => {
   assert.deepEqual(await codesIn(new Uint8Array(0), 'a'), []);
 });
 
+test('a file that is corrupt or truncated is an error with the place', async () => {
+  for (const [bytes, message] of [
+    [[0x12, 0], /no list begins at byte 0/],
+    [[0x0a, 0, 0x0a, 5, 1], /ends in the middle of the list at byte 2/],
+    [[0x0a, 0x80], /ends in the middle of the list at byte 0/],
+    [[0x0a, ...Array<number>(400).fill(0x80)], /no list begins at byte 0/],
+  ] as const) {
+    await assert.rejects(codesIn(Uint8Array.from(bytes), 'a'), message);
+  }
+});
+
 const text = fc.string({ maxLength: 8 });
 const sites = fc.array(
   fc.record({
