@@ -10,6 +10,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { setImmediate as turn } from 'node:timers/promises';
 import { Weir } from '../../packages/weir/src/index.ts';
 import { openDescriptors } from '../support/process/proc.ts';
 import { eventually } from '../support/wait.ts';
@@ -67,8 +68,6 @@ async function connectOnce(): Promise<void> {
   own.abort();
   (await settled)?.destroy();
 }
-
-const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
 async function run(count: number): Promise<void> {
   let left = count;

@@ -13,9 +13,6 @@ import { ManualClock } from '../manual-clock.ts';
 import { freedom } from '../process/config.ts';
 import { FakeEngine } from '../protocols/inbounds/engine.ts';
 
-/** The next turn of the event loop. */
-export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
 /** An inbound with its carrier on links in memory and a clock that stands still. */
 export class ReplayedInbound {
   readonly clock: ManualClock;

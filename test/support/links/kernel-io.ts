@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { systemClock } from '@weir/io/time';
 import {
   LinkWatchdog,
@@ -85,9 +86,6 @@ export function descriptorPair(io: KernelIo): readonly [number, number] {
   if (result !== 0) throw new Error('no socket pair');
   return [io.option.bytes.readInt32LE(0), io.option.bytes.readInt32LE(4)];
 }
-
-/** Resolves in the next turn of the event loop. */
-export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** Waits for something that the event loop brings about. */
 export async function until(condition: () => boolean): Promise<void> {

@@ -65,8 +65,3 @@ export function clientOf(
   });
   return { outbound, clock, dialled };
 }
-
-/** Runs what is under way as far as possible without advancing time. */
-export async function settle(): Promise<void> {
-  for (let i = 0; i < 4; i++) await new Promise((resolve) => setImmediate(resolve));
-}

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { FaultyDevice, type Faults } from '../../src/faulty-device.ts';
 import { ManualClock } from '../../../../test/support/manual-clock.ts';
 import {
@@ -9,8 +10,6 @@ import {
 } from '../../../../test/support/netstack/device-pair.ts';
 import { endpoint, stackPair } from '../../../../test/support/netstack/stack-pair.ts';
 import { SeededRandom } from '../../../../test/support/simnet/seeded-random.ts';
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** Sends numbered packets through a device with these faults. Returns what arrives, and when. */
 async function sent(

@@ -22,6 +22,7 @@ import {
   type StackPairOptions,
 } from '../../../../test/support/netstack/stack-pair.ts';
 import { readAll } from '../../../io/test/conformance/byte-link.ts';
+import { settle } from '../../../../test/support/settle.ts';
 
 const TARGET = endpoint('192.0.2.7', 443);
 const TARGET_V6 = endpoint('2001:db8::7', 443);
@@ -60,16 +61,11 @@ async function connected(pair: StackPair, to = TARGET): Promise<Connected> {
   return { left, right, request };
 }
 
-/** Lets both stacks do what they can do without time passing. */
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
-}
-
 /** Lets time pass a second at a time, so that what the stacks send arrives when it is sent. */
 async function pass(clock: ManualClock, seconds: number): Promise<void> {
   for (let second = 0; second < seconds; second++) {
     clock.advance(1000);
-    await settle();
+    await settle(20);
   }
 }
 
@@ -102,7 +98,7 @@ describe('requests for connections', () => {
         await assert.rejects(connecting, failsWith(code));
         await assert.rejects(request.accept());
         await assert.rejects(request.link.read());
-        await settle();
+        await settle(20);
         assert.equal(pair.client.flows, 0);
       });
     }
@@ -132,7 +128,7 @@ describe('requests for connections', () => {
       await pass(clock, 10);
       first.refuse('timeout');
       await first.link.closed;
-      await settle();
+      await settle(20);
       assert.equal(pair.server.flows, 0, 'what was refused occupies no place');
       const repeated = pair.connection();
       await pass(clock, 6);
@@ -163,11 +159,11 @@ describe('connections', () => {
     await Promise.all([readAll(left), readAll(right)]);
     assert.equal(await left.closed, undefined);
     assert.equal(await right.closed, undefined);
-    await settle();
+    await settle(20);
     assert.equal(pair.client.flows + pair.server.flows, 0);
     // Nothing but TIME-WAIT is left, and later not even that.
     clock.advance(61_000);
-    await settle();
+    await settle(20);
     assert.equal(clock.timers, 0);
   });
 
@@ -183,10 +179,10 @@ describe('connections', () => {
       }
     })();
     const failed = assert.rejects(writing);
-    for (let round = 0; round < 50; round++) await settle();
+    for (let round = 0; round < 50; round++) await settle(20);
     const held = written;
     assert.ok(held < 4 * FIRST_RECEIVE_WINDOW, `${held} bytes`);
-    for (let round = 0; round < 50; round++) await settle();
+    for (let round = 0; round < 50; round++) await settle(20);
     assert.equal(written, held, 'the writer went on');
     let received = 0;
     while (received < held) received += (await right.read())?.length ?? 0;
@@ -200,18 +196,18 @@ describe('connections', () => {
     const first = chunk(1);
     await left.write(first, OWNED);
     assert.equal(first.length, 64 << 10);
-    await settle();
+    await settle(20);
     assert.equal(first.length, 0, 'it was acknowledged');
     const more = Array.from({ length: 16 }, (_, index) => chunk(index));
     for (const each of more) left.write(each, OWNED)?.catch(() => undefined);
-    await settle();
+    await settle(20);
     // More than the window of a reader that rests.
     assert.equal(more.at(-1)?.length, 64 << 10);
     await left.closeWrite();
     const all = await readAll(right);
     assert.equal(all.length, 17 * (64 << 10));
     for (const [index] of more.entries()) assert.equal(all[(index + 1) * (64 << 10)], index);
-    await settle();
+    await settle(20);
     assert.ok(more.every(({ length }) => length === 0));
   });
 
@@ -249,7 +245,7 @@ describe('connections', () => {
     const { left } = await connected(pair);
     left.write(new Uint8Array(LARGER_THAN_WINDOW))?.catch(() => undefined);
     await left.closeWrite();
-    await settle();
+    await settle(20);
     // Without its device the peer responds to nothing, and cannot say so.
     pair.devices[1].close();
     left.destroy();
@@ -264,10 +260,10 @@ describe('connections', () => {
     left.destroy();
     assert.equal((await readAll(right)).toString(), 'all of it');
     for (let step = 0; step < 3; step++) {
-      await settle();
+      await settle(20);
       clock.advance(LINGER);
     }
-    await settle();
+    await settle(20);
     assert.equal(pair.client.flows, 0);
     await assert.rejects(async () => right.write(Buffer.from('late')));
   });
@@ -315,11 +311,11 @@ describe('limits of flows', () => {
       const own = pair.client.bindUdp();
       const second = pair.client.connect(TARGET, forever());
       own.send({ data: Uint8Array.of(1), peer: { host: '192.0.2.53', port: 53 } });
-      await settle();
+      await settle(20);
       assert.equal(pair.server.flows, 1);
       left.destroy();
       right.destroy();
-      await settle();
+      await settle(20);
       clock.advance(1000);
       const request = await pair.connection();
       await request.accept();
@@ -450,7 +446,7 @@ describe('datagrams', () => {
       // Merged packets of a hundred each, in one turn of the device.
       for (let count = 0; count < 10; count++) send(new Uint8Array(1000), 10);
       device.flush();
-      await settle();
+      await settle(20);
       assert.equal(datagrams, 1001);
       assert.equal(link.dropped, 0);
       link.close();
@@ -481,7 +477,7 @@ describe('datagrams', () => {
       clock.advance(4000);
       link.send({ data: Uint8Array.of(2), peer: resolver });
       clock.advance(4999);
-      await settle();
+      await settle(20);
       assert.equal(pair.server.flows, 1);
       clock.advance(1);
       assert.equal(await link.receive(), undefined);
@@ -511,7 +507,7 @@ describe('datagrams', () => {
 describe('turns', () => {
   check('what one callback writes leaves as one, before the event loop goes on', async (pair) => {
     const { left, right } = await connected(pair);
-    await settle();
+    await settle(20);
     const commit = mock.method(pair.devices[0], 'commit');
     void left.write(Buffer.from('one, '));
     await Promise.resolve();

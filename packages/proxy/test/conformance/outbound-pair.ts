@@ -12,7 +12,8 @@ import { FIRST_PAYLOAD_MS } from '@weir/io/time';
 import type { Outbound, OutboundContext } from '../../src/protocols/contract.ts';
 import { chunksOf, cuts, nearly } from '../../../../test/support/data/chunks.ts';
 import type { ManualClock } from '../../../../test/support/manual-clock.ts';
-import { settle, Watched } from '../../../../test/support/protocols/inbounds/engine.ts';
+import { settle } from '../../../../test/support/settle.ts';
+import { Watched } from '../../../../test/support/protocols/inbounds/engine.ts';
 import type { InboundHarness, User } from './inbound/harness.ts';
 import { Rig } from './inbound/rig.ts';
 

@@ -13,11 +13,6 @@ import { inboundContext } from '../inbound-context.ts';
 import { FakeEngine } from '../inbounds/engine.ts';
 import { ManualClock } from '../../manual-clock.ts';
 
-/** Runs everything that is already under way. */
-export const settle = async (): Promise<void> => {
-  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
-};
-
 /** One end of a link as text. */
 export class Peer {
   readonly link: ByteLink;

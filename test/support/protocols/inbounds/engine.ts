@@ -8,11 +8,6 @@ import type {
   StreamRequest,
 } from '../../../../packages/proxy/src/protocols/contract.ts';
 
-/** Lets everything go on that waits for nothing but its turn. */
-export async function settle(turns = 4): Promise<void> {
-  for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve));
-}
-
 /** What a test needs of a link. */
 export type End = Pick<ByteLink, 'read' | 'write' | 'closeWrite' | 'destroy' | 'closed'>;
 

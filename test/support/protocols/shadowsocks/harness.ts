@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { setImmediate as settle } from 'node:timers/promises';
 import { atOnce } from '@weir/io/time';
 import { asError } from '@weir/base';
 import { silentLogger } from '@weir/base/log';
@@ -142,9 +143,6 @@ export async function firstBytes(
   assert.ok(chunk);
   return Buffer.from(chunk);
 }
-
-/** Waits until all code has run that waits for no event from outside. */
-export const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** Lets all time limits of a server pass, also those that are set when others pass. */
 export async function expire({ clock }: Server): Promise<void> {

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
 import { ApiClientError, type ApiEvent } from '../../../src/client/api-client.ts';
 import {
   listPeriod,
@@ -17,6 +16,7 @@ import { fullStatus } from '../../../../../test/support/metrics/full-status.ts';
 import { flowOf } from '../../../../../test/support/dashboard/fake-monitor.ts';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';
 import { uncollected } from '../../../../../test/support/process/uncollected.ts';
+import { settle } from '../../../../../test/support/settle.ts';
 
 /** An API whose answers and events a test gives. */
 class FakeApi {
@@ -55,7 +55,7 @@ class FakeApi {
 
   async send(path: string, event: string, data: unknown): Promise<void> {
     this.#streams.get(path)?.({ event, data });
-    await settled();
+    await settle(10);
   }
 
   get streams(): readonly string[] {
@@ -70,10 +70,6 @@ class FakeApi {
   }
 }
 
-async function settled(): Promise<void> {
-  for (let i = 0; i < 10; i++) await turn();
-}
-
 const held: Disposable[] = [];
 afterEach(() => {
   for (const hold of held.splice(0)) hold[Symbol.dispose]();
@@ -86,7 +82,7 @@ function start(more: Partial<Pick<MonitorSources, 'findAgain' | 'status'>> = {})
   const monitor = new RunningMonitor({ api, status, clock, ...more });
   const pass = async (milliseconds: number): Promise<void> => {
     clock.advance(milliseconds);
-    await settled();
+    await settle(10);
   };
   return { clock, api, monitor, pass };
 }
@@ -96,22 +92,22 @@ const LIST = '/v1/connections';
 
 test('nothing is requested until somebody holds the monitor, and nothing after that', async () => {
   const { api, monitor, clock, pass } = start();
-  await settled();
+  await settle(10);
   assert.deepEqual(api.asked, []);
   const hold = monitor.hold();
-  await settled();
+  await settle(10);
   assert.equal(monitor.api.kind, 'reached');
   assert.equal(monitor.socket.kind, 'absent');
   assert.deepEqual([...monitor.flows.keys()], [1]);
   hold[Symbol.dispose]();
   hold[Symbol.dispose](); // a hold ends once
-  await settled();
+  await settle(10);
   assert.equal(clock.timers, 0);
   const { length } = api.asked;
   await pass(60_000);
   assert.equal(api.asked.length, length);
   held.push(monitor.hold());
-  await settled();
+  await settle(10);
   assert.ok(api.asked.length > length);
 });
 
@@ -120,7 +116,7 @@ test('flows follow the events, and listeners hear of it at most once in a turn',
   held.push(monitor.hold());
   let calls = 0;
   monitor.onChange(() => calls++);
-  await settled();
+  await settle(10);
   await pass(TURN_MS);
   calls = 0;
   await api.send(EVENTS, 'opened', flowOf(2).view);
@@ -137,7 +133,7 @@ test('missed events are counted, and the flows are listed again', async () => {
   const { api, monitor, pass } = start();
   api.flows = Array.from({ length: 10_000 }, (_, id) => flowOf(id));
   held.push(monitor.hold());
-  await settled();
+  await settle(10);
   assert.equal(api.count(LIST), 1);
   await pass(2_000);
   assert.equal(api.count(LIST), 1);
@@ -149,7 +145,7 @@ test('missed events are counted, and the flows are listed again', async () => {
 test('a list of flows is not kept while the next one is waited for', async () => {
   const { api, monitor } = start();
   held.push(monitor.hold());
-  await settled();
+  await settle(10);
   assert.ok(api.lastList);
   assert.deepEqual(await uncollected([api.lastList]), []);
 });
@@ -157,7 +153,7 @@ test('a list of flows is not kept while the next one is waited for', async () =>
 test('routes are requested again when the tag changes or a new routing snapshot has routed a flow', async () => {
   const { api, monitor, pass } = start();
   held.push(monitor.hold());
-  await settled();
+  await settle(10);
   assert.equal(api.count('GET /v1/routes'), 1);
   await pass(ROUTES_MS);
   assert.equal(api.count('GET /v1/routes'), 1);
@@ -172,7 +168,7 @@ test('routes are requested again when the tag changes or a new routing snapshot 
 test('after a loss snapshots are counted from the start, as another process does', async () => {
   const { api, monitor, pass } = start();
   held.push(monitor.hold());
-  await settled();
+  await settle(10);
   await api.send(EVENTS, 'opened', flowOf(2, { plane_epoch: 9 }).view);
   api.failure = new ApiClientError('gone');
   await pass(1_000);
@@ -190,7 +186,7 @@ test('snapshots of another process are counted from the start, also if the old o
   let status = statusOf({ started_at: 1_000, plane_epoch: 9 });
   const { api, monitor, pass } = start({ status: async () => status });
   held.push(monitor.hold());
-  await settled();
+  await settle(10);
   status = statusOf({ started_at: 2_000, plane_epoch: 1 });
   await pass(STATUS_MS);
   const before = api.count('GET /v1/routes');
@@ -209,7 +205,7 @@ test('the more flows, the longer the time between two lists, which are never a b
 test('routes that the files do not give leave the last ones, with the error', async () => {
   const { api, monitor, pass } = start();
   held.push(monitor.hold());
-  await settled();
+  await settle(10);
   const askTagged = api.askTagged.bind(api);
   api.askTagged = () => Promise.reject(new ApiClientError('weir.toml: broken', { status: 422 }));
   await pass(ROUTES_MS);
@@ -243,7 +239,7 @@ for (const [cause, error] of [
     const { api, monitor, pass } = start({ findAgain: async () => void finds++ });
     api.failure = error;
     held.push(monitor.hold());
-    await settled();
+    await settle(10);
     assert.equal(monitor.api.kind === 'lost' && monitor.api.cause, cause);
     api.failure = undefined;
     await pass(RETRY_MS.first);
@@ -255,7 +251,7 @@ for (const [cause, error] of [
 test('after it was reached, an API that is gone has ended, and its flows stay as they were', async () => {
   const { api, monitor, pass } = start();
   held.push(monitor.hold());
-  await settled();
+  await settle(10);
   api.failure = new ApiClientError('gone', {
     cause: Object.assign(new Error('x'), { code: 'ECONNREFUSED' }),
   });
@@ -275,7 +271,7 @@ test('an answer of another shape is that of another server', async () => {
   const { api, monitor } = start();
   api.ask = async () => ({ hello: 'clash' });
   held.push(monitor.hold());
-  await settled();
+  await settle(10);
   assert.equal(monitor.api.kind === 'lost' && monitor.api.cause, 'other-server');
 });
 
@@ -286,10 +282,10 @@ test('an API that the status says is not there is absent, and not lost', async (
   const asked = Promise.withResolvers<RunningStatus>();
   const monitor = new RunningMonitor({ api, status: () => asked.promise, clock });
   held.push(monitor.hold());
-  await settled();
+  await settle(10);
   assert.equal(monitor.api.kind, 'lost');
   asked.resolve({ ...fullStatus, api: null });
-  await settled();
+  await settle(10);
   assert.equal(monitor.api.kind, 'absent');
 });
 
@@ -297,7 +293,7 @@ test('more flows than a Weir can have are not kept', async () => {
   const { api, monitor, pass } = start();
   api.flows = Array.from({ length: MOST_OPEN }, (_, at) => flowOf(at + 1));
   held.push(monitor.hold());
-  await settled();
+  await settle(10);
   await pass(TURN_MS);
   await api.send(EVENTS, 'opened', flowOf(MOST_OPEN + 1).view);
   assert.equal(monitor.flows.size, MOST_OPEN);

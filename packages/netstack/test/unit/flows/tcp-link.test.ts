@@ -9,6 +9,7 @@ import {
   stackPair,
   type StackPair,
 } from '../../../../../test/support/netstack/stack-pair.ts';
+import { settle } from '../../../../../test/support/settle.ts';
 
 const TARGET = endpoint('192.0.2.7', 443);
 const LARGER_THAN_WINDOW = 4 * FIRST_RECEIVE_WINDOW;
@@ -26,11 +27,6 @@ interface Lingering {
   readonly hasLeft: () => boolean;
 }
 
-/** Lets both stacks do what they can do without time passing. */
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
-}
-
 /** A connection that has ended for the server, with bytes that the client does not take. */
 async function lingering(): Promise<Lingering> {
   const clock = new ManualClock();
@@ -45,7 +41,7 @@ async function lingering(): Promise<Lingering> {
   assert.equal(await server.closed, undefined);
   let isOver = false;
   void request.whenLeft().then(() => (isOver = true));
-  await settle();
+  await settle(20);
   return { pair, clock, client, server, hasLeft: () => isOver };
 }
 
@@ -60,7 +56,7 @@ describe('a connection has left', () => {
     const { pair, client, hasLeft } = await lingering();
     assert.equal(hasLeft(), false);
     assert.equal((await readAll(client)).length, LARGER_THAN_WINDOW);
-    await settle();
+    await settle(20);
     assert.equal(hasLeft(), true);
     await close(pair);
   });
@@ -68,7 +64,7 @@ describe('a connection has left', () => {
   test('when its link is destroyed with a cause', async () => {
     const { pair, client, server, hasLeft } = await lingering();
     server.destroy(new Error('the flow was killed'));
-    await settle();
+    await settle(20);
     assert.equal(hasLeft(), true);
     await assert.rejects(readAll(client), /reset/);
     await close(pair);
@@ -78,7 +74,7 @@ describe('a connection has left', () => {
     const { pair, clock, hasLeft } = await lingering();
     for (let at = 0; at < 2 * RESTING_LINGER && !hasLeft(); at += STEP) {
       clock.advance(STEP);
-      await settle();
+      await settle(20);
     }
     assert.equal(hasLeft(), true);
     await close(pair);
@@ -87,7 +83,7 @@ describe('a connection has left', () => {
   test('when its peer resets it', async () => {
     const { pair, client, hasLeft } = await lingering();
     client.destroy(new Error('gone'));
-    await settle();
+    await settle(20);
     assert.equal(hasLeft(), true);
     await close(pair);
   });

@@ -9,9 +9,9 @@ import type { Session } from '../../../src/tracker/flow.ts';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';
 import { inboundContext } from '../../../../../test/support/protocols/inbound-context.ts';
 import type { Target } from '../../../../../test/support/protocols/inbounds/address.ts';
+import { settle } from '../../../../../test/support/settle.ts';
 import {
   FakeEngine,
-  settle,
   Watched,
   type End,
 } from '../../../../../test/support/protocols/inbounds/engine.ts';

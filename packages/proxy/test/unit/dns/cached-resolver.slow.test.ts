@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as settled } from 'node:timers/promises';
 import type { DnsAnswer, DnsBackend } from '../../../src/dns/backend.ts';
 import { CachedResolver } from '../../../src/dns/cached-resolver.ts';
 import { DISPLACED_A_SECOND } from '../../../src/dns/limits.ts';
@@ -68,8 +69,6 @@ function harness() {
   const backend = new ManualBackend();
   return { clock, backend, resolver: new CachedResolver(backend, clock) };
 }
-
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 test('both families are asked in parallel and put in the order of Happy Eyeballs', async () => {
   const { backend, resolver } = harness();

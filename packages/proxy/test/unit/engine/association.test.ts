@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setImmediate as settle } from 'node:timers/promises';
 import { UDP_DNS_IDLE_MS, UDP_IDLE_MS } from '@weir/io/time';
 import { DialError } from '@weir/io';
 import type { PacketLink } from '@weir/io/links';
@@ -21,8 +22,6 @@ import { ManualClock } from '../../../../../test/support/manual-clock.ts';
 import type { AccountRule } from '../../../src/limits/spec.ts';
 import { NO_LIMITS } from '../../../src/limits/spec.ts';
 import { packetPair } from '../../../../../test/support/links/packet-pair.ts';
-
-const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 class FakeOutbound implements Outbound {
   readonly remotes: PacketLink[] = [];

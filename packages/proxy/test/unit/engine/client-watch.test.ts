@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as settle } from 'node:timers/promises';
 import { linkPair } from '@weir/io/links';
 import { countReactions } from '../../../../../test/support/process/count-reactions.ts';
 import { ClientWatch } from '../../../src/engine/dial.ts';
-
-const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 test('watches of one link after the other leave nothing on it but one reaction', async () => {
   const [far, link] = linkPair();

@@ -8,6 +8,7 @@ import { frame, FramedMessageReader } from '../../../src/dns/exchanges/exchange.
 import { DnsOutbound } from '../../../src/engine/dns-outbound.ts';
 import type { Origin } from '../../../src/protocols/contract.ts';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';
+import { settle } from '../../../../../test/support/settle.ts';
 
 const { signal } = new AbortController();
 const origin: Origin = { inbound: 'tun', source: '10.0.0.9', user: undefined, session: undefined };
@@ -36,28 +37,21 @@ function start() {
   return { waiting, signals, clock, outbound, answer, service };
 }
 
-const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
-/** A burst of queries may be read in a few turns. */
-async function settleBurst(): Promise<void> {
-  for (let turns = 0; turns < 16; turns++) await settle();
-}
-
 describe('the outbound of the own resolver', () => {
   test('answers a stream in the order in which answers come', async () => {
     const { outbound, answer, clock } = start();
     const link = await outbound.connect(resolver, { signal, origin });
     await link.writeOutput([frame(query(1)), frame(query(2))]);
-    await settle();
+    await settle(1);
     const responses = new FramedMessageReader(link);
     answer(2);
     assert.equal(decode(await responses.next()).id, 2);
     await link.closeWrite();
-    await settle();
+    await settle(1);
     answer(1);
     assert.equal(decode(await responses.next()).id, 1);
     assert.equal(await link.read(), undefined);
-    await settle();
+    await settle(1);
     assert.equal(clock.timers, 0);
   });
 
@@ -75,7 +69,7 @@ describe('the outbound of the own resolver', () => {
       for (let id = 0; id < queries; id++) last = decode(await responses.next()).id ?? -1;
     })();
     let turns = 0;
-    for (; last < queries - 1; turns++) await settle();
+    for (; last < queries - 1; turns++) await settle(1);
     await Promise.all([all, written]);
     assert.equal(waiting.size, 0);
     const least = (queries * UnitCost.head) / (GRANTS_A_TURN * GRANT_UNITS);
@@ -95,9 +89,9 @@ describe('the outbound of the own resolver', () => {
     const { outbound, signals } = start();
     const link = await outbound.connect(resolver, { signal, origin });
     await link.write(frame(query(1)));
-    await settle();
+    await settle(1);
     link.destroy();
-    await settle();
+    await settle(1);
     assert.equal(signals[0]?.aborted, true);
     const packets = await outbound.associate({ signal, origin });
     packets.send({ data: query(2), peer: resolver });
@@ -110,10 +104,10 @@ describe('the outbound of the own resolver', () => {
     const { outbound, waiting, answer } = start();
     const link = await outbound.connect(resolver, { signal, origin });
     for (let id = 0; id < 100; id++) void link.write(frame(query(id)));
-    await settleBurst();
+    await settle(16);
     assert.equal(waiting.size, 64);
     answer(0);
-    await settleBurst();
+    await settle(16);
     assert.equal(waiting.size, 65);
     link.destroy();
   });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setImmediate as settle } from 'node:timers/promises';
 import type { Endpoint } from '@weir/io/addresses';
 import { DialError } from '@weir/io';
 import { type ByteLink, linkPair } from '@weir/io/links';
@@ -15,8 +16,6 @@ import { readAll } from '../../../../io/test/conformance/byte-link.ts';
 import { limitsOf } from '../../../../../test/support/engine/limits.ts';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';
 import { logLines } from '../../../../../test/support/engine/log-lines.ts';
-
-const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** An outbound with memory links, of which it keeps the other ends. */
 class FakeOutbound implements Outbound {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setImmediate as settle } from 'node:timers/promises';
 import type { Endpoint } from '@weir/io/addresses';
 import { DialError, ProtocolError } from '@weir/io';
 import { type ByteLink, linkPair } from '@weir/io/links';
@@ -88,8 +89,6 @@ function start(account: { isValid: boolean; draining?: boolean } = { isValid: tr
 
 /** The header of a frame that ends a flow. */
 const endOf = (id: number, failed = false) => ({ id, hasData: false, status: END, failed });
-
-const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 const read = async (link: ByteLink): Promise<string | undefined> => {
   const chunk = await link.read();

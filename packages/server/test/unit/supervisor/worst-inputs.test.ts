@@ -5,7 +5,8 @@ import { fromJson, writesOf, type Attack } from '../../../../../test/cost/attack
 import { STREAM_INBOUNDS } from '../../../../../test/cost/way-targets.ts';
 import type { WorstInputs } from '../../../../../test/cost/worst-inputs.ts';
 import { REQUESTS_A_TURN } from '../../../../proxy/src/protocols/http/limits.ts';
-import { ReplayedInbound, turn } from '../../../../../test/support/engine/replayed-inbound.ts';
+import { setImmediate as turn } from 'node:timers/promises';
+import { ReplayedInbound } from '../../../../../test/support/engine/replayed-inbound.ts';
 
 /** What `npm run cost -- --worst test/cost/worst` has found. */
 const FOLDER = new URL('../../../../../test/cost/worst/', import.meta.url);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setImmediate as settle } from 'node:timers/promises';
 import {
   closeGracefully,
   DelayedReset,
@@ -136,8 +137,6 @@ test('the end of the stream and a failure end the watch', async () => {
   reset.destroy(error);
   assert.deepEqual(await second.result, { kind: 'failure', error });
 });
-
-const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('listeners for the end of a link', () => {
   test('are called once each when it has closed, later ones as well', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as settle } from 'node:timers/promises';
 import type { ByteLink } from '../../../../src/net/links/link.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { endInTurns, FLOWS_ENDED_A_TURN, relay } from '../../../../src/net/links/relay.ts';
@@ -92,9 +93,6 @@ function start() {
   );
   return { client, server, nearClient, nearServer, clock, moved, done };
 }
-
-/** Lets everything that is already under way happen. */
-const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('the relay', () => {
   test('moves bytes both ways and counts them by direction', async () => {

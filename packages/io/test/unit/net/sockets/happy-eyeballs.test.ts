@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as settled } from 'node:timers/promises';
 import { DeadlineError, DialError } from '../../../../src/net/errors.ts';
 import { connectAny, interleave } from '../../../../src/net/sockets/happy-eyeballs.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
@@ -36,8 +37,6 @@ function harness() {
   return { clock, controller, attempts, discarded, start, at, tried };
 }
 
-/** Lets everything that is due in the microtask queue happen. */
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const dialError = (code: ConstructorParameters<typeof DialError>[0]) => new DialError(code, code);
 
 test('families take turns, beginning with the first address and keeping order within each', () => {

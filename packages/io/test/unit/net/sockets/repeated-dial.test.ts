@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { DeadlineError } from '../../../../src/net/errors.ts';
 import { ATTEMPTS_AT_ONCE, RepeatedDial } from '../../../../src/net/sockets/repeated-dial.ts';
 import { DIAL_MS, SILENT_ATTEMPT_MS } from '../../../../src/net/time/clock.ts';
@@ -32,8 +33,6 @@ function start() {
   dial.made.catch(() => undefined);
   return { clock, attempts, discarded, closing, dial };
 }
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 test('an attempt that hears nothing gets another beside it, and the first connection wins', async () => {
   const { clock, attempts, discarded, dial } = start();

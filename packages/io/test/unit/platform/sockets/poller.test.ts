@@ -3,10 +3,10 @@ import { describe, test } from 'node:test';
 import type { KernelIo } from '../../../../src/platform/sockets/kernel-io.ts';
 import { EPOLLET, EPOLLIN, EPOLLOUT } from '../../../../src/platform/sockets/linux.ts';
 import { LIGHT_BYTES, Poller, TurnBudget } from '../../../../src/platform/sockets/poller.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   checkedIo,
   descriptorPair,
-  nextTurn,
   noKernelSockets,
   until,
 } from '../../../../../../test/support/links/kernel-io.ts';

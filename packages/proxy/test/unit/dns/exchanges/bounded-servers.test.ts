@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { constants, createSecureServer, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { HttpsExchange } from '../../../../src/dns/exchanges/https-exchange.ts';
 import { TestAuthority } from '../../../../../../test/support/data/test-certificates.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
@@ -19,8 +20,6 @@ const certificate = authority.issue({ dns: ['dns.test'] });
 const ca = { file: 'ca.pem', certificates: [authority.cert] };
 const never = new AbortController().signal;
 const good = (asked: Asked): Buffer => reply(asked, { answers: [a(asked.name, '192.0.2.1')] });
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
 function exchangeWith(t: TestContext, server: { readonly host: string; readonly port: number }) {
   const exchange = new HttpsExchange({
     server,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { setImmediate as settled } from 'node:timers/promises';
 import { HttpsExchange } from '../../../../src/dns/exchanges/https-exchange.ts';
 import {
   a,
@@ -17,7 +18,6 @@ const authority = new TestAuthority();
 const certificate = authority.issue({ dns: ['dns.test'] });
 const ca = { file: 'ca.pem', certificates: [authority.cert] };
 const never = new AbortController().signal;
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const question = (name: string) => ({ name, type: 'A' }) as const;
 const good = (asked: Asked): Buffer => reply(asked, { answers: [a(asked.name, '192.0.2.1', 60)] });
 

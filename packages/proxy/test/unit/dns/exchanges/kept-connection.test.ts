@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { KeptConnection } from '../../../../src/dns/exchanges/kept-connection.ts';
 import { SILENT_ATTEMPT_MS } from '../../../../../io/src/net/time/clock.ts';
 import { UnansweredError } from '../../../../src/dns/exchanges/exchange.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 
 const never = new AbortController().signal;
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
 /** A server that connections begin to reach from `isUp` on; packets that were sent before are lost. */
 function start() {
   const clock = new ManualClock();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { test, type TestContext } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as settled } from 'node:timers/promises';
 import { UnitCost } from '@weir/io/bounds';
 import { linkPair } from '@weir/io/links';
 import { GRANT_UNITS, GRANTS_A_TURN } from '../../../../../io/src/net/bounds/units.ts';
@@ -22,7 +22,6 @@ const authority = new TestAuthority();
 const certificate = authority.issue({ dns: ['dns.test'], ip: ['192.0.2.53'] });
 const ca = { file: 'ca.pem', certificates: [authority.cert] };
 const never = new AbortController().signal;
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const question = (name: string) => ({ name, type: 'A' }) as const;
 const good = (asked: Asked): Buffer => reply(asked, { answers: [a(asked.name, '192.0.2.1')] });
 
@@ -92,7 +91,7 @@ test('messages that reply to nothing are read in turns, between which others go 
   server.write(new Uint8Array(2 * messages))?.catch(() => undefined);
   server.write(frame(answer))?.catch(() => undefined);
   let turns = 0;
-  for (; !isOver; turns++) await turn();
+  for (; !isOver; turns++) await settled();
   assert.equal((await asked).rcode, 0);
   const least = (messages * UnitCost.datagram) / (GRANTS_A_TURN * GRANT_UNITS);
   assert.ok(turns >= least, `${turns} turns`);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as settled } from 'node:timers/promises';
 import { GetaddrinfoBackend, type HostLookup } from '../../../../src/dns/system/host-backend.ts';
 
 type Call = { readonly name: string; readonly family: number };
@@ -79,8 +80,6 @@ function twoThreads() {
   const names = (): string[] => calls.map(({ name }) => name);
   return { calls, names, backend: new GetaddrinfoBackend(lookup, 2) };
 }
-
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 test('what all questions have left before its turn is never looked up', async () => {
   const { calls, names, backend } = twoThreads();

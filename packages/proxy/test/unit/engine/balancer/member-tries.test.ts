@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setImmediate as settle } from 'node:timers/promises';
 import { DialError, type DialErrorCode } from '@weir/io';
 import { linkPair } from '@weir/io/links';
 import { abortReason, DIAL_MS } from '@weir/io/time';
@@ -98,8 +99,6 @@ function start(scripts: readonly Script[], isFailover = true) {
   });
   return { clock, dialer, dialled, group, lines, told, versions, first, outcomes };
 }
-
-const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('a dial through a failover group', () => {
   test('goes on by the next member when a server is not reached, and the flow is that one', async () => {

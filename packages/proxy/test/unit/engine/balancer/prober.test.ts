@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setImmediate as settle } from 'node:timers/promises';
 import { silentLogger } from '@weir/base/log';
 import { type Health, Prober } from '../../../../src/engine/balancer.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
-
-const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 function start(over: { intervalMs?: number; timeoutMs?: number; initial?: Health } = {}) {
   const clock = new ManualClock();

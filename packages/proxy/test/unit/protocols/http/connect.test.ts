@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { DialError } from '@weir/io';
-import { settle, startProxy } from '../../../../../../test/support/protocols/http/support.ts';
+import { settle } from '../../../../../../test/support/settle.ts';
+import { startProxy } from '../../../../../../test/support/protocols/http/support.ts';
 
 describe('CONNECT', () => {
   test('hands over what the client sent early', async () => {

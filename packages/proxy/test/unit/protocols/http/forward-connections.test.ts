@@ -3,11 +3,11 @@ import { describe, test } from 'node:test';
 import { DialError, LinkClosedError } from '@weir/io';
 import { HANDSHAKE_MS, RESET_DELAY_MS } from '../../../../../io/src/net/time/clock.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
+import { settle } from '../../../../../../test/support/settle.ts';
 import {
   EMPTY,
   exchange,
   GET,
-  settle,
   startProxy,
 } from '../../../../../../test/support/protocols/http/support.ts';
 

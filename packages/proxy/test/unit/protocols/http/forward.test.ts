@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { settle } from '../../../../../../test/support/settle.ts';
 import {
   exchange,
   GET,
-  settle,
   startProxy,
 } from '../../../../../../test/support/protocols/http/support.ts';
 

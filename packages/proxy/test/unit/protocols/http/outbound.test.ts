@@ -9,11 +9,11 @@ import { failureLine } from '../../../../../../test/support/data/harmless-output
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 import { KeptObjects } from '@weir/base/collections';
 import { OwnListeners } from '@weir/io/net/own-listeners';
+import { settle } from '../../../../../../test/support/settle.ts';
 import {
   carrierOf,
   Peer,
   quietLog,
-  settle,
 } from '../../../../../../test/support/protocols/http/support.ts';
 
 /** An outbound whose upstream proxy is the test. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { atOnce } from '@weir/io/time';
 import { linkPair } from '@weir/io/links';
 import { createHttpInbound, httpAccounts } from '../../../../src/protocols/http/inbound.ts';
@@ -39,8 +40,6 @@ function pipeline(request: string, accounts: readonly { user: string; pass: stri
 }
 
 const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0);
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
 test('pipelined requests of all clients share the turns of the event loop', async () => {
   const responses = pipeline(
     'OPTIONS http://a/ HTTP/1.1\r\nHost: a\r\nMax-Forwards: 0\r\n\r\n',

@@ -3,7 +3,8 @@ import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { FIELD_LINE_LIMIT, HEAD_LIMIT } from '@weir/http/fields';
 import { chunksOf } from '../../../../../../test/support/http/http1/fuzz.ts';
-import { settle, startProxy } from '../../../../../../test/support/protocols/http/support.ts';
+import { settle } from '../../../../../../test/support/settle.ts';
+import { startProxy } from '../../../../../../test/support/protocols/http/support.ts';
 
 describe('a request that could be understood in two ways', () => {
   const absolute = 'POST http://a.example/ HTTP/1.1\r\nHost: a.example\r\n';

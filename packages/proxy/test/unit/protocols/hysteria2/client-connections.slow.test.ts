@@ -6,7 +6,7 @@ import { ATTEMPTS_AT_ONCE } from '../../../../../io/src/net/sockets/repeated-dia
 import { DIAL_MS, SILENT_ATTEMPT_MS } from '../../../../../io/src/net/time/clock.ts';
 import { FLOWS_RESUMED_A_TURN } from '../../../../../io/src/net/time/turns.ts';
 import { SILENCE_MS } from '../../../../src/protocols/hysteria2/limits.ts';
-import { settle } from '../../../../../../test/support/protocols/tunnel-harness.ts';
+import { settle } from '../../../../../../test/support/settle.ts';
 import type { FakeConnection } from '../../../../../../test/support/protocols/hysteria2/fake-quic.ts';
 import {
   Bench,

@@ -8,7 +8,7 @@ import {
   MOST_ASSOCIATIONS,
 } from '../../../../src/protocols/hysteria2/limits.ts';
 import { encodeUdpMessage } from '../../../../src/protocols/hysteria2/wire.ts';
-import { settle } from '../../../../../../test/support/protocols/tunnel-harness.ts';
+import { settle } from '../../../../../../test/support/settle.ts';
 import type { FakeConnection } from '../../../../../../test/support/protocols/hysteria2/fake-quic.ts';
 import {
   Bench,

@@ -19,7 +19,7 @@ import {
 } from '../../../../src/protocols/hysteria2/wire.ts';
 import { SeededRandom } from '../../../../../../test/support/simnet/seeded-random.ts';
 import { readAll } from '../../../../../../test/support/read-link.ts';
-import { settle } from '../../../../../../test/support/protocols/tunnel-harness.ts';
+import { settle } from '../../../../../../test/support/settle.ts';
 import {
   Bench,
   echo,

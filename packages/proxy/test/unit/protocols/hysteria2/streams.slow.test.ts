@@ -4,7 +4,7 @@ import { Deadline, DIAL_MS } from '@weir/io/time';
 import { DialError } from '@weir/io';
 import { failureLine, FORGERY } from '../../../../../../test/support/data/harmless-output.ts';
 import { readAll } from '../../../../../../test/support/read-link.ts';
-import { settle } from '../../../../../../test/support/protocols/tunnel-harness.ts';
+import { settle } from '../../../../../../test/support/settle.ts';
 import {
   Bench,
   echo,

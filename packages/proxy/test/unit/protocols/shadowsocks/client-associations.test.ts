@@ -12,10 +12,10 @@ import {
   listening,
   text,
 } from '../../../../../../test/support/protocols/shadowsocks/datagram-harness.ts';
+import { setImmediate as settle } from 'node:timers/promises';
 import {
   clientAt,
   keyFor,
-  settle,
   SITE,
 } from '../../../../../../test/support/protocols/shadowsocks/harness.ts';
 

@@ -8,11 +8,11 @@ import {
   listening,
   text,
 } from '../../../../../../test/support/protocols/shadowsocks/datagram-harness.ts';
+import { setImmediate as settle } from 'node:timers/promises';
 import {
   clientAt,
   keyFor,
   METHOD_NAMES,
-  settle,
   SITE,
 } from '../../../../../../test/support/protocols/shadowsocks/harness.ts';
 

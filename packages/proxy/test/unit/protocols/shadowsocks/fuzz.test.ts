@@ -14,11 +14,11 @@ import {
   FakeSessions,
   FakeSocket,
 } from '../../../../../../test/support/protocols/shadowsocks/datagram-harness.ts';
+import { setImmediate as settle } from 'node:timers/promises';
 import {
   METHOD_NAMES,
   server,
   clientAt,
-  settle,
 } from '../../../../../../test/support/protocols/shadowsocks/harness.ts';
 
 const WALL = Date.UTC(2026, 0, 1);

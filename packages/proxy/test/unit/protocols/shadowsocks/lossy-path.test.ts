@@ -24,12 +24,12 @@ import {
   FakeSocket,
 } from '../../../../../../test/support/protocols/shadowsocks/datagram-harness.ts';
 import { KnownRandom } from '../../../../../../test/support/known-random.ts';
+import { setImmediate as settle } from 'node:timers/promises';
 import {
   clientAt,
   keyFor,
   METHOD_NAMES,
   server,
-  settle,
 } from '../../../../../../test/support/protocols/shadowsocks/harness.ts';
 
 const SERVER: Endpoint = { host: '192.0.2.1', port: 8388 };

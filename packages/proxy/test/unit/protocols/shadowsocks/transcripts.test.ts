@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as settle } from 'node:timers/promises';
 import {
   client,
   connectTo,
   dialOptions,
   keyFor,
   server,
-  settle,
   WITH_IDENTITIES,
 } from '../../../../../../test/support/protocols/shadowsocks/harness.ts';
 import { TRANSCRIPTS } from '../../../../../../test/support/protocols/shadowsocks/transcripts.ts';

@@ -12,11 +12,8 @@ import {
   neverAborted,
 } from '../../../../../../test/support/protocols/socks/harness.ts';
 import { readAll, readExactly } from '../../../../../../test/support/read-link.ts';
-import {
-  clientOf,
-  serverOf,
-  settle,
-} from '../../../../../../test/support/protocols/tunnel-harness.ts';
+import { settle } from '../../../../../../test/support/settle.ts';
+import { clientOf, serverOf } from '../../../../../../test/support/protocols/tunnel-harness.ts';
 
 const PASSWORD = 'correct horse';
 /** What v2ray 4.34 sends for that password. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setImmediate as settle } from 'node:timers/promises';
 import type { Endpoint } from '@weir/io/addresses';
 import { type ByteLink, type PacketLink, linkPair } from '@weir/io/links';
 import type { ListenOptions, Sockets, UdpSocket } from '@weir/io/sockets';
@@ -85,8 +86,6 @@ class Rig {
     return client;
   }
 }
-
-const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('the DNS service at the own address', () => {
   test('serves what has come before it serves', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { atOnce } from '@weir/io/time';
 import { LinkClosedError } from '@weir/io';
 import { InboundMemory } from '../../../../src/protocols/inbounds/inbound-memory.ts';
@@ -14,8 +15,6 @@ const USERS = Array.from({ length: 40 }, (_, index) => index);
 /** A client that stays connected and has no time limit. */
 const NEVER = new AbortController().signal;
 const OPEN: Promise<Error | undefined> = new Promise(() => undefined);
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 function start({ users = USERS, limit = 100 } = {}) {
   const clock = new ManualClock();

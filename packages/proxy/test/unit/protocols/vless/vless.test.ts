@@ -28,11 +28,8 @@ import {
   onLoopback,
 } from '../../../../../../test/support/protocols/socks/harness.ts';
 import { readAll, readExactly } from '../../../../../../test/support/read-link.ts';
-import {
-  clientOf,
-  serverOf,
-  settle,
-} from '../../../../../../test/support/protocols/tunnel-harness.ts';
+import { settle } from '../../../../../../test/support/settle.ts';
+import { clientOf, serverOf } from '../../../../../../test/support/protocols/tunnel-harness.ts';
 
 /** As v2ray 4.34 sends them. */
 const ID = 'b831381d63244d53ad4f8cda48b30811';

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, mock, test } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
 import { X25519PrivateKey } from '@weir/crypto/x25519';
 import { REKEY_TIMEOUT, MAX_JITTER } from '../../../../src/protocols/wireguard/deadlines.ts';
 import { TunnelDevice } from '../../../../src/protocols/wireguard/tunnel-device.ts';
@@ -14,6 +13,7 @@ import {
   type FakeSocket,
 } from '../../../../../../test/support/protocols/wireguard/fake-udp.ts';
 import { endpoint } from '../../../../../../test/support/protocols/wireguard/tunnel-pair.ts';
+import { settle } from '../../../../../../test/support/settle.ts';
 
 interface End {
   readonly device: TunnelDevice;
@@ -84,21 +84,16 @@ function write({ device: { output } }: End, text: string): boolean {
   return true;
 }
 
-/** Lets datagrams arrive, and the responses to them. */
-async function settle(): Promise<void> {
-  for (let i = 0; i < 6; i++) await turn();
-}
-
 describe('a tunnel as a device', () => {
   test('carries packets both ways, those before the handshake as well', async () => {
     const [left, right] = await new Devices().pair();
     for (const text of ['one', 'two', 'three']) write(left, text);
     left.device.flush();
-    await settle();
+    await settle(6);
     assert.deepEqual(right.received, ['one', 'two', 'three']);
     write(right, 'back');
     right.device.flush();
-    await settle();
+    await settle(6);
     assert.deepEqual(left.received, ['back']);
     assert.deepEqual(left.events, ['established']);
     assert.deepEqual(right.events, ['established']);
@@ -108,11 +103,11 @@ describe('a tunnel as a device', () => {
     const [left, right] = await new Devices().pair();
     write(left, 'first');
     left.device.flush();
-    await settle();
+    await settle(6);
     left.socket.sent.length = 0;
     for (let i = 0; i < 10; i++) write(left, 'x'.repeat(1420));
     left.device.flush();
-    await settle();
+    await settle(6);
     assert.deepEqual(left.socket.sent, [{ length: 14_520, segmentSize: 1452 }]);
     assert.equal(right.received.length, 11);
   });
@@ -123,10 +118,10 @@ describe('a tunnel as a device', () => {
     devices.net.passes = () => false;
     write(left, 'late');
     left.device.flush();
-    await settle();
+    await settle(6);
     devices.net.passes = undefined;
     devices.clock.advance(REKEY_TIMEOUT + MAX_JITTER);
-    await settle();
+    await settle(6);
     assert.deepEqual(right.received, ['late']);
   });
 
@@ -141,21 +136,21 @@ describe('a tunnel as a device', () => {
     send.mock.restore();
     // Nothing but the clock begins another turn.
     devices.clock.advance(REKEY_TIMEOUT + MAX_JITTER);
-    await settle();
+    await settle(6);
     assert.deepEqual(right.received, ['late']);
   });
 
   test('sends keep-alives by the clock, without being asked', async () => {
     const devices = new Devices();
     const [left, right] = await devices.pair({ keepalive: 5000 });
-    await settle();
+    await settle(6);
     devices.clock.advance(1);
-    await settle();
+    await settle(6);
     assert.deepEqual(right.events, ['established']);
     const before = left.socket.sent.length;
     for (let i = 0; i < 4; i++) {
       devices.clock.advance(5000);
-      await settle();
+      await settle(6);
     }
     assert.equal(left.socket.sent.length, before + 4);
   });
@@ -164,7 +159,7 @@ describe('a tunnel as a device', () => {
     const [left] = await new Devices().pair();
     write(left, 'first');
     left.device.flush();
-    await settle();
+    await settle(6);
     left.socket.room = 0;
     let count = 0;
     while (count < 10_000 && write(left, 'x'.repeat(1000))) count++;
@@ -190,7 +185,7 @@ describe('a tunnel as a device', () => {
     const [left, right] = await devices.pair({ keepalive: 5000 });
     write(left, 'one');
     left.device.flush();
-    await settle();
+    await settle(6);
     const cause = new Error('over');
     left.device.close(cause);
     left.device.close();

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setImmediate as settle } from 'node:timers/promises';
 import { REQUEST_SILENCE_MS } from '../../../../src/transports/limits.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 import { RequestWatch } from '../../../../src/transports/grpc/client.ts';
@@ -21,8 +22,6 @@ function start() {
   const watch = new RequestWatch(clock, peer, () => silences++);
   return { clock, server, watch, silences: () => silences };
 }
-
-const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('the watch of requests', () => {
   test('probes a server that sends nothing after one, once, and reports it', async () => {

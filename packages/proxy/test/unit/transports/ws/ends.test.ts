@@ -14,6 +14,7 @@ import { isMarked, markedKey, markReply } from '../../../../src/transports/ws/up
 import { WsServer } from '../../../../src/transports/ws/server.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 import { SeededRandom } from '../../../../../../test/support/simnet/seeded-random.ts';
+import { settle } from '../../../../../../test/support/settle.ts';
 
 const KEY = Uint8Array.of(1, 2, 3, 4);
 const data = (text: string, key?: Uint8Array): Buffer =>
@@ -61,11 +62,6 @@ async function all(link: ByteLink): Promise<string> {
   return text;
 }
 
-/** What has settled has run. */
-async function settled(): Promise<void> {
-  for (let i = 0; i < 4; i++) await turn();
-}
-
 describe('a WebSocket to another program', () => {
   for (const role of ['client', 'server'] as const) {
     const key = role === 'server' ? KEY : undefined;
@@ -77,7 +73,7 @@ describe('a WebSocket to another program', () => {
       assert.equal(await all(link), 'all of it');
       await link.write(Buffer.from('more'));
       await link.closeWrite();
-      await settled();
+      await settle();
       assert.deepEqual(received, ['more', 'close 1000', 'end']);
       assert.equal(await link.closed, undefined);
     });
@@ -98,7 +94,7 @@ describe('a WebSocket to another program', () => {
         await far.write(Buffer.concat([data('some', key), close(code, key)]));
         assert.equal(String(Buffer.from((await link.read()) ?? [])), 'some');
         await assert.rejects(link.read(), new RegExp(`the peer closed with code ${code}`));
-        await settled();
+        await settle();
         assert.deepEqual(received, [`close ${code}`, 'end']);
       });
     }
@@ -108,7 +104,7 @@ describe('a WebSocket to another program', () => {
       await far.write(Buffer.concat([data('some', key), close(0x3130, key)]));
       assert.equal(String(Buffer.from((await link.read()) ?? [])), 'some');
       await assert.rejects(link.read(), /invalid code 12592/);
-      await settled();
+      await settle();
       assert.deepEqual(received, ['close 1002', 'end']);
     });
 
@@ -118,17 +114,17 @@ describe('a WebSocket to another program', () => {
       reading.catch(() => undefined);
       void link.closeWrite();
       clock.advance(2_000);
-      await settled();
+      await settle();
       assert.deepEqual(received, ['close 1000']);
       clock.advance(8_000);
       await far.write(data('still here', key));
-      await settled();
+      await settle();
       clock.advance(9_999);
-      await settled();
+      await settle();
       assert.deepEqual(received, ['close 1000'], 'it has sent something in the meantime');
       clock.advance(1_001);
       await assert.rejects(reading, /silent for 10 s after a Close frame/);
-      await settled();
+      await settle();
       assert.deepEqual(received, ['close 1000', 'end'], 'not reset');
     });
   }
@@ -138,7 +134,7 @@ describe('a WebSocket to another program', () => {
     void link.closeWrite();
     await far.write(data('waits', KEY));
     clock.advance(60_000);
-    await settled();
+    await settle();
     assert.deepEqual(received, ['close 1000']);
     assert.equal(String(Buffer.from((await link.read()) ?? [])), 'waits');
     link.destroy();
@@ -151,15 +147,15 @@ describe('a WebSocket to another program', () => {
     const reading = all(link);
     clock.advance(1_500);
     await far.write(data('the resp'));
-    await settled();
+    await settle();
     clock.advance(1_500);
     await far.write(data('onse'));
-    await settled();
+    await settle();
     assert.deepEqual(received, ['request']);
     await far.write(close(1000));
     assert.equal(await reading, 'the response');
     await closing;
-    await settled();
+    await settle();
     assert.deepEqual(received, ['request', 'close 1000', 'end']);
   });
 
@@ -167,11 +163,11 @@ describe('a WebSocket to another program', () => {
     const { link, clock, received } = foreign('client');
     const closing = link.closeWrite();
     clock.advance(1_999);
-    await settled();
+    await settle();
     assert.deepEqual(received, []);
     clock.advance(1);
     await closing;
-    await settled();
+    await settle();
     assert.deepEqual(received, ['close 1000']);
     link.destroy();
     assert.equal(clock.timers <= 1, true, 'none but that of the last frame');
@@ -182,11 +178,11 @@ describe('a WebSocket to another program', () => {
     await link.write(Buffer.from('the last data'));
     const closing = link.closeWrite();
     clock.advance(99);
-    await settled();
+    await settle();
     assert.deepEqual(received, ['the last data']);
     clock.advance(1);
     await closing;
-    await settled();
+    await settle();
     assert.deepEqual(received, ['the last data', 'close 1000']);
     link.destroy();
   });
@@ -196,7 +192,7 @@ describe('a WebSocket to another program', () => {
     const closing = link.closeWrite();
     link.destroy();
     await closing;
-    await settled();
+    await settle();
     assert.deepEqual(received, ['close 1000', 'end']);
   });
 });
@@ -264,7 +260,7 @@ describe('a WebSocket between two Weirs', () => {
     });
     let hasClosed = false;
     const closing = left.closeWrite().then(() => (hasClosed = true));
-    await settled();
+    await settle();
     assert.equal(hasClosed, false);
     clock.advance(2_000);
     await closing;
@@ -308,17 +304,17 @@ describe('a silent WebSocket', () => {
       void link.read().catch(() => undefined);
       await link.write(Buffer.from('x'));
       clock.advance(least - 1);
-      await settled();
+      await settle();
       assert.deepEqual(received, ['x']);
       clock.advance(most - least + 1);
-      await settled();
+      await settle();
       assert.ok(received.length > 1 && received.slice(1).every((each) => each === 'ping'));
       for (let i = 0; i < 4; i++) {
         received.length = 0;
         await far.write(wholeFrame(Opcode.pong, [], role === 'server' ? KEY : undefined));
-        await settled();
+        await settle();
         clock.advance(most);
-        await settled();
+        await settle();
         assert.ok(received.includes('ping'));
       }
       link.destroy();
@@ -331,11 +327,11 @@ describe('a silent WebSocket', () => {
       clock.advance(5_000);
       await link.write(Buffer.from('x'));
     }
-    await settled();
+    await settle();
     assert.deepEqual(new Set(received), new Set(['x']));
     assert.equal(clock.timers, 1);
     link.destroy(new Error('killed'));
-    await settled();
+    await settle();
     assert.equal(clock.timers, 0);
   });
 
@@ -352,7 +348,7 @@ describe('a silent WebSocket', () => {
     for (let i = 0; i < 60; i++) {
       const before = seen.reduce((sum, { length }) => sum + length, 0);
       clock.advance(500);
-      await settled();
+      await settle();
       most = Math.max(most, seen.reduce((sum, { length }) => sum + length, 0) - before);
     }
     assert.ok(most > 0 && most <= 20, `${most} at once`);
@@ -397,15 +393,15 @@ describe('many small frames', () => {
       const reading = link.read();
       reading.catch(() => undefined);
       for (let second = 0; second < 5; second++) {
-        await settled();
+        await settle();
         clock.advance(1_000);
         await far.write(Buffer.concat(Array<Buffer>(20).fill(frame)));
       }
-      await settled();
+      await settle();
       assert.ok(!received.includes('close 1008'));
       await far.write(Buffer.concat(Array<Buffer>(30).fill(frame)));
       await assert.rejects(reading, /too many frames without data/);
-      await settled();
+      await settle();
       assert.ok(received.includes('close 1008'));
     });
   }

@@ -12,9 +12,9 @@ import {
 } from '../../../../../src/platform/sockets/streams/stream-socket.ts';
 import * as linux from '../../../../../src/platform/sockets/linux.ts';
 import { setOption } from '../../../../../src/platform/sockets/socket-options.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   checkedIo,
-  nextTurn,
   noKernelSockets,
   recordingWatchdog,
   socketPair,

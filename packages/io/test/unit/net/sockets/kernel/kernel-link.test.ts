@@ -11,9 +11,9 @@ import { connectKernel, listenKernel } from '../../../../../src/net/sockets/kern
 import { KernelLink } from '../../../../../src/net/sockets/kernel/kernel-link.ts';
 import { LinkWatchdog, type LostEvent } from '../../../../../src/net/sockets/kernel/watchdog.ts';
 import type { AcceptedConnection } from '../../../../../src/net/sockets/sockets.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   checkedIo,
-  nextTurn,
   noKernelSockets,
   socketPair,
   until,

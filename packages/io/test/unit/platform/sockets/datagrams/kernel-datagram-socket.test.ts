@@ -8,10 +8,10 @@ import { KernelDatagramSocket } from '../../../../../src/platform/sockets/datagr
 import { KernelIo } from '../../../../../src/platform/sockets/kernel-io.ts';
 import * as linux from '../../../../../src/platform/sockets/linux.ts';
 import type { NativeMemory } from '../../../../../src/platform/native-memory.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   checkedIo,
   interrupted,
-  nextTurn,
   noKernelSockets,
   until,
 } from '../../../../../../../test/support/links/kernel-io.ts';

@@ -10,10 +10,10 @@ import {
   AGAIN,
   type StreamSocket,
 } from '../../../../../src/platform/sockets/streams/stream-socket.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   checkedIo,
   interrupted,
-  nextTurn,
   noKernelSockets,
   socketPair,
 } from '../../../../../../../test/support/links/kernel-io.ts';

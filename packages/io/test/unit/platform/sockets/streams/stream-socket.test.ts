@@ -16,9 +16,9 @@ import type { IpAddress, SocketAddress } from '../../../../../src/platform/socke
 import { getOption } from '../../../../../src/platform/sockets/socket-options.ts';
 import { StreamListener } from '../../../../../src/platform/sockets/streams/stream-listener.ts';
 import { AGAIN, StreamSocket } from '../../../../../src/platform/sockets/streams/stream-socket.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   checkedIo,
-  nextTurn,
   noKernelSockets,
   socketPair,
   until,

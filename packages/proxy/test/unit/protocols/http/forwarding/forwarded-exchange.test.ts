@@ -7,7 +7,8 @@ import { INTERIM_BURST } from '../../../../../src/protocols/http/limits.ts';
 import { ForwardedExchange } from '../../../../../src/protocols/http/forwarding/forwarded-exchange.ts';
 import { SideError } from '../../../../../src/protocols/http/forwarding/transfer-body.ts';
 import { ManualClock } from '../../../../../../../test/support/manual-clock.ts';
-import { Peer, settle } from '../../../../../../../test/support/protocols/http/support.ts';
+import { settle } from '../../../../../../../test/support/settle.ts';
+import { Peer } from '../../../../../../../test/support/protocols/http/support.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 

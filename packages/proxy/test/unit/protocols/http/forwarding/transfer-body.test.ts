@@ -17,7 +17,7 @@ import {
 import { DRAIN_LIMIT, DRAIN_MS } from '../../../../../src/protocols/http/limits.ts';
 import { readAll } from '../../../../../../io/test/conformance/byte-link.ts';
 import { ManualClock } from '../../../../../../../test/support/manual-clock.ts';
-import { settle } from '../../../../../../../test/support/protocols/http/support.ts';
+import { settle } from '../../../../../../../test/support/settle.ts';
 
 const length = (bytes: number): Framing => ({ kind: 'length', length: bytes });
 const bytes = (text: string): Buffer => Buffer.from(text, 'latin1');

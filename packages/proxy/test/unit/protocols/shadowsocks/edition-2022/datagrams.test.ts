@@ -8,12 +8,12 @@ import {
   listening,
   text,
 } from '../../../../../../../test/support/protocols/shadowsocks/datagram-harness.ts';
+import { setImmediate as settle } from 'node:timers/promises';
 import {
   clientAt,
   keyFor,
   MODERN,
   server,
-  settle,
   SITE,
   WITH_IDENTITIES,
 } from '../../../../../../../test/support/protocols/shadowsocks/harness.ts';

@@ -8,11 +8,8 @@ import {
   listening,
   text,
 } from '../../../../../../../test/support/protocols/shadowsocks/datagram-harness.ts';
-import {
-  MODERN,
-  settle,
-  SITE,
-} from '../../../../../../../test/support/protocols/shadowsocks/harness.ts';
+import { setImmediate as settle } from 'node:timers/promises';
+import { MODERN, SITE } from '../../../../../../../test/support/protocols/shadowsocks/harness.ts';
 
 /** A server that has had one packet of a session, whose association has ended since. */
 async function afterOne(method: (typeof MODERN)[number]) {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { METHODS } from '../../../../../src/protocols/shadowsocks/methods.ts';
+import { setImmediate as settle } from 'node:timers/promises';
 import {
   client,
   connectTo,
@@ -9,7 +10,6 @@ import {
   keyFor,
   MODERN,
   server,
-  settle,
   SITE,
   WITH_IDENTITIES,
 } from '../../../../../../../test/support/protocols/shadowsocks/harness.ts';

@@ -10,11 +10,11 @@ import {
   listening,
   text,
 } from '../../../../../../../test/support/protocols/shadowsocks/datagram-harness.ts';
+import { setImmediate as settle } from 'node:timers/promises';
 import {
   clientAt,
   keyFor,
   LEGACY,
-  settle,
   SITE,
 } from '../../../../../../../test/support/protocols/shadowsocks/harness.ts';
 import { WaitingDatagrams } from '../../../../../src/protocols/shadowsocks/legacy/datagram-server.ts';

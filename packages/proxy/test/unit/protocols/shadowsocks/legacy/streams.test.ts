@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Endpoint } from '@weir/io/addresses';
 import { ManualClock } from '../../../../../../../test/support/manual-clock.ts';
+import { setImmediate as settle } from 'node:timers/promises';
 import {
   client,
   clientAt,
@@ -10,7 +11,6 @@ import {
   keyFor,
   LEGACY,
   server,
-  settle,
   type Server,
 } from '../../../../../../../test/support/protocols/shadowsocks/harness.ts';
 
