@@ -40,6 +40,7 @@ export {
   assignEndpoint,
   blankEndpoint,
   copyEndpoint,
+  endpointText,
   type IpEndpoint,
   isIPv4Endpoint,
   isSameAddress,

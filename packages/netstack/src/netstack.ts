@@ -1,5 +1,5 @@
 import { shownEndpoint, type Endpoint } from '@weir/io/addresses';
-import { addressText, type IpEndpoint, type PacketDevice } from '@weir/base/ip';
+import { endpointText, type IpEndpoint, type PacketDevice } from '@weir/base/ip';
 import { type Clock, type Defer, inNextTurn, TurnLoop } from '@weir/io/time';
 import { abortedDial, DialError, LinkClosedError } from '@weir/io';
 import { endInTurns, turnToEnd, type ByteLink, type PacketLink } from '@weir/io/links';
@@ -170,7 +170,7 @@ export class Netstack {
    * this family, `failed` if there is no room, or the reason of `signal`.
    */
   async connect(destination: IpEndpoint, signal: AbortSignal): Promise<ByteLink> {
-    const target = { host: addressText(destination), port: destination.port };
+    const target = endpointText(destination);
     if (signal.aborted) throw abortedDial(signal, target);
     const link = new TcpLink(this.#host, this.#open(destination, target));
     this.#turns.schedule();
@@ -318,8 +318,8 @@ export class Netstack {
       return isFirst && this.#state === 'open';
     };
     handlers.onConnection({
-      source: textOf(flow.remote),
-      destination: textOf(flow.local),
+      source: endpointText(flow.remote),
+      destination: endpointText(flow.local),
       link,
       accept: async () => {
         if (decide()) {
@@ -342,7 +342,7 @@ export class Netstack {
   #onOpened(flow: UdpFlow): void {
     this.#countRequest();
     const link = new UdpFlowLink(this.#host, flow);
-    if (this.#handlers) this.#handlers.onAssociation({ source: textOf(flow.remote), link });
+    if (this.#handlers) this.#handlers.onAssociation({ source: endpointText(flow.remote), link });
     else link.close();
   }
 
@@ -357,8 +357,3 @@ export class Netstack {
     });
   }
 }
-
-const textOf = (endpoint: IpEndpoint): Endpoint => ({
-  host: addressText(endpoint),
-  port: endpoint.port,
-});

@@ -114,3 +114,11 @@ export function addressText(endpoint: IpEndpoint): string {
   const { d } = endpoint;
   return `${d >>> 24}.${(d >>> 16) & 0xff}.${(d >>> 8) & 0xff}.${d & 0xff}`;
 }
+
+/** Returns the endpoint with its address in text: see `addressText`. */
+export function endpointText(endpoint: IpEndpoint): {
+  readonly host: string;
+  readonly port: number;
+} {
+  return { host: addressText(endpoint), port: endpoint.port };
+}

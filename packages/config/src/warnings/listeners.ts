@@ -1,5 +1,5 @@
 import { addressInNetwork, type Cidr, parseCidr } from '@weir/base/ip';
-import { formatEndpoint, formatIP, ipVersion, parseIP, unmapIPv4 } from '@weir/io/addresses';
+import { canonicalHost, formatEndpoint, ipVersion } from '@weir/io/addresses';
 import { inboundProtocol } from '@weir/proxy/protocols';
 import type { Span } from '@weir/proxy/schema';
 import type { InboundSpec, SocketListenSpec } from '@weir/proxy/spec';
@@ -73,7 +73,7 @@ class TakenAddresses {
   take(network: 'tcp' | 'udp', listen: SocketListenSpec, owner: Owner): Owner | undefined {
     if (listen.kind !== 'unix' && listen.port === 0) return undefined;
     const port = listen.kind === 'unix' ? 'unix' : `${network} ${listen.port}`;
-    const address = listen.kind === 'unix' ? listen.path : canonical(listen.host);
+    const address = listen.kind === 'unix' ? listen.path : canonicalHost(listen.host);
     let hosts = this.#ports.get(port);
     if (!hosts) this.#ports.set(port, (hosts = new Map()));
     const other = overlap(hosts, address, listen.kind);
@@ -104,12 +104,6 @@ function overlap(
   return undefined;
 }
 
-/** Returns the canonical form of an address. */
-function canonical(host: string): string {
-  const bytes = parseIP(host);
-  return bytes ? unmapIPv4(formatIP(bytes)) : host;
-}
-
 /** Networks that are not reachable from the Internet: RFC 1918, 6598, 3927, 4193, 4291. */
 const PRIVATE: readonly Cidr[] = [
   '127.0.0.0/8',
@@ -128,6 +122,6 @@ const PRIVATE: readonly Cidr[] = [
 
 function isPublic(listen: SocketListenSpec): boolean {
   if (listen.kind !== 'ip') return false;
-  const address = canonical(listen.host.replace(/%.*/, ''));
+  const address = canonicalHost(listen.host.replace(/%.*/, ''));
   return !PRIVATE.some((network) => addressInNetwork(address, network));
 }

@@ -1,4 +1,5 @@
 import { UsageError, WeirError } from '@weir/base';
+import { jsonStringIn } from '@weir/base/text/json';
 import { parseFlow, type ExplainedFlow } from './flow.ts';
 
 /** A line of a file of expectations. */
@@ -116,13 +117,9 @@ function arrowAt(text: string): number {
 /** The value of a word, which may be a JSON string. @throws {UsageError} */
 function unquoted(word: string): string {
   if (!word.startsWith('"')) return word;
-  try {
-    const value: unknown = JSON.parse(word);
-    if (typeof value === 'string') return value;
-  } catch {
-    // The error is reported below.
-  }
-  throw new UsageError(`${word} is not a string in double quotes`);
+  const text = jsonStringIn(word);
+  if (text === undefined) throw new UsageError(`${word} is not a string in double quotes`);
+  return text;
 }
 
 /** A tag as it is written in a line. */

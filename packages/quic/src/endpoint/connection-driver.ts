@@ -1,7 +1,7 @@
 import { ChurnMap } from '@weir/base/collections';
 import type { CreateController } from '@weir/congestion';
 import {
-  addressText,
+  endpointText,
   isSameEndpoint,
   copyEndpoint,
   type IpEndpoint,
@@ -358,8 +358,3 @@ export class ConnectionDriver implements QuicConnection, Served, StreamLinkHost 
     this.#host.onClosed(this);
   }
 }
-
-const endpointText = (endpoint: IpEndpoint): Endpoint => ({
-  host: addressText(endpoint),
-  port: endpoint.port,
-});

@@ -4,7 +4,7 @@ import {
   type DatagramSocket,
   type ReceivedDatagrams,
   addressBytes,
-  addressText,
+  endpointText,
   type IpEndpoint,
 } from '@weir/base/ip';
 import { asError } from '@weir/base';
@@ -135,7 +135,7 @@ export class QuicEndpoint {
 
   private constructor(socket: DatagramSocket, options: EndpointOptions) {
     const { clock, random, obfuscation, soon = inNextTurn } = options;
-    this.local = { host: addressText(socket.local), port: socket.local.port };
+    this.local = endpointText(socket.local);
     const { resetTokens: given = new ResetTokens(random) } = options;
     const resetTokens = given instanceof ResetTokens ? given : given(this.local);
     this.#socket = socket;

@@ -1,4 +1,5 @@
 import { WeirError } from '@weir/base';
+import { jsonIn } from '@weir/base/text/json';
 import { newToken } from '@weir/server/local-http';
 import { LockFile } from '@weir/server/edits';
 import { readStored, writeStored } from '@weir/nodes/subscribe/stored-file';
@@ -97,12 +98,8 @@ export function parseLinks(path: string, bytes: Uint8Array): StoredLinks {
     new WeirError('links', `${path} is not a file of link tokens: ${what}`, {
       hint: 'name another file with --tokens; without its file every user gets a new link',
     });
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(new TextDecoder().decode(bytes));
-  } catch {
-    throw invalid('it is not JSON');
-  }
+  const parsed = jsonIn(new TextDecoder().decode(bytes));
+  if (parsed === undefined) throw invalid('it is not JSON');
   const { version, base, links } = (parsed ?? {}) as Readonly<Record<string, unknown>>;
   if (version !== VERSION || !Array.isArray(links)) throw invalid('it has another form');
   if (links.length > MOST_TOKENS) throw invalid(`it has more than ${MOST_TOKENS} tokens`);

@@ -6,8 +6,9 @@ import type { OpenArray, OpenTable } from '../../toml/tree.ts';
 import { inDocument } from '../edit-text.ts';
 import {
   appendToArray,
-  type ArrayPlaces,
   intoBraces,
+  pairPlaces,
+  placesOf,
   removeFromArray,
 } from '../lists/array-form.ts';
 import { gapIn, type Gap } from '../lists/gap.ts';
@@ -16,7 +17,6 @@ import {
   ContentEnds,
   contentEnd,
   firstBlock,
-  pairSpan,
   removeBlock,
 } from '../lists/header-form.ts';
 import {
@@ -152,13 +152,9 @@ function keyChanges(text: string, table: OpenTable, pairs: readonly Pair[]): rea
 }
 
 function keyAdditions(text: string, table: OpenTable, lines: readonly string[]): readonly Splice[] {
-  const items = [...table.entries.values()]
-    .map(({ key, value }) => pairSpan(key, value))
-    .toSorted((a, b) => a.end - b.end);
-  if (table.madeBy === 'braces') {
-    return intoBraces(text, { span: table.span, items }, lines.join(', '));
-  }
-  const last = items.at(-1) ?? table.span;
+  const places = pairPlaces(table);
+  if (table.madeBy === 'braces') return intoBraces(text, places, lines.join(', '));
+  const last = places.items.at(-1) ?? table.span;
   const at = nextLine(text, contentEnd(table));
   const eol = eolNear(text, at);
   const indent = indentAt(text, last.start);
@@ -185,8 +181,3 @@ function addition(document: LimitsDocument, pairs: readonly Pair[]): readonly Sp
 /** The text between a table and the content before it. */
 const gapAbove = ({ text, root }: LimitsDocument, { span: { start } }: OpenTable): Gap =>
   gapIn(text, { start: new ContentEnds(root).before(start), end: start });
-
-const placesOf = ({ span, items }: OpenArray): ArrayPlaces => ({
-  span,
-  items: items.map((item) => item.span),
-});

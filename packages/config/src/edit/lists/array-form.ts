@@ -1,4 +1,5 @@
 import type { Span } from '@weir/proxy/schema';
+import type { OpenArray, OpenTable } from '../../toml/tree.ts';
 import {
   deletion,
   insertion,
@@ -19,6 +20,7 @@ import {
   labelIn,
   ownLines,
 } from './gap.ts';
+import { pairsOf } from './header-form.ts';
 
 /** An array or an inline table that is the value of a key, with the places of its elements or pairs. */
 export interface ArrayPlaces {
@@ -26,6 +28,17 @@ export interface ArrayPlaces {
   readonly span: Span;
   readonly items: readonly Span[];
 }
+
+export const placesOf = ({ span, items }: OpenArray): ArrayPlaces => ({
+  span,
+  items: items.map((item) => item.span),
+});
+
+/** The places of an inline table and its pairs. */
+export const pairPlaces = (table: OpenTable): ArrayPlaces => ({
+  span: table.span,
+  items: pairsOf(table),
+});
 
 /** The text of a new element, `{ … }`, and its label. */
 export interface NewItem {

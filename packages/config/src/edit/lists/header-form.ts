@@ -87,11 +87,8 @@ function blockAfter(
 
 /** Returns the label of a block: on one of its lines, or directly above its header. */
 export function labelOfBlock(text: string, block: OpenTable, above: Gap): string | undefined {
-  const pairs = [...block.entries.values()]
-    .map(({ key, value }) => pairSpan(key, value))
-    .toSorted((a, b) => a.start - b.start);
   let start = block.span.end;
-  for (const pair of pairs) {
+  for (const pair of pairsOf(block)) {
     for (const { comment } of gapIn(text, { start, end: pair.start }).lines) {
       const label = labelIn(text, comment);
       if (label !== undefined) return label;
@@ -129,11 +126,12 @@ export function contentEnd(node: OpenNode): number {
   return end;
 }
 
-/** Returns the place of a `key = value` by its parts. */
-export const pairSpan = (key: Span, value: OpenNode): Span => ({
-  start: key.start,
-  end: contentEnd(value),
-});
+/** Returns the places of the pairs `key = value` of a table, in their order in the document. */
+export const pairsOf = ({ entries }: OpenTable): readonly Span[] =>
+  Array.from(entries.values(), ({ key, value }) => ({
+    start: key.start,
+    end: contentEnd(value),
+  })).sort((a, b) => a.start - b.start);
 
 /** The ends of the headers and keys of a document. */
 export class ContentEnds {

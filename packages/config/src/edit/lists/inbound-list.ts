@@ -18,8 +18,9 @@ import {
   appendToArray,
   labelInArray,
   removeFromArray,
-  type ArrayPlaces,
   intoBraces,
+  pairPlaces,
+  placesOf,
   arrayText,
   type NewItem,
 } from './array-form.ts';
@@ -30,7 +31,6 @@ import {
   ContentEnds,
   firstBlock,
   contentEnd,
-  pairSpan,
 } from './header-form.ts';
 import { gapIn, type Gap } from './gap.ts';
 
@@ -233,11 +233,6 @@ export class InboundList {
 const tablesOf = (node: OpenNode | undefined): readonly OpenTable[] =>
   node?.kind === 'array' ? node.items.filter((item) => item.kind === 'table') : [];
 
-const placesOf = ({ span, items }: OpenArray): ArrayPlaces => ({
-  span,
-  items: items.map((item) => item.span),
-});
-
 const hasHeaderBelow = ({ entries }: OpenTable): boolean =>
   [...entries.values()].some(({ value }) => 'madeBy' in value && value.madeBy === 'header');
 
@@ -338,7 +333,8 @@ function afterKeys(
   let last = settings.span;
   for (const { key, value } of settings.entries.values()) {
     const isBelow = (value.kind === 'table' || value.kind === 'array') && value.madeBy === 'header';
-    if (!isBelow && contentEnd(value) > last.end) last = pairSpan(key, value);
+    if (!isBelow && contentEnd(value) > last.end)
+      last = { start: key.start, end: contentEnd(value) };
   }
   return lineAfter(text, last, name, first);
 }
@@ -387,8 +383,5 @@ function intoTable(
     first.label === undefined
       ? `[${first.item}]`
       : arrayText(first, indent, eolNear(text, span.start));
-  const items = [...table.entries.values()]
-    .map(({ key, value }) => pairSpan(key, value))
-    .toSorted((a, b) => a.end - b.end);
-  return intoBraces(text, { span, items }, `${name} = ${list}`);
+  return intoBraces(text, pairPlaces(table), `${name} = ${list}`);
 }

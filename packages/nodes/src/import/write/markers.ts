@@ -1,4 +1,5 @@
 import { printableJson } from '@weir/base/printable';
+import { jsonStringIn } from '@weir/base/text/json';
 
 /*
  * Comments that mark what `weir subscribe` may rewrite. Everything without such a comment belongs to the user of the
@@ -91,7 +92,7 @@ export function parseFollow(line: string): FollowMarker | InvalidMarker | undefi
     PART.lastIndex = at;
     const [, name, value = ''] = PART.exec(text) ?? [];
     const part = PART_NAMES.find((each) => each === name);
-    const content = part && stringOf(value);
+    const content = part && jsonStringIn(value);
     if (!part || content === undefined) {
       return {
         problem: `what follows ";" has to be one of ${PART_NAMES.map((each) => `${each}: "…"`).join(', ')}`,
@@ -106,13 +107,4 @@ export function parseFollow(line: string): FollowMarker | InvalidMarker | undefi
     excluded: found.exclude,
     excludedProtocols: found['exclude-protocol'],
   };
-}
-
-function stringOf(json: string): string | undefined {
-  try {
-    const value: unknown = JSON.parse(json);
-    return typeof value === 'string' ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }

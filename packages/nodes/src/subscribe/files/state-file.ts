@@ -1,5 +1,6 @@
 import { isSourceName } from '../../import/write/markers.ts';
 import { DEFAULT_INTERVAL, type Source } from '../source.ts';
+import { jsonIn } from '@weir/base/text/json';
 
 /**
  * The quota and the expiry of a subscription, from the header `subscription-userinfo`; missing parts are `undefined`.
@@ -120,7 +121,7 @@ export const stateText = ({ reloaded, sources }: SubscribeState): string =>
 
 /** Parses a state; `undefined` for a file that no version of Weir has written. Invalid parts are left out. */
 export function readState(text: string): SubscribeState | undefined {
-  const file = objectOf(parsed(text));
+  const file = objectOf(jsonIn(text));
   if (!file || file['version'] !== VERSION) return undefined;
   const sources = new Map<string, SourceState>();
   for (const [name, value] of Object.entries(objectOf(file['sources']) ?? {})) {
@@ -158,14 +159,6 @@ function userinfoOf(value: unknown): Userinfo | undefined {
     total: numberOf(fields['total']),
     expire: numberOf(fields['expire']),
   };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 const objectOf = (value: unknown): Readonly<Record<string, unknown>> | undefined =>

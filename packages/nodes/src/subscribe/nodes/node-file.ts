@@ -1,5 +1,6 @@
 import { lineStart } from '@weir/config/text';
 import { printableJson } from '@weir/base/printable';
+import { jsonStringIn } from '@weir/base/text/json';
 import { protocolName } from '@weir/proxy/protocols';
 import type { Span, TableNode } from '@weir/proxy/schema';
 import { IMPORTED, isSourceName, SOURCE_MARKER } from '../../import/write/markers.ts';
@@ -130,20 +131,11 @@ export function parseMarker(line: string): Marker | undefined {
   const [source, goneSince] = cut(head, GONE);
   if (source !== IMPORTED && !isSourceName(source)) return undefined;
   if (there === undefined) return { source, goneSince };
-  const name = parsedString(there);
+  const name = jsonStringIn(there);
   return name === undefined ? undefined : { source, goneSince, there: name };
 }
 
 function cut(text: string, separator: string): readonly [string, string | undefined] {
   const at = text.indexOf(separator);
   return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + separator.length)];
-}
-
-function parsedString(json: string): string | undefined {
-  try {
-    const value: unknown = JSON.parse(json);
-    return typeof value === 'string' ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }

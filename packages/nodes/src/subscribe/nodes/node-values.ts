@@ -1,6 +1,6 @@
 import { isUdpOnly } from '@weir/config/load';
 import { udpCarrier } from '@weir/proxy/protocols';
-import type { Node, TableNode } from '@weir/proxy/schema';
+import { type Node, type TableNode, textAt, valueAt } from '@weir/proxy/schema';
 
 /** A node as a source sent it. */
 export interface SourceNode {
@@ -90,11 +90,8 @@ function tableAt(table: TableNode, key: string): TableNode | undefined {
 
 /** The string at a key; empty if there is none. */
 export function stringAt(table: TableNode, key: string): string {
-  const value = valueAt(table, key);
-  return value?.kind === 'string' ? value.value : '';
+  return textAt(table, key) ?? '';
 }
-
-const valueAt = (table: TableNode, key: string): Node | undefined => table.entries.get(key)?.value;
 
 /** A value as JSON, with keys in order; `null` where there is none. */
 function plain(node: Node | undefined, without: readonly string[] = []): unknown {

@@ -1,4 +1,4 @@
-import type { HttpField } from '@weir/http/fields';
+import { type HttpField, valueOf } from '@weir/http/fields';
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { RandomSource } from '@weir/base/random';
 import type { Http3Request, Http3ResponseHead } from '@weir/http/http3';
@@ -79,9 +79,6 @@ const paddingField = (random: RandomSource): HttpField => ({
   name: 'hysteria-padding',
   value: padding(PADDING_RANGES.authentication, random).toString('latin1'),
 });
-
-const valueOf = (fields: readonly HttpField[], name: string): string | undefined =>
-  fields.find((field) => field.name === name)?.value;
 
 /** Decodes a rate. One beyond the safe integers is clamped, since it limits nothing. */
 function rateOf(fields: readonly HttpField[]): number {

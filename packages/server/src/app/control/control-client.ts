@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net';
 import { codeOf, messageOf, WeirError } from '@weir/base';
 import { printable } from '@weir/base/printable';
+import { jsonIn } from '@weir/base/text/json';
 import type { DialTimes } from '@weir/io';
 import type { ReloadOutcome } from '../outcomes.ts';
 import { linesOf, openFlow, readLine, type ControlCall } from './control-transport.ts';
 import {
-  jsonIn,
   problemOfCause,
   toDrainReport,
   toLoadedFiles,

@@ -7,6 +7,7 @@ import {
 } from '../../local-http/router.ts';
 import { messageOf } from '@weir/base';
 import { GrowingBytes } from '@weir/base/bytes';
+import { jsonIn } from '@weir/base/text/json';
 import {
   field,
   headBytes,
@@ -17,7 +18,7 @@ import {
 } from '@weir/http/http1';
 import { isObject, isText } from '@weir/proxy/schema';
 import { type ControlHandlers, leaving, MAX_REQUEST, REQUEST_MS } from './control-handlers.ts';
-import { failed, FLOW_PROTOCOL, jsonIn, problemOfCause } from './messages.ts';
+import { failed, FLOW_PROTOCOL, problemOfCause } from './messages.ts';
 
 /*
  * HTTP/1 on the control socket, one request on each connection. Without Node's server, which takes ten times as long to

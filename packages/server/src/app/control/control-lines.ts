@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net';
 import { messageOf } from '@weir/base';
+import { jsonIn } from '@weir/base/text/json';
 import { leaving, REQUEST_MS, type ControlHandlers } from './control-handlers.ts';
-import { failed, jsonIn, problemOfCause } from './messages.ts';
+import { failed, problemOfCause } from './messages.ts';
 
 /*
  * The protocol of the control socket until 2.1.0, which commands of an older package still speak: a request is one line,

@@ -1,6 +1,7 @@
 import type { LogFields, LogLevel, WrittenLine } from '@weir/base/log';
 import { type DialTimes, toDialTimes } from '@weir/io';
 import { printable, printableJson } from '@weir/base/printable';
+import { jsonIn } from '@weir/base/text/json';
 import {
   isBoolean,
   isNumber,
@@ -333,13 +334,4 @@ export function toTunnelResponse(parsed: unknown): TunnelResponse | undefined {
   if (isFailed(parsed)) return { ...failed(parsed.line), times };
   if (kind !== 'connected' || !isText(outbound)) return undefined;
   return { kind, outbound, times, suspect: isText(suspect) ? suspect : null };
-}
-
-/** The JSON in a text; `undefined` for any other text. */
-export function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }

@@ -2,6 +2,7 @@ import { readdir, realpath, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { codeOf, messageOf, WeirError } from '@weir/base';
+import { jsonIn } from '@weir/base/text/json';
 import { fileStamp, openRegularFile } from '@weir/io/files';
 import { type AccountState, hasEnded, isReset } from '@weir/proxy/limits';
 import { isNumber, isObject, isText, listOf, shape } from '@weir/proxy/schema';
@@ -186,7 +187,7 @@ async function statesByLine(text: string): Promise<readonly AccountState[] | und
       next = eol < 0 ? end : Math.min(eol + 1, end);
     }
     const part = text.slice(start, next).replace(/,\n$/, '');
-    const document = parsed(`${HEAD}${part}${TAIL}`);
+    const document = jsonIn(`${HEAD}${part}${TAIL}`);
     if (!isStored(document)) return undefined;
     for (const state of document.accounts) states.push(state);
     start = next;
@@ -196,21 +197,12 @@ async function statesByLine(text: string): Promise<readonly AccountState[] | und
 }
 
 function statesIn(path: string, text: string): readonly AccountState[] {
-  const document = parsed(text);
+  const document = jsonIn(text);
   if (document === undefined) throw new StateFileError(path, 'it is not JSON');
   if (isStored(document)) return document.accounts;
   const version = isObject(document) ? document['version'] : undefined;
   const isNewer = isNumber(version) && version > VERSION;
   throw new StateFileError(path, isNewer ? 'it is of a newer Weir' : 'it has other contents');
-}
-
-/** Parses JSON; `undefined` for any other text. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 async function bytesOf(entries: ReadonlyMap<string, Entry>): Promise<Uint8Array> {

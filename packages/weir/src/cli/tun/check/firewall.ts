@@ -1,3 +1,4 @@
+import { jsonIn } from '@weir/base/text/json';
 /*
  * Evaluates the output of `nft -j list ruleset` (libnftables-json(5)) to whether packets between two interfaces are
  * forwarded. iptables-nft creates rules of the same kind; those of iptables-legacy are not included.
@@ -47,13 +48,7 @@ const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? v
 
 /** Parses a ruleset. @returns `undefined` for text that is not the JSON of a ruleset */
 export function readRuleset(text: string): FirewallFacts | undefined {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  const list = asObject(parsed)['nftables'];
+  const list = asObject(jsonIn(text))['nftables'];
   if (!Array.isArray(list)) return undefined;
   const chains = new Map<string, Chain>();
   let rules = 0;
