@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import type { FamilyPolicy, Resolver } from '@weir/io/addresses';
 import { type Clock, systemClock } from '@weir/io/time';
 import { type Carrier, ReadQueue } from '@weir/io/links';
@@ -161,4 +162,30 @@ export class CarrierPair implements AsyncDisposable {
     this.dialer.close();
     await this.#close();
   }
+}
+
+/**
+ * Checks that the payload of the frames or records of one read is handed on together, each byte once and in order.
+ * @param unit the largest payload of a frame or a record
+ */
+export async function checkJoinedReads(pair: StreamPair, unit: number): Promise<void> {
+  await using carriers = await CarrierPair.open(pair);
+  const { client, server } = await carriers.connect();
+  // A little larger than four units, as WebSockets make their frames of full reads.
+  const SIZE = 4 * unit + 14;
+  const sent = Buffer.concat(Array.from({ length: 64 }, (_, i) => Buffer.alloc(SIZE, i + 1)));
+  const sending = (async () => {
+    for (let at = 0; at < sent.length; at += SIZE) {
+      await client.link.write(sent.subarray(at, at + SIZE));
+    }
+    await client.link.closeWrite();
+  })();
+  const chunks: Uint8Array[] = [];
+  for (let chunk; (chunk = await server.link.read());) chunks.push(Buffer.from(chunk));
+  await sending;
+  assert.ok(Buffer.concat(chunks).equals(sent));
+  const units = Math.ceil(sent.length / unit);
+  assert.ok(chunks.length < units, `${chunks.length} chunks of ${units} frames or records`);
+  client.link.destroy();
+  server.link.destroy();
 }

@@ -1,25 +1,21 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { setImmediate as settled } from 'node:timers/promises';
 import { HttpsExchange } from '../../../../src/dns/exchanges/https-exchange.ts';
 import {
   a,
   reply,
   soa,
   startHttpsDns,
-  type Asked,
   type HttpOverride,
   type Script,
 } from '../../../../../../test/support/peers/dns-server.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 import { TestAuthority } from '../../../../../../test/support/data/test-certificates.ts';
+import { good, keptConnectionSuite, never, question } from './kept-connection-suite.ts';
 
 const authority = new TestAuthority();
 const certificate = authority.issue({ dns: ['dns.test'] });
 const ca = { file: 'ca.pem', certificates: [authority.cert] };
-const never = new AbortController().signal;
-const question = (name: string) => ({ name, type: 'A' }) as const;
-const good = (asked: Asked): Buffer => reply(asked, { answers: [a(asked.name, '192.0.2.1', 60)] });
 
 for (const version of ['h2', 'h1'] as const) {
   const named = version === 'h2' ? 'HTTP/2' : 'HTTP/1.1';
@@ -41,6 +37,8 @@ for (const version of ['h2', 'h1'] as const) {
     return { server, clock, exchange };
   };
 
+  keptConnectionSuite(named, harness);
+
   test(`${named}: a question is posted to the path, with the host of the URL`, async (t) => {
     const { server, exchange } = await harness(t, good, { path: '/ask?x=1' });
     const found = await exchange.ask(question('a.example'), never);
@@ -50,15 +48,6 @@ for (const version of ['h2', 'h1'] as const) {
     assert.deepEqual(asked.http, { method: 'POST', path: '/ask?x=1', host: 'dns.test' });
     assert.equal(asked.id, 0);
     assert.equal(asked.message.length, 128);
-  });
-
-  test(`${named}: questions one after the other share a connection`, async (t) => {
-    const { server, exchange } = await harness(t, good);
-    for (const name of ['a.example', 'b.example', 'c.example']) {
-      await exchange.ask(question(name), never);
-      await settled();
-    }
-    assert.equal(new Set(server.asked.map(({ from }) => from)).size, 1);
   });
 
   test(`${named}: questions asked together are under way together`, async (t) => {
@@ -152,63 +141,6 @@ for (const version of ['h2', 'h1'] as const) {
       code: 'upstream',
       message: /the response is longer than a DNS message can be$/,
     });
-  });
-
-  test(`${named}: a lost connection is opened anew and the question asked once more`, async (t) => {
-    let cut = true;
-    const { server, exchange } = await harness(t, (asked) => {
-      if (!cut) return good(asked);
-      cut = false;
-      server.disconnect();
-      return undefined;
-    });
-    const found = await exchange.ask(question('a.example'), never);
-    assert.equal(found.records.length, 1);
-    assert.equal(server.asked.length, 2);
-  });
-
-  test(`${named}: a kept connection that the server closed meanwhile is no failure`, async (t) => {
-    const { server, exchange } = await harness(t, good);
-    await exchange.ask(question('a.example'), never);
-    server.disconnect();
-    assert.equal((await exchange.ask(question('b.example'), never)).records.length, 1);
-  });
-
-  test(`${named}: a server that always cuts the connection is given up`, async (t) => {
-    const { server, exchange } = await harness(t, () => {
-      server.disconnect();
-      return undefined;
-    });
-    await assert.rejects(exchange.ask(question('a.example'), never), { code: 'upstream' });
-    assert.equal(server.asked.length, 2);
-  });
-
-  test(`${named}: a connection that goes silent is replaced once`, async (t) => {
-    const arrivals = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const { server, clock, exchange } = await harness(t, () => {
-      arrivals[server.asked.length - 1]?.resolve();
-      return undefined;
-    });
-    const failed = assert.rejects(exchange.ask(question('a.example'), never), {
-      code: 'timed_out',
-      message: `DNS server 127.0.0.1:${server.port}: no answer`,
-    });
-    for (const arrival of arrivals) {
-      await arrival.promise;
-      clock.advance(4000);
-    }
-    await failed;
-    assert.equal(clock.timers, 0);
-  });
-
-  test(`${named}: a connection without questions is closed after 30 s`, async (t) => {
-    const { clock, exchange } = await harness(t, good);
-    await exchange.ask(question('a.example'), never);
-    await settled();
-    assert.equal(clock.timers, 1);
-    clock.advance(30_000);
-    assert.equal(clock.timers, 0);
-    assert.equal((await exchange.ask(question('b.example'), never)).records.length, 1);
   });
 
   test(`${named}: an abort ends one question and leaves the others`, async (t) => {

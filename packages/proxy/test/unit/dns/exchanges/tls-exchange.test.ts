@@ -17,13 +17,11 @@ import {
 } from '../../../../../../test/support/peers/dns-server.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 import { TestAuthority } from '../../../../../../test/support/data/test-certificates.ts';
+import { good, keptConnectionSuite, never, question } from './kept-connection-suite.ts';
 
 const authority = new TestAuthority();
 const certificate = authority.issue({ dns: ['dns.test'], ip: ['192.0.2.53'] });
 const ca = { file: 'ca.pem', certificates: [authority.cert] };
-const never = new AbortController().signal;
-const question = (name: string) => ({ name, type: 'A' }) as const;
-const good = (asked: Asked): Buffer => reply(asked, { answers: [a(asked.name, '192.0.2.1')] });
 
 async function harness(t: TestContext, script: Script, serverName = 'dns.test') {
   const server = await startTlsDns(t, certificate, script);
@@ -33,15 +31,7 @@ async function harness(t: TestContext, script: Script, serverName = 'dns.test') 
   return { server, clock, exchange };
 }
 
-test('questions share one connection, and are padded', async (t) => {
-  const { server, exchange } = await harness(t, good);
-  for (const name of ['a.example', 'b.example', 'a-longer-name.example']) {
-    const found = await exchange.ask(question(name), never);
-    assert.equal(found.records[0]?.owner, name);
-  }
-  assert.equal(server.connections, 1);
-  for (const { message } of server.asked) assert.equal(message.length, 128);
-});
+keptConnectionSuite('TLS', harness);
 
 test('questions asked before the connection stands wait for the same one', async (t) => {
   const { server, exchange } = await harness(t, good);
@@ -123,19 +113,6 @@ test('a malformed answer fails its question alone', async (t) => {
   assert.equal(server.connections, 1);
 });
 
-test('a lost connection is opened anew and what waited is asked once more', async (t) => {
-  let cut = true;
-  const { server, exchange } = await harness(t, (asked) => {
-    if (!cut) return good(asked);
-    cut = false;
-    server.disconnect();
-    return undefined;
-  });
-  const found = await exchange.ask(question('a.example'), never);
-  assert.equal(found.records.length, 1);
-  assert.equal(server.connections, 2);
-});
-
 for (const [bound, questions] of [
   [20, 60],
   [2, 20],
@@ -157,43 +134,6 @@ for (const [bound, questions] of [
     assert.ok(server.asked.length <= 4 * questions);
   });
 }
-
-test('a server that always cuts the connection is given up after the second time', async (t) => {
-  const { server, exchange } = await harness(t, () => {
-    server.disconnect();
-    return undefined;
-  });
-  await assert.rejects(exchange.ask(question('a.example'), never), { code: 'upstream' });
-  assert.equal(server.connections, 2);
-});
-
-test('a connection without questions is closed after 30 s and opened when needed', async (t) => {
-  const { server, clock, exchange } = await harness(t, good);
-  await exchange.ask(question('a.example'), never);
-  await settled();
-  clock.advance(30_000);
-  assert.equal(clock.timers, 0);
-  await exchange.ask(question('b.example'), never);
-  assert.equal(server.connections, 2);
-});
-
-test('a connection that goes silent is replaced once, then the question has timed out', async (t) => {
-  const arrivals = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const { server, clock, exchange } = await harness(t, () => {
-    arrivals[server.asked.length - 1]?.resolve();
-    return undefined;
-  });
-  const failed = assert.rejects(exchange.ask(question('a.example'), never), {
-    code: 'timed_out',
-    message: `DNS server 127.0.0.1:${server.port}: no answer`,
-  });
-  for (const arrival of arrivals) {
-    await arrival.promise;
-    clock.advance(4000);
-  }
-  await failed;
-  assert.equal(server.connections, 2);
-});
 
 test('one slow answer does not end a connection on which others come', async (t) => {
   const slow = Promise.withResolvers<Buffer>();

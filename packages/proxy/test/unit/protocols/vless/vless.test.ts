@@ -100,29 +100,6 @@ describe('a VLESS server', () => {
     assert.equal(await served, undefined);
     assert.equal(fixture.clock.timers, 0);
   });
-
-  test('survives any bytes in any pieces, and serves only who it should', async () => {
-    const open = frame(1, NEW, 'hello', addressed('tcp', { host: 'a.example', port: 80 }));
-    await fc.assert(
-      fc.asyncProperty(nearly(TCP, UDP, Buffer.concat([MUX, open])), cuts, async (all, at) => {
-        const fixture = server();
-        const { client, served } = connectTo(fixture);
-        const heard = readAll(client).catch(() => undefined);
-        for (const chunk of chunksOf(all, at)) {
-          await (client.write(chunk) ?? Promise.resolve()).catch(() => undefined);
-        }
-        await client.closeWrite().catch(() => undefined);
-        const error = await served;
-        assert.ok(error === undefined || error instanceof WeirError, String(error));
-        const known = all.subarray(0, 17).equals(TCP.subarray(0, 17));
-        const { streams, associations } = fixture.dispatcher;
-        assert.ok(known || streams.length + associations.length === 0);
-        if (!known) assert.equal((await heard)?.length, 0);
-        client.destroy();
-      }),
-      { numRuns: 300 },
-    );
-  });
 });
 
 describe('a VLESS client', () => {

@@ -9,6 +9,7 @@ import { encodeHunks } from '../../../../src/transports/grpc/hunks.ts';
 import { readAll } from '../../../../../io/test/conformance/byte-link.ts';
 import { UnauthenticatedClients } from '../../../../src/transports/unauthenticated-clients.ts';
 import {
+  checkJoinedReads,
   CarrierPair,
   grpcPair,
   TLS_PAIR,
@@ -574,30 +575,8 @@ test('closing the dialer sends what a tunnel that has ended has left, and then e
   if (session?.closed === false) await once(session, 'close');
 });
 
-test('payload of the frames of one read is handed on together, each byte once and in order', async () => {
-  await using carriers = await CarrierPair.open(grpcPair(true));
-  const { client, server } = await carriers.connect();
-  const SIZE = 65_550;
-  const sent = Buffer.concat(Array.from({ length: 64 }, (_, i) => Buffer.alloc(SIZE, i + 1)));
-  const sending = (async () => {
-    for (let at = 0; at < sent.length; at += SIZE) {
-      await client.link.write(sent.subarray(at, at + SIZE));
-    }
-    await client.link.closeWrite();
-  })();
-  const chunks: Uint8Array[] = [];
-  for (;;) {
-    const chunk = await server.link.read();
-    if (!chunk) break;
-    chunks.push(Buffer.from(chunk));
-  }
-  await sending;
-  assert.ok(Buffer.concat(chunks).equals(sent));
-  const frames = Math.ceil(sent.length / 16_384);
-  assert.ok(chunks.length < frames, `${chunks.length} chunks of ${frames} frames`);
-  client.link.destroy();
-  server.link.destroy();
-});
+test('payload of the frames of one read is handed on together, each byte once and in order', () =>
+  checkJoinedReads(grpcPair(true), 16_384));
 
 test('a chunk that is given to a tunnel is freed once it was sent', async () => {
   await using carriers = await CarrierPair.open(grpcPair(true));

@@ -7,6 +7,7 @@ import { OWNED } from '@weir/io/links';
 import { DialError } from '@weir/io';
 import type { InboundStreamSpec, TlsClientSpec } from '../../../../src/spec.ts';
 import {
+  checkJoinedReads,
   CarrierPair,
   grpcPair,
   TLS_CLIENT,
@@ -255,31 +256,8 @@ test('the wire counts more than the payload, and both ends count the same', asyn
   server.link.destroy();
 });
 
-test('records of one read are handed on together, each byte once and in order', async () => {
-  await using carriers = await CarrierPair.open(TLS_PAIR);
-  const { client, server } = await carriers.connect();
-  // Frames a little larger than four records, as WebSockets make them of full reads.
-  const SIZE = 65_550;
-  const sent = Buffer.concat(Array.from({ length: 64 }, (_, i) => Buffer.alloc(SIZE, i + 1)));
-  const sending = (async () => {
-    for (let at = 0; at < sent.length; at += SIZE) {
-      await client.link.write(sent.subarray(at, at + SIZE));
-    }
-    await client.link.closeWrite();
-  })();
-  const chunks: Uint8Array[] = [];
-  for (;;) {
-    const chunk = await server.link.read();
-    if (!chunk) break;
-    chunks.push(Buffer.from(chunk));
-  }
-  await sending;
-  assert.ok(Buffer.concat(chunks).equals(sent));
-  const records = Math.ceil(sent.length / 16_384);
-  assert.ok(chunks.length < records, `${chunks.length} chunks of ${records} records`);
-  client.link.destroy();
-  server.link.destroy();
-});
+test('records of one read are handed on together, each byte once and in order', () =>
+  checkJoinedReads(TLS_PAIR, 16_384));
 
 test('what is given to TLS can be freed at once', async () => {
   await using carriers = await CarrierPair.open(TLS_PAIR);
