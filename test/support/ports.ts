@@ -1,3 +1,4 @@
+import { networkInterfaces } from 'node:os';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
@@ -51,3 +52,8 @@ export async function isFree(port: number): Promise<boolean> {
     socket.close();
   }
 }
+
+/** Whether this machine has the loopback address of IPv6. */
+export const hasIPv6 = Object.values(networkInterfaces()).some((all) =>
+  all?.some(({ address }) => address === '::1'),
+);

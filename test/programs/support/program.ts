@@ -1,7 +1,8 @@
-import { accessSync, constants, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { sourceOf, type ProgramName, type Source } from '../packages.ts';
+import { isExecutable } from '../../support/programs/peers.ts';
 
 /** Where the installer puts what is not a Debian package; not part of the sources. */
 export const INSTALLED = fileURLToPath(new URL('../../../.programs', import.meta.url));
@@ -98,14 +99,5 @@ function origin(source: Source): string {
       return `crate ${source.crate} ${source.version}; npm run conformance:install`;
     default:
       return source satisfies never;
-  }
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
   }
 }

@@ -260,7 +260,7 @@ function accepts(child: Child, address: Address): Promise<boolean> {
   );
 }
 
-function isExecutable(path: string): boolean {
+export function isExecutable(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);
     return true;

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
-import { networkInterfaces } from 'node:os';
 import { describe, test } from 'node:test';
 import {
   type DatagramHandlers,
@@ -13,6 +12,7 @@ import {
   type IpEndpoint,
 } from '@weir/base/ip';
 import { ReadQueue } from '../../src/net/links/read-queue.ts';
+import { hasIPv6 } from '../../../../test/support/ports.ts';
 
 /** Opens a socket under test. */
 export type OpenDatagramSocket = (
@@ -142,10 +142,6 @@ export const transmit = (
   ecn: 0,
   ...more,
 });
-
-const hasIPv6 = Object.values(networkInterfaces()).some((all) =>
-  all?.some(({ address }) => address === '::1'),
-);
 
 const SENT = { sentBytes: 0, full: false, tooLarge: 0, firstTooLarge: -1 };
 

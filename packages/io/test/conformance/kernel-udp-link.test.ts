@@ -1,9 +1,9 @@
-import { networkInterfaces } from 'node:os';
 import { after } from 'node:test';
 import { KernelUdpLink } from '../../src/net/sockets/kernel/kernel-udp-link.ts';
 import { UdpLink } from '../../src/net/sockets/node/udp-socket.ts';
 import { checkedIo, noKernelSockets } from '../../../../test/support/links/kernel-io.ts';
 import { packetLinkConformance, type PacketLinkFixture } from './packet-link.ts';
+import { hasIPv6 } from '../../../../test/support/ports.ts';
 
 if (noKernelSockets === false) {
   const { io } = checkedIo();
@@ -39,9 +39,6 @@ if (noKernelSockets === false) {
 
   packetLinkConformance('A kernel IPv4 UDP socket', () => pair(4, '127.0.0.1', 4));
   // Containers without IPv6 are common; there is nothing to test there.
-  const hasIPv6 = Object.values(networkInterfaces()).some((all) =>
-    all?.some(({ address }) => address === '::1'),
-  );
   if (hasIPv6) {
     packetLinkConformance('A kernel IPv6 UDP socket', () => pair(6, '::1', 6));
     packetLinkConformance('A dual-stack kernel UDP socket with an IPv4 peer', () =>

@@ -1,9 +1,10 @@
+import assert from 'node:assert/strict';
 import {
   QuicClientTls,
   QuicServerTls,
   type QuicClientChoices,
 } from '../../../../packages/proxy/src/transports/tls/quic.ts';
-import type { QuicTlsChoices } from '@weir/io/quic-tls';
+import { type QuicTlsChoices, type QuicTlsLibrary, quicTls } from '@weir/io/quic-tls';
 import { parseCaBundle } from '@weir/crypto/certificates';
 import type { TlsEvents, TlsHandshake, TlsLevel } from '../../../../packages/quic/src/contract.ts';
 import { TestAuthority, type TestCertificate } from '../../data/test-certificates.ts';
@@ -165,4 +166,11 @@ export function shake(
       sides.server[Symbol.dispose]();
     },
   };
+}
+
+/** The TLS library of this process; a failure without one. */
+export function libraryOfProcess(): QuicTlsLibrary {
+  const probe = quicTls();
+  assert.ok(probe.kind === 'available');
+  return probe.library;
 }

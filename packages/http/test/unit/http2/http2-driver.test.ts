@@ -8,7 +8,7 @@ import type { HttpField } from '../../../src/fields/field.ts';
 import { FrameType } from '../../../src/http2/frames.ts';
 import { ProtocolError } from '@weir/io';
 import { FLOWS_ENDED_A_TURN } from '../../../../io/src/net/links/relay.ts';
-import { type ByteLink, linkPair } from '@weir/io/links';
+import { linkPair } from '@weir/io/links';
 import { TurnShare } from '@weir/io/time';
 import { REQUEST, StreamLog } from '../../../../../test/support/http2/core.ts';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';
@@ -22,6 +22,7 @@ import {
   settingsFrame,
   uint32,
 } from '../../../../../test/support/http2/raw-frames.ts';
+import { readAll } from '../../../../../test/support/read-link.ts';
 
 const OK: readonly HttpField[] = [{ name: ':status', value: '200' }];
 
@@ -42,13 +43,6 @@ function driven(
   );
   driver.start();
   return { driver, peer, clock, link, ended: ended.promise };
-}
-
-/** Everything until the end of the stream. */
-async function drain(link: ByteLink): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  for (let chunk = await link.read(); chunk; chunk = await link.read()) chunks.push(chunk);
-  return Buffer.concat(chunks);
 }
 
 test('what a turn has to send leaves with one write', async () => {
@@ -104,7 +98,7 @@ test('connections of clients that were never served share turns, and others do n
 test('a peer that breaks a rule gets a GOAWAY with the code and the reason, then the end', async () => {
   const { peer, ended } = driven('server');
   await peer.write(Buffer.concat([CLIENT_START, frame(FrameType.DATA, 0, 0)]));
-  const goAway = parseFrames(await drain(peer)).at(-1);
+  const goAway = parseFrames(await readAll(peer)).at(-1);
   assert.equal(goAway?.type, FrameType.GOAWAY);
   assert.equal(goAway.payload.readUInt32BE(4), Http2ErrorCode.PROTOCOL_ERROR);
   assert.equal(String(goAway.payload.subarray(8)), 'DATA on a wrong stream');
@@ -200,7 +194,7 @@ test('a closed connection ends with its last stream', async () => {
   log.stream.end();
   await peer.write(frame(FrameType.DATA, 1, 1));
   assert.equal(await ended, undefined);
-  const frames = parseFrames(await drain(peer));
+  const frames = parseFrames(await readAll(peer));
   assert.deepEqual(
     frames
       .filter(({ type }) => type === FrameType.GOAWAY)

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type QuicTlsLibrary, quicTls } from '@weir/io/quic-tls';
 import {
   carry,
   clientSide,
@@ -12,6 +11,7 @@ import {
   SILENT,
   type Role,
 } from '../../../../../test/support/quic/tls/tls-peers.ts';
+import { libraryOfProcess } from '../../../../../test/support/quic/tls/tls-peers.ts';
 
 const UNEXPECTED_MESSAGE = 10;
 const DECODE_ERROR = 50;
@@ -32,12 +32,6 @@ function* scrambled(seed: number): Generator<number, never> {
 /** Whether the thread's error queue is empty, so that Node takes no error for its own. */
 function assertNoErrorLeft(): void {
   assert.equal(libraryOfProcess().functions.ERR_get_error(), 0);
-}
-
-function libraryOfProcess(): QuicTlsLibrary {
-  const probe = quicTls();
-  assert.ok(probe.kind === 'available');
-  return probe.library;
 }
 
 /** A client that has sent its ClientHello, and the bytes of it. */

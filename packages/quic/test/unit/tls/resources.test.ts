@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { NativeError } from '@weir/io/platform/native';
-import { type QuicTlsLibrary, quicTlsUnavailable } from '@weir/io/quic-tls';
-import { probeQuicTls, quicTls } from '../../../../io/src/platform/quic-tls/quic-tls-probe.ts';
+import { quicTlsUnavailable } from '@weir/io/quic-tls';
+import { probeQuicTls } from '../../../../io/src/platform/quic-tls/quic-tls-probe.ts';
 import { uncollected } from '../../../../../test/support/process/uncollected.ts';
 import {
   carry,
@@ -16,12 +16,7 @@ import {
   serverTls,
   shake,
 } from '../../../../../test/support/quic/tls/tls-peers.ts';
-
-function libraryOfProcess(): QuicTlsLibrary {
-  const probe = quicTls();
-  assert.ok(probe.kind === 'available');
-  return probe.library;
-}
+import { libraryOfProcess } from '../../../../../test/support/quic/tls/tls-peers.ts';
 
 test('this Node can do TLS for QUIC', () => {
   assert.equal(quicTlsUnavailable(), undefined);

@@ -1,17 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { type ByteLink, linkPair } from '@weir/io/links';
+import { linkPair } from '@weir/io/links';
 import { sniff, SNIFF_LIMIT, SNIFF_TIMEOUT_MS, sniffAhead } from '../../../../src/engine/sniff.ts';
 import { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 import { OPENSSL } from '../../../../../../test/support/engine/sniff/client-hello.ts';
-
-/** Everything that is still to be read from a link whose peer has closed. */
-async function drain(link: ByteLink): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  for (let chunk = await link.read(); chunk; chunk = await link.read()) chunks.push(chunk);
-  return Buffer.concat(chunks);
-}
+import { readAll } from '../../../../../../test/support/read-link.ts';
 
 test('the name is found over chunks of any size, and every byte is given back', async () => {
   const stream = Buffer.concat([OPENSSL.tls13, Buffer.from('early data of the client')]);
@@ -25,7 +19,7 @@ test('the name is found over chunks of any size, and every byte is given back', 
       }
       await client.closeWrite();
       assert.equal(await sniff(link, { clock: new ManualClock() }), 'example.com');
-      assert.deepEqual(await drain(link), stream);
+      assert.deepEqual(await readAll(link), stream);
     }),
     { numRuns: 50 },
   );
@@ -36,7 +30,7 @@ test('a stream that ends before its name has none, and still ends', async () => 
   await client.write(OPENSSL.tls13.subarray(0, 20));
   await client.closeWrite();
   assert.equal(await sniff(link, { clock: new ManualClock() }), undefined);
-  assert.equal((await drain(link)).length, 20);
+  assert.equal((await readAll(link)).length, 20);
   assert.equal(await link.read(), undefined);
 });
 
@@ -50,7 +44,7 @@ test('a client that is silent is waited for no longer than the limit', async () 
   assert.equal(clock.timers, 0);
   await client.write(OPENSSL.tls13.subarray(20));
   await client.closeWrite();
-  assert.deepEqual(await drain(link), OPENSSL.tls13);
+  assert.deepEqual(await readAll(link), OPENSSL.tls13);
 });
 
 test('the caller can end the wait, before it begins as well', async () => {
@@ -82,7 +76,7 @@ test('no more than the limit is looked at', async () => {
     }
     assert.equal(await sniff(link, { clock: new ManualClock() }), undefined);
     await client.closeWrite();
-    assert.equal((await drain(link)).toString(), head);
+    assert.equal((await readAll(link)).toString(), head);
   }
 });
 

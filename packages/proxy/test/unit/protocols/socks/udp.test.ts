@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { networkInterfaces } from 'node:os';
 import { describe, test } from 'node:test';
 import { type Endpoint, decodeAddressField, SOCKS_ADDRESS } from '@weir/io/addresses';
 import { type ByteLink, type Carrier, linkPair } from '@weir/io/links';
@@ -17,10 +16,7 @@ import {
   plainSettings,
 } from '../../../../../../test/support/protocols/socks/harness.ts';
 import { readExactly } from '../../../../../../test/support/read-link.ts';
-
-const hasIPv6 = Object.values(networkInterfaces()).some((all) =>
-  all?.some(({ address }) => address === '::1'),
-);
+import { hasIPv6 } from '../../../../../../test/support/ports.ts';
 
 /** A client with an association and a UDP socket of its own. */
 interface Associated {

@@ -9,6 +9,7 @@ import {
   TunnelPair,
   type TunnelEnd,
 } from '../../../../../../test/support/protocols/wireguard/tunnel-pair.ts';
+import { eventsOf } from '../../../../../../test/support/protocols/wireguard/tunnel-pair.ts';
 
 /** A pair with a session that the left end has begun some time ago, and no events. */
 function connected(): TunnelPair {
@@ -18,16 +19,10 @@ function connected(): TunnelPair {
   pair.send(pair.right, 100);
   pair.deliver();
   pair.now += REKEY_TIMEOUT;
-  events(pair.left);
-  events(pair.right);
+  eventsOf(pair.left);
+  eventsOf(pair.right);
   return pair;
 }
-
-const events = (end: TunnelEnd): string[] => {
-  const found: string[] = [];
-  for (let next = end.tunnel.nextEvent(); next; next = end.tunnel.nextEvent()) found.push(next);
-  return found;
-};
 
 /** The left end looks for a peer that does not respond. */
 function seek(pair: TunnelPair, peer: TunnelEnd): void {
@@ -44,12 +39,12 @@ describe('a tunnel is restored', () => {
     pair.deliver(pair.left, restarted);
     pair.now += UNANSWERED_TIME;
     seek(pair, restarted);
-    assert.deepEqual(events(pair.left), ['restored']);
+    assert.deepEqual(eventsOf(pair.left), ['restored']);
     pair.now += REKEY_TIMEOUT;
     pair.send(pair.left, 100);
     pair.deliver(pair.left, restarted);
     assert.equal(restarted.received.length, 1);
-    assert.deepEqual(events(pair.left), []);
+    assert.deepEqual(eventsOf(pair.left), []);
   });
 
   test('by a session that the peer has begun', () => {
@@ -60,7 +55,7 @@ describe('a tunnel is restored', () => {
     pair.now += UNANSWERED_TIME;
     pair.send(restarted, 50);
     pair.deliver(pair.left, restarted);
-    assert.deepEqual(events(pair.left), ['restored']);
+    assert.deepEqual(eventsOf(pair.left), ['restored']);
   });
 
   test('by a session for which more packets have waited than there was room for', () => {
@@ -72,7 +67,7 @@ describe('a tunnel is restored', () => {
     pair.passes = undefined;
     pair.advance(2 * REKEY_TIMEOUT);
     assert.equal(pair.right.received.length, 1 + MAX_WAITING_PACKETS);
-    assert.deepEqual(events(pair.left), ['established', 'restored']);
+    assert.deepEqual(eventsOf(pair.left), ['established', 'restored']);
   });
 
   test('by no session that takes the place of one that works, nor by the first one', () => {
@@ -80,7 +75,7 @@ describe('a tunnel is restored', () => {
     pair.send(pair.left, 100);
     pair.now += 2 * UNANSWERED_TIME;
     pair.deliver();
-    assert.deepEqual(events(pair.left), ['established']);
+    assert.deepEqual(eventsOf(pair.left), ['established']);
     for (let i = 0; i < 60; i++) {
       pair.send(pair.left, 100);
       pair.advance(10);
@@ -88,8 +83,8 @@ describe('a tunnel is restored', () => {
       pair.advance(5000);
     }
     assert.ok(pair.left.sessions > 1);
-    assert.deepEqual(events(pair.left), []);
-    assert.deepEqual(events(pair.right), ['established']);
+    assert.deepEqual(eventsOf(pair.left), []);
+    assert.deepEqual(eventsOf(pair.right), ['established']);
   });
 
   test('by no session that begins right after a packet', () => {
@@ -101,6 +96,6 @@ describe('a tunnel is restored', () => {
     pair.now += UNANSWERED_TIME - 1;
     seek(pair, pair.right);
     assert.equal(pair.left.sessions, 2);
-    assert.deepEqual(events(pair.left), []);
+    assert.deepEqual(eventsOf(pair.left), []);
   });
 });

@@ -20,8 +20,8 @@ import {
   endpoint,
   TunnelPair,
   type SentDatagram,
-  type TunnelEnd,
 } from '../../../../../../test/support/protocols/wireguard/tunnel-pair.ts';
+import { eventsOf } from '../../../../../../test/support/protocols/wireguard/tunnel-pair.ts';
 
 /** A pair with a session that the left end has begun, and one packet delivered. */
 function connected(options?: ConstructorParameters<typeof TunnelPair>[0]): TunnelPair {
@@ -34,12 +34,6 @@ function connected(options?: ConstructorParameters<typeof TunnelPair>[0]): Tunne
 
 const isData = ({ bytes }: SentDatagram): boolean => bytes[0] === 4;
 const isInitiation = ({ bytes }: SentDatagram): boolean => bytes[0] === 1;
-const events = (end: TunnelEnd): string[] => {
-  const found: string[] = [];
-  for (let next = end.tunnel.nextEvent(); next; next = end.tunnel.nextEvent()) found.push(next);
-  return found;
-};
-
 describe('a handshake', () => {
   test('begins with the first packet, which waits for it', () => {
     const pair = new TunnelPair();
@@ -53,7 +47,7 @@ describe('a handshake', () => {
     pair.deliver();
     assert.equal(pair.left.tunnel.state, 'established');
     assert.equal(pair.right.tunnel.state, 'established');
-    assert.deepEqual(events(pair.left), ['established']);
+    assert.deepEqual(eventsOf(pair.left), ['established']);
     // The packet, and zeros up to a multiple of 16.
     assert.deepEqual(pair.right.received, [
       Uint8Array.from([...new Uint8Array(100).fill(0x45), ...new Uint8Array(12)]),
@@ -108,7 +102,7 @@ describe('a handshake', () => {
     }
     pair.advance(REKEY_TIMEOUT + MAX_JITTER);
     assert.equal(pair.left.tunnel.state, 'silent');
-    assert.deepEqual(events(pair.left), ['unanswered', 'silent']);
+    assert.deepEqual(eventsOf(pair.left), ['unanswered', 'silent']);
     const { length } = pair.left.trace;
     assert.ok(length >= 17 && length <= 19, `${length} initiations`);
     assert.equal(pair.left.tunnel.dropped, 90);
@@ -118,7 +112,7 @@ describe('a handshake', () => {
     pair.send(pair.left, 200);
     pair.deliver();
     assert.equal(pair.right.received.length, 1);
-    assert.deepEqual(events(pair.left), ['established', 'restored']);
+    assert.deepEqual(eventsOf(pair.left), ['established', 'restored']);
   });
 
   test('fails with different pre-shared keys, and succeeds with equal ones', () => {
@@ -436,21 +430,21 @@ describe('a silent peer', () => {
 describe('roaming', () => {
   test('follows the newest authentic packet, and no other', () => {
     const pair = connected();
-    assert.deepEqual(events(pair.left), ['established']);
+    assert.deepEqual(eventsOf(pair.left), ['established']);
     pair.right.address = endpoint('198.51.100.9', 999);
     pair.send(pair.right, 60);
     const [packet] = pair.right.sent;
     assert.ok(packet);
     pair.deliver();
     assert.deepEqual(pair.left.tunnel.endpoint, pair.right.address);
-    assert.deepEqual(events(pair.left), ['moved']);
+    assert.deepEqual(eventsOf(pair.left), ['moved']);
     pair.arrive(pair.left, { ...packet, from: endpoint('203.0.113.1', 1) });
     const forged = { ...packet, bytes: packet.bytes.slice(), from: endpoint('203.0.113.1', 1) };
     forged.bytes[8] = 99;
     pair.arrive(pair.left, forged);
     assert.deepEqual(pair.left.drops, ['replay', 'authentication']);
     assert.deepEqual(pair.left.tunnel.endpoint, pair.right.address);
-    assert.deepEqual(events(pair.left), []);
+    assert.deepEqual(eventsOf(pair.left), []);
   });
 });
 

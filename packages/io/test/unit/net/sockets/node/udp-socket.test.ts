@@ -1,15 +1,11 @@
 import assert from 'node:assert/strict';
-import { networkInterfaces } from 'node:os';
 import { describe, test } from 'node:test';
 import { UdpLink } from '../../../../../src/net/sockets/node/udp-socket.ts';
 import { until } from '../../../../conformance/packet-link.ts';
+import { hasIPv6 } from '../../../../../../../test/support/ports.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const loopback = (): Promise<UdpLink> => UdpLink.bind({ family: 4, address: '127.0.0.1' });
-
-const hasIPv6 = Object.values(networkInterfaces()).some((all) =>
-  all?.some(({ address }) => address === '::1'),
-);
 
 describe('a UDP link', () => {
   test('binds to the given address and knows the port that the kernel chose', async () => {

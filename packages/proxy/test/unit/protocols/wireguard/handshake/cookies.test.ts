@@ -1,19 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { X25519PrivateKey } from '@weir/crypto/x25519';
-import { toEndpoint, type IpEndpoint } from '@weir/base/ip';
 import { MacReader, MacWriter } from '../../../../../src/protocols/wireguard/handshake/cookies.ts';
 import { COOKIE_SECRET_TIME } from '../../../../../src/protocols/wireguard/limits.ts';
 import { SeededRandom } from '../../../../../../../test/support/simnet/seeded-random.ts';
 import { HANDSHAKES } from '../../../../../../../test/support/protocols/wireguard/vectors.ts';
+import { endpoint as at } from '../../../../../../../test/support/data/ip-packets.ts';
 
 const RESPONDER = new X25519PrivateKey(new Uint8Array(32).fill(0x22)).publicKey;
-
-function at(host: string, port: number): IpEndpoint {
-  const endpoint = toEndpoint(host, port);
-  assert.ok(endpoint);
-  return endpoint;
-}
 
 const CLIENT = at('192.0.2.1', 51_820);
 
