@@ -78,28 +78,8 @@ export interface Command extends CommandSpec {
 }
 
 /**
- * Runs the work of a command. A WeirError is written to standard error with its hints, as
- * `weir NAME: …`; the exit status is then 1.
- * @throws {UsageError}
- */
-export async function reportErrors(
-  name: string,
-  { stderr }: Pick<CommandIo, 'stderr'>,
-  work: () => Promise<number>,
-): Promise<number> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!(error instanceof WeirError) || error instanceof UsageError) throw error;
-    const hints = hintsOf(error).map((hint) => `hint: ${printableLines(hint)}\n`);
-    stderr.write(`${printableLines(`weir ${name}: ${error.message}`)}\n${hints.join('')}`);
-    return 1;
-  }
-}
-
-/**
  * Makes the function of a command, which parses its arguments, prints the help where they ask for it, and otherwise
- * runs `work`: see `reportErrors`.
+ * runs `work`. A WeirError is written to standard error with its hints, as `weir NAME: …`; the exit status is then 1.
  * @param name begins the lines of errors
  * @param parse returns `undefined` where the arguments ask for the help
  */
@@ -116,7 +96,15 @@ export const commandOf =
       io.stdout.write(help);
       return 0;
     }
-    return reportErrors(typeof name === 'string' ? name : name(parsed), io, () => work(parsed, io));
+    try {
+      return await work(parsed, io);
+    } catch (error) {
+      if (!(error instanceof WeirError) || error instanceof UsageError) throw error;
+      const command = typeof name === 'string' ? name : name(parsed);
+      const hints = hintsOf(error).map((hint) => `hint: ${printableLines(hint)}\n`);
+      io.stderr.write(`${printableLines(`weir ${command}: ${error.message}`)}\n${hints.join('')}`);
+      return 1;
+    }
   };
 
 /** The option that every command has. */
@@ -199,7 +187,10 @@ type Intersection<T> = (T extends unknown ? (each: T) => void : never) extends (
 /** The values of the options of a command and of all of its subcommands. */
 export type SubcommandValues<S extends ParentSpec> = ValuesOf<OptionsOf<S>>;
 
-/** The same for a command with subcommands, of which `read` gets the name of the one chosen. */
+/**
+ * Makes the parser of a command with subcommands, whose options are those of the command and of the chosen one. It
+ * returns `undefined` where the arguments ask for the help.
+ */
 export const subcommandParser =
   <S extends ParentSpec, T>(
     spec: S,

@@ -1,4 +1,4 @@
-import { flag, option, HELP_OPTION, type CommandSpec, type OptionTable } from '../command.ts';
+import { flag, option, HELP_OPTION, type CommandSpec } from '../command.ts';
 import { SOCKET_OPTION, RUNNING_OPTIONS, WHICH_OPTIONS } from '../running-options.ts';
 
 /*
@@ -7,33 +7,6 @@ import { SOCKET_OPTION, RUNNING_OPTIONS, WHICH_OPTIONS } from '../running-option
  */
 
 export const ROUTE_NAMES = ['groups', 'targets'] as const;
-
-export const CLOSE_OPTIONS = {
-  outbound: option('TAG', 'flows of this outbound'),
-  inbound: option('TAG', 'flows of this inbound'),
-  session: option('ID', 'flows of this session'),
-  user: option('NAME', 'flows of this user'),
-  all: flag('every flow'),
-} as const satisfies OptionTable;
-
-export const PICK_OPTIONS = {
-  'if-match': option('ETAG', 'only if the configuration file still has this tag'),
-  close: flag("close the group's flows that are open on the old target"),
-  'dry-run': flag('with --close: print how many flows that are, and change nothing'),
-} as const satisfies OptionTable;
-
-export const ROUTES_OPTIONS = {
-  names: option(
-    'groups|targets',
-    'only the names that pick takes, one on each line, without those\n' +
-      'that hold control characters; fails after one second',
-    { choices: ROUTE_NAMES },
-  ),
-} as const satisfies OptionTable;
-
-export const CONNECTIONS_OPTIONS = {
-  sessions: flag('the sessions that carry the flows'),
-} as const satisfies OptionTable;
 
 export const CTL = {
   name: 'ctl',
@@ -52,13 +25,24 @@ export const CTL = {
       name: 'routes',
       operands: '',
       summary: 'the default route, the groups and the possible targets',
-      options: ROUTES_OPTIONS,
+      options: {
+        names: option(
+          'groups|targets',
+          'only the names that pick takes, one on each line, without those\n' +
+            'that hold control characters; fails after one second',
+          { choices: ROUTE_NAMES },
+        ),
+      },
     },
     {
       name: 'pick',
       operands: 'GROUP TARGET',
       summary: 'set the target of a group, or of "default"',
-      options: PICK_OPTIONS,
+      options: {
+        'if-match': option('ETAG', 'only if the configuration file still has this tag'),
+        close: flag("close the group's flows that are open on the old target"),
+        'dry-run': flag('with --close: print how many flows that are, and change nothing'),
+      },
     },
     {
       name: 'reload',
@@ -70,13 +54,21 @@ export const CTL = {
       name: 'connections',
       operands: '',
       summary: 'the live flows, or the sessions that carry them',
-      options: CONNECTIONS_OPTIONS,
+      options: {
+        sessions: flag('the sessions that carry the flows'),
+      },
     },
     {
       name: 'close',
       operands: '[FLOW...]',
       summary: 'close flows by id, those that match all options given, or all',
-      options: CLOSE_OPTIONS,
+      options: {
+        outbound: option('TAG', 'flows of this outbound'),
+        inbound: option('TAG', 'flows of this inbound'),
+        session: option('ID', 'flows of this session'),
+        user: option('NAME', 'flows of this user'),
+        all: flag('every flow'),
+      },
     },
     { name: 'traffic', operands: '', summary: 'totals and rates, once a second', options: {} },
     { name: 'events', operands: '', summary: 'flows as they open and close', options: {} },

@@ -50,31 +50,6 @@ const FETCH_FORCE = {
   force: flag('accept a list that lacks most of the nodes'),
 } as const satisfies OptionTable;
 
-export const ADD_OPTIONS = {
-  ...CHANGE_OPTIONS,
-  ...FETCH_FORCE,
-  outbound: option('TAG', 'fetch through this outbound'),
-  'user-agent': option('TEXT', 'what Weir says it is; providers choose the format by it'),
-  interval: option(
-    'TIME',
-    'the time between updates, such as 12h; otherwise what the\nprovider asks for, or a day',
-  ),
-  'max-size': option('SIZE', 'the largest answer, such as 2M (4M)'),
-  timeout: option('TIME', 'how long a fetch may take (30s)'),
-} as const satisfies OptionTable;
-
-export const UPDATE_OPTIONS = {
-  ...CHANGE_OPTIONS,
-  ...FETCH_FORCE,
-  all: flag('all sources, which is the default'),
-  'if-due': flag('only sources whose interval is over'),
-} as const satisfies OptionTable;
-
-export const REMOVE_OPTIONS = {
-  ...CHANGE_OPTIONS,
-  force: flag('keep nodes that are in use as your own'),
-} as const satisfies OptionTable;
-
 export const SUBSCRIBE = {
   name: 'subscribe',
   operands: 'COMMAND',
@@ -92,13 +67,29 @@ export const SUBSCRIBE = {
       name: 'add',
       operands: 'NAME URL',
       summary: 'add a source and its nodes; URL may be - for standard input',
-      options: ADD_OPTIONS,
+      options: {
+        ...CHANGE_OPTIONS,
+        ...FETCH_FORCE,
+        outbound: option('TAG', 'fetch through this outbound'),
+        'user-agent': option('TEXT', 'what Weir says it is; providers choose the format by it'),
+        interval: option(
+          'TIME',
+          'the time between updates, such as 12h; otherwise what the\nprovider asks for, or a day',
+        ),
+        'max-size': option('SIZE', 'the largest answer, such as 2M (4M)'),
+        timeout: option('TIME', 'how long a fetch may take (30s)'),
+      },
     },
     {
       name: 'update',
       operands: '[NAME...]',
       summary: 'fetch sources again and take over what has changed',
-      options: UPDATE_OPTIONS,
+      options: {
+        ...CHANGE_OPTIONS,
+        ...FETCH_FORCE,
+        all: flag('all sources, which is the default'),
+        'if-due': flag('only sources whose interval is over'),
+      },
     },
     {
       name: 'list',
@@ -110,7 +101,10 @@ export const SUBSCRIBE = {
       name: 'remove',
       operands: 'NAME',
       summary: 'remove a source with its nodes',
-      options: REMOVE_OPTIONS,
+      options: {
+        ...CHANGE_OPTIONS,
+        force: flag('keep nodes that are in use as your own'),
+      },
     },
   ],
 } as const satisfies CommandSpec;

@@ -215,30 +215,22 @@ export const SHARE = {
   },
 } as const satisfies CommandSpec;
 
-const TOKENS_OPTION = {
-  tokens: option(
-    'FILE',
-    'where the tokens of links are kept (default: NAME.links.json beside the\n' +
-      'configuration, /var/lib/weir/links.json for one below /etc)',
-  ),
-} as const satisfies OptionTable;
-
-const URL_OPTION = {
-  url: option(
-    'URL',
-    'the address below which users have their links, of a reverse proxy for\n' +
-      'example; of the server itself, or of the last weir links serve, unless given',
-  ),
-} as const satisfies OptionTable;
-
 export const LINKS = {
   name: 'links',
   operands: 'COMMAND',
   summary: 'give each user a URL from which clients get their servers',
   options: {
     config: { ...CONFIG_OPTION.config, summary: "the server's configuration" },
-    ...TOKENS_OPTION,
-    ...URL_OPTION,
+    tokens: option(
+      'FILE',
+      'where the tokens of links are kept (default: NAME.links.json beside the\n' +
+        'configuration, /var/lib/weir/links.json for one below /etc)',
+    ),
+    url: option(
+      'URL',
+      'the address below which users have their links, of a reverse proxy for\n' +
+        'example; of the server itself, or of the last weir links serve, unless given',
+    ),
     ...HELP_OPTION,
   },
   commands: [
