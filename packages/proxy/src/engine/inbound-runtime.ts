@@ -26,7 +26,6 @@ export class DatagramSide {
   readonly #onClose: () => void;
   /** The current handler first, then replaced ones with associations. */
   #handlers: readonly ServingHandler[] = [];
-  #isDraining = false;
 
   /** @param onClose called when a session has ended */
   constructor(tag: string, tracker: Tracker, ownListeners: OwnListeners, onClose: () => void) {
@@ -48,23 +47,13 @@ export class DatagramSide {
     this.#handlers = [{ server, live }, ...this.#handlers.filter((old) => old.live.count > 0)];
   }
 
-  receive(packet: Packet, replies: ReplyPath): void {
+  /** @param known whether to serve only clients that have an association */
+  receive(packet: Packet, replies: ReplyPath, known: boolean): void {
     const [current, ...replaced] = this.#handlers;
     for (const { server, live } of replaced) {
       if (live.count > 0 && server.receive(packet, replies, true)) return;
     }
-    current?.server.receive(packet, replies, this.#isDraining);
-  }
-
-  /** Stops serving new clients; resolves when no association remains. */
-  async drain(): Promise<void> {
-    this.#isDraining = true;
-    await Promise.all(this.#handlers.map(({ live }) => live.whenIdle()));
-  }
-
-  /** Serves new clients again. */
-  accept(): void {
-    this.#isDraining = false;
+    current?.server.receive(packet, replies, known);
   }
 
   destroy(cause: Error): void {
@@ -138,20 +127,13 @@ export class InboundRuntime {
     this.#serve(carrier, session);
   };
 
-  /** Serves a datagram that a client sent to the listen address. */
-  readonly receive = (packet: Packet, answers: ReplyPath): void => {
-    this.#datagrams.receive(packet, answers);
+  /**
+   * Serves a datagram that a client sent to the listen address.
+   * @param known whether to serve only clients that have an association
+   */
+  readonly receive = (packet: Packet, replies: ReplyPath, known: boolean): void => {
+    this.#datagrams.receive(packet, replies, known);
   };
-
-  /** Stops serving datagrams of new clients; resolves when no association remains. */
-  drainDatagrams(): Promise<void> {
-    return this.#datagrams.drain();
-  }
-
-  /** Serves datagrams of new clients again. */
-  acceptDatagrams(): void {
-    this.#datagrams.accept();
-  }
 
   /** Resolves when no session remains. */
   whenIdle(): Promise<void> {

@@ -61,6 +61,7 @@ function ofClient(peer: Endpoint): Promise<PacketLinkFixture> {
   const replyPath = {
     send: (packet: Packet) => sent.push(packet),
     closed: new Promise<undefined>(() => undefined),
+    hold: () => () => undefined,
   };
   const deliver = (data: Uint8Array): void =>
     link.deliver({ data, peer }, data.length, CLIENT, replyPath);

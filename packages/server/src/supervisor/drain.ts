@@ -25,10 +25,10 @@ export interface LiveSide {
 export class DrainingInbounds {
   readonly #runtimes = new Set<InboundRuntime>();
   /** Tags of the former inbounds, by listener. */
-  readonly #listeners = new Map<SessionInbound, string>();
+  readonly #listeners = new Map<InboundListener, string>();
 
   get sides(): LiveSide[] {
-    return [...this.#runtimes, ...this.#listeners.keys()];
+    return [...this.#runtimes, ...this.listeners];
   }
 
   /** Number of live sessions. */
@@ -39,9 +39,9 @@ export class DrainingInbounds {
     return sessions;
   }
 
-  /** Listeners that are open until their last session ends. */
+  /** Listeners that own their sessions, and are open until the last one ends. */
   get listeners(): SessionInbound[] {
-    return [...this.#listeners.keys()];
+    return [...this.#listeners.keys()].filter((listener) => listener instanceof SessionInbound);
   }
 
   /** The open listeners, in the form of a `ListenerExchange`. */
@@ -56,16 +56,16 @@ export class DrainingInbounds {
     void runtime.whenIdle().then(() => this.#runtimes.delete(runtime));
   }
 
-  /** Keeps a retired listener that owns its sessions until it has closed. */
+  /** Keeps a retired listener until it has closed. */
   drain(tag: string, listener: InboundListener): void {
-    if (!(listener instanceof SessionInbound) || this.#listeners.has(listener)) return;
+    if (this.#listeners.has(listener)) return;
     this.#listeners.set(listener, tag);
     void listener.closed.then(() => this.#listeners.delete(listener));
   }
 
   /** Called when an inbound has taken over a listener. */
   release(listener: InboundListener): void {
-    if (listener instanceof SessionInbound) this.#listeners.delete(listener);
+    this.#listeners.delete(listener);
   }
 }
 
@@ -247,7 +247,7 @@ async function close(inbound: RunningInbound): Promise<void> {
     await inbound.listener.retire();
     return;
   }
-  await inbound.listener.drain(inbound.runtime.drainDatagrams());
+  await inbound.listener.drain();
   inbound.acceptor.close();
 }
 
@@ -263,7 +263,6 @@ async function reopen(inbound: RunningInbound): Promise<void> {
       inbound.acceptor.close();
       throw error;
     }
-    inbound.runtime.acceptDatagrams();
   }
   accountsOf(memoryOf(inbound)).draining = false;
 }

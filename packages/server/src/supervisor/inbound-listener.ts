@@ -28,8 +28,10 @@ export interface InboundListener extends ReopenableListener {
   readonly tied: number;
   /** Passes on the connections and datagrams queued since the listener was bound, and later ones directly. */
   serve(): void;
-  /** Stops accepting clients permanently; resolves when it has. */
+  /** Stops accepting clients permanently; resolves when it has. Live sessions keep what they need of the listener. */
   retire(): Promise<void>;
+  /** Resolves when all resources of a retired listener are released. */
+  readonly closed: Promise<void>;
 }
 
 /** Whether two listeners may conflict over a port number. */

@@ -2,7 +2,7 @@ import { LinkClosedError } from '@weir/io';
 import type { Packet, ReplyPath } from '@weir/io/links';
 import type { OwnEndpoint } from '@weir/io/net/own-listeners';
 import type { AcceptedConnection } from '@weir/io/sockets';
-import { type DatagramListener, type Listener, listenTcp, listenUdp } from '@weir/proxy/accept';
+import { DatagramPort, type Listener, listenTcp } from '@weir/proxy/accept';
 import type { LiveSessions } from '@weir/proxy/engine';
 import { isInUse } from '@weir/proxy/listeners';
 import type { SessionListener, SessionServer } from '@weir/proxy/protocols';
@@ -12,7 +12,8 @@ import type { InboundListener, ListenMeans } from './inbound-listener.ts';
 /** Receives the connections and datagrams of a listener. */
 export interface ListenerTarget {
   accept(connection: AcceptedConnection): void;
-  receive(packet: Packet, replies: ReplyPath): void;
+  /** @param known whether to serve only clients that have an association */
+  receive(packet: Packet, replies: ReplyPath, known: boolean): void;
   /** Called when connections are temporarily not accepted and wait in the kernel's queue. */
   paused(reason: string): void;
   /**
@@ -44,13 +45,14 @@ interface BindOptions {
  */
 export class SwitchedListener implements InboundListener {
   readonly spec: SocketListenSpec;
-  /** Whether the listener receives datagrams on the same port as connections. */
-  readonly datagrams: boolean;
+  /** Receives datagrams on the same port as connections; `undefined` for a listener of connections only. */
+  readonly #datagrams: DatagramPort | undefined;
+  readonly #closed = Promise.withResolvers<void>();
   #target: ListenerTarget;
   #listener: Listener | undefined;
-  #datagramListener: DatagramListener | undefined;
-  /** The drain in progress, if any. */
-  #drain: object | undefined;
+  /** Whether only clients are served that have an association. */
+  #isDraining = false;
+  #isRetired = false;
   /** The queue until `serve`, then `undefined`. */
   #held: { connections: AcceptedConnection[]; datagrams: (() => void)[] } | undefined = {
     connections: [],
@@ -59,7 +61,7 @@ export class SwitchedListener implements InboundListener {
 
   private constructor({ spec, datagrams, target }: BindOptions) {
     this.spec = spec;
-    this.datagrams = datagrams;
+    this.#datagrams = datagrams ? new DatagramPort((packet) => this.#receive(packet)) : undefined;
     this.#target = target;
   }
 
@@ -84,14 +86,19 @@ export class SwitchedListener implements InboundListener {
     const { endpoint } = this.#listener ?? {};
     if (!endpoint) return [];
     const stream: OwnEndpoint = { endpoint, network: 'tcp' };
-    return this.#datagramListener ? [stream, { endpoint, network: 'udp' }] : [stream];
+    return this.#datagrams ? [stream, { endpoint, network: 'udp' }] : [stream];
   }
 
   get means(): ListenMeans {
-    return this.datagrams ? 'tcp+udp' : 'tcp';
+    if (this.#isRetired) return 'udp';
+    return this.#datagrams ? 'tcp+udp' : 'tcp';
   }
 
-  /** Always 0: sessions have connections of their own. */
+  get closed(): Promise<void> {
+    return this.#closed.promise;
+  }
+
+  /** Always 0: sessions have connections of their own, and associations outlive their port. */
   get tied(): number {
     return 0;
   }
@@ -106,9 +113,8 @@ export class SwitchedListener implements InboundListener {
     const port = this.#boundPort();
     const spec =
       this.spec.kind === 'unix' || port === undefined ? this.spec : { ...this.spec, port };
-    // The port of datagrams may still be bound, and is then kept.
-    this.#drain = undefined;
     await this.#open(spec);
+    this.#isDraining = false;
   }
 
   async #open(spec: SocketListenSpec, signal?: AbortSignal): Promise<void> {
@@ -122,7 +128,7 @@ export class SwitchedListener implements InboundListener {
         signal,
       );
       try {
-        this.#datagramListener ??= await this.#openDatagrams(listener);
+        if (listener.endpoint) await this.#datagrams?.open(listener.endpoint);
         this.#listener = listener;
         return;
       } catch (error) {
@@ -131,11 +137,6 @@ export class SwitchedListener implements InboundListener {
         if (!another || attempt === PORTS_TRIED) throw error;
       }
     }
-  }
-
-  async #openDatagrams({ endpoint }: Listener): Promise<DatagramListener | undefined> {
-    if (!this.datagrams || !endpoint) return undefined;
-    return listenUdp(endpoint, (packet, replies) => this.#receive(packet, replies));
   }
 
   #boundPort(): number | undefined {
@@ -150,10 +151,12 @@ export class SwitchedListener implements InboundListener {
     else connection.destroy();
   }
 
-  #receive(packet: Packet, replies: ReplyPath): void {
-    if (!this.#held) this.#target.receive(packet, replies);
+  #receive(packet: Packet): void {
+    const replies = this.#datagrams;
+    if (!replies) return;
+    if (!this.#held) this.#target.receive(packet, replies, this.#isDraining);
     else if (this.#held.datagrams.length < MAX_HELD_DATAGRAMS) {
-      this.#held.datagrams.push(() => this.#target.receive(packet, replies));
+      this.#held.datagrams.push(() => this.#target.receive(packet, replies, false));
     }
   }
 
@@ -172,36 +175,30 @@ export class SwitchedListener implements InboundListener {
     old.close();
   }
 
+  /** Frees the address. Associations continue, and respond again when it is reopened, or through another listener. */
   async close(): Promise<void> {
-    this.#closeDatagrams();
+    this.#datagrams?.close();
     // Accepts connections that wait in the kernel's queue; they go to the target, or are queued.
     await this.#listener?.close();
     for (const held of this.#held?.connections.splice(0) ?? []) held.destroy();
   }
 
   /**
-   * Accepts no connections until `reopen`; datagrams are received until `idle` resolves: no association remains.
+   * Accepts no clients until `reopen`; datagrams are received until no association responds through their port.
    * Resolves when no connection is accepted.
    */
-  async drain(idle: Promise<void>): Promise<void> {
-    const datagrams = this.#datagramListener;
-    const lease = {};
-    this.#drain = lease;
-    void idle.then(() => {
-      if (this.#drain === lease && this.#datagramListener === datagrams) this.#closeDatagrams();
-    });
+  async drain(): Promise<void> {
+    this.#isDraining = true;
+    void this.#datagrams?.retire();
     await this.#listener?.close();
   }
 
-  #closeDatagrams(): void {
-    this.#datagramListener?.close();
-    this.#datagramListener = undefined;
-  }
-
-  /** Closes the listener and its target permanently. */
+  /** Drains the listener and closes its target permanently. */
   async retire(): Promise<void> {
-    await this.close();
+    this.#isRetired = true;
+    await this.drain();
     this.#target.close();
+    void Promise.resolve(this.#datagrams?.retire()).then(this.#closed.resolve);
   }
 }
 

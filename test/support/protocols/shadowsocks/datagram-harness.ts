@@ -63,6 +63,8 @@ export class FakeSocket implements ReplyPath {
   readonly sent: Packet[] = [];
   readonly closed: Promise<Error | undefined>;
   readonly close: () => void;
+  /** Number of associations that respond through the socket. */
+  holds = 0;
 
   constructor() {
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
@@ -72,6 +74,11 @@ export class FakeSocket implements ReplyPath {
 
   send(packet: Packet): void {
     this.sent.push(packet);
+  }
+
+  hold(): () => void {
+    this.holds++;
+    return () => void this.holds--;
   }
 }
 

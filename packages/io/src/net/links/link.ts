@@ -160,5 +160,11 @@ export interface PacketLink {
   refuse?(peer: Endpoint, reason: Unreachable): void;
 }
 
-/** The path back to the clients of a UDP listener. Ends with the listener. */
-export type ReplyPath = Pick<PacketLink, 'send' | 'closed'>;
+/** The path back to the clients of a UDP listener. `closed` resolves when the listener has failed. */
+export interface ReplyPath extends Pick<PacketLink, 'send' | 'closed'> {
+  /**
+   * Keeps the path until the returned function is called: a listener that accepts no more clients releases its port
+   * with the last hold.
+   */
+  hold(): () => void;
+}

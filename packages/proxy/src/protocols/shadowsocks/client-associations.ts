@@ -28,7 +28,7 @@ export class ClientAssociation extends ClosablePackets implements PacketLink {
   readonly #counts = { bytesRead: 0, bytesWritten: 0 };
   #client: Endpoint;
   #replyPath: ReplyPath | undefined;
-  #forgetSocket: (() => void) | undefined;
+  #releasePath: (() => void) | undefined;
   #ended = false;
 
   /** @param client the destination of responses, until a datagram has another source. */
@@ -79,17 +79,23 @@ export class ClientAssociation extends ClosablePackets implements PacketLink {
     if (this.#ended) return;
     this.#ended = true;
     this.#idle.stop();
-    this.#forgetSocket?.();
+    this.#releasePath?.();
     this.queue.end(cause);
     this.#sealer[Symbol.dispose]();
     this.resolveClosed(cause);
   }
 
-  /** Responds through a socket from now on, and closes the association with it. */
+  /** Responds through a path from now on, and closes the association with it. */
   #replyBy(replyPath: ReplyPath): void {
-    this.#forgetSocket?.();
+    this.#releasePath?.();
     this.#replyPath = replyPath;
-    this.#forgetSocket = onClosed(replyPath.closed, () => this.close());
+    const forget = onClosed(replyPath.closed, () => this.close());
+    const release = replyPath.hold();
+    const releasePath = (): void => {
+      forget();
+      release();
+    };
+    this.#releasePath = releasePath;
   }
 }
 

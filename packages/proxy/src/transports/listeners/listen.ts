@@ -60,34 +60,86 @@ async function bind(where: Endpoint | UnixPath, options: ListenOptions): Promise
   }
 }
 
-/** A bound UDP socket that delivers each datagram at once. */
-export interface DatagramListener {
-  close(): void;
-}
-
 /**
- * Binds a UDP socket; the `peer` of a datagram is the client that sent it. Datagrams are not queued: the receiver
- * decides which of them to keep.
- *
- * @throws {BindError}
+ * The UDP port of a listener, and the path of its responses, also while it is closed to be opened again. Each datagram
+ * is delivered at once and never queued: the receiver decides which of them to keep.
  */
-export async function listenUdp(
-  { host, port }: Endpoint,
-  onDatagram: (packet: Packet, replies: ReplyPath) => void,
-): Promise<DatagramListener> {
-  try {
-    const link: UdpSocket = await systemSockets().bindUdp({
-      family: host.includes(':') ? 6 : 4,
-      address: host,
-      port,
-      respondsFromOwn: true,
-      incoming: (data, source, sourcePort) => {
-        onDatagram({ data, peer: { host: source, port: sourcePort } }, link);
-        return undefined;
-      },
-    });
-    return { close: () => link.close() };
-  } catch (error) {
-    throw new BindError(`UDP ${formatEndpoint({ host, port })}`, error);
+export class DatagramPort implements ReplyPath {
+  readonly #onDatagram: (packet: Packet) => void;
+  #socket: UdpSocket | undefined;
+  #failed = Promise.withResolvers<Error | undefined>();
+  #holds = 0;
+  /** Resolves when a retired port is closed, or opened again; `undefined` unless it is retired. */
+  #retired: PromiseWithResolvers<void> | undefined;
+
+  /** @param onDatagram receives datagrams; their `peer` is the client that sent them */
+  constructor(onDatagram: (packet: Packet) => void) {
+    this.#onDatagram = onDatagram;
+  }
+
+  get closed(): Promise<Error | undefined> {
+    return this.#failed.promise;
+  }
+
+  /** Binds the port, or keeps a retired one that is still bound. @throws {BindError} */
+  async open({ host, port }: Endpoint): Promise<void> {
+    this.#endRetirement();
+    if (this.#socket) return;
+    try {
+      const socket = await systemSockets().bindUdp({
+        family: host.includes(':') ? 6 : 4,
+        address: host,
+        port,
+        respondsFromOwn: true,
+        incoming: (data, source, sourcePort) => {
+          this.#onDatagram({ data, peer: { host: source, port: sourcePort } });
+          return undefined;
+        },
+      });
+      this.#socket = socket;
+      void socket.closed.then((cause) => this.#onFailed(socket, cause));
+    } catch (error) {
+      throw new BindError(`UDP ${formatEndpoint({ host, port })}`, error);
+    }
+  }
+
+  send(packet: Packet): void {
+    this.#socket?.send(packet);
+  }
+
+  hold(): () => void {
+    this.#holds++;
+    return () => {
+      this.#holds--;
+      if (this.#holds === 0 && this.#retired) this.close();
+    };
+  }
+
+  /** Frees the port; what is sent until it is opened again is dropped. */
+  close(): void {
+    this.#socket?.close();
+    this.#socket = undefined;
+    this.#endRetirement();
+  }
+
+  /** Closes the port as soon as nothing holds the path; resolves then. `open` undoes this. */
+  retire(): Promise<void> {
+    this.#retired ??= Promise.withResolvers();
+    const { promise } = this.#retired;
+    if (this.#holds === 0 || !this.#socket) this.close();
+    return promise;
+  }
+
+  #endRetirement(): void {
+    this.#retired?.resolve();
+    this.#retired = undefined;
+  }
+
+  #onFailed(socket: UdpSocket, cause: Error | undefined): void {
+    if (this.#socket !== socket) return;
+    const failed = this.#failed;
+    this.#failed = Promise.withResolvers();
+    this.close();
+    failed.resolve(cause);
   }
 }

@@ -11,7 +11,11 @@ import { Tracker } from '../../../src/tracker/tracker.ts';
 import { ManualClock } from '../../../../../test/support/manual-clock.ts';
 import { DatagramSide } from '../../../src/engine/inbound-runtime.ts';
 
-const answers: ReplyPath = { send: () => undefined, closed: new Promise(() => undefined) };
+const replies: ReplyPath = {
+  send: () => undefined,
+  closed: new Promise(() => undefined),
+  hold: () => () => undefined,
+};
 const wire = { bytesRead: 0, bytesWritten: 0 };
 const from = (host: string): Packet => ({ data: Buffer.alloc(1), peer: { host, port: 1 } });
 
@@ -58,12 +62,12 @@ test('clients of a replaced handler stay with it; new ones go to its successor',
   const side = new DatagramSide('in', tracker, new OwnListeners(), () => closed++);
   const [first, second, third] = [new Handler(), new Handler(), new Handler()];
   side.swap(first);
-  side.receive(from('a'), answers);
+  side.receive(from('a'), replies, false);
   side.swap(second);
-  side.receive(from('a'), answers);
-  side.receive(from('b'), answers);
+  side.receive(from('a'), replies, false);
+  side.receive(from('b'), replies, false);
   side.swap(third);
-  for (const host of ['a', 'b', 'c']) side.receive(from(host), answers);
+  for (const host of ['a', 'b', 'c']) side.receive(from(host), replies, false);
   assert.deepEqual(
     [first, second, third].map(({ taken }) => taken),
     [['a', 'a', 'a'], ['b', 'b'], ['c']],
@@ -76,7 +80,7 @@ test('clients of a replaced handler stay with it; new ones go to its successor',
   const before = closed;
   first.end('a');
   assert.deepEqual([side.sessions, closed - before], [2, 1]);
-  side.receive(from('a'), answers);
+  side.receive(from('a'), replies, false);
   assert.deepEqual(third.taken, ['c', 'a']);
   side.destroy(new Error('over'));
   assert.deepEqual([side.sessions, tracker.sessions().length], [0, 0]);
@@ -91,7 +95,7 @@ test('a handler learns once that it opens no association any more', () => {
   );
   const [first, second] = [new Handler(), new Handler()];
   side.swap(first);
-  side.receive(from('a'), answers);
+  side.receive(from('a'), replies, false);
   assert.equal(first.retired, 0);
   side.swap(second);
   side.destroy(new Error('over'));
@@ -105,8 +109,8 @@ test('datagrams for a handler that serves none go nowhere', () => {
     new OwnListeners(),
     () => undefined,
   );
-  side.receive(from('a'), answers);
+  side.receive(from('a'), replies, false);
   side.swap({ serve: () => Promise.resolve() });
-  side.receive(from('a'), answers);
+  side.receive(from('a'), replies, false);
   assert.equal(side.sessions, 0);
 });
