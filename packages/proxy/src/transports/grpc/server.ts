@@ -38,6 +38,8 @@ export class GrpcServer {
   readonly #clock: Clock;
   readonly #unauthenticated: UnauthenticatedClients;
   readonly #drivers = new Set<Http2Driver>();
+  /** Those of connections that have not made a request. */
+  readonly #fresh = new Set<Http2Driver>();
   readonly #unproven = new TurnShare(UNPROVEN_READS_A_TURN);
   #closed = false;
 
@@ -76,6 +78,7 @@ export class GrpcServer {
       },
       {
         onRequest: (stream, fields) => {
+          if (this.#fresh.delete(driver) && this.#closed) driver.close();
           const refusal = this.#refusalOf(fields);
           if (refusal) {
             refuse(stream, refusal);
@@ -98,6 +101,7 @@ export class GrpcServer {
           timer?.cancel();
           tunnels.watch.stop();
           this.#drivers.delete(driver);
+          this.#fresh.delete(driver);
           below.onOver?.();
         },
       },
@@ -118,19 +122,20 @@ export class GrpcServer {
       if (tunnels.count === 0) waitFor(IDLE_CONNECTION_MS);
     };
     this.#drivers.add(driver);
+    this.#fresh.add(driver);
     waitFor(FIRST_TUNNEL_MS);
     driver.start();
-    if (this.#closed) driver.close();
   }
 
   /**
-   * Stops accepting tunnels: sends GOAWAY, after which clients use new connections. Open tunnels continue. Requests
-   * sent before the client receives the GOAWAY are refused; the client may repeat them on another connection (RFC 9113
-   * §8.7), so call this only if the address is closed.
+   * Stops accepting tunnels: sends GOAWAY, after which clients use new connections. Open tunnels continue. A connection
+   * that has not made a request may make one, since its client may find no other. Requests sent before the client
+   * receives the GOAWAY are refused; the client may repeat them on another connection (RFC 9113 §8.7), so call this
+   * only if the address is closed.
    */
   close(): void {
     this.#closed = true;
-    for (const driver of this.#drivers) driver.close();
+    for (const driver of this.#drivers) if (!this.#fresh.has(driver)) driver.close();
   }
 
   /** Undoes `close` for new connections. */

@@ -158,6 +158,18 @@ test('without its TLS an inbound announces the end of its HTTP/2 connections, wh
   assert.equal(await greets(other.call()), OPEN);
 });
 
+test('an HTTP/2 connection without a call may make its first one after its listener has moved', async () => {
+  await using inbound = await Inbound.open(grpc(undefined));
+  using client = new Client(inbound, 'http');
+  await once(client.session, 'remoteSettings');
+  const listen = { kind: 'ip', host: '127.0.0.1', port: await freePort() } as const;
+  await inbound.apply(grpc(undefined), { listen });
+  const goneAway = once(client.session, 'goaway');
+  const early = client.call();
+  await goneAway;
+  assert.equal(await greets(early), OPEN);
+});
+
 test('a TLS handshake under way ends with the certificate that it began with, and is served', async () => {
   const stream = (certificate: TestCertificate): InboundStreamSpec => ({
     tls: tlsOf(certificate),
