@@ -8,7 +8,7 @@ import { GOAWAY_BYTES, PING_BYTES, readUint31 } from './frames.ts';
 import { Sender } from './sender.ts';
 import { INITIAL_WINDOW, LocalSettings, PeerSettings, type Http2Settings } from './settings.ts';
 import type { ConnectionHandler, Http2Stream, StreamEnd } from './stream.ts';
-import { Http2Streams } from './streams.ts';
+import { Http2Streams, LAST_STREAM_ID } from './streams.ts';
 import { WorkLimits } from './work-limits.ts';
 
 /** The options of an HTTP/2 connection: its role, and what it announces to the peer (RFC 9113 §6.5.2 and §6.9). */
@@ -187,6 +187,16 @@ export class Http2Connection {
     this.#sender.ping(data, false);
     this.#handler.onOutput();
     return true;
+  }
+
+  /**
+   * Sends GOAWAY for streams to come. Those that the peer has opened before it reads that are accepted, until `goAway`
+   * (RFC 9113 §6.8). `onAnnounced` is called when no more of them are on their way, unless the connection ends first.
+   */
+  announceGoAway(onAnnounced: () => void): void {
+    if (this.#state === 'closed') return;
+    this.#sender.goAway(LAST_STREAM_ID, Http2ErrorCode.NO_ERROR, '');
+    if (!this.ping(onAnnounced)) onAnnounced();
   }
 
   /** Sends GOAWAY and accepts no more streams; open streams continue. */

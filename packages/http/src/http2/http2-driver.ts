@@ -39,6 +39,7 @@ export class Http2Driver {
   readonly #link: ByteLink;
   readonly #clock: Clock;
   readonly #handler: DriverHandler;
+  readonly #isServer: boolean;
   readonly #unproven: TurnShare | undefined;
   #isScheduled = false;
   #isWriting = false;
@@ -46,6 +47,8 @@ export class Http2Driver {
   /** Whether the underlying link is closed for writing. */
   #isShut = false;
   #linger: Timer | undefined;
+  /** Limits the time in which requests of before the GOAWAY are accepted; `undefined` unless `close` was called. */
+  #refusal: Timer | undefined;
   /** Whether the connection ends with its last stream. */
   #isEnding = false;
 
@@ -53,6 +56,7 @@ export class Http2Driver {
     this.#link = link;
     this.#clock = clock;
     this.#handler = handler;
+    this.#isServer = options.role === 'server';
     this.#unproven = options.unproven;
     this.heardAt = clock.now();
     this.connection = new Http2Connection(options, {
@@ -66,6 +70,7 @@ export class Http2Driver {
         if (this.#isEnding) this.#schedule();
       },
       onEnd: (cause, streams, abort) => {
+        this.#refusal?.cancel();
         // After the current call, which may have queued a GOAWAY.
         process.nextTick(() => this.#shut());
         void endInTurns(streams, abort).then(() => this.#onEnd(cause));
@@ -84,11 +89,21 @@ export class Http2Driver {
     void this.#read();
   }
 
-  /** Stops accepting streams, and ends the connection with the last open stream. */
+  /**
+   * Has the peer make no more requests, and ends the connection with the last open stream. Requests that are on their
+   * way are accepted, for at most LINGER_MS.
+   */
   close(): void {
-    this.#isEnding = true;
-    this.connection.goAway();
-    this.#schedule();
+    if (this.#refusal || this.isClosed) return;
+    const refuse = (): void => {
+      this.#refusal?.cancel();
+      this.#isEnding = true;
+      this.connection.goAway();
+      this.#schedule();
+    };
+    this.#refusal = this.#clock.after(LINGER_MS, refuse);
+    if (this.#isServer) this.connection.announceGoAway(refuse);
+    else refuse();
   }
 
   /** Ends the connection and all its streams. */

@@ -68,7 +68,7 @@ export class ClosedStreams {
 }
 
 /** Maximum stream id (RFC 9113 §5.1.1); a connection that has used it accepts no more requests. */
-const LAST_STREAM_ID = 2 ** 31 - 1;
+export const LAST_STREAM_ID = 2 ** 31 - 1;
 
 /**
  * The fraction of a window that must be read before the window is replenished. A quarter causes few more WINDOW_UPDATE

@@ -174,35 +174,49 @@ test('a connection whose write has failed ends within seconds if nothing is read
   assert.equal(log.end?.by, 'connection');
 });
 
-test('a closed connection ends with its last stream', async () => {
-  const requests: StreamLog[] = [];
-  const accepted = Promise.withResolvers<void>();
-  const { driver, peer, ended } = driven('server', {
-    onRequest: (stream) => {
-      requests.push(new StreamLog(stream));
-      accepted.resolve();
-    },
-  });
-  await peer.write(Buffer.concat([CLIENT_START, SETTINGS_ACK, requestFrame(1)]));
-  await accepted.promise;
-  driver.close();
-  assert.equal(driver.connection.state, 'going');
-  const [log] = requests;
-  assert.ok(log);
-  log.stream.respond(OK, false);
-  log.write('last');
-  log.stream.end();
-  await peer.write(frame(FrameType.DATA, 1, 1));
-  assert.equal(await ended, undefined);
-  const frames = parseFrames(await readAll(peer));
-  assert.deepEqual(
-    frames
+for (const isAcknowledged of [true, false]) {
+  const until = isAcknowledged ? 'a PING is acknowledged' : 'the time limit';
+  test(`a closed connection takes what was on its way until ${until}, and ends with its last stream`, async () => {
+    const requests: StreamLog[] = [];
+    const accepted = new Map([1, 3].map((id) => [id, Promise.withResolvers<void>()]));
+    const { driver, peer, clock, ended } = driven('server', {
+      onRequest: (stream) => {
+        requests.push(new StreamLog(stream));
+        accepted.get(stream.id)?.resolve();
+      },
+    });
+    await peer.write(Buffer.concat([CLIENT_START, SETTINGS_ACK, requestFrame(1)]));
+    await accepted.get(1)?.promise;
+    driver.close();
+    driver.close();
+    const announced = parseFrames(Buffer.from((await peer.read()) ?? []));
+    await peer.write(requestFrame(3));
+    await accepted.get(3)?.promise;
+    const ping = announced.find(({ type }) => type === FrameType.PING);
+    assert.ok(ping);
+    if (isAcknowledged) await peer.write(frame(FrameType.PING, 1, 0, ping.payload));
+    else clock.advance(5000);
+    await peer.write(requestFrame(5));
+    for (const log of requests) {
+      log.stream.respond(OK, false);
+      log.write('last');
+      log.stream.end();
+    }
+    await peer.write(Buffer.concat([frame(FrameType.DATA, 1, 1), frame(FrameType.DATA, 1, 3)]));
+    assert.equal(await ended, undefined);
+    assert.deepEqual(
+      requests.map(({ stream }) => stream.id),
+      [1, 3],
+    );
+    const frames = [...announced, ...parseFrames(await readAll(peer))];
+    const ids = frames
       .filter(({ type }) => type === FrameType.GOAWAY)
-      .map(({ payload }) => payload.readUInt32BE(0)),
-    [1],
-  );
-  assert.equal(String(frames.find(({ type }) => type === FrameType.DATA)?.payload), 'last');
-});
+      .map(({ payload }) => payload.readUInt32BE(0));
+    assert.deepEqual(ids, [2 ** 31 - 1, 3]);
+    const data = frames.filter(({ type }) => type === FrameType.DATA);
+    assert.equal(Buffer.concat(data.map(({ payload }) => payload)).toString(), 'lastlast');
+  });
+}
 
 test('a peer that does not read holds back DATA, and its connection ends at the limit', async () => {
   const requests: StreamLog[] = [];

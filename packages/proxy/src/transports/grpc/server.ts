@@ -128,10 +128,9 @@ export class GrpcServer {
   }
 
   /**
-   * Stops accepting tunnels: sends GOAWAY, after which clients use new connections. Open tunnels continue. A connection
-   * that has not made a request may make one, since its client may find no other. Requests sent before the client
-   * receives the GOAWAY are refused; the client may repeat them on another connection (RFC 9113 §8.7), so call this
-   * only if the address is closed.
+   * Stops accepting tunnels: sends GOAWAY, after which clients use new connections, so call this only if the address is
+   * closed. Open tunnels continue, and requests on their way are accepted. A connection that has not made a request may
+   * make one, since its client may find no other.
    */
   close(): void {
     this.#closed = true;

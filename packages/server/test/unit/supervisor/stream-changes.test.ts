@@ -158,6 +158,19 @@ test('without its TLS an inbound announces the end of its HTTP/2 connections, wh
   assert.equal(await greets(other.call()), OPEN);
 });
 
+test('calls that are on their way when a listener moves are served', async () => {
+  await using inbound = await Inbound.open(grpc(undefined));
+  using client = new Client(inbound, 'http');
+  assert.equal(await greets(client.call()), OPEN);
+  const goneAway = once(client.session, 'goaway');
+  const listen = { kind: 'ip', host: '127.0.0.1', port: await freePort() } as const;
+  await inbound.apply(grpc(undefined), { listen });
+  // Nothing that the reload has sent has been read by now.
+  const calls = [client.call(), client.call()];
+  await goneAway;
+  for (const call of calls) assert.equal(await greets(call), OPEN);
+});
+
 test('an HTTP/2 connection without a call may make its first one after its listener has moved', async () => {
   await using inbound = await Inbound.open(grpc(undefined));
   using client = new Client(inbound, 'http');
