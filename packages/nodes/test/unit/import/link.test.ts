@@ -65,6 +65,8 @@ describe('a link', () => {
       ['x://a.example / ', 'a.example', ''],
       ['x://[2001:db8::1]', '2001:db8::1', ''],
       ['x://[2001:db8::]', '2001:db8::', ''],
+      ['x://b%C3%BCcher.example', 'bücher.example', ''],
+      ['x://100%.example', '100%.example', ''],
     ] as const) {
       const link = new Link(text);
       assert.deepEqual([link.server, link.name, link.user], [server, name, '']);

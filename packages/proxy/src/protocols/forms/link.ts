@@ -84,7 +84,8 @@ export class Link {
     this.user = decoded(this.credentials);
     const hostPort = (place.slice(at + 1).split('/', 1)[0] ?? '').trim();
     const colon = hostPort.indexOf(':', hostPort.startsWith('[') ? hostPort.indexOf(']') + 1 : 0);
-    this.server = bareHost(colon < 0 ? hostPort : hostPort.slice(0, colon));
+    // RFC 3986, section 3.2.2: a name that is not ASCII may be percent-encoded.
+    this.server = bareHost(decoded(colon < 0 ? hostPort : hostPort.slice(0, colon)));
     this.#port = colon < 0 ? undefined : hostPort.slice(colon + 1);
     if (this.server === '') throw new ImportError('it has no host');
   }
