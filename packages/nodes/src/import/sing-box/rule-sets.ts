@@ -1,3 +1,4 @@
+import { quoted } from '@weir/base/printable';
 import { ForeignObject, ImportError, statedOf } from '@weir/proxy/protocols/forms';
 import { nameOf } from '../entry.ts';
 import type { Matchers } from '../routing.ts';
@@ -49,7 +50,7 @@ export class RuleSets {
     switch (type) {
       case '':
       case 'inline':
-        return { any: this.#inline(tag, fields.list('rules')) };
+        return this.#inline(tag, fields.list('rules'));
       case 'local':
         return geoList(tag, fields.text('path') ?? '');
       case 'remote':
@@ -63,23 +64,27 @@ export class RuleSets {
    * Converts inline rules. Conditions other than on the destination are not supported: they would have to be joined
    * with those of the rule.
    */
-  #inline(tag: string, rules: readonly unknown[]): readonly Matchers[] {
+  #inline(tag: string, rules: readonly unknown[]): RuleSetReading {
     if (rules.length > MAX_INLINE) {
       throw new ImportError(
         `the rule_set ${JSON.stringify(tag)} has more than ${MAX_INLINE} rules`,
       );
     }
-    return rules.flatMap((each) => {
+    const readings = rules.map((each) => {
       const fields = new ForeignObject(each);
       const found = destinationsOf(fields);
       const others = [...fields.unread()].filter(({ value }) => value !== false);
-      if (others.length > 0 || found.length === 0) {
+      if (others.length > 0 || isUnlimited(found)) {
         throw new ImportError(
           `the rule_set ${JSON.stringify(tag)} has a rule with other conditions than domains and networks`,
         );
       }
       return found;
     });
+    return {
+      any: readings.flatMap(({ any }) => any),
+      notes: readings.flatMap(({ notes }) => notes),
+    };
   }
 }
 
@@ -99,8 +104,12 @@ const entriesIn = ({ any }: RuleSetReading): number =>
 interface RuleSetReading {
   /** A flow in the rule set matches one of these alternatives. */
   readonly any: readonly Matchers[];
-  readonly note?: string;
+  readonly notes: readonly string[];
 }
+
+/** Whether a rule has no condition on its destination, rather than one that nothing meets. */
+export const isUnlimited = ({ any, notes }: RuleSetReading): boolean =>
+  any.length === 0 && notes.length === 0;
 
 /** File names of single lists of the geo files: `geosite-cn.srs`, `geo/geosite/cn.srs`. */
 const GEO_FILE = /(?:^|[/\\])(?:(?<kind>geosite|geoip)[-/])(?<code>[^/\\?]{1,100})\.(?:srs|json)$/i;
@@ -114,7 +123,9 @@ function geoList(tag: string, place: string): RuleSetReading {
   const key = kind.toLowerCase() === 'geosite' ? 'geosite' : 'geoip';
   return {
     any: [{ [key]: [code] }],
-    note: `the rule_set ${JSON.stringify(tag)} is the list ${JSON.stringify(code)} of the file \`route.${key}\``,
+    notes: [
+      `the rule_set ${JSON.stringify(tag)} is the list ${JSON.stringify(code)} of the file \`route.${key}\``,
+    ],
   };
 }
 
@@ -122,11 +133,21 @@ const MAX_PLACE = 2000;
 
 /**
  * The conditions of a rule on its destination, which sing-box joins by "or": each kind that the rule has is an
- * alternative. Empty if it has no such condition.
+ * alternative. Unlimited if it has no such condition. sing-box compares names in lower case, so that a value with
+ * capitals never matches there: a note names what is left out.
  * @throws {ImportError} for a value that Weir cannot match
  */
-export function destinationsOf(fields: ForeignObject): Matchers[] {
-  const [suffixes, subdomains] = partition(textsOf(fields, 'domain_suffix'), (each) =>
+export function destinationsOf(fields: ForeignObject): RuleSetReading {
+  const inCapitals: string[] = [];
+  const namesOf = (key: string): readonly string[] => {
+    const [inLowerCase, others] = partition(
+      textsOf(fields, key),
+      (each) => each !== each.toLowerCase(),
+    );
+    inCapitals.push(...others);
+    return inLowerCase;
+  };
+  const [suffixes, subdomains] = partition(namesOf('domain_suffix'), (each) =>
     each.startsWith('.'),
   );
   const patterns = [
@@ -139,16 +160,23 @@ export function destinationsOf(fields: ForeignObject): Matchers[] {
     ...textsOf(fields, 'ip_cidr').map((each) => networkOf(each)),
     ...(privateCodes.length > 0 || isSet(fields, 'ip_is_private') ? PRIVATE_NETWORKS : []),
   ];
-  return alternatives({
-    domain_full: textsOf(fields, 'domain').map(inLowerCase),
-    domain_suffix: suffixes.map(inLowerCase),
-    domain_keyword: textsOf(fields, 'domain_keyword').map(inLowerCase),
+  const any = alternatives({
+    domain_full: namesOf('domain'),
+    domain_suffix: suffixes,
+    domain_keyword: namesOf('domain_keyword'),
     domain_regex: patterns.map((each) => expressionOf(each)),
     geosite: textsOf(fields, 'geosite'),
     cidr: [...new Set(networks)],
     geoip: codes,
   });
+  return { any, notes: notesOnCapitals(inCapitals) };
 }
+
+const notesOnCapitals = ([first, ...others]: readonly string[]): readonly string[] => {
+  if (first === undefined) return [];
+  const more = others.length === 0 ? '' : ` and ${others.length} more`;
+  return [`${quoted(first)}${more}: names with capitals never match in sing-box`];
+};
 
 /** The condition on the client's address; empty if there is none. */
 export function sourceOf(fields: ForeignObject): Matchers {
@@ -191,15 +219,4 @@ function partition(
   has: (value: string) => boolean,
 ): readonly [readonly string[], readonly string[]] {
   return [values.filter((each) => !has(each)), values.filter(has)];
-}
-
-/**
- * Checks a name.
- *
- * @throws {ImportError} for upper-case letters: sing-box compares names in lower case, so such a name never matches
- * there
- */
-function inLowerCase(text: string): string {
-  if (text === text.toLowerCase()) return text;
-  throw new ImportError(`${JSON.stringify(text)} has capitals, which never match in sing-box`);
 }

@@ -10,7 +10,14 @@ import {
   type TargetNames,
 } from '../routing.ts';
 import { everyAddress, isVersion6, portRangeOf } from '../values/networks.ts';
-import { destinationsOf, isSet, type RuleSets, sourceOf, textsOf } from './rule-sets.ts';
+import {
+  destinationsOf,
+  isSet,
+  isUnlimited,
+  type RuleSets,
+  sourceOf,
+  textsOf,
+} from './rule-sets.ts';
 import { notesOnRule } from '../verdicts.ts';
 
 /** The context of a document's rules. */
@@ -167,10 +174,10 @@ function logical(fields: ForeignObject, scope: RuleScope, depth: number): Condit
  * "or", and all groups of conditions by "and". Weir joins all kinds by "and".
  */
 function plain(fields: ForeignObject, scope: RuleScope): Condition {
-  const notes: string[] = [];
   const lists = textsOf(fields, 'rule_set').map((tag) => scope.ruleSets.of(tag));
-  for (const { note } of lists) if (note !== undefined) notes.push(note);
-  const destinations = [...destinationsOf(fields), ...lists.flatMap(({ any }) => any)];
+  const own = destinationsOf(fields);
+  const notes = [own, ...lists].flatMap((each) => each.notes);
+  const destinations = [own, ...lists].flatMap(({ any }) => any);
   const mode = fields.text('clash_mode') ?? '';
   const network = networkIn(fields);
   const rest: Matchers = {
@@ -187,8 +194,9 @@ function plain(fields: ForeignObject, scope: RuleScope): Condition {
     notes.push('Weir has no modes: the rule always holds, as in the mode that sing-box starts in');
   }
   // An empty list matches nothing, unlike a missing one.
-  const isEmpty = destinations.length === 0 && lists.length > 0;
-  if (network === 'none' || isEmpty) return NEVER;
+  const isEmpty = destinations.length === 0 && (lists.length > 0 || !isUnlimited(own));
+  if (network === 'none') return NEVER;
+  if (isEmpty) return notes[0] === undefined ? NEVER : { ...NEVER, never: notes[0] };
   return { any: limited.map((each) => ({ ...each, ...rest })), notes };
 }
 

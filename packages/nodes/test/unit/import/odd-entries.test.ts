@@ -219,6 +219,36 @@ describe('a document of Xray or sing-box', () => {
       ]);
     }
   });
+
+  test('names with capitals, which sing-box never matches, are left out of its rules', () => {
+    const ruleOf = (rule: object, rules: object = {}): unknown =>
+      readForeign(
+        JSON.stringify({
+          outbounds: [{ type: 'socks', tag: 'a', server: 'h.test', server_port: 1080 }],
+          route: {
+            rules: [{ outbound: 'a', ...rule }],
+            rule_set: [{ type: 'inline', tag: 'own', rules: [rules] }],
+          },
+        }),
+      ).rules[0];
+    const note = '"X.test": names with capitals never match in sing-box';
+    const names = { domain: ['X.test', 'y.test'] };
+    const others = { any: [{ domain_full: ['y.test'] }], notes: [note] };
+    assert.partialDeepStrictEqual(ruleOf(names), others);
+    assert.partialDeepStrictEqual(ruleOf({ rule_set: 'own' }, names), others);
+    assert.partialDeepStrictEqual(ruleOf({ domain: 'X.test', ip_cidr: '192.0.2.1' }), {
+      any: [{ cidr: ['192.0.2.1/32'] }],
+      notes: [note],
+    });
+    // A rule of nothing else never matches: it is not one for every flow.
+    assert.partialDeepStrictEqual(ruleOf({ domain: 'X.test' }), { needless: note });
+    assert.partialDeepStrictEqual(ruleOf({ rule_set: 'own' }, { domain: 'X.test' }), {
+      needless: note,
+    });
+    assert.partialDeepStrictEqual(ruleOf({ domain_suffix: ['X.test', 'Y.test', '.Z.test'] }), {
+      needless: note.replace(':', ' and 2 more:'),
+    });
+  });
 });
 
 describe('a wg-quick file', () => {

@@ -89,9 +89,10 @@ const holds = (groups: readonly (readonly boolean[])[]): boolean =>
 
 describe('rules of sing-box', () => {
   const plain = fc.record({
-    domain: some(DOMAINS),
-    domain_suffix: some(['org', 'example.net', '.example.org']),
-    domain_keyword: some(['example', 'ads']),
+    // Flows have names in lower case: those with capitals match none.
+    domain: some([...DOMAINS, 'Example.org']),
+    domain_suffix: some(['org', 'example.net', '.example.org', 'ORG', '.Example.org']),
+    domain_keyword: some(['example', 'ads', 'ADS']),
     domain_regex: some(['^ads[0-9]', String.raw`\.net$`]),
     ip_cidr: some(NETWORKS),
     ip_is_private: fc.constantFrom(undefined, undefined, true),
@@ -105,7 +106,10 @@ describe('rules of sing-box', () => {
     rule_set: some(['own', 'other']),
   });
   const RULE_SETS = [
-    { tag: 'own', rules: [{ domain: 'cdn.example.net' }, { ip_cidr: '192.0.2.0/24' }] },
+    {
+      tag: 'own',
+      rules: [{ domain: ['cdn.example.net', 'Ads1.test'] }, { ip_cidr: '192.0.2.0/24' }],
+    },
     { tag: 'other', type: 'inline', rules: [{ domain_keyword: ['ads'] }] },
   ];
   const logical = fc.record({
