@@ -13,13 +13,7 @@ import { dropStacks } from '@weir/base';
 import { abortedDial, DialError } from '@weir/io';
 import type { DnsAnswer, DnsBackend, DnsService } from './backend.ts';
 import type { RawQuestion } from './message.ts';
-import {
-  addressWord,
-  allowsAddress,
-  orderAddresses,
-  wantedTypes,
-  type AddressRecordType,
-} from './policy.ts';
+import { addressWord, orderAddresses, wantedTypes, type AddressRecordType } from './policy.ts';
 import {
   Questions,
   type KeptAnswer,
@@ -133,7 +127,8 @@ export class CachedResolver implements OwnedResolver {
         ),
       );
     }
-    if (ipVersion(name) !== 0) return literal(name, policy);
+    // The policy is one for names.
+    if (ipVersion(name) !== 0) return Promise.resolve([name]);
     if (isLocalhost(name)) return this.#local(policy);
     if (signal?.aborted) return Promise.reject(abortedDial(signal));
     return this.#ask(name, policy, types, signal, client);
@@ -276,13 +271,6 @@ const settled = (outcome: QuestionOutcome): PendingQuestion => ({
   outcome: Promise.resolve(outcome),
   leave: () => undefined,
 });
-
-function literal(host: string, policy: FamilyPolicy): Promise<readonly string[]> {
-  if (allowsAddress(policy, host)) return Promise.resolve([host]);
-  return Promise.reject(
-    new DialError('not_found', `${shownHost(host)} is not an ${addressWord(policy)}`),
-  );
-}
 
 function finish(
   name: string,

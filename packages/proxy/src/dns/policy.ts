@@ -1,4 +1,4 @@
-import { ipVersion, type FamilyPolicy } from '@weir/io/addresses';
+import type { FamilyPolicy } from '@weir/io/addresses';
 import { alternate } from '@weir/io/sockets';
 
 /** The two kinds of address records. */
@@ -25,14 +25,6 @@ const ONLY_A: readonly AddressRecordType[] = ['A'];
 const ONLY_AAAA: readonly AddressRecordType[] = ['AAAA'];
 const A_FIRST: readonly AddressRecordType[] = ['A', 'AAAA'];
 const AAAA_FIRST: readonly AddressRecordType[] = ['AAAA', 'A'];
-
-/** Whether the policy allows the family of an IP address. */
-export function allowsAddress(policy: FamilyPolicy, address: string): boolean {
-  const version = ipVersion(address);
-  if (policy === 'ipv4_only') return version === 4;
-  if (policy === 'ipv6_only') return version === 6;
-  return version !== 0;
-}
 
 /**
  * Returns the addresses that a policy allows, in the order in which they should be tried.

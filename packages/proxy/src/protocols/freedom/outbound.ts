@@ -3,7 +3,6 @@ import {
   shownHost,
   shownSource,
   formatEndpoint,
-  ipVersion,
   type Endpoint,
   type FamilyPolicy,
   type Resolver,
@@ -36,28 +35,20 @@ interface FreedomPacketsOptions {
  * @throws {DialError} when the socket cannot be bound.
  */
 export async function openFreedomPackets(options: FreedomPacketsOptions): Promise<PacketLink> {
-  const { family, peersOf, ...rest } = options;
-  const socket = await bindSocket(family, options.client ?? '');
+  const { peersOf, ...rest } = options;
+  const socket = await bindSocket(options.client ?? '');
   const peers = peersOf?.(socket);
-  return new ResolvedPackets(socket, {
-    ...rest,
-    family,
-    allows: (peer) => isReached(peer, family) && peers?.allows(peer) !== false,
-  });
+  return new ResolvedPackets(socket, { ...rest, allows: (peer) => peers?.allows(peer) !== false });
 }
 
-const isReached = ({ host }: Endpoint, family: FamilyPolicy): boolean =>
-  family !== (ipVersion(host) === 4 ? 'ipv6_only' : 'ipv4_only');
-
-async function bindSocket(family: FamilyPolicy, association: string): Promise<UdpSocket> {
+async function bindSocket(association: string): Promise<UdpSocket> {
   try {
-    if (family === 'ipv4_only') return await systemSockets().bindUdp({ family: 4, association });
     try {
       return await systemSockets().bindUdp({ family: 6, association });
     } catch (error) {
       const code = codeOf(error);
       const withoutIPv6 = code === 'EAFNOSUPPORT' || code === 'EADDRNOTAVAIL' || code === 'EINVAL';
-      if (!withoutIPv6 || family === 'ipv6_only') throw error;
+      if (!withoutIPv6) throw error;
       return await systemSockets().bindUdp({ family: 4, association });
     }
   } catch (error) {

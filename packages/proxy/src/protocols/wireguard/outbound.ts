@@ -75,7 +75,7 @@ export class WireGuardOutbound implements Outbound {
       // The routes of the host are those of the tunnel's own packets.
       hasRoute: () => true,
       // The stack drops datagrams to families of which it has no address.
-      allows: (peer) => isAllowed(family, peer),
+      allows: () => true,
       onUnresolved: (error) =>
         log.info(`udp by ${tag}: ${error.message}`, { outbound: tag, error: error.message }),
     });
@@ -177,6 +177,3 @@ function limitedPolicy(
   const other = has(4) ? 'ipv6_only' : 'ipv4_only';
   return policy === other ? undefined : only;
 }
-
-const isAllowed = (policy: FamilyPolicy, { host }: Endpoint): boolean =>
-  policy !== (ipVersion(host) === 4 ? 'ipv6_only' : 'ipv4_only');

@@ -92,12 +92,20 @@ describe('datagrams by freedom', () => {
     close();
   });
 
-  test('the family policy holds for plain addresses as well', async () => {
-    const { packets, peer, close } = await start({}, 'ipv6_only');
-    packets.send({ data: Buffer.from('x'), peer: peer.local });
-    assert.equal(packets.dropped, 1);
-    close();
-  });
+  for (const [policy, address] of [
+    ['ipv6_only', '127.0.0.1'],
+    ['ipv4_only', '::1'],
+  ] as const) {
+    test(`the policy ${policy} is for names, so that ${address} is reached`, async () => {
+      const { packets, close } = await start({}, policy);
+      const family = address === '::1' ? 6 : 4;
+      const peer = await UdpLink.bind({ family, address });
+      packets.send({ data: Buffer.from('ping'), peer: peer.local });
+      assert.equal((await peer.receive())?.data.toString(), 'ping');
+      peer.close();
+      close();
+    });
+  }
 
   test('closing ends the receive that waits', async () => {
     const { packets, close } = await start({});

@@ -268,6 +268,17 @@ describe('a WireGuard outbound', () => {
     );
   });
 
+  test('reaches an address of a family that its policy excludes for names', async () => {
+    const made = world();
+    await made.startPeer();
+    const outbound = made.outbound({}, 'ipv6_only');
+    await says(outbound, 'one', ECHO.host);
+    const link = await outbound.associate({ signal });
+    link.send({ data: Buffer.from('two'), peer: ECHO });
+    assert.equal(Buffer.from((await link.receive())?.data ?? []).toString(), 'two');
+    link.close();
+  });
+
   test('fails without addresses, without starting anything', async () => {
     const made = world();
     const outbound = made.outbound({ addresses: [] });
