@@ -13,10 +13,8 @@ import {
   socksAccounts,
 } from '../../../../packages/proxy/src/protocols/socks/inbound.ts';
 import { SocksOutbound } from '../../../../packages/proxy/src/protocols/socks/outbound.ts';
-import type {
-  SocksInboundSettings,
-  SocksOutboundSettings,
-} from '../../../../packages/proxy/src/protocols/socks/settings.ts';
+import type { SocksInboundSettings } from '../../../../packages/proxy/src/protocols/socks/settings.ts';
+import type { LoginSettings } from '../../../../packages/proxy/src/protocols/users/account-settings.ts';
 import type { Session } from '../../../../packages/proxy/src/tracker/flow.ts';
 import { ManualClock } from '../../manual-clock.ts';
 import { silentLogger } from '@weir/base/log';
@@ -101,7 +99,7 @@ export function connectTo(
 
 /** An outbound whose carriers are the near ends of `dialled` connections. */
 export function outbound(
-  settings: SocksOutboundSettings,
+  settings: LoginSettings,
   dial: () => Carrier | Promise<Carrier>,
   context: Partial<OutboundContext> = {},
 ): { readonly outbound: Outbound; readonly clock: ManualClock } {

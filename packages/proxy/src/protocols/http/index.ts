@@ -1,6 +1,11 @@
 import { defineProtocol, withUsers } from '../protocol.ts';
-import { outboundSettings, inboundTable } from './settings.ts';
-import { loginTable, loginWarnings, repeatedAccounts } from '../users/account-settings.ts';
+import { inboundTable } from './settings.ts';
+import {
+  loginSettings,
+  loginTable,
+  loginWarnings,
+  repeatedAccounts,
+} from '../users/account-settings.ts';
 
 export const http = defineProtocol({
   inbound: {
@@ -20,7 +25,7 @@ export const http = defineProtocol({
     stream: true,
     table: loginTable,
     upstream: true,
-    settings: outboundSettings,
+    settings: loginSettings,
     warnings: loginWarnings,
     load: async () => (await import('./outbound.ts')).createHttpOutbound,
   },

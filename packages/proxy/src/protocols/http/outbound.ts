@@ -14,14 +14,11 @@ import {
 import { INTERIM_LIMIT } from '@weir/http/fields';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { basicCredentials } from './responses.ts';
-import type { HttpOutboundSettings } from './settings.ts';
+import type { LoginSettings } from '../users/account-settings.ts';
 import { isHost } from './request-target.ts';
 
 /** Creates an outbound that uses CONNECT through an HTTP proxy (RFC 9110 §9.3.6). TCP only. */
-export function createHttpOutbound(
-  { account }: HttpOutboundSettings,
-  context: OutboundContext,
-): Outbound {
+export function createHttpOutbound({ account }: LoginSettings, context: OutboundContext): Outbound {
   const credentials = account && field('Proxy-Authorization', basicCredentials(account));
 
   return {

@@ -1,17 +1,11 @@
 import { array, bool, converted, secret, str, type Decoder } from '../../schema/decoder.ts';
-import type { TableNode } from '../../schema/node.ts';
 import { fallback, struct } from '../../schema/struct.ts';
 import type { Account } from '../users/account-table.ts';
-import { loginTable } from '../users/account-settings.ts';
 
 export interface HttpInboundSettings {
   /** The accounts in file order; of entries with the same user the last counts. Empty for an open proxy. */
   readonly accounts: readonly Account[];
   readonly allowTransparent: boolean;
-}
-
-export interface HttpOutboundSettings {
-  readonly account: Account | undefined;
 }
 
 /** A user-id cannot contain a colon: Basic credentials are split at the first one (RFC 7617 §2). */
@@ -31,9 +25,3 @@ export const inboundTable = struct(
     allowTransparent: 'Accepts GET /path with a Host header',
   },
 );
-
-/** Decodes the `settings` of an HTTP outbound. @throws {DecodeError} */
-export function outboundSettings(table: TableNode): HttpOutboundSettings {
-  const { user, pass = '' } = loginTable(table);
-  return { account: user === undefined ? undefined : { user, pass } };
-}

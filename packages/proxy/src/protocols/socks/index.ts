@@ -1,6 +1,6 @@
 import { defineProtocol, withUsers } from '../protocol.ts';
-import { inboundSettings, outboundSettings, inboundWarnings, inboundTable } from './settings.ts';
-import { loginTable, loginWarnings } from '../users/account-settings.ts';
+import { inboundSettings, inboundWarnings, inboundTable } from './settings.ts';
+import { loginSettings, loginTable, loginWarnings } from '../users/account-settings.ts';
 
 export const socks = defineProtocol({
   inbound: {
@@ -23,7 +23,7 @@ export const socks = defineProtocol({
     stream: true,
     table: loginTable,
     upstream: true,
-    settings: outboundSettings,
+    settings: loginSettings,
     warnings: loginWarnings,
     load: async () => {
       const { SocksOutbound } = await import('./outbound.ts');

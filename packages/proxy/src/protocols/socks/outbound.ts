@@ -21,7 +21,7 @@ import {
   UNSPECIFIED,
 } from './wire.ts';
 import { ServerDatagrams } from './association.ts';
-import type { SocksOutboundSettings } from './settings.ts';
+import type { LoginSettings } from '../users/account-settings.ts';
 import type { Account } from '../users/account-table.ts';
 
 /** A request as bytes, with the name of its destination for error messages. */
@@ -113,10 +113,10 @@ async function readReply(
 
 /** A SOCKS5 client; the server resolves host names. */
 export class SocksOutbound implements Outbound {
-  readonly #settings: SocksOutboundSettings;
+  readonly #settings: LoginSettings;
   readonly #context: OutboundContext;
 
-  constructor(settings: SocksOutboundSettings, context: OutboundContext) {
+  constructor(settings: LoginSettings, context: OutboundContext) {
     this.#settings = settings;
     this.#context = context;
   }

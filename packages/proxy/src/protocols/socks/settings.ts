@@ -15,7 +15,7 @@ import { type TableNode, textAt, valueAt } from '../../schema/node.ts';
 import { fallback, optional, struct } from '../../schema/struct.ts';
 import type { Account } from '../users/account-table.ts';
 import type { InboundSettingsContext, SettingsWarning } from '../protocol.ts';
-import { loginTable, repeatedAccounts } from '../users/account-settings.ts';
+import { repeatedAccounts } from '../users/account-settings.ts';
 
 /** An IP address without brackets, prefix length or zone; IPv6 is normalized as in RFC 5952. */
 const ipAddress: Decoder<string> = converted(disclosed(str), (text, reject) => {
@@ -31,11 +31,6 @@ export interface SocksInboundSettings {
   readonly udp: boolean;
   /** The IP address that associations bind; `undefined` for that of the control connection. */
   readonly udpBind: string | undefined;
-}
-
-export interface SocksOutboundSettings {
-  /** Credentials, each truncated to the 255 bytes of RFC 1929; `undefined` for none. */
-  readonly account: Account | undefined;
 }
 
 const auth: Decoder<SocksInboundSettings['auth']> = converted(str, (text, reject) => {
@@ -71,22 +66,6 @@ export function inboundSettings(
     throw new DecodeError(message, table.span);
   }
   return { auth, accounts: auth === 'password' ? accounts : [], udp, udpBind };
-}
-
-/** Decodes the `settings` of a SOCKS outbound. @throws {DecodeError} */
-export function outboundSettings(table: TableNode): SocksOutboundSettings {
-  const { user, pass = '' } = loginTable(table);
-  if (user === undefined) return { account: undefined };
-  return { account: { user: truncateToField(user), pass: truncateToField(pass) } };
-}
-
-/** The lengths of user and password are one octet each (RFC 1929 §2). */
-const FIELD_BYTES = 255;
-
-/** Returns the longest prefix of a text, in whole characters, that fits into a field. */
-function truncateToField(text: string): string {
-  const fits = new TextEncoder().encodeInto(text, new Uint8Array(FIELD_BYTES)).read;
-  return text.slice(0, fits);
 }
 
 /** Warnings for accounts that are ignored, and for ones that replace others. */

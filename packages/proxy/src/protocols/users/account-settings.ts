@@ -2,8 +2,15 @@ import { secret, str } from '../../schema/decoder.ts';
 import { type TableNode, tablesAt, textAt, valueAt } from '../../schema/node.ts';
 import { optional, struct } from '../../schema/struct.ts';
 import type { SettingsWarning } from '../protocol.ts';
+import type { Account } from './account-table.ts';
 
 /** The settings of an outbound that may log in with a user name and a password. */
+export interface LoginSettings {
+  /** The login as written; `undefined` for none. */
+  readonly account: Account | undefined;
+}
+
+/** Decodes the table of such settings. @throws {DecodeError} */
 export const loginTable = struct(
   { user: optional(str), pass: optional(secret) },
   {
@@ -11,6 +18,12 @@ export const loginTable = struct(
     pass: 'Used with user only',
   },
 );
+
+/** Decodes such settings: without a user there is no login. @throws {DecodeError} */
+export function loginSettings(table: TableNode): LoginSettings {
+  const { user, pass = '' } = loginTable(table);
+  return { account: user === undefined ? undefined : { user, pass } };
+}
 
 /** Yields a warning for a password without a user name, which is not sent. */
 export function* loginWarnings(table: TableNode): Generator<SettingsWarning> {

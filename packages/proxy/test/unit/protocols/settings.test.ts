@@ -5,6 +5,7 @@ import type { InboundSettingsContext } from '../../../src/protocols/protocol.ts'
 import * as socks from '../../../src/protocols/socks/settings.ts';
 import * as trojan from '../../../src/protocols/trojan/settings.ts';
 import * as vless from '../../../src/protocols/vless/settings.ts';
+import { loginSettings } from '../../../src/protocols/users/account-settings.ts';
 import { DecodeError } from '../../../src/schema/errors.ts';
 import { tableNode } from '../../../../../test/support/schema/nodes.ts';
 
@@ -95,28 +96,22 @@ describe('the settings of a SOCKS inbound', () => {
   });
 });
 
-describe('the settings of a SOCKS outbound', () => {
+describe('the settings of a SOCKS or HTTP outbound', () => {
   test('have no account without a user, whatever the password', () => {
-    assert.deepEqual(socks.outboundSettings(tableNode({})), { account: undefined });
-    assert.deepEqual(socks.outboundSettings(tableNode({ pass: 'p' })), { account: undefined });
+    assert.deepEqual(loginSettings(tableNode({})), { account: undefined });
+    assert.deepEqual(loginSettings(tableNode({ pass: 'p' })), { account: undefined });
   });
 
   test('have an empty password when only a user is written', () => {
-    assert.deepEqual(socks.outboundSettings(tableNode({ user: 'u' })), {
+    assert.deepEqual(loginSettings(tableNode({ user: 'u' })), {
       account: { user: 'u', pass: '' },
     });
   });
 
-  test('are truncated to 255 bytes, between characters', () => {
-    const { account } = socks.outboundSettings(
-      tableNode({ user: 'u'.repeat(300), pass: `${'p'.repeat(254)}é` }),
-    );
-    assert.deepEqual(account, { user: 'u'.repeat(255), pass: 'p'.repeat(254) });
-    const exact = `${'p'.repeat(253)}é`;
-    assert.equal(
-      socks.outboundSettings(tableNode({ user: 'u', pass: exact })).account?.pass,
-      exact,
-    );
+  test('have an account as it is written', () => {
+    assert.deepEqual(loginSettings(tableNode({ user: 'u', pass: 'p' })), {
+      account: { user: 'u', pass: 'p' },
+    });
   });
 });
 
@@ -136,18 +131,6 @@ describe('the settings of an HTTP inbound', () => {
       () => http.inboundTable(tableNode({ accounts: [{ user: 'a:b', pass: '' }] })),
       refusal('an account user may not contain `:`'),
     );
-  });
-});
-
-describe('the settings of an HTTP outbound', () => {
-  test('have an account only with a user', () => {
-    assert.deepEqual(http.outboundSettings(tableNode({ pass: 'p' })), { account: undefined });
-    assert.deepEqual(http.outboundSettings(tableNode({ user: 'u' })), {
-      account: { user: 'u', pass: '' },
-    });
-    assert.deepEqual(http.outboundSettings(tableNode({ user: 'u', pass: 'p' })), {
-      account: { user: 'u', pass: 'p' },
-    });
   });
 });
 

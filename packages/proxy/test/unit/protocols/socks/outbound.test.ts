@@ -8,7 +8,7 @@ import { systemSockets } from '@weir/io/sockets';
 import { UdpLink } from '../../../../../io/src/net/sockets/node/udp-socket.ts';
 import type { Outbound, OutboundContext } from '../../../../src/protocols/contract.ts';
 import { encodeReply } from '../../../../src/protocols/socks/wire.ts';
-import type { SocksOutboundSettings } from '../../../../src/protocols/socks/settings.ts';
+import type { LoginSettings } from '../../../../src/protocols/users/account-settings.ts';
 import type { ManualClock } from '../../../../../../test/support/manual-clock.ts';
 import { chunksOf, cuts, nearly } from '../../../../../../test/support/data/chunks.ts';
 import { until } from '../../../../../io/test/conformance/packet-link.ts';
@@ -27,12 +27,12 @@ interface Scripted {
   readonly server: ByteLink;
 }
 
-const noAccount: SocksOutboundSettings = { account: undefined };
-const account: SocksOutboundSettings = { account: { user: 'kim', pass: 'sesame' } };
+const noAccount: LoginSettings = { account: undefined };
+const account: LoginSettings = { account: { user: 'kim', pass: 'sesame' } };
 const site: Endpoint = { host: 'www.example', port: 80 };
 
 function scripted(
-  settings: SocksOutboundSettings = noAccount,
+  settings: LoginSettings = noAccount,
   context: Partial<OutboundContext> = {},
   remote?: Endpoint,
 ): Scripted {
@@ -77,7 +77,7 @@ describe('the SOCKS outbound', () => {
 
   test('cuts a user name and a password to the 255 bytes that fit', async () => {
     const { outbound, server } = scripted({
-      account: { user: 'u'.repeat(300), pass: 'p'.repeat(256) },
+      account: { user: 'u'.repeat(300), pass: 'é'.repeat(200) },
     });
     await Promise.all([
       outbound.connect(site, neverAborted()),
@@ -85,7 +85,7 @@ describe('the SOCKS outbound', () => {
         server,
         '05 01 02',
         '05 02',
-        `01 ff '${'u'.repeat(255)}' ff '${'p'.repeat(255)}'`,
+        `01 ff '${'u'.repeat(255)}' ff '${'é'.repeat(127)}' c3`,
         '01 00',
         connectToSite,
         granted,
@@ -112,7 +112,7 @@ describe('the SOCKS outbound', () => {
 
   type Failure = [
     name: string,
-    settings: SocksOutboundSettings,
+    settings: LoginSettings,
     turns: string[],
     code: string,
     message?: RegExp,
