@@ -9,6 +9,7 @@ export {
   V2RAY_ADDRESS,
 } from './net/addresses/address-field.ts';
 export {
+  asciiName,
   canonicalHost,
   decodeName,
   type Destination,

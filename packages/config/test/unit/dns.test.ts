@@ -169,4 +169,11 @@ describe('[dns]', () => {
       ca: undefined,
     });
   });
+
+  test('has names that are not ASCII in the form that TLS and HTTP carry', async () => {
+    const tls = await dnsOf(`${TLS}server_name = "bücher.example"`);
+    assert.equal('serverName' in tls && tls.serverName, 'xn--bcher-kva.example');
+    const https = await dnsOf(`${HTTPS}url = "https://bücher.example/q"`);
+    assert.equal('host' in https && https.host, 'xn--bcher-kva.example');
+  });
 });

@@ -56,6 +56,10 @@ const INBOUNDS: readonly [stream: string, expected: InboundStreamSpec | undefine
     { carrier: { kind: 'ws', path: '/ray', host: 'cdn.test' }, tls: undefined },
   ],
   [
+    'network = "ws", ws.host = "Bücher.example:443"',
+    { carrier: { kind: 'ws', path: '/', host: 'xn--bcher-kva.example' }, tls: undefined },
+  ],
+  [
     `network = "ws", security = " tls ", ws = { path = "", host = "" }, tls = { ${CERT} }`,
     { carrier: { kind: 'ws', path: '/', host: undefined }, tls: TLS_SERVER },
   ],
@@ -138,6 +142,25 @@ describe('the stream of an outbound', () => {
     assert.deepEqual(await outboundStream('network = "ws", security = "tls"', lines), {
       carrier: ws('[2001:db8::1]'),
       tls: tls('2001:db8::1'),
+    });
+  });
+
+  test('has names that are not ASCII in the form that TLS and HTTP carry', async () => {
+    const lines = 'protocol = "socks"\nserver = "Bücher.example."\nport = 1\n';
+    const ascii = 'xn--bcher-kva.example';
+    assert.deepEqual(await outboundStream('network = "ws", security = "tls"', lines), {
+      carrier: ws(ascii),
+      tls: tls(ascii),
+    });
+    const named = 'ws.host = "bücher.example:8443", tls.server_name = "例え.example"';
+    assert.deepEqual(await outboundStream(`network = "ws", security = "tls", ${named}`), {
+      carrier: ws(`${ascii}:8443`),
+      tls: tls('xn--r8jz45g.example'),
+    });
+    const authority = 'grpc = { service_name = "Gun", authority = "bücher.example" }';
+    assert.deepEqual(await outboundStream(`network = "grpc", ${authority}`), {
+      carrier: grpc(ascii),
+      tls: undefined,
     });
   });
 

@@ -57,7 +57,7 @@ export type FamilyPolicy = 'auto' | 'ipv4_only' | 'ipv6_only' | 'prefer_ipv4' | 
 export interface Resolver {
   /**
    * Returns the addresses of a host in the order in which they should be tried, at least one. An IP address
-   * in text is returned itself when the policy allows its family.
+   * in text is returned itself, whatever the policy, which is one for names.
    * @param client the IP address of the requesting client, so that one client cannot use all capacity;
    *   left out for names of the configuration.
    * @throws {DialError} `not_found` when there is no address of an allowed family, `unresolved`
@@ -145,6 +145,18 @@ function normalizeAddress(host: string): string | undefined {
 export function normalizeDomain(host: string): string | undefined {
   const name = normalizeHost(host);
   return name === undefined || ipVersion(name) !== 0 ? undefined : name;
+}
+
+/**
+ * Returns a name of the configuration, perhaps with a port, as TLS and HTTP spell it: one that is not ASCII becomes its
+ * canonical form. Other text is returned unchanged, and so is text that has no such form.
+ */
+export function asciiName(text: string): string {
+  if (!/\P{ASCII}/u.test(text)) return text;
+  const colon = text.lastIndexOf(':');
+  const [host, port] = colon < 0 ? [text, ''] : [text.slice(0, colon), text.slice(colon)];
+  const name = normalizeDomain(host);
+  return name === undefined ? text : name + port;
 }
 
 /** Whether a name is `localhost` or below it: this machine, without a DNS query (RFC 6761 §6.3). */

@@ -12,6 +12,7 @@ import {
   isLinkLocal,
   isLocalhost,
   mayRespondFor,
+  asciiName,
   normalizeDomain,
   normalizeHost,
   numericEndpoint,
@@ -336,4 +337,17 @@ test('an unknown WEIR_LOG_ADDRESSES is a problem, and shows nothing', () => {
     problem,
     /^WEIR_LOG_ADDRESSES="off" is neither "full", "net" nor "none": showing no/,
   );
+});
+
+test('a name of the configuration is changed only if it is not ASCII', () => {
+  for (const [written, ascii] of [
+    ['Bücher.example', 'xn--bcher-kva.example'],
+    ['bücher.example.:8443', 'xn--bcher-kva.example:8443'],
+    ['WWW.Example.:80', 'WWW.Example.:80'],
+    ['[2001:db8::1]', '[2001:db8::1]'],
+    ['ü ü', 'ü ü'],
+    ['', ''],
+  ] as const) {
+    assert.equal(asciiName(written), ascii);
+  }
 });

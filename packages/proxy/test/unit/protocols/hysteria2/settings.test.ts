@@ -267,6 +267,12 @@ describe('the settings of a Hysteria 2 outbound', () => {
     assert.deepStrictEqual(structuredClone(settings), settings);
   });
 
+  test('have the name in the form that TLS carries', () => {
+    const name = 'xn--bcher-kva.example';
+    assert.equal(readOut({ password: 'p' }, 'Bücher.example').serverName, name);
+    assert.equal(readOut({ password: 'p', server_name: 'bücher.example' }).serverName, name);
+  });
+
   test('read a CA file without parsing it', () => {
     assert.equal(readOut({ password: 'p', ca_file: 'noise.pem' }).ca?.content, 'noise');
   });
