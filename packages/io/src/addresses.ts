@@ -9,7 +9,6 @@ export {
   V2RAY_ADDRESS,
 } from './net/addresses/address-field.ts';
 export {
-  asciiName,
   canonicalHost,
   decodeName,
   type Destination,
@@ -35,4 +34,5 @@ export {
   shownSource,
   unicodeName,
   unmapIPv4,
+  wireHost,
 } from './net/addresses/addresses.ts';

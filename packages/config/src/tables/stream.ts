@@ -1,6 +1,6 @@
 import { parseCaBundle, parseCertificateChain, parseServerKey } from '@weir/crypto/certificates';
 import { WeirError } from '@weir/base';
-import { asciiName, ipVersion } from '@weir/io/addresses';
+import { wireHost, ipVersion } from '@weir/io/addresses';
 import {
   bool,
   type Decoded,
@@ -134,7 +134,7 @@ export function lowerInboundStream(
         return { kind: 'raw' };
       case 'ws': {
         const { path } = splitWsPath(ws?.value.path?.value ?? '');
-        const host = hostWithoutPort(asciiName(ws?.value.host?.value ?? ''));
+        const host = hostWithoutPort(wireHost(ws?.value.host?.value ?? ''));
         return { kind: 'ws', path, host: host === '' ? undefined : host };
       }
       case 'grpc':
@@ -157,7 +157,7 @@ export function lowerOutboundStream(
 ): OutboundStreamSpec | undefined {
   const chosen = part.attempt(() => chooseStream(table, owner));
   if (!table || !chosen) return undefined;
-  const serverName = asciiName(written(table.tls?.value.serverName) ?? owner.server ?? '');
+  const serverName = wireHost(written(table.tls?.value.serverName) ?? owner.server ?? '');
   const carrier = part.attempt((): OutboundCarrierSpec => {
     const { ws, grpc } = table;
     switch (chosen.network) {
@@ -167,13 +167,13 @@ export function lowerOutboundStream(
         return {
           kind: 'ws',
           ...splitWsPath(ws?.value.path?.value ?? ''),
-          host: asciiName(written(ws?.value.host) ?? inAuthority(serverName)),
+          host: wireHost(written(ws?.value.host) ?? inAuthority(serverName)),
         };
       case 'grpc':
         return {
           kind: 'grpc',
           serviceName: serviceName(grpc?.value.serviceName, chosen.span),
-          authority: asciiName(written(grpc?.value.authority) ?? inAuthority(serverName)),
+          authority: wireHost(written(grpc?.value.authority) ?? inAuthority(serverName)),
         };
       default:
         return chosen.network satisfies never;

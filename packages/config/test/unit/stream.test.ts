@@ -145,6 +145,14 @@ describe('the stream of an outbound', () => {
     });
   });
 
+  test('keeps the zone of its server to this host', async () => {
+    const lines = 'protocol = "socks"\nserver = "fe80::1%eth0"\nport = 1\n';
+    assert.deepEqual(await outboundStream('network = "ws", security = "tls"', lines), {
+      carrier: ws('[fe80::1]'),
+      tls: tls('fe80::1'),
+    });
+  });
+
   test('has names that are not ASCII in the form that TLS and HTTP carry', async () => {
     const lines = 'protocol = "socks"\nserver = "Bücher.example."\nport = 1\n';
     const ascii = 'xn--bcher-kva.example';

@@ -1,7 +1,7 @@
 import { parseCaBundle } from '@weir/crypto/certificates';
 import { messageOf, WeirError, type WeirErrorOptions } from '@weir/base';
 import { socketAddressHint } from '@weir/base/ip';
-import { asciiName, ipVersion } from '@weir/io/addresses';
+import { wireHost, ipVersion } from '@weir/io/addresses';
 import type { CaSpec, DnsBackendName, DnsServer, DnsSpec } from '../spec.ts';
 
 /** The keys of `[dns]` as written in the file. */
@@ -89,7 +89,7 @@ function serverNameOf({ server_name: name }: DnsSettings): string {
       'dns: the tls backend needs a server name to verify against',
     );
   }
-  return asciiName(name);
+  return wireHost(name);
 }
 
 function caOf({ ca_file: ca }: DnsSettings): CaSpec | undefined {
@@ -145,7 +145,7 @@ export function parseDohUrl(url: string): { readonly host: string; readonly path
   if (host === '') throw new DnsSettingsError('url', 'dns: url has an empty host');
   const path = slash < 0 ? DEFAULT_PATH : rest.slice(slash);
   return {
-    host: asciiName(host),
+    host: wireHost(host),
     path: path.toWellFormed().replace(/[^\x21-\x7e]+/g, encodeURIComponent),
   };
 }

@@ -17,7 +17,7 @@ import {
   type Decoder,
   type Located,
 } from '../../schema/decoder.ts';
-import { asciiName } from '@weir/io/addresses';
+import { wireHost } from '@weir/io/addresses';
 import { quicTlsUnavailable } from '@weir/io/quic-tls';
 import { DecodeError } from '../../schema/errors.ts';
 import type { Span, TableNode } from '../../schema/node.ts';
@@ -288,7 +288,7 @@ export function outboundSettings(
   }
   return {
     password: password.value,
-    serverName: asciiName(serverName && serverName.value !== '' ? serverName.value : server),
+    serverName: wireHost(serverName && serverName.value !== '' ? serverName.value : server),
     allowInsecure,
     obfuscation: obfuscationOf(written),
     maxConcurrentStreams: written.maxConcurrentStreams,

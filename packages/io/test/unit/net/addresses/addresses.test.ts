@@ -12,7 +12,7 @@ import {
   isLinkLocal,
   isLocalhost,
   mayRespondFor,
-  asciiName,
+  wireHost,
   normalizeDomain,
   normalizeHost,
   numericEndpoint,
@@ -339,15 +339,17 @@ test('an unknown WEIR_LOG_ADDRESSES is a problem, and shows nothing', () => {
   );
 });
 
-test('a name of the configuration is changed only if it is not ASCII', () => {
+test('a host of the configuration is changed only if it is not ASCII or has a zone', () => {
   for (const [written, ascii] of [
     ['Bücher.example', 'xn--bcher-kva.example'],
     ['bücher.example.:8443', 'xn--bcher-kva.example:8443'],
     ['WWW.Example.:80', 'WWW.Example.:80'],
     ['[2001:db8::1]', '[2001:db8::1]'],
+    ['2001:DB8::1', '2001:DB8::1'],
+    ['fe80::1%eth0', 'fe80::1'],
     ['ü ü', 'ü ü'],
     ['', ''],
   ] as const) {
-    assert.equal(asciiName(written), ascii);
+    assert.equal(wireHost(written), ascii);
   }
 });

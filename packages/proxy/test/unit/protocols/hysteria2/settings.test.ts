@@ -268,6 +268,7 @@ describe('the settings of a Hysteria 2 outbound', () => {
   });
 
   test('have the name in the form that TLS carries', () => {
+    assert.equal(readOut({ password: 'p' }, 'fe80::1%eth0').serverName, 'fe80::1');
     const name = 'xn--bcher-kva.example';
     assert.equal(readOut({ password: 'p' }, 'Bücher.example').serverName, name);
     assert.equal(readOut({ password: 'p', server_name: 'bücher.example' }).serverName, name);
