@@ -1,5 +1,6 @@
 import { type Endpoint, ipVersion, shownEndpoint, shownHost } from '@weir/io/addresses';
 import { asError, codeOf, messageOf } from '@weir/base';
+import { splitZone } from '@weir/base/ip';
 import { DeadlineError, DialError, ProtocolError, toDialError, TruncatedError } from '@weir/io';
 import type { ByteLink, Carrier, PacketLink } from '@weir/io/links';
 import { reachableAddress } from '@weir/io/sockets';
@@ -111,6 +112,21 @@ async function readReply(
   return bound.kind === 'endpoint' ? bound.endpoint : undefined;
 }
 
+/** Link-local addresses of IPv6 (RFC 4291 §2.5.6). */
+const LINK_LOCAL = /^fe[89ab]/;
+
+/**
+ * Returns the host of the relay that a reply names. An unspecified address means the server's own; a link-local one has
+ * no zone there, so that it is on the link of the server.
+ *
+ * @param server the server's host, with its zone if it has one
+ */
+export function relayHost(bound: string, server: string): string {
+  if (bound === '0.0.0.0' || bound === '::') return server;
+  const { zone } = splitZone(server);
+  return zone !== '' && LINK_LOCAL.test(bound) ? `${bound}%${zone}` : bound;
+}
+
 /** A SOCKS5 client; the server resolves host names. */
 export class SocksOutbound implements Outbound {
   readonly #settings: LoginSettings;
@@ -170,7 +186,7 @@ export class SocksOutbound implements Outbound {
     }
   }
 
-  /** Returns the relay's address. An unspecified address in the reply means the server's own. */
+  /** Returns the relay's address. */
   async #relayAddress(
     bound: Endpoint | undefined,
     { remote }: Carrier,
@@ -180,8 +196,7 @@ export class SocksOutbound implements Outbound {
       throw new DialError('upstream', 'no relay address in the reply of the SOCKS server');
     }
     const { resolver, family, server } = this.#context;
-    const unspecified = bound.host === '0.0.0.0' || bound.host === '::';
-    const host = unspecified ? (remote?.host ?? server?.host ?? '') : bound.host;
+    const host = relayHost(bound.host, remote?.host ?? server?.host ?? '');
     if (ipVersion(host) !== 0) return { host, port: bound.port };
     const addresses = await resolver.resolve(host, family, signal);
     const address = await reachableAddress(addresses, family);

@@ -7,6 +7,7 @@ import { type ByteLink, type PacketLink, linkPair } from '@weir/io/links';
 import { systemSockets } from '@weir/io/sockets';
 import { UdpLink } from '../../../../../io/src/net/sockets/node/udp-socket.ts';
 import type { Outbound, OutboundContext } from '../../../../src/protocols/contract.ts';
+import { relayHost } from '../../../../src/protocols/socks/outbound.ts';
 import { encodeReply } from '../../../../src/protocols/socks/wire.ts';
 import type { LoginSettings } from '../../../../src/protocols/users/account-settings.ts';
 import type { ManualClock } from '../../../../../../test/support/manual-clock.ts';
@@ -372,6 +373,17 @@ describe('datagrams through the SOCKS outbound', () => {
       relay.close();
     });
   }
+
+  test('go to a link-local relay on the link of the server', () => {
+    for (const [bound, server, host] of [
+      ['fe80::2', 'fe80::1%eth0', 'fe80::2%eth0'],
+      ['fe80::2', '2001:db8::1', 'fe80::2'],
+      ['2001:db8::2', 'fe80::1%eth0', '2001:db8::2'],
+      ['::', 'fe80::1%eth0', 'fe80::1%eth0'],
+    ] as const) {
+      assert.equal(relayHost(bound, server), host);
+    }
+  });
 
   test('get responses from a server whose address was written in another form', async () => {
     const { link, relay } = await associated(
