@@ -167,13 +167,13 @@ export function lowerOutboundStream(
         return {
           kind: 'ws',
           ...splitWsPath(ws?.value.path?.value ?? ''),
-          host: wireHost(written(ws?.value.host) ?? inAuthority(serverName)),
+          host: inAuthority(written(ws?.value.host) ?? serverName),
         };
       case 'grpc':
         return {
           kind: 'grpc',
           serviceName: serviceName(grpc?.value.serviceName, chosen.span),
-          authority: wireHost(written(grpc?.value.authority) ?? inAuthority(serverName)),
+          authority: inAuthority(written(grpc?.value.authority) ?? serverName),
         };
       default:
         return chosen.network satisfies never;
@@ -315,4 +315,7 @@ const written = (part: Located<string> | undefined): string | undefined =>
   part && part.value !== '' ? part.value : undefined;
 
 /** Returns a host in the form of `Host` and `:authority`. */
-const inAuthority = (host: string): string => (ipVersion(host) === 6 ? `[${host}]` : host);
+function inAuthority(host: string): string {
+  const spelled = wireHost(host);
+  return ipVersion(spelled) === 6 ? `[${spelled}]` : spelled;
+}

@@ -145,6 +145,19 @@ describe('the stream of an outbound', () => {
     });
   });
 
+  test('writes an IPv6 address in brackets that is named for the host', async () => {
+    const named = 'ws.host = "2001:db8::1"';
+    assert.deepEqual(await outboundStream(`network = "ws", ${named}`), {
+      carrier: ws('[2001:db8::1]'),
+      tls: undefined,
+    });
+    const authority = 'grpc = { service_name = "Gun", authority = "[2001:db8::1]:443" }';
+    assert.deepEqual(await outboundStream(`network = "grpc", ${authority}`), {
+      carrier: grpc('[2001:db8::1]:443'),
+      tls: undefined,
+    });
+  });
+
   test('keeps the zone of its server to this host', async () => {
     const lines = 'protocol = "socks"\nserver = "fe80::1%eth0"\nport = 1\n';
     assert.deepEqual(await outboundStream('network = "ws", security = "tls"', lines), {
