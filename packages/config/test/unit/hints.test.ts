@@ -340,6 +340,12 @@ const MISTAKES: readonly (readonly [what: string, text: string, message: RegExp,
       /^`token` is called `secret` here$/,
     ],
     [
+      'a port of the API by itself',
+      `${DIRECT}[api]\nport = 9090`,
+      /unknown field `port`/,
+      /write listen = "127\.0\.0\.1:9090", which has the port$/,
+    ],
+    [
       'one user in place of a list',
       inbound('protocol = "trojan"\nport = 1\nsettings = { password = "hunter2" }'),
       /unknown field `password`, expected `users`$/,

@@ -147,6 +147,11 @@ const PLACES: readonly Place[] = [
     beside: 'users',
     write: (key) => `users = [{ ${key} = … }], a list of all who may connect`,
   },
+  {
+    keys: ['port', 'listenport'],
+    beside: 'secret',
+    write: () => 'listen = "127.0.0.1:9090", which has the port',
+  },
   { keys: ['name'], beside: 'email', write: () => 'email = …, which is the name of a user' },
   { keys: ['headers'], beside: 'host', write: () => 'host = "…"; no other header is sent' },
   { keys: ['servers'], beside: 'backend', write: () => 'server = "…", the address of one' },
