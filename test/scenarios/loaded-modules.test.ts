@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { TestAuthority } from '../support/data/test-certificates.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
-import { scratch, Weir } from '../support/process/weir.ts';
+import { FROM_SOURCE, scratch, Weir } from '../support/process/weir.ts';
+import { eventually } from '../support/wait.ts';
 
 /*
  * A start loads what its configuration names, and a reload what is new in it.
@@ -148,5 +149,17 @@ describe('a reload that introduces every protocol and carrier', () => {
       assert.ok(loaded.has(`proxy/transports/${path}`), path);
     }
     assert.ok(loaded.has('proxy/dns/exchanges/https-exchange.ts'));
+  });
+});
+
+test('compiled code is there for the next start as soon as Weir serves', async () => {
+  await using folder = await scratch();
+  await using _weir = await Weir.start(socksIn() + freedom(), {
+    ...FROM_SOURCE,
+    env: { NODE_COMPILE_CACHE: folder.path },
+  });
+  await eventually('the code of its modules', async () => {
+    const files = await readdir(folder.path, { recursive: true });
+    return files.length > 100;
   });
 });

@@ -58,7 +58,8 @@ export function keepCompiledCode(root) {
 }
 
 /**
- * Writes the compiled code that is not in the cache yet. Takes some 100 ms at the first start of a version, and nothing
+ * Writes the compiled code that is not in the cache yet, and frees what was read from the cache
+ * (`findings/node-keeps-its-compile-cache-in-memory.sh`). Takes some 100 ms at the first start of a version, and nothing
  * later.
  *
  * @returns {void}

@@ -32,9 +32,6 @@ import { socketsInUse } from '../surroundings.ts';
 /** Milliseconds that a stop may take beyond the grace period, for responses of the API and final work. */
 const STOP_BESIDE_GRACE_MS = 15_000;
 
-/** Milliseconds after the start, and then between attempts, until compiled code may be written for the next start. */
-const COMPILED_AFTER_MS = 10_000;
-
 /** Milliseconds until memory is examined again after a failure. */
 const MEMORY_LOOK_MS = 1_000;
 
@@ -163,6 +160,8 @@ export async function run({
   let limitsWatcher: FileWatcher | undefined;
   if (state === 'running') {
     passed.warnOfUnused();
+    // Before it is ready: after an update it takes some 100 ms. A process that is killed writes nothing at its end.
+    writeCompiledCode();
     reportReloads(instance, notifier);
     notifier.ready(statusOf(instance.inbounds));
     running.resolve(instance);
@@ -174,7 +173,6 @@ export async function run({
     }
     compileSparingly();
     keepMemorySmall();
-    writeCompiledOnceIdle(instance);
     if (watch) watcher = watchFiles(instance, reload, log);
     if (limits) limitsWatcher = watchLimits(instance, limits, log);
     await stop.first;
@@ -257,14 +255,6 @@ function keepMemorySmall(keeper = new MemoryKeeper(new OwnMemory())): void {
     // Also after a failure.
     systemClock.after(next, () => keepMemorySmall(keeper));
   }
-}
-
-/** Writes compiled code once the process is idle, since flows would have to wait for it. */
-function writeCompiledOnceIdle(instance: Instance): void {
-  systemClock.after(COMPILED_AFTER_MS, () => {
-    if (instance.tracker.flowCount > 0) writeCompiledOnceIdle(instance);
-    else writeCompiledCode();
-  });
 }
 
 function watchFiles(instance: Instance, reload: () => void, log: Logger): FileWatcher {
