@@ -31,6 +31,7 @@ const ALLOWED: Readonly<Record<string, Readonly<Record<string, readonly string[]
     'io/net/bounds/units.ts': ['PROCESS_TURNS'],
     'io/net/links/relay.ts': ['share'],
     'io/net/time/clock.ts': ['dueTimers'],
+    'io/net/time/turns.ts': ['resumed'],
     'proxy/transports/tls/openssl.ts': ['dialFlights'],
   },
   'bounds the memory of the process': {
