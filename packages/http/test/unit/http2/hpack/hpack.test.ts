@@ -75,6 +75,15 @@ test('an entry larger than the table empties it, and is no error', () => {
   assert.equal(decoder.tableSize, 0);
 });
 
+test('a smaller table evicts at once what no longer fits', () => {
+  const decoder = new HpackDecoder();
+  decoder.decode(hex('40 01 61 01 62'));
+  assert.deepEqual(decoder.decode(hex('3f 03 be')), [{ name: 'a', value: 'b' }], 'of 34 octets');
+  assert.deepEqual(decoder.decode(hex('3f 02')), []);
+  assert.equal(decoder.tableSize, 0);
+  assert.ok(decoder.decode(hex('be')) instanceof Http2Error);
+});
+
 test('a list beyond the limits fails its stream, and leaves the table as the peer has it', () => {
   const decoder = new HpackDecoder();
   for (const fields of [
