@@ -1,8 +1,9 @@
-import { jsonIn } from '@weir/base/text/json';
 /*
  * Evaluates the output of `nft -j list ruleset` (libnftables-json(5)) to whether packets between two interfaces are
  * forwarded. iptables-nft creates rules of the same kind; those of iptables-legacy are not included.
  */
+
+import { jsonIn } from '@weir/base/text/json';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
