@@ -21,6 +21,7 @@ export {
   socketAddressHint,
   splitZone,
   unmapIPv4,
+  withoutHostBits,
 } from './ip/addresses.ts';
 export type {
   BindDatagrams,

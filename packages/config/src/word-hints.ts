@@ -1,3 +1,4 @@
+import { formatCidr, parseInterfaceAddress, withoutHostBits } from '@weir/base/ip';
 import { protocolNames } from '@weir/proxy/protocols';
 import { suggestion } from '@weir/proxy/schema';
 
@@ -73,6 +74,52 @@ export function networkHint(name: string): string {
   }
   const meant = NETWORKS_ELSEWHERE[name.trim().toLowerCase()] ?? suggestion(name.trim(), NETWORKS);
   return `network${valueShown(name)} is unknown; a stream has ${NETWORKS.join(', ')}${didYouMean(meant)}`;
+}
+
+const STRATEGIES_ELSEWHERE: Readonly<Record<string, string>> = {
+  fallback: 'failover',
+  urltest: 'failover',
+  leastping: 'failover',
+  leastload: 'failover',
+  loadbalance: 'round_robin',
+  random: 'round_robin',
+};
+
+/** Returns the hint for an unknown `strategy` of a balancer: the one that does most of what it does elsewhere. */
+export function strategyHint(name: string, known: readonly string[]): string | undefined {
+  const word = name.toLowerCase().replaceAll(/[_-]/g, '');
+  if (word === 'select' || word === 'selector') {
+    return 'no balancer is switched by hand: a rule names a route group of a subscribe file, or the default route is switched, by `weir ctl pick`';
+  }
+  const meant =
+    STRATEGIES_ELSEWHERE[word] ?? known.find((each) => each.replaceAll('_', '') === word);
+  if (meant === 'failover')
+    return 'write "failover": the first member in the list that can be reached';
+  if (meant === 'round_robin')
+    return 'write "round_robin": each member that can be reached in turn';
+  const similar = suggestion(name, known);
+  return similar === undefined ? undefined : `did you mean ${JSON.stringify(similar)}?`;
+}
+
+/** Returns the hint for an entry of `port` that is neither a port nor a range. */
+export function portHint(entry: string): string | undefined {
+  if (entry.includes(',')) {
+    const parts = entry.split(',').map((part) => JSON.stringify(part.trim()));
+    return entry.length > LONGEST_VALUE ? undefined : `write a text for each: ${parts.join(', ')}`;
+  }
+  const [, from = '', to = ''] = /^ *(\d{0,5}) *[:-] *(\d{0,5}) *$/.exec(entry) ?? [];
+  if (from === '' && to === '') return undefined;
+  return `a range has both ends: "${from || '1'}-${to || '65535'}"`;
+}
+
+/** Returns the hint for an entry of `cidr` that is not a network. */
+export function cidrHint(entry: string): string | undefined {
+  const code = /^geoip:(.{1,20})$/i.exec(entry)?.[1];
+  if (code !== undefined) return `write geoip = [${JSON.stringify(code)}]`;
+  const network = parseInterfaceAddress(entry);
+  if (!('problem' in network)) return `write the network: ${formatCidr(withoutHostBits(network))}`;
+  if (/[/:]/.test(entry) || !/[a-z]/i.test(entry)) return undefined;
+  return 'names are matched by domain_suffix, domain_full and domain_keyword';
 }
 
 const TAGS_ELSEWHERE: Readonly<Record<string, string>> = {

@@ -292,6 +292,17 @@ function hasHostBits(bytes: Uint8Array, prefix: number): boolean {
   });
 }
 
+/** The network of an address: the same prefix, without host bits. */
+export function withoutHostBits({ address, prefix }: Cidr): Cidr {
+  const bytes = parseIP(address);
+  if (!bytes) return { address, prefix };
+  for (let index = 0; index < bytes.length; index++) {
+    const hostBits = 8 - Math.min(8, Math.max(0, prefix - index * 8));
+    bytes[index] = ((bytes[index] ?? 0) >> hostBits) << hostBits;
+  }
+  return { address: formatIP(bytes), prefix };
+}
+
 /** Whether an IP address in text is within a network, which may have host bits set. */
 export function addressInNetwork(host: string, { address, prefix }: Cidr): boolean {
   const bytes = parseIP(host);

@@ -15,7 +15,7 @@ import {
 } from '@weir/proxy/schema';
 import type { BalancerSpec } from '@weir/proxy/spec';
 import { Finding, type Findings, namesakeAt } from '../findings.ts';
-import { memberHint } from '../word-hints.ts';
+import { memberHint, strategyHint } from '../word-hints.ts';
 import type { OutboundTable } from './outbound.ts';
 
 /** The table `[[balancer]]` as written. */
@@ -141,5 +141,5 @@ function lowerStrategy(written: Located<string> | undefined): Strategy {
   const strategy = STRATEGIES.find((each) => each === written.value);
   if (strategy) return strategy;
   const message = `unknown balancer strategy ${written.value} (expected failover or round_robin)`;
-  throw new Finding(message, written.span);
+  throw new Finding(message, written.span, { hint: strategyHint(written.value, STRATEGIES) });
 }

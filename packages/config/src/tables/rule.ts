@@ -15,6 +15,7 @@ import {
 import { parseCidr } from '@weir/base/ip';
 import type { CidrSpec, GeoipRef, GeositeRef, PortRangeSpec, RuleSpec } from '@weir/proxy/spec';
 import { Finding, type Findings } from '../findings.ts';
+import { cidrHint, portHint } from '../word-hints.ts';
 import { parseGeoipRef, parseGeositeRef, parsePortRange } from '../values.ts';
 
 /** The list of a matcher with its place, and each entry with its own. */
@@ -114,13 +115,17 @@ const lowerCase = (matcher: MatcherList | undefined): readonly string[] =>
 
 function lowerCidr({ value, span }: Located<string>): CidrSpec {
   const cidr = parseCidr(value);
-  if ('problem' in cidr) throw new Finding(`invalid cidr ${value}: ${cidr.problem}`, span);
+  if ('problem' in cidr) {
+    throw new Finding(`invalid cidr ${value}: ${cidr.problem}`, span, { hint: cidrHint(value) });
+  }
   return cidr;
 }
 
 function lowerPort({ value, span }: Located<string>): PortRangeSpec {
   const range = parsePortRange(value);
-  if ('problem' in range) throw new Finding(`invalid port spec: ${range.problem}`, span);
+  if ('problem' in range) {
+    throw new Finding(`invalid port spec: ${range.problem}`, span, { hint: portHint(value) });
+  }
   return range;
 }
 
@@ -147,5 +152,7 @@ function lowerNetwork(written: Located<string> | undefined): RuleSpec['network']
   if (!written) return undefined;
   const { value, span } = written;
   if (value === 'tcp' || value === 'udp') return value;
-  throw new Finding(`invalid rule network ${value} (expected tcp or udp)`, span);
+  throw new Finding(`invalid rule network ${value} (expected tcp or udp)`, span, {
+    hint: 'a rule without network matches both: leave the key out',
+  });
 }

@@ -171,6 +171,8 @@ const MISTAKES: readonly (readonly [what: string, text: string, message: RegExp,
         ['serviceName', 'serviceName = "x"', /write grpc = \{ service_name = … \}$/],
         ['sni', 'sni = "x"', /write tls = \{ server_name = … \}$/],
         ['wsSettings', 'wsSettings = {}', /is called `ws` here$/],
+        ['enabled', 'tls = { enabled = true }', /write network = "tls", or security = "tls"/],
+        ['max_early_data', 'ws = { max_early_data = 2048 }', /write path = "\/…\?ed=2048"$/],
       ] as const
     ).map(
       ([key, pair, hint]) =>
@@ -193,8 +195,113 @@ const MISTAKES: readonly (readonly [what: string, text: string, message: RegExp,
         ['source_ip_cidr', 'source_ip_cidr = ["10.0.0.0/8"]', /is called `source_cidr` here$/],
         ['ip_is_private', 'ip_is_private = true', /write the networks as `cidr`/],
         ['balancerTag', 'balancerTag = "a"', /is called `outbound` here$/],
+        ['src-ip-cidr', 'src-ip-cidr = ["10.0.0.0/8"]', /is called `source_cidr` here$/],
+        ['protocol', 'protocol = ["dns"]', /rules do not know what a connection carries$/],
+        ['user', 'user = ["a"]', /rules do not know the user/],
+        ['clash_mode', 'clash_mode = "global"', /`weir ctl pick default`/],
       ] as const
     ).map(([key, line, hint]) => [`${key} in a rule`, rule(line), /unknown field/, hint] as const),
+    ...(
+      [
+        ['interface_name', 'interface_name = "tun0"', /write settings = \{ name = … \}$/],
+        ['inet4_address', 'inet4_address = "172.19.0.1/30"', /settings = \{ address = … \}$/],
+        ['address', 'address = ["172.19.0.1/30"]', /a tun device are settings = \{ address/],
+        ['udp', 'udp = true', /write settings = \{ udp = … \}$/],
+        ['set_system_proxy', 'set_system_proxy = true', /desktop are not changed/],
+      ] as const
+    ).map(
+      ([key, line, hint]) =>
+        [
+          `${key} at an inbound`,
+          inbound(`protocol = "socks"\n${line}`),
+          /unknown field/,
+          hint,
+        ] as const,
+    ),
+    ...(
+      [
+        ['device', 'device = "tun0"', /is called `name` here$/],
+        ['strict_route', 'strict_route = true', /but those of `routes`: leave the key out$/],
+        ['dns-hijack', 'dns-hijack = ["any:53"]', /are answered by \[dns\]/],
+        ['route_exclude_address', 'route_exclude_address = []', /write `routes` without/],
+      ] as const
+    ).map(
+      ([key, line, hint]) =>
+        [
+          `${key} in the settings of a device`,
+          `[[inbound]]\ntag = "in"\nprotocol = "tun"\n[inbound.settings]\n${line}\n${DIRECT}`,
+          /unknown field/,
+          hint,
+        ] as const,
+    ),
+    ...(
+      [
+        ['auth_str', 'auth_str = "x"', /is called `password` here$/],
+        ['hop_interval', 'hop_interval = "30s"', /port hopping is not supported$/],
+        ['up', 'up = "100 Mbps"', /no bandwidth is stated/],
+      ] as const
+    ).map(
+      ([key, line, hint]) =>
+        [
+          `${key} of a Hysteria client`,
+          outbound(`protocol = "hysteria2"\nserver = "a"\nport = 1\n[outbound.settings]\n${line}`),
+          /unknown field/,
+          hint,
+        ] as const,
+    ),
+    ...(
+      [
+        ['urltest', /^write "failover"/],
+        ['leastPing', /^write "failover"/],
+        ['load-balance', /^write "round_robin"/],
+        ['roundRobin', /^write "round_robin"/],
+        ['selector', /by `weir ctl pick`$/],
+        ['failoverr', /^did you mean "failover"\?$/],
+      ] as const
+    ).map(
+      ([word, hint]) =>
+        [
+          `the strategy ${word}`,
+          `${outbound('protocol = "socks"\nserver = "a"\nport = 1')}\n[[balancer]]\ntag = "b"\noutbounds = ["out"]\nstrategy = "${word}"\n`,
+          /^unknown balancer strategy/,
+          hint,
+        ] as const,
+    ),
+    ...(
+      [
+        ['url', 'url = "https://a.example/"', /probes connect to the server and port/],
+        ['tolerance', 'tolerance = 50', /the order of the members decides/],
+        ['selector', 'selector = ["a"]', /is called `outbounds` here$/],
+      ] as const
+    ).map(
+      ([key, line, hint]) =>
+        [
+          `${key} of a balancer`,
+          `${DIRECT}[[balancer]]\ntag = "b"\n${line}\n`,
+          /unknown field/,
+          hint,
+        ] as const,
+    ),
+    ...(
+      [
+        [
+          'a network with bits of a host',
+          'cidr = ["10.1.2.3/12"]',
+          /^write the network: 10.0.0.0\/12$/,
+        ],
+        ['an IPv6 network with bits of a host', 'cidr = ["fd00::1/8"]', /: fd00::\/8$/],
+        [
+          'a list of the geoip file as a network',
+          'cidr = ["geoip:cn"]',
+          /^write geoip = \["cn"\]$/,
+        ],
+        ['a name as a network', 'cidr = ["a.example"]', /^names are matched by domain_suffix/],
+        ['ports in one text', 'port = ["80,443"]', /^write a text for each: "80", "443"$/],
+        ['a range with a colon', 'port = ["1:2"]', /"1-2"$/],
+        ['a range without an end', 'port = ["1024-"]', /"1024-65535"$/],
+        ['two networks', 'network = "tcp,udp"', /leave the key out$/],
+      ] as const
+    ).map(([what, line, hint]) => [what, rule(line), /^invalid /, hint] as const),
     [
       'the port of a listener behind [inbound.settings]',
       inbound('protocol = "socks"\n[inbound.settings]\nport = 1'),

@@ -15,7 +15,7 @@ const NAMES_HERE: Readonly<Record<string, readonly string[]>> = {
   pass: ['password'],
   name: ['tag'],
   tag: ['name'],
-  address: ['server', 'endpoint', 'listen'],
+  address: ['server', 'endpoint'],
   host: ['server'],
   bind: ['listen'],
   listenaddr: ['listen'],
@@ -24,6 +24,7 @@ const NAMES_HERE: Readonly<Record<string, readonly string[]>> = {
   interval: ['probe_interval'],
   timeout: ['probe_timeout'],
   interfacename: ['name'],
+  device: ['name'],
   inet4address: ['address'],
   wssettings: ['ws'],
   wsopts: ['ws'],
@@ -55,7 +56,9 @@ const NAMES_HERE: Readonly<Record<string, readonly string[]>> = {
   final: ['default'],
   balancertag: ['outbound'],
   target: ['outbound'],
+  selector: ['outbounds'],
   sourceipcidr: ['source_cidr'],
+  srcipcidr: ['source_cidr'],
   source: ['source_cidr'],
   portrange: ['port'],
   dstport: ['port'],
@@ -67,9 +70,14 @@ const NAMES_HERE: Readonly<Record<string, readonly string[]>> = {
   routeaddress: ['routes'],
   nameserver: ['server'],
   token: ['secret'],
+  auth: ['password'],
+  authstr: ['password'],
 };
 
 export const NO_REALITY = 'REALITY is not supported: use TLS with a certificate';
+
+const NO_BANDWIDTH = 'no bandwidth is stated, since congestion control finds it: leave the key out';
+const NO_PORT_HOPPING = 'a server has one port: port hopping is not supported';
 
 /** Squashed keys of features that Weir does not have. */
 const NOT_HERE: Readonly<Record<string, string>> = {
@@ -87,14 +95,24 @@ const NOT_HERE: Readonly<Record<string, string>> = {
   multiplex: 'outbounds do not multiplex: leave the key out',
   plugin: 'Shadowsocks plugins are not supported',
   detour: 'an outbound cannot go through another one',
-  upmbps: 'no bandwidth is stated: congestion control finds it',
-  downmbps: 'no bandwidth is stated: congestion control finds it',
+  up: NO_BANDWIDTH,
+  down: NO_BANDWIDTH,
+  upmbps: NO_BANDWIDTH,
+  downmbps: NO_BANDWIDTH,
   fallbacks: 'fallbacks are not supported',
-  serverports: 'a server has one port: port hopping is not supported',
+  serverports: NO_PORT_HOPPING,
+  mport: NO_PORT_HOPPING,
+  hopinterval: NO_PORT_HOPPING,
   tcpfastopen: 'TCP Fast Open is not used: leave the key out',
   tfo: 'TCP Fast Open is not used: leave the key out',
   udpovertcp: 'UDP over TCP is not supported: leave the key out, and use UDP',
   autoroute: 'routes are written out: `routes` lists what is routed into the device',
+  strictroute: 'no route is added but those of `routes`: leave the key out',
+  routeexcludeaddress: 'write `routes` without the networks that stay outside',
+  dnshijack:
+    'queries to port 53 of the other addresses in the networks of `address` are answered by [dns]: leave the key out',
+  setsystemproxy: 'the proxy settings of the desktop are not changed: leave the key out',
+  packetencoding: 'outbounds do not multiplex: leave the key out',
   autodetectinterface: 'Weir finds the way out beside a device by itself: leave the key out',
   stack: 'there is one TCP/IP stack: leave the key out',
   invert: 'a rule cannot be inverted: give what it does not match to an earlier rule',
@@ -109,6 +127,9 @@ const NOT_HERE: Readonly<Record<string, string>> = {
     'lists of rules are not fetched: `geosite` and `geoip` take lists of the files that [route] names',
   processname: 'rules do not know the program of a connection',
   authuser: 'rules do not know the user of a connection',
+  clashmode:
+    'rules have no modes: `weir ctl pick default` switches the default route while Weir runs',
+  domainwildcard: 'write `domain_suffix` for *.example.com, and `domain_regex` for other patterns',
 };
 
 /** The right place for a key that is in the wrong table, found by a key that this table has. Keys are squashed. */
@@ -125,7 +146,8 @@ const TLS_KEYS = [
 ]; // prettier-ignore
 const SETTINGS_KEYS = [
   'password', 'pass', 'passwd', 'id', 'uuid', 'method', 'cipher', 'user', 'username', 'users', 'clients', 'accounts', 'auth',
-  'obfs', 'obfspassword', 'privatekey', 'peerpublickey', 'presharedkey', 'endpoint', 'mtu',
+  'obfs', 'obfspassword', 'privatekey', 'peerpublickey', 'presharedkey', 'endpoint', 'mtu', 'udp', 'routes', 'routeaddress',
+  'interfacename', 'inet4address', 'inet6address',
 ]; // prettier-ignore
 
 /** Keys of an inbound or outbound, squashed. */
@@ -148,12 +170,17 @@ const PLACES: readonly Place[] = [
     write: (key) => `users = [{ ${key} = … }], a list of all who may connect`,
   },
   {
-    keys: ['port', 'listenport'],
+    keys: ['port', 'listenport', 'address', 'externalcontroller'],
     beside: 'secret',
     write: () => 'listen = "127.0.0.1:9090", which has the port',
   },
   { keys: ['name'], beside: 'email', write: () => 'email = …, which is the name of a user' },
   { keys: ['headers'], beside: 'host', write: () => 'host = "…"; no other header is sent' },
+  {
+    keys: ['address'],
+    beside: 'sniffing',
+    write: () => 'listen = "…"; the addresses of a tun device are settings = { address = […] }',
+  },
   { keys: ['servers'], beside: 'backend', write: () => 'server = "…", the address of one' },
   {
     keys: ['tls', 'ssl'],
@@ -190,6 +217,36 @@ const PLACES: readonly Place[] = [
   },
   { keys: SETTINGS_KEYS, beside: 'settings', write: (key) => `settings = { ${key} = … }` },
   {
+    keys: ['protocol'],
+    beside: 'domain_suffix',
+    write: () => 'network or port: rules do not know what a connection carries',
+  },
+  {
+    keys: ['user'],
+    beside: 'domain_suffix',
+    write: () => 'inbound_tag: rules do not know the user of a connection',
+  },
+  {
+    keys: ['url'],
+    beside: 'probe_interval',
+    write: () => 'nothing for it: probes connect to the server and port of each member',
+  },
+  {
+    keys: ['tolerance'],
+    beside: 'probe_interval',
+    write: () => 'nothing for it: the order of the members decides, not their delay',
+  },
+  {
+    keys: ['enabled'],
+    beside: 'allow_insecure',
+    write: () => 'network = "tls", or security = "tls" below WebSocket and gRPC, in the stream',
+  },
+  {
+    keys: ['maxearlydata', 'earlydataheadername'],
+    beside: 'host',
+    write: () => 'path = "/…?ed=2048"',
+  },
+  {
     keys: ['outbounds'],
     beside: 'domain_suffix',
     write: () => 'outbound = "…", one for each rule; several behind one tag are a [[balancer]]',
@@ -214,6 +271,10 @@ const IN_PLACE: Readonly<Record<string, string>> = {
   cipher: 'method',
   username: 'user',
   passwd: 'password',
+  interfacename: 'name',
+  inet4address: 'address',
+  inet6address: 'address',
+  routeaddress: 'routes',
   clients: 'users',
   grpcservicename: 'service_name',
   servicename: 'service_name',
