@@ -112,8 +112,30 @@ export const HELP_OPTION = {
   help: { type: 'boolean', short: 'h', summary: 'print this text and exit' },
 } as const satisfies OptionTable;
 
-/** Parses options with `parseArgs`: strict, positionals allowed. */
+/** What an empty value lacks, by the placeholder of its option. */
+const NEEDED: Readonly<Record<string, string>> = {
+  FILE: 'the name of a file',
+  FOLDER: 'the name of a folder',
+  PATH: 'the path of a socket',
+};
+
+/**
+ * Parses options with `parseArgs`: strict, positionals allowed.
+ * @throws {UsageError} also for an empty path, unless the arguments ask for the help
+ */
 export function parseOptions<T extends OptionTable>(argv: readonly string[], options: T) {
+  const parsed = parsedStrictly(argv, options);
+  if ('help' in parsed.values) return parsed;
+  for (const [name, { value = '' }] of Object.entries(options)) {
+    const needed = NEEDED[value];
+    if (needed !== undefined && (parsed.values as Readonly<Record<string, unknown>>)[name] === '') {
+      throw new UsageError(`--${name} needs ${needed}`);
+    }
+  }
+  return parsed;
+}
+
+function parsedStrictly<T extends OptionTable>(argv: readonly string[], options: T) {
   try {
     return parseArgs({ args: [...argv], allowPositionals: true, options });
   } catch (error) {

@@ -1,7 +1,6 @@
 import type { RunningSearch } from '@weir/client/running';
 import type { ListenText } from '@weir/server/local-http';
 import { flag, option, type OptionTable } from './command.ts';
-import { UsageError } from '@weir/base';
 
 /** The option of commands that query a running Weir. */
 export const SOCKET_OPTION = {
@@ -25,7 +24,7 @@ export interface Which {
   readonly config: string | undefined;
 }
 
-/** Reads the options that select a running Weir. @throws {UsageError} for an empty name */
+/** Reads the options that select a running Weir. */
 export function whichOf({
   socket,
   config,
@@ -33,7 +32,6 @@ export function whichOf({
   readonly socket?: string | undefined;
   readonly config?: string | undefined;
 }): Which {
-  if (config === '') throw new UsageError('--config needs the name of a file');
   return { socket, config };
 }
 

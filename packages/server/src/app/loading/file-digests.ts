@@ -190,20 +190,22 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'no such file or directory',
   EACCES: 'permission denied',
   EISDIR: 'is a directory',
+  ENOSPC: 'no space left on the device',
+  EROFS: 'read-only file system',
   ENOTDIR: 'not a directory',
   ENAMETOOLONG: 'the name is too long',
   ELOOP: 'too many symbolic links',
   ERR_INVALID_ARG_VALUE: 'a path has no null bytes',
 };
 
-/** Why a file could not be read, without its name: `no such file or directory`. */
-export const readReason = (error: unknown): string =>
+/** Why a file could not be read or written, without its name: `no such file or directory`. */
+export const fileReason = (error: unknown): string =>
   REASONS[codeOf(error) ?? ''] ?? messageOf(error);
 
 /** Converts an error of Node to one without the system call and the path. */
 function toReadError(error: unknown, hint?: string): FileReadError {
   if (error instanceof FileReadError) return error;
-  return new FileReadError(readReason(error), { cause: error, hint });
+  return new FileReadError(fileReason(error), { cause: error, hint });
 }
 
 /** Maximum number of parent directories that are examined. */

@@ -26,7 +26,7 @@ import { loadOrReport } from '../load.ts';
 import { UsageError, messageOf } from '@weir/base';
 import { parseFlow } from '@weir/nodes/explain/flow';
 import { EXPLAIN } from './specs.ts';
-import { readReason } from '@weir/server/app/loading/file-digests';
+import { fileReason } from '@weir/server/app/loading/file-digests';
 import { replaceFile } from '@weir/server/files';
 import { openRegularFile } from '@weir/io/files';
 
@@ -46,10 +46,8 @@ export function parseExplain(argv: readonly string[]) {
   const { values, positionals } = parseOptions(argv, EXPLAIN.options);
   if (values.help === true) return undefined;
   const { config, batch, write = false, json = false } = values;
-  if (config === '') throw new UsageError('--config needs the name of a file');
   if (batch !== undefined) {
     expectOperands('explain --batch', positionals);
-    if (batch === '') throw new UsageError('--batch needs the name of a file');
     const { from, inbound, network, sniffed } = values;
     if ([from, inbound, network, sniffed].some((value) => value !== undefined)) {
       throw new UsageError('with --batch the properties of flows are in the file');
@@ -192,7 +190,7 @@ async function readBatchFile(path: string): Promise<string> {
     if (size > LARGEST_BATCH) throw new BatchError('the file is larger than 16 MiB');
     bytes = await file.readFile();
   } catch (error) {
-    throw new BatchError(`cannot read ${path}: ${readReason(error)}`, { cause: error });
+    throw new BatchError(`cannot read ${path}: ${fileReason(error)}`, { cause: error });
   }
   if (!isUtf8(bytes)) throw new BatchError(`cannot read ${path}: it is not UTF-8`);
   return bytes.toString('utf8');

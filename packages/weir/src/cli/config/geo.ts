@@ -38,9 +38,6 @@ ${optionLines({ ...GEO_OPTIONS, ...HELP_OPTION })}`;
 
 export const parseGeo = subcommandParser(GEO, (kind, values, [written = '']) => {
   const { config, geosite, geoip, json = false } = values;
-  for (const [name, value] of Object.entries({ config, geosite, geoip })) {
-    if (value === '') throw new UsageError(`--${name} needs the name of a file`);
-  }
   if (config !== undefined && (geosite ?? geoip) !== undefined) {
     throw new UsageError('--geosite and --geoip are in place of --config');
   }

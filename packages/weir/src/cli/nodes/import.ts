@@ -21,7 +21,7 @@ import { printable, printableJson } from '@weir/base/printable';
 import { commandOf, type CommandIo, optionLines, parserOf } from '../command.ts';
 import { makeFolder, writeFiles } from '../write-files.ts';
 import { IMPORT, REPORTS } from './specs.ts';
-import { readReason } from '@weir/server/app/loading/file-digests';
+import { fileReason } from '@weir/server/app/loading/file-digests';
 
 const IMPORT_HELP = `weir import, other programs' files as configurations
 
@@ -49,6 +49,7 @@ export const parseImport = parserOf(IMPORT, (values, [file = '']) => {
   if (forms.length > 1) {
     throw new UsageError('--subscribe, --outbounds and --output exclude each other');
   }
+  if (file === '') throw new UsageError('import needs FILE');
   const format = REPORTS.find((each) => each === report);
   if (!format) throw new UsageError('--report takes text or json');
   return {
@@ -207,7 +208,7 @@ async function read(stream: Readable, file: string): Promise<string> {
     }
   } catch (error) {
     if (error instanceof ImportError) throw error;
-    throw new ImportError(`cannot read ${file}: ${readReason(error)}`);
+    throw new ImportError(`cannot read ${file}: ${fileReason(error)}`);
   }
   return textOf(Buffer.concat(chunks));
 }

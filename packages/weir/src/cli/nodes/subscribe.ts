@@ -45,8 +45,8 @@ while something refers to it.
 `;
 
 export const parseSubscribe = subcommandParser(SUBSCRIBE, (kind, values, operands) => {
-  const { config = '', json = false, verbose = false, force = false, socket } = values;
-  if (config === '') throw new UsageError(`subscribe ${kind} needs --config FILE`);
+  const { config, json = false, verbose = false, force = false, socket } = values;
+  if (config === undefined) throw new UsageError(`subscribe ${kind} needs --config FILE`);
   const common = { config, json, verbose, force, socket, dryRun: values['dry-run'] ?? false };
   const [name = '', url = ''] = operands;
   switch (kind) {

@@ -97,12 +97,9 @@ export function parseRun(argv: readonly string[]) {
   if (verbose) throw new UsageError('--verbose goes with --version');
   // The name of the command may follow its options.
   expectOperands('run', positionals[0] === 'run' ? positionals.slice(1) : positionals);
-  if (config === '') throw new UsageError('--config needs the name of a file');
   if (watch && config === undefined) throw new UsageError('--watch needs a --config to watch');
   const limits = limitsOf(values);
   if (values.test === true) return { kind: 'check' as const, config, limits };
-  if (reloadSocket === '') throw new UsageError('--reload-socket needs the path of a socket');
-  if (pcap === '') throw new UsageError('--pcap needs the name of a file');
   if (reloadSocket !== undefined && !controlSocket) {
     throw new UsageError('--no-control-socket and --reload-socket exclude each other');
   }
@@ -126,8 +123,6 @@ function limitsOf({
   readonly limits?: string | undefined;
   readonly 'limits-state'?: string | undefined;
 }): LimitsPaths | undefined {
-  if (path === '') throw new UsageError('--limits needs the name of a file');
-  if (state === '') throw new UsageError('--limits-state needs the name of a file');
   if (path === undefined) {
     if (state !== undefined) throw new UsageError('--limits-state goes with --limits');
     return undefined;

@@ -1,4 +1,4 @@
-import { WeirError, UsageError } from '@weir/base';
+import { WeirError } from '@weir/base';
 import { printable, printableJson } from '@weir/base/printable';
 import type { TunSettings } from '@weir/proxy/protocols';
 import type { Spec } from '@weir/proxy/spec';
@@ -138,7 +138,6 @@ ${optionLines({ ...CHECK_OPTIONS, ...HELP_OPTION })}`;
 
 export const parseTun = subcommandParser(TUN, (_, values) => {
   const { config, gateway = false, json = false } = values;
-  if (config === '') throw new UsageError('--config needs the name of a file');
   return { config, isGateway: gateway, json };
 });
 

@@ -55,7 +55,6 @@ export function parseUsage(argv: readonly string[], now = Date.now()) {
   const { values, positionals } = parsed;
   if (values.help === true) return undefined;
   const { database } = values;
-  if (database === '') throw new UsageError('--database needs the name of a file');
   return positionals.length === 0
     ? showArguments(parsed, database, now)
     : recordArguments(parsed, database);

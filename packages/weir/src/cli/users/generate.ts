@@ -95,7 +95,6 @@ function toCertificateName(text: string): string {
 }
 
 function toFiles({ output, force = false, days = DAYS }: Values): FileArguments {
-  if (output === '') throw new UsageError('--output needs the name of a folder');
   return { output, force, days: numberOf('days', days, 1, MOST_DAYS) };
 }
 
@@ -150,7 +149,7 @@ const unknownProtocol = (text: string): UsageError =>
 function numberOf(option: string, text: string, least: number, most: number): number {
   const number = /^\d{1,6}$/.test(text) ? Number(text) : -1;
   if (number >= least && number <= most) return number;
-  throw new UsageError(`--${option} is ${least} to ${most}, not ${JSON.stringify(text)}`);
+  throw new UsageError(`--${option} takes ${least} to ${most}, not ${JSON.stringify(text)}`);
 }
 
 type Generated = ReturnType<typeof toGenerated>;

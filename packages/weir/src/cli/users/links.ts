@@ -61,9 +61,8 @@ const STANDARD_HOURS = '12';
 const MOST_HOURS = 31 * 24;
 
 export const parseLinks = subcommandParser(LINKS, (kind, values, [name = '']) => {
-  const { config = '' } = values;
-  if (config === '') throw new UsageError(`links ${kind} needs --config FILE`);
-  if (values.tokens === '') throw new UsageError('--tokens needs the name of a file');
+  const { config } = values;
+  if (config === undefined) throw new UsageError(`links ${kind} needs --config FILE`);
   const common = {
     config,
     tokens: values.tokens ?? tokensFor(resolve(config)),
@@ -103,7 +102,6 @@ function servingOf(values: Values) {
   }
   const host = hostOf('--host', values.host);
   const { title = host, interval = STANDARD_HOURS } = values;
-  if (values.database === '') throw new UsageError('--database needs the name of a file');
   if (title.trim() === '' || title !== printable(title)) {
     throw new UsageError('--title needs a text without control characters');
   }

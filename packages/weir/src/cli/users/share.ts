@@ -26,12 +26,11 @@ cannot reach, and certificates that they refuse, are noted on standard error. No
 `;
 
 export const parseShare = parserOf(SHARE, (values) => {
-  const { config = '', inbound, user, output, force = false, json = false } = values;
-  if (config === '') throw new UsageError('share needs --config FILE');
+  const { config, inbound, user, output, force = false, json = false } = values;
+  if (config === undefined) throw new UsageError('share needs --config FILE');
   if (values.host === undefined) {
     throw new UsageError('share needs --host HOST, the name or the address that clients dial');
   }
-  if (output === '') throw new UsageError('--output needs the name of a file');
   if (force && output === undefined) throw new UsageError('--force goes with --output');
   const form = choiceOf('form', SHARE_FORMS, values.form ?? 'link');
   const qr = values.qr === undefined ? undefined : choiceOf('qr', QR_FORMS, values.qr);

@@ -75,8 +75,8 @@ type GivenSecret =
   | { readonly kind: 'file'; readonly path: string };
 
 export const parseUser = subcommandParser(USER, (kind, values, [name = '']) => {
-  const { config = '', inbound, json = false } = values;
-  if (config === '') throw new UsageError(`user ${kind} needs --config FILE`);
+  const { config, inbound, json = false } = values;
+  if (config === undefined) throw new UsageError(`user ${kind} needs --config FILE`);
   if (kind === 'list') return { kind, config, inbound, json, socket: values.socket };
   if (inbound === undefined) throw new UsageError(`user ${kind} needs --inbound TAG`);
   return {

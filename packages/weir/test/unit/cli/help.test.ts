@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { UsageError } from '@weir/base';
 import { CapturedIo } from '../../../../../test/support/process/captured-io.ts';
 import { COMMANDS } from '../../../src/cli/commands.ts';
 
@@ -17,5 +18,22 @@ test('the help of a command has its usage, and no long lines', async () => {
     assert.match(io.out, new RegExp(`^Usage: weir ${command.name}\\b`, 'm'));
     const long = io.out.split('\n').filter((line) => line.length > MOST_COLUMNS);
     assert.deepEqual(long, [], command.name);
+  }
+});
+
+test('an empty path is refused by every command, and named', async () => {
+  for (const command of COMMANDS) {
+    const places = [{ ...command, name: undefined }, ...(command.commands ?? [])];
+    for (const place of places) {
+      for (const [option, { value = '' }] of Object.entries(place.options)) {
+        if (!['FILE', 'FOLDER', 'PATH'].includes(value)) continue;
+        const line = [...(place.name === undefined ? [] : [place.name]), `--${option}=`];
+        await assert.rejects(
+          command.run(line, new CapturedIo()),
+          (error) => error instanceof UsageError && error.message.startsWith(`--${option} needs `),
+          `${command.name} ${line.join(' ')}`,
+        );
+      }
+    }
   }
 });
