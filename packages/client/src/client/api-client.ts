@@ -9,6 +9,7 @@ import { request as httpsRequest } from 'node:https';
 import { UsageError, WeirError, codeOf, messageOf, type WeirErrorOptions } from '@weir/base';
 import { GrowingBytes } from '@weir/base/bytes';
 import { unsendableBecause } from '@weir/config';
+import { fileReason } from '@weir/server/app/loading/file-digests';
 import { isBodyOf, isDataOf } from '@weir/server/api/views';
 import { EventReader } from './event-reader.ts';
 import { ProvenAgent, UnprovenApiError, type ApiProof } from './proven-agent.ts';
@@ -313,7 +314,9 @@ export async function readSecret(path: string, option: string): Promise<string> 
   try {
     secret = (await readFile(path, 'utf8')).replace(/\r?\n$/, '');
   } catch (error) {
-    throw new ApiClientError(`cannot read the secret: ${messageOf(error)}`, { cause: error });
+    throw new ApiClientError(`cannot read the secret in ${path}: ${fileReason(error)}`, {
+      cause: error,
+    });
   }
   if (secret === '') throw new UsageError(`the file of ${option} is empty`);
   const reason = unsendableBecause(secret);

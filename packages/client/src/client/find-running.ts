@@ -5,6 +5,7 @@ import { DEFAULT_API_LISTEN } from '@weir/config';
 import { decodeSource, readApiTable, readConfigFile, withShownKeys } from '@weir/config/documents';
 import { UsageError, WeirError, messageOf } from '@weir/base';
 import { isLoopbackHost } from '@weir/base/ip';
+import { fileReason } from '@weir/server/app/loading/file-digests';
 import { openRegularFile } from '@weir/io/files';
 import { ApiClient, parsePlace, readSecret, type ApiAccess, type ApiPlace } from './api-client.ts';
 import { chooseSocket, namedSocket } from './find-serving.ts';
@@ -266,7 +267,7 @@ async function readApi(config: string | undefined): Promise<ReadApi> {
     const { listen, secret } = readApiTable(api, source);
     return { table: { listen: listen?.value, secret: secret?.value }, owner, isRead };
   } catch (error) {
-    const problem = new WeirError('config', `cannot read ${config}: ${messageOf(error)}`, {
+    const problem = new WeirError('config', `cannot read ${config}: ${fileReason(error)}`, {
       cause: error,
     });
     return { problem, isRead };

@@ -1,7 +1,8 @@
 import { chmod, mkdir, readFile, readlink, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { fileReason } from '@weir/server/app/loading/file-digests';
 import { createFile, replaceFile } from '@weir/server/files';
-import { codeOf, messageOf, WeirError } from '@weir/base';
+import { codeOf, WeirError } from '@weir/base';
 
 /** A file that a command writes. */
 export interface OutputFile {
@@ -76,7 +77,7 @@ export async function makeFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder, { recursive: true });
   } catch (cause) {
-    throw new WeirError('output', `cannot make ${folder}: ${messageOf(cause)}`, { cause });
+    throw new WeirError('output', `cannot make ${folder}: ${fileReason(cause)}`, { cause });
   }
 }
 
@@ -84,7 +85,7 @@ async function readOld(path: string): Promise<Uint8Array> {
   try {
     return await readFile(path);
   } catch (cause) {
-    throw new WeirError('output', `cannot read ${path}: ${messageOf(cause)}`, { cause });
+    throw new WeirError('output', `cannot read ${path}: ${fileReason(cause)}`, { cause });
   }
 }
 
@@ -108,7 +109,7 @@ async function writeOne({ path, text, secret }: OutputFile, found: Found): Promi
     }
   } catch (cause) {
     if (codeOf(cause) === 'EEXIST') throw existsError(path, cause);
-    throw new WeirError('output', `cannot write ${path}: ${messageOf(cause)}`, { cause });
+    throw new WeirError('output', `cannot write ${path}: ${fileReason(cause)}`, { cause });
   }
 }
 

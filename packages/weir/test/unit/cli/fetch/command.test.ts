@@ -82,7 +82,7 @@ suite('weir fetch', () => {
     assert.deepEqual(await readFile(file), PAGES['/binary']);
     const { status, err } = await run(['-o', `${file}/none`, `${base}/text`]);
     assert.equal(status, 1);
-    assert.match(err, /^weir fetch: cannot write .*ENOTDIR/);
+    assert.match(err, /^weir fetch: cannot write .*: not a directory$/m);
   });
 });
 
