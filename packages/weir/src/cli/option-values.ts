@@ -42,7 +42,7 @@ export function parseCount(option: string, text: string, most: number): number {
 export function choiceOf<T extends string>(option: string, choices: readonly T[], text: string): T {
   const chosen = choices.find((each) => each === text);
   if (chosen !== undefined) return chosen;
-  throw new UsageError(`--${option} is ${choices.join(', ')}, not ${JSON.stringify(text)}`);
+  throw new UsageError(`--${option} takes ${choices.join(', ')}, not ${JSON.stringify(text)}`);
 }
 
 /**

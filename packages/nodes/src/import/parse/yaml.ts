@@ -207,6 +207,6 @@ function merges(value: unknown): readonly (readonly [string, unknown])[] {
     if (typeof each === 'object' && each !== null && !Array.isArray(each)) {
       return Object.entries(each);
     }
-    throw new ImportError('YAML that merges what is no mapping');
+    throw new ImportError('YAML that merges what is not a mapping');
   });
 }

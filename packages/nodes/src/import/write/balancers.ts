@@ -128,7 +128,7 @@ const DEFAULT_INTERVAL = 30;
 const NOT_MEMBERS =
   'left out of the balancer, whose members are servers that a TCP connection can probe';
 const NO_BALANCER =
-  'none of its servers can be probed by a TCP connection, so it is no balancer: its first server is used';
+  'none of its servers can be probed by a TCP connection, so it is not a balancer: its first server is used';
 
 const namesOf = (names: readonly string[]): string =>
   names.length <= MOST_NAMED

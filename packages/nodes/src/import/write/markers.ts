@@ -87,7 +87,8 @@ export function parseFollow(line: string): FollowMarker | InvalidMarker | undefi
   const wrong = sources.find(
     (name) => name !== IMPORTED && name !== EVERY_SOURCE && !isSourceName(name),
   );
-  if (wrong !== undefined) return { problem: `${JSON.stringify(wrong)} is no name of a source` };
+  if (wrong !== undefined)
+    return { problem: `${JSON.stringify(wrong)} is not the name of a source` };
   for (let at = start.length + head.length; at < text.length; at = PART.lastIndex) {
     PART.lastIndex = at;
     const [, name, value = ''] = PART.exec(text) ?? [];

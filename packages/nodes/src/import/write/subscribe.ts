@@ -169,7 +169,9 @@ function groupItems(
     const pick = name === undefined ? undefined : picks.get(name);
     const all = [...group.notes, ...(notes.get(index) ?? [])];
     if (group.strategy !== 'select' && tag === undefined) {
-      all.push(`it is no balancer here: pick one of its servers, at first ${JSON.stringify(pick)}`);
+      all.push(
+        `it is not a balancer here: pick one of its servers, at first ${JSON.stringify(pick)}`,
+      );
     }
     const status = all.length === 0 ? 'imported' : 'changed';
     return { ...base, status, as: name ?? tag, notes: all };

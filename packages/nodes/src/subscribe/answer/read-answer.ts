@@ -89,7 +89,7 @@ function groupReader(
       });
 }
 
-const NO_NODE = 'it is no node';
+const NO_NODE = 'it is not a node';
 
 /** The text of a response, with U+FFFD for invalid UTF-8. @throws {RefusedAnswerError} */
 function textOf(bytes: Uint8Array): string {
@@ -131,7 +131,7 @@ function importedFrom(text: string): Imported {
       if (text.includes('\uFFFD')) {
         throw new RefusedAnswerError('the answer is not text: invalid UTF-8', { cause: error });
       }
-      throw new RefusedAnswerError(`the answer is no list of nodes: ${error.message}`, {
+      throw new RefusedAnswerError(`the answer is not a list of nodes: ${error.message}`, {
         cause: error,
       });
     }

@@ -141,7 +141,7 @@ describe('YAML of Clash', () => {
     });
     assert.throws(() => parseYaml('a: &a 1\nb: {<<: *a}\n'), {
       name: 'ImportError',
-      message: 'YAML that merges what is no mapping',
+      message: 'YAML that merges what is not a mapping',
     });
   });
 

@@ -129,7 +129,7 @@ describe('a balancer that follows a source', () => {
 
   test('stays as it is when its line is invalid, which is reported', async () => {
     for (const [line, reason] of [
-      ['# follows: ho me', /is no name of a source/],
+      ['# follows: ho me', /is not the name of a source/],
       ['# follows: home; filter: hk', /has to be one of group: "…", filter: "…"/],
       ['# follows: home; filter: "("', /an expression of its line "follows" is invalid/],
     ] as const) {

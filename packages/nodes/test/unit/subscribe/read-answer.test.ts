@@ -170,8 +170,8 @@ describe('the answer of a source', () => {
     ['a page with a late title', `<a>${' '.repeat(16 * 1024)}<title>A</title>`, /a web page, not/],
     ['an XML error', '<Error><Code>AccessDenied</Code></Error>', /a web page, not/],
     ['bytes that are no text', Uint8Array.of(0x1f, 0x8b, 8, 0xff), /invalid UTF-8/],
-    ['a sentence', 'Your token is invalid.', /no list of nodes/],
-    ['an error in JSON', '{"error":"expired"}', /no list of nodes: JSON without "outbounds"/],
+    ['a sentence', 'Your token is invalid.', /not a list of nodes/],
+    ['an error in JSON', '{"error":"expired"}', /not a list of nodes: JSON without "outbounds"/],
     [
       'an expired account',
       [at('s.example:443', 'Expired'), at('s.example:443', 'Traffic left: 0')].join('\n'),

@@ -56,7 +56,7 @@ export class StaticFiles {
     } catch (error) {
       throw new WeirError('ui', `--ui ${folder}: ${messageOf(error)}`, { cause: error });
     }
-    throw new WeirError('ui', `--ui ${folder}: it is no folder`);
+    throw new WeirError('ui', `--ui ${folder}: it is not a folder`);
   }
 
   /** Serves a file. @param parts decoded segments of the path below `/ui` */

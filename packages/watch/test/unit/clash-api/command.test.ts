@@ -64,7 +64,7 @@ describe('weir clash-api', () => {
     );
     for (const [ui, reason] of [
       [join(folder.path, 'nothing'), /weir clash-api: --ui .*nothing: .*no such file/],
-      [empty, /weir clash-api: --ui .*empty: it is no folder/],
+      [empty, /weir clash-api: --ui .*empty: it is not a folder/],
     ] as const) {
       const io = new CapturedIo(env);
       assert.equal(await clashApiCommand([...where, '--ui', ui], io), 1);

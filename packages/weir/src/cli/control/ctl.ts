@@ -93,7 +93,7 @@ function toCommand(
 function toRouteNames(text: string | undefined): RouteNames | undefined {
   if (text === undefined) return undefined;
   const names = ROUTE_NAMES.find((one) => one === text);
-  if (!names) throw new UsageError(`--names is ${ROUTE_NAMES.join(' or ')}`);
+  if (!names) throw new UsageError(`--names takes ${ROUTE_NAMES.join(' or ')}`);
   return names;
 }
 

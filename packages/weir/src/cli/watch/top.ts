@@ -16,7 +16,7 @@ const TOP_HELP = `weir top, which shows and steers a running Weir in a terminal
 Usage: weir top [options]
 
 The key ? lists the keys. Every change is shown with its effect and its command before it is made.
-Where the input or the output is no terminal, or TERM is dumb, it prints once what it would show,
+Where the input or the output is not a terminal, or TERM is dumb, it prints once what it would show,
 and ends. NO_COLOR leaves colours away.
 
 Options:

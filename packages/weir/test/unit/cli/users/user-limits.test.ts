@@ -154,7 +154,7 @@ describe('weir user with limits', () => {
       [['--up', '10'], /--up "10" is not a rate/],
       [['--down', '1 bit/s'], /--down "1 bit\/s" is less than \d+ kbit\/s/],
       [['--reset', 'daily'], /--reset goes with --limit/],
-      [['--limit', '1GB', '--reset', 'yearly'], /--reset is never, daily, weekly, monthly/],
+      [['--limit', '1GB', '--reset', 'yearly'], /--reset takes never, daily, weekly, monthly/],
       [['--limits', 'x'], /--limits goes with --limit/],
     ];
     for (const [args, message] of cases) {
