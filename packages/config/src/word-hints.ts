@@ -103,11 +103,12 @@ export function strategyHint(name: string, known: readonly string[]): string | u
 
 /** Returns the hint for an entry of `port` that is neither a port nor a range. */
 export function portHint(entry: string): string | undefined {
+  if (entry.length > LONGEST_VALUE) return undefined;
   if (entry.includes(',')) {
     const parts = entry.split(',').map((part) => JSON.stringify(part.trim()));
-    return entry.length > LONGEST_VALUE ? undefined : `write a text for each: ${parts.join(', ')}`;
+    return `write a text for each: ${parts.join(', ')}`;
   }
-  const [, from = '', to = ''] = /^ *(\d{0,5}) *[:-] *(\d{0,5}) *$/.exec(entry) ?? [];
+  const [, from = '', to = ''] = /^(\d{0,5})[:-](\d{0,5})$/.exec(entry.replaceAll(' ', '')) ?? [];
   if (from === '' && to === '') return undefined;
   return `a range has both ends: "${from || '1'}-${to || '65535'}"`;
 }

@@ -129,8 +129,19 @@ function warnOfDns(table: DnsTable | undefined, list: WarningList): void {
   }
 }
 
-/** Warns of a secret that no `Authorization` header can have: the API rejects every request. */
+/**
+ * Warns of a URL as `listen`, which is the path of a unix socket, and of a secret that no `Authorization` header can
+ * have: the API rejects every request.
+ */
 function warnOfApi(table: ApiTable | undefined, list: WarningList): void {
+  const listen = table?.listen;
+  if (listen && /^[a-z]{1,10}:\/\//i.test(listen.value)) {
+    list.add(
+      'setting-unusable',
+      listen.span,
+      () => '[api] listen is a URL, which is taken for the path of a unix socket; write ip:port',
+    );
+  }
   const secret = table?.secret;
   const reason = secret && unsendableBecause(secret.value);
   if (reason) list.add('setting-unusable', secret.span, () => `[api] secret ${reason}`);

@@ -79,6 +79,11 @@ const ROWS: readonly Row[] = [
     ['setting-unusable 2:10'],
     `[api]\nsecret = "${secret}"\n${DIRECT}`,
   ]),
+  [
+    'an API on a URL',
+    ['setting-unusable 2:10'],
+    `[api]\nlisten = "http://127.0.0.1:9090"\n${DIRECT}`,
+  ],
   ['a secret of the API with a space', [], `[api]\nsecret = "a \\t~"\n${DIRECT}`],
   // Listeners
   ['an open proxy on every address', ['open-proxy 5:10'], socks('0.0.0.0')],
