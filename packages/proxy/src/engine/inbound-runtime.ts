@@ -47,13 +47,12 @@ export class DatagramSide {
     this.#handlers = [{ server, live }, ...this.#handlers.filter((old) => old.live.count > 0)];
   }
 
-  /** @param known whether to serve only clients that have an association */
-  receive(packet: Packet, replies: ReplyPath, known: boolean): void {
+  receive(packet: Packet, replies: ReplyPath): void {
     const [current, ...replaced] = this.#handlers;
     for (const { server, live } of replaced) {
       if (live.count > 0 && server.receive(packet, replies, true)) return;
     }
-    current?.server.receive(packet, replies, known);
+    current?.server.receive(packet, replies, !replies.acceptsClients);
   }
 
   destroy(cause: Error): void {
@@ -127,12 +126,9 @@ export class InboundRuntime {
     this.#serve(carrier, session);
   };
 
-  /**
-   * Serves a datagram that a client sent to the listen address.
-   * @param known whether to serve only clients that have an association
-   */
-  readonly receive = (packet: Packet, replies: ReplyPath, known: boolean): void => {
-    this.#datagrams.receive(packet, replies, known);
+  /** Serves a datagram that a client sent to the listen address. */
+  readonly receive = (packet: Packet, replies: ReplyPath): void => {
+    this.#datagrams.receive(packet, replies);
   };
 
   /** Resolves when no session remains. */

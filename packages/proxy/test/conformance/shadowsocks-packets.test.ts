@@ -62,6 +62,7 @@ function ofClient(peer: Endpoint): Promise<PacketLinkFixture> {
     send: (packet: Packet) => sent.push(packet),
     closed: new Promise<undefined>(() => undefined),
     hold: () => () => undefined,
+    acceptsClients: true,
   };
   const deliver = (data: Uint8Array): void =>
     link.deliver({ data, peer }, data.length, CLIENT, replyPath);

@@ -12,8 +12,7 @@ import type { InboundListener, ListenMeans } from './inbound-listener.ts';
 /** Receives the connections and datagrams of a listener. */
 export interface ListenerTarget {
   accept(connection: AcceptedConnection): void;
-  /** @param known whether to serve only clients that have an association */
-  receive(packet: Packet, replies: ReplyPath, known: boolean): void;
+  receive(packet: Packet, replies: ReplyPath): void;
   /** Called when connections are temporarily not accepted and wait in the kernel's queue. */
   paused(reason: string): void;
   /**
@@ -50,8 +49,6 @@ export class SwitchedListener implements InboundListener {
   readonly #closed = Promise.withResolvers<void>();
   #target: ListenerTarget;
   #listener: Listener | undefined;
-  /** Whether only clients are served that have an association. */
-  #isDraining = false;
   #isRetired = false;
   /** The queue until `serve`, then `undefined`. */
   #held: { connections: AcceptedConnection[]; datagrams: (() => void)[] } | undefined = {
@@ -114,7 +111,6 @@ export class SwitchedListener implements InboundListener {
     const spec =
       this.spec.kind === 'unix' || port === undefined ? this.spec : { ...this.spec, port };
     await this.#open(spec);
-    this.#isDraining = false;
   }
 
   async #open(spec: SocketListenSpec, signal?: AbortSignal): Promise<void> {
@@ -154,9 +150,9 @@ export class SwitchedListener implements InboundListener {
   #receive(packet: Packet): void {
     const replies = this.#datagrams;
     if (!replies) return;
-    if (!this.#held) this.#target.receive(packet, replies, this.#isDraining);
+    if (!this.#held) this.#target.receive(packet, replies);
     else if (this.#held.datagrams.length < MAX_HELD_DATAGRAMS) {
-      this.#held.datagrams.push(() => this.#target.receive(packet, replies, false));
+      this.#held.datagrams.push(() => this.#target.receive(packet, replies));
     }
   }
 
@@ -188,7 +184,6 @@ export class SwitchedListener implements InboundListener {
    * Resolves when no connection is accepted.
    */
   async drain(): Promise<void> {
-    this.#isDraining = true;
     void this.#datagrams?.retire();
     await this.#listener?.close();
   }

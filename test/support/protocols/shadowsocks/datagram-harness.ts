@@ -63,6 +63,7 @@ export class FakeSocket implements ReplyPath {
   readonly sent: Packet[] = [];
   readonly closed: Promise<Error | undefined>;
   readonly close: () => void;
+  acceptsClients = true;
   /** Number of associations that respond through the socket. */
   holds = 0;
 

@@ -162,6 +162,8 @@ export interface PacketLink {
 
 /** The path back to the clients of a UDP listener. `closed` resolves when the listener has failed. */
 export interface ReplyPath extends Pick<PacketLink, 'send' | 'closed'> {
+  /** Whether the listener serves new clients, rather than only those that have an association. */
+  readonly acceptsClients: boolean;
   /**
    * Keeps the path until the returned function is called: a listener that accepts no more clients releases its port
    * with the last hold.

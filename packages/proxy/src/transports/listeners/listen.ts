@@ -81,6 +81,10 @@ export class DatagramPort implements ReplyPath {
     return this.#failed.promise;
   }
 
+  get acceptsClients(): boolean {
+    return this.#socket !== undefined && !this.#retired;
+  }
+
   /** Binds the port, or keeps a retired one that is still bound. @throws {BindError} */
   async open({ host, port }: Endpoint): Promise<void> {
     this.#endRetirement();

@@ -15,6 +15,7 @@ const replies: ReplyPath = {
   send: () => undefined,
   closed: new Promise(() => undefined),
   hold: () => () => undefined,
+  acceptsClients: true,
 };
 const wire = { bytesRead: 0, bytesWritten: 0 };
 const from = (host: string): Packet => ({ data: Buffer.alloc(1), peer: { host, port: 1 } });
@@ -62,12 +63,12 @@ test('clients of a replaced handler stay with it; new ones go to its successor',
   const side = new DatagramSide('in', tracker, new OwnListeners(), () => closed++);
   const [first, second, third] = [new Handler(), new Handler(), new Handler()];
   side.swap(first);
-  side.receive(from('a'), replies, false);
+  side.receive(from('a'), replies);
   side.swap(second);
-  side.receive(from('a'), replies, false);
-  side.receive(from('b'), replies, false);
+  side.receive(from('a'), replies);
+  side.receive(from('b'), replies);
   side.swap(third);
-  for (const host of ['a', 'b', 'c']) side.receive(from(host), replies, false);
+  for (const host of ['a', 'b', 'c']) side.receive(from(host), replies);
   assert.deepEqual(
     [first, second, third].map(({ taken }) => taken),
     [['a', 'a', 'a'], ['b', 'b'], ['c']],
@@ -80,7 +81,7 @@ test('clients of a replaced handler stay with it; new ones go to its successor',
   const before = closed;
   first.end('a');
   assert.deepEqual([side.sessions, closed - before], [2, 1]);
-  side.receive(from('a'), replies, false);
+  side.receive(from('a'), replies);
   assert.deepEqual(third.taken, ['c', 'a']);
   side.destroy(new Error('over'));
   assert.deepEqual([side.sessions, tracker.sessions().length], [0, 0]);
@@ -95,7 +96,7 @@ test('a handler learns once that it opens no association any more', () => {
   );
   const [first, second] = [new Handler(), new Handler()];
   side.swap(first);
-  side.receive(from('a'), replies, false);
+  side.receive(from('a'), replies);
   assert.equal(first.retired, 0);
   side.swap(second);
   side.destroy(new Error('over'));
@@ -109,8 +110,8 @@ test('datagrams for a handler that serves none go nowhere', () => {
     new OwnListeners(),
     () => undefined,
   );
-  side.receive(from('a'), replies, false);
+  side.receive(from('a'), replies);
   side.swap({ serve: () => Promise.resolve() });
-  side.receive(from('a'), replies, false);
+  side.receive(from('a'), replies);
   assert.equal(side.sessions, 0);
 });

@@ -151,10 +151,11 @@ export class LegacyDatagramServer implements DatagramServer {
       const waiting = { link: kept.replyPath, signal: deadline.signal };
       user = await this.#search.search(peer.host, fits, waiting);
     } catch {
-      // Too many searches, the time limit has passed, or the listener has closed: the datagram is dropped.
+      // Too many searches, the time limit has passed, or the listener has failed: the datagram is dropped.
     }
     const later = this.#waiting.release(client);
-    if (this.#retired) return;
+    // Meanwhile the listener may have moved, or drains.
+    if (this.#retired || !kept.replyPath.acceptsClients) return;
     if (user && plain) this.#accept(client, user, plain, kept);
     for (const { packet, replyPath } of later) this.receive(packet, replyPath, false);
   }

@@ -159,6 +159,21 @@ describe('the search for the user of a datagram', () => {
     assert.deepEqual(received, ['first', 'second']);
   });
 
+  test('opens no association when its listener has stopped serving new clients', async () => {
+    const to = start();
+    const client = from(last, 'client');
+    for (const data of ['first', 'second']) to.receive(hello(client, data));
+    to.socket.acceptsClients = false;
+    await settle();
+    await settle();
+    assert.deepEqual([to.dispatcher.associations.length, to.socket.holds], [0, 0]);
+    to.socket.acceptsClients = true;
+    to.receive(hello(client, 'third'));
+    await settle();
+    await settle();
+    assert.equal(to.dispatcher.associations.length, 1);
+  });
+
   test('is made once for what a client sends at once from several ports', async () => {
     const to = start(new TickingClock());
     for (let port = 1; port <= 8; port++) {
