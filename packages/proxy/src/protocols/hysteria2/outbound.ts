@@ -74,7 +74,9 @@ export class Hysteria2Outbound implements Outbound {
     }
     this.#streams++;
     try {
-      const link = await this.#connectOnLive(destination, options);
+      const link = await this.#onLive(options, (connection) =>
+        connection.connect(destination, options.signal),
+      );
       void link.closed.then(() => this.#streams--);
       return link;
     } catch (error) {
@@ -83,8 +85,8 @@ export class Hysteria2Outbound implements Outbound {
     }
   }
 
-  async associate(options: DialOptions): Promise<PacketLink> {
-    return (await this.#connection(options)).associate();
+  associate(options: DialOptions): Promise<PacketLink> {
+    return this.#onLive(options, (connection) => connection.associate());
   }
 
   close(): void {
@@ -93,11 +95,15 @@ export class Hysteria2Outbound implements Outbound {
     this.#tls?.[Symbol.dispose]();
   }
 
-  async #connectOnLive(destination: Endpoint, options: DialOptions): Promise<ByteLink> {
+  /** Opens a flow; on another connection if the first one is lost before the flow has a response. */
+  async #onLive<Link>(
+    options: DialOptions,
+    open: (connection: ClientConnection) => Link | Promise<Link>,
+  ): Promise<Link> {
     for (let attempt = 1; ; attempt++) {
       const connection = await this.#connection(options);
       try {
-        return await connection.connect(destination, options.signal);
+        return await open(connection);
       } catch (error) {
         if (!(error instanceof RetryableRequestError)) throw error;
         if (attempt < ATTEMPTS) continue;

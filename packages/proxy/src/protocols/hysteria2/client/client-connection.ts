@@ -320,9 +320,11 @@ export class ClientConnection {
 
   /**
    * Opens a UDP session.
+   * @throws {RetryableRequestError} when the connection has ended, or its server is silent.
    * @throws {DialError} `unsupported` when the server relays no UDP.
    */
   associate(): PacketLink {
+    if (!this.#isUsable) throw new RetryableRequestError('the connection was lost');
     if (this.#relaysUdp && this.#connection.maxDatagramSize > 0)
       return this.#udp.open(this.#silence.onSent);
     const text = `${shownEndpoint(this.#parts.target)}: the server relays no UDP`;

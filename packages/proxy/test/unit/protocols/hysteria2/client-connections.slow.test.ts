@@ -49,6 +49,21 @@ describe('a connection of a client', () => {
     assert.equal(bench.network.connections.length, 1);
   });
 
+  test('is made anew for associations whose turn comes when it has ended', async () => {
+    const bench = new Bench();
+    await bench.listen();
+    const client = bench.client();
+    const COUNT = 2 * FLOWS_RESUMED_A_TURN;
+    const flows = Array.from({ length: COUNT }, () => client.associate(patient));
+    await flows[0];
+    const [[connection]] = bench.network.connections as [[FakeConnection, FakeConnection]];
+    connection.end({ kind: 'idle', by: 'self', code: 0, reason: '' });
+    const links = await Promise.all(flows);
+    assert.equal(bench.network.connections.length, 2);
+    links.at(-1)?.send({ data: Buffer.from('hello'), peer: echo });
+    assert.equal(links.at(-1)?.dropped, 0);
+  });
+
   test('is made anew when it has ended', async () => {
     const bench = new Bench();
     const first = await bench.listen();
