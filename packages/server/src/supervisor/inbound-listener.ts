@@ -30,6 +30,8 @@ export interface InboundListener extends ReopenableListener {
   serve(): void;
   /** Stops accepting clients permanently; resolves when it has. Live sessions keep what they need of the listener. */
   retire(): Promise<void>;
+  /** Undoes `close` of a retired listener, for the sessions that need it. */
+  restore(): Promise<void>;
   /** Resolves when all resources of a retired listener are released. */
   readonly closed: Promise<void>;
 }

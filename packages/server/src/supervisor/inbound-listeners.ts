@@ -188,6 +188,10 @@ export class SwitchedListener implements InboundListener {
     await this.#listener?.close();
   }
 
+  async restore(): Promise<void> {
+    await this.#datagrams?.restore();
+  }
+
   /** Drains the listener and closes its target permanently. */
   async retire(): Promise<void> {
     this.#isRetired = true;
@@ -325,6 +329,11 @@ export class SessionInbound implements InboundListener {
   /** Stops accepting clients; stays bound until its last session ends (`closed`). */
   retire(): Promise<void> {
     this.#listener.retire();
+    return Promise.resolve();
+  }
+
+  /** A retired listener is closed only without sessions. */
+  restore(): Promise<void> {
     return Promise.resolve();
   }
 

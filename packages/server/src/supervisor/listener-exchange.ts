@@ -145,9 +145,8 @@ export class ListenerExchange {
     if (!restore) return;
     for (const listener of this.#closedApiListeners) await listener.reopen();
     for (const { tag, listener, draining } of this.#closedEarly) {
-      if (draining) continue;
       try {
-        await listener.reopen();
+        await (draining ? listener.restore() : listener.reopen());
       } catch (error) {
         const reason = messageOf(error);
         this.#log.error(`inbound ${tag} could not be restored: ${reason}`, {

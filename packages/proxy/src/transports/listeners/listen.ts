@@ -67,6 +67,8 @@ async function bind(where: Endpoint | UnixPath, options: ListenOptions): Promise
 export class DatagramPort implements ReplyPath {
   readonly #onDatagram: (packet: Packet) => void;
   #socket: UdpSocket | undefined;
+  /** The address that was bound last. */
+  #endpoint: Endpoint | undefined;
   #failed = Promise.withResolvers<Error | undefined>();
   #holds = 0;
   /** Resolves when a retired port is closed, or opened again; `undefined` unless it is retired. */
@@ -86,9 +88,20 @@ export class DatagramPort implements ReplyPath {
   }
 
   /** Binds the port, or keeps a retired one that is still bound. @throws {BindError} */
-  async open({ host, port }: Endpoint): Promise<void> {
+  async open(endpoint: Endpoint): Promise<void> {
     this.#endRetirement();
-    if (this.#socket) return;
+    if (!this.#socket) await this.#bind(endpoint);
+  }
+
+  /** Binds a retired port again that was closed while the path was held. @throws {BindError} */
+  async restore(): Promise<void> {
+    if (!this.#retired || this.#socket || !this.#endpoint) return;
+    await this.#bind(this.#endpoint);
+    if (this.#holds === 0) this.close();
+  }
+
+  async #bind(endpoint: Endpoint): Promise<void> {
+    const { host, port } = endpoint;
     try {
       const socket = await systemSockets().bindUdp({
         family: host.includes(':') ? 6 : 4,
@@ -101,6 +114,7 @@ export class DatagramPort implements ReplyPath {
         },
       });
       this.#socket = socket;
+      this.#endpoint = endpoint;
       void socket.closed.then((cause) => this.#onFailed(socket, cause));
     } catch (error) {
       throw new BindError(`UDP ${formatEndpoint({ host, port })}`, error);
@@ -119,18 +133,22 @@ export class DatagramPort implements ReplyPath {
     };
   }
 
-  /** Frees the port; what is sent until it is opened again is dropped. */
+  /** Frees the port; what is sent until it is opened again, or restored, is dropped. */
   close(): void {
     this.#socket?.close();
     this.#socket = undefined;
-    this.#endRetirement();
+    if (this.#holds === 0) this.#endRetirement();
   }
 
-  /** Closes the port as soon as nothing holds the path; resolves then. `open` undoes this. */
+  /**
+   * Closes the port as soon as nothing holds the path; resolves then, or at once if the port is closed. `open` undoes
+   * this.
+   */
   retire(): Promise<void> {
     this.#retired ??= Promise.withResolvers();
     const { promise } = this.#retired;
-    if (this.#holds === 0 || !this.#socket) this.close();
+    if (!this.#socket) this.#endRetirement();
+    else if (this.#holds === 0) this.close();
     return promise;
   }
 

@@ -103,6 +103,20 @@ describe('an association of a UDP port', () => {
     assert.deepEqual(weir.flows(), [1]);
   });
 
+  test('continues after a reload that fails when it has closed the port that the inbound has left', async () => {
+    await using weir = await start();
+    await weir.apply(shadowsocks(weir.other));
+    const failure = new Error('the API cannot be bound');
+    const inbounds = [shadowsocks(weir.other), shadowsocks(weir.port, '127.0.0.1', 'another')];
+    const bound = (): Promise<void> => Promise.reject(failure);
+    await assert.rejects(weir.supervisor.apply(wantedOf(spec({ inbounds })), { bound }), failure);
+    await weir.exchange();
+    assert.deepEqual(weir.flows(), [1]);
+    await weir.apply();
+    await weir.supervisor.tracker.killMatching({}).ended;
+    await eventually('the release of the port', () => isFree(weir.port));
+  });
+
   test('continues when its inbound is removed, and the port is released with its last flow', async () => {
     await using weir = await start();
     await weir.apply();
