@@ -148,17 +148,17 @@ export function normalizeDomain(host: string): string | undefined {
 }
 
 /**
- * Returns a host of the configuration, perhaps with a port, as TLS and HTTP spell it: a name that is not ASCII in its
+ * Returns a host of the configuration, perhaps with a port, as TLS and HTTP spell it: one that is not ASCII in its
  * canonical form, an address without its zone, which no other host may see (RFC 6874 §1). Other text is returned
- * unchanged, and so is a name that has no such form.
+ * unchanged, and so is a host that has no such form.
  */
 export function wireHost(text: string): string {
   if (ipVersion(text) === 6) return splitZone(text).address;
   if (!/\P{ASCII}/u.test(text)) return text;
   const colon = text.lastIndexOf(':');
   const [host, port] = colon < 0 ? [text, ''] : [text.slice(0, colon), text.slice(colon)];
-  const name = normalizeDomain(host);
-  return name === undefined ? text : name + port;
+  const canonical = normalizeHost(host);
+  return canonical === undefined ? text : canonical + port;
 }
 
 /** Whether a name is `localhost` or below it: this machine, without a DNS query (RFC 6761 §6.3). */

@@ -347,6 +347,7 @@ test('a host of the configuration is changed only if it is not ASCII or has a zo
     ['[2001:db8::1]', '[2001:db8::1]'],
     ['2001:DB8::1', '2001:DB8::1'],
     ['fe80::1%eth0', 'fe80::1'],
+    ['１９２.0.2.１:80', '192.0.2.1:80'],
     ['ü ü', 'ü ü'],
     ['', ''],
   ] as const) {
