@@ -34,7 +34,7 @@ const REFUSED: readonly (readonly [what: string, answer: Answer, cause: RegExp])
   ],
   ['nothing', send(''), /the answer is empty/],
   ['bytes', send(Buffer.from([0xff, 0xfe, 0])), /invalid UTF-8/],
-  ['a captcha in JSON', send('{"captcha":true}'), /no list of nodes/],
+  ['a captcha in JSON', send('{"captcha":true}'), /not a list of nodes/],
   ['an expired account', send('trojan://p@s.provider.net:443#Expired'), /only messages: "Expired"/],
   ['placeholders', send('trojan://p@0.0.0.0:443#A\ntrojan://p@a.provider.net:1#B'), /placeholder/],
   ['most nodes gone', send('trojan://p@a.provider.net:443#A'), /only 1 of 3 nodes would be left/],

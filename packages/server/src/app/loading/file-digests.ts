@@ -190,7 +190,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'no such file or directory',
   EACCES: 'permission denied',
   EISDIR: 'is a directory',
-  ENOSPC: 'no space left on the device',
+  ENOSPC: 'no space left on device',
   EROFS: 'read-only file system',
   ENOTDIR: 'not a directory',
   ENAMETOOLONG: 'the name is too long',
