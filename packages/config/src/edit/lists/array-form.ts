@@ -34,10 +34,10 @@ export const placesOf = ({ span, items }: OpenArray): ArrayPlaces => ({
   items: items.map((item) => item.span),
 });
 
-/** The places of an inline table and its pairs. */
+/** The places of an inline table and its pairs, by their ends: a dotted key may go on after other keys. */
 export const pairPlaces = (table: OpenTable): ArrayPlaces => ({
   span: table.span,
-  items: pairsOf(table),
+  items: pairsOf(table).toSorted((a, b) => a.end - b.end),
 });
 
 /** The text of a new element, `{ … }`, and its label. */

@@ -333,8 +333,8 @@ function afterKeys(
   let last = settings.span;
   for (const { key, value } of settings.entries.values()) {
     const isBelow = (value.kind === 'table' || value.kind === 'array') && value.madeBy === 'header';
-    if (!isBelow && contentEnd(value) > last.end)
-      last = { start: key.start, end: contentEnd(value) };
+    const end = contentEnd(value);
+    if (!isBelow && end > last.end) last = { start: key.start, end };
   }
   return lineAfter(text, last, name, first);
 }

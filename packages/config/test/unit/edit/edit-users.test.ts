@@ -44,6 +44,12 @@ describe('a user is added in the form of', () => {
     ['vmess', 'users = []', 'users = [ { id = "S" } # name: ann ]'],
     ['hysteria2', 'udp = true', 'udp = true, users = [{ user = "ann", pass = "S" }]'],
     ['hy2', 'udp = true', 'udp = true, users = [{ user = "ann", pass = "S" }]'],
+    // A dotted key that goes on after another one.
+    [
+      'hysteria',
+      'tls.cert_file = "c", udp = true, tls.key_file = "k"',
+      'tls.cert_file = "c", udp = true, tls.key_file = "k", users = [{ user = "ann", pass = "S" }]',
+    ],
     ['socks', 'auth = "password"', 'auth = "password", accounts = [{ user = "ann", pass = "S" }]'],
     ['http', 'accounts = []', 'accounts = [{ user = "ann", pass = "S" }]'],
   ] as const) {
