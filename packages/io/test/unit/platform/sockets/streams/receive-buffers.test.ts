@@ -62,9 +62,9 @@ class FakeConnection {
 describe('the receive buffer of a connection', () => {
   test('that has grown is bounded by what its path needs', () => {
     for (const [rtt, bytes] of [
-      [0, 3 * MB],
-      [50, 3 * MB + 125_000],
-      [5000, 3 * MB + 12_500_000],
+      [0, MB],
+      [50, MB + 125_000],
+      [5000, MB + 12_500_000],
     ] as const) {
       const connection = new FakeConnection();
       connection.rtt = rtt;
@@ -75,7 +75,7 @@ describe('the receive buffer of a connection', () => {
 
   test('that has not grown so far is left to grow', () => {
     const connection = new FakeConnection();
-    connection.size = 4 * MB;
+    connection.size = 2 * MB;
     assert.equal(new ReceiveBuffers(connection.io).fit(3, false), false);
     assert.deepEqual(connection.set, []);
   });
@@ -103,7 +103,7 @@ describe('the receive buffer of a connection', () => {
     connection.rtt = 80_000;
     assert.equal(buffers.fit(3, true), false);
     assert.deepEqual(connection.set.slice(1), [
-      [SO_RCVBUFFORCE, 3 * MB + 2_500_000],
+      [SO_RCVBUFFORCE, MB + 2_500_000],
       [SO_BUF_LOCK, 0],
     ]);
   });
@@ -111,7 +111,7 @@ describe('the receive buffer of a connection', () => {
   test('needs what the system permits a process without privileges', () => {
     const some = new FakeConnection(false);
     assert.equal(new ReceiveBuffers(some.io, () => 4 * MB).fit(3, false), true);
-    assert.deepEqual(some.set, [[SO_RCVBUF, 3 * MB + 125_000]]);
+    assert.deepEqual(some.set, [[SO_RCVBUF, MB + 125_000]]);
 
     some.rtt = 4000;
     some.size = 64 * MB;
@@ -156,7 +156,7 @@ test(
         received += Math.max(0, near.receive());
         return received >= 2 * MB;
       });
-      assert.ok(size() >= 2 * MB && size() < 16 * MB, String(size()));
+      assert.ok(size() >= MB && size() < 16 * MB, String(size()));
     } finally {
       near.close();
       far.close();
