@@ -17,15 +17,23 @@ const MOST = 50;
 /** For this many milliseconds, Weir's status may repeat the outcome of an action of this process. */
 const REPEATED_MS = 60_000;
 
+/** A reload that this process is about to request. */
+export interface OwnReload {
+  /** The action that causes it, as the history shows it. */
+  readonly by: string;
+  /** The id of the first entry that may be this reload: its status can be read before its response has arrived. */
+  readonly since: number;
+}
+
 /**
  * The reloads since the dashboard started, and the last one before. Of several between two reads of Weir's status only
  * the last is seen.
  */
-class ReloadHistory {
+export class ReloadHistory {
   readonly #entries: SeenReload[] = [];
   #next = 1;
-  /** The last entry of this process that Weir's status has not repeated yet. */
-  #expected: { readonly at: number; readonly outcome: SeenReload['outcome'] } | undefined;
+  /** Entries of this process that Weir's status has not repeated yet, oldest first: it is read only now and then. */
+  #expected: Pick<SeenReload, 'at' | 'outcome'>[] = [];
   #seenAt: number | undefined;
 
   /** The reloads, newest first. */
@@ -33,8 +41,17 @@ class ReloadHistory {
     return this.#entries;
   }
 
+  /** To be called before this process requests a reload. @param by the action that causes it */
+  begin(by: string): OwnReload {
+    return { by, since: this.#next };
+  }
+
   /** Adds the outcome of a reload that this process requested. @param failure why it failed */
-  own(at: number, by: string, outcome: ReloadReport | { readonly failure: string }): void {
+  own(
+    at: number,
+    { by, since }: OwnReload,
+    outcome: ReloadReport | { readonly failure: string },
+  ): void {
     const failed = 'failure' in outcome;
     const report = !failed && outcome.status === 'applied' ? outcome : null;
     const view = {
@@ -44,7 +61,13 @@ class ReloadHistory {
       text: failed ? outcome.failure : report ? summaryOf(report) : NOT_CHANGED,
       report,
     };
-    this.#expected = view;
+    const [last] = this.#entries;
+    if (last?.by === null && last.id >= since && last.outcome === view.outcome) {
+      this.#entries[0] = { ...view, id: last.id };
+      return;
+    }
+    this.#expected.push(view);
+    if (this.#expected.length > MOST) this.#expected.shift();
     this.#add(view);
   }
 
@@ -52,9 +75,12 @@ class ReloadHistory {
   seen({ at, outcome }: LastReload): boolean {
     if (at === this.#seenAt) return false;
     this.#seenAt = at;
-    const expected = this.#expected;
-    this.#expected = undefined;
-    if (expected?.outcome === outcome.kind && Math.abs(at - expected.at) < REPEATED_MS) return true;
+    this.#expected = this.#expected.filter((own) => Math.abs(at - own.at) < REPEATED_MS);
+    const repeated = this.#expected.findIndex((own) => own.outcome === outcome.kind);
+    if (repeated >= 0) {
+      this.#expected.splice(0, repeated + 1);
+      return true;
+    }
     this.#add({
       at,
       by: null,
@@ -136,33 +162,35 @@ export class ConfigState {
   async reload(by: string): Promise<ReloadResult> {
     const { watched } = this;
     await watched.look();
+    const own = this.history.begin(by);
     const before = watched.disk?.kind === 'read' ? watched.disk.version.etag : undefined;
     try {
       const report = (await this.#context.api.ask('POST', '/v1/reload')) as ReloadReport;
-      await this.reloaded(by, report, before);
+      await this.reloaded(own, report, before);
       return report.status === 'applied' ? { kind: 'applied', report } : { kind: 'unchanged' };
     } catch (error) {
       const isRefused =
         error instanceof ApiClientError && (error.status === 422 || error.status === 500);
       if (!isRefused) throw error;
-      return { kind: 'refused', refusal: await this.failed(by, error) };
+      return { kind: 'refused', refusal: await this.failed(own, error) };
     }
   }
 
   /** Reloads after the file has been written; an unknown outcome is reported as a failure with that text. */
   async loadWritten(by: string): Promise<ReloadResult> {
+    const own = this.history.begin(by);
     try {
       return await this.reload(by);
     } catch (error) {
       if (!(error instanceof ApiClientError)) throw error;
       const message = `The file is written, but whether it was loaded is not known: ${error.message}`;
-      return { kind: 'refused', refusal: await this.failed(by, new ApiClientError(message)) };
+      return { kind: 'refused', refusal: await this.failed(own, new ApiClientError(message)) };
     }
   }
 
   /** Records a successful reload that this dashboard requested. */
-  async reloaded(by: string, report: ReloadReport, etag: string | undefined): Promise<void> {
-    this.history.own(this.#context.now(), by, report);
+  async reloaded(own: OwnReload, report: ReloadReport, etag: string | undefined): Promise<void> {
+    this.history.own(this.#context.now(), own, report);
     this.#outcomes++;
     this.#refusal = undefined;
     await this.watched.loadedIs(etag);
@@ -170,9 +198,9 @@ export class ConfigState {
   }
 
   /** Records a reload that this dashboard requested and that was refused or failed. */
-  async failed(by: string, error: ApiClientError): Promise<RefusalView> {
+  async failed(own: OwnReload, error: ApiClientError): Promise<RefusalView> {
     const at = this.#context.now();
-    this.history.own(at, by, { failure: error.message });
+    this.history.own(at, own, { failure: error.message });
     const outcome = ++this.#outcomes;
     await this.watched.look();
     const refusal = await this.describe(refusedByApi(at, error));

@@ -86,13 +86,13 @@ export class PickActions {
   async #write(pick: RoutePick, etag: string, before: string | null): Promise<PickOutcome> {
     const { api, now } = this.#context;
     const { watched } = this.#state;
-    const by = `pick ${quoted(pick.group)} → ${quoted(pick.target)}`;
     await watched.look();
+    const own = this.#state.history.begin(`pick ${quoted(pick.group)} → ${quoted(pick.target)}`);
     const version = watched.disk?.kind === 'read' ? watched.disk.version : undefined;
     try {
       const { report, etag: written } = await putPick(api, pick, etag);
       this.#picks.written = undefined;
-      await this.#state.reloaded(by, report, written);
+      await this.#state.reloaded(own, report, written);
       return { kind: 'done', report: report.status === 'applied' ? report : null };
     } catch (error) {
       if (!isRefusal(error)) throw await this.#unconfirmed(error, etag);
@@ -103,7 +103,7 @@ export class PickActions {
           refusal: await this.#state.describe(refusedByApi(now(), error), pick),
         };
       }
-      const refusal = await this.#state.failed(by, error);
+      const refusal = await this.#state.failed(own, error);
       if (error.etag === etag) return { kind: 'refused', refusal };
       const fileBefore = version?.etag === etag ? version.bytes : undefined;
       return { kind: 'written', pick: { ...pick, before, etag: error.etag, fileBefore, refusal } };
@@ -193,6 +193,7 @@ export class PickActions {
       return { kind: 'done', report: result.kind === 'applied' ? result.report : null };
     }
     if (before === null) return { kind: 'conflict', message: 'The pick cannot be removed here.' };
+    const own = this.#state.history.begin(by);
     try {
       const { report, etag: now } = await putPick(
         this.#context.api,
@@ -200,7 +201,7 @@ export class PickActions {
         etag,
       );
       this.#picks.written = undefined;
-      await this.#state.reloaded(by, report, now);
+      await this.#state.reloaded(own, report, now);
       return { kind: 'done', report: report.status === 'applied' ? report : null };
     } catch (error) {
       if (!isRefusal(error)) throw error;
@@ -208,7 +209,7 @@ export class PickActions {
       if (error.etag === undefined) throw error;
       // The previous pick is restored; the refusal is about another part of the files.
       this.#picks.written = undefined;
-      return { kind: 'refused', refusal: await this.#state.failed(by, error) };
+      return { kind: 'refused', refusal: await this.#state.failed(own, error) };
     }
   }
 
