@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { DashboardProcess } from '../support/browser/dashboard-process.ts';
 import { REBOUND } from '../support/browser/open-browser.ts';
 import { Stage } from '../support/browser/stage.ts';
-import type { WatchedPage } from '../support/browser/watched-page.ts';
+import { untilTrue, type WatchedPage } from '../support/browser/watched-page.ts';
 import { FROM_SOURCE } from '../support/process/weir.ts';
 
 const stage = new Stage({ flows: 2 });
@@ -144,7 +144,7 @@ describe('the policy of the page', () => {
       ];
     })()`);
       assert.deepEqual(thrown, ['TypeError', 'TypeError', 'TypeError']);
-      await window.page.waitForFunction('blocked.size === 5');
+      await untilTrue(window.page, 'blocked.size === 5');
       assert.deepEqual(await window.evaluate('[...blocked].sort()'), [
         'connect-src',
         'img-src',
@@ -177,7 +177,7 @@ describe('the stream', () => {
     await window.page.waitForTimeout(600);
     assert.equal(window.requests.length, asked);
     await hide(false);
-    await window.page.waitForFunction(`${kind}.then((kind) => kind === 'open')`);
+    await untilTrue(window.page, `${kind}.then((kind) => kind === 'open')`);
   });
 
   test('is bounded in number for a browser, which is said', { skip }, async () => {

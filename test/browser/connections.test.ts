@@ -4,6 +4,7 @@ import type { Page, Route } from 'playwright-core';
 import { checkNoSidewaysScroll } from '../support/browser/accessible.ts';
 import { FakeStage } from '../support/browser/fake-stage.ts';
 import { VIEWPORTS } from '../support/browser/stage.ts';
+import { untilTrue } from '../support/browser/watched-page.ts';
 import { flowOf } from '../support/dashboard/fake-monitor.ts';
 
 const stage = new FakeStage();
@@ -64,8 +65,9 @@ test('any column sorts, and flows are grouped and opened', { skip }, async () =>
     .waitFor();
   await page.getByRole('button', { name: 'Destination' }).click();
   await page.locator('[aria-sort=descending]').waitFor();
-  await page.waitForFunction(
-    'document.querySelector(".grid-row[aria-rowindex=\\"2\\"] .name").textContent === "c.example"',
+  await untilTrue(
+    page,
+    'document.querySelector(".grid-row[aria-rowindex=\\"2\\"] .name")?.textContent === "c.example"',
   );
   await page.getByLabel('Group').selectOption('outbound');
   await page.locator('.grid-row.group', { hasText: 'osaka' }).waitFor();

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { ApiClientError } from '@weir/client/api';
 import type { LostCause, Reachability } from '@weir/client/monitor';
 import { FakeStage, type SceneOptions } from '../support/browser/fake-stage.ts';
+import { untilTrue } from '../support/browser/watched-page.ts';
 import { statusOf } from '../support/dashboard/context.ts';
 import { flowOf } from '../support/dashboard/fake-monitor.ts';
 
@@ -121,7 +122,7 @@ for (const [name, options, health, texts] of STATES) {
     if (EXAMINED.has(name)) await scene.checkAccessible();
     const title = health === 'Serving' ? 'Connections · Weir' : `${health} · Connections · Weir`;
     // It follows what is shown, after the next frame.
-    await page.waitForFunction(`document.title === ${JSON.stringify(title)}`);
+    await untilTrue(page, `document.title === ${JSON.stringify(title)}`);
   });
 }
 

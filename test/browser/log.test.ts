@@ -6,6 +6,7 @@ import { requestStatus } from '@weir/server/control';
 import { checkNoSidewaysScroll } from '../support/browser/accessible.ts';
 import { FakeStage, type SceneOptions } from '../support/browser/fake-stage.ts';
 import { Stage, VIEWPORTS } from '../support/browser/stage.ts';
+import { untilTrue } from '../support/browser/watched-page.ts';
 import { statusOf } from '../support/dashboard/context.ts';
 import { FakeControl } from '../support/dashboard/fake-control.ts';
 import { eventually } from '../support/wait.ts';
@@ -76,7 +77,7 @@ test('it follows, stops for a reader, counts new lines and follows again', { ski
   assert.ok((await rows(page).count()) <= 60);
   control.log({ message: 'line 300.' });
   await rows(page).filter({ hasText: 'line 300.' }).waitFor();
-  await page.waitForFunction(AT_END);
+  await untilTrue(page, AT_END);
 
   await page.keyboard.press('f');
   await page.locator('button[aria-pressed=false]', { hasText: 'Follow' }).waitFor();
@@ -86,7 +87,7 @@ test('it follows, stops for a reader, counts new lines and follows again', { ski
   assert.equal(await rows(page).filter({ hasText: 'line 303.' }).count(), 0);
   await resume.click();
   await rows(page).filter({ hasText: 'line 303.' }).waitFor();
-  await page.waitForFunction(AT_END);
+  await untilTrue(page, AT_END);
 
   // A reader who scrolls up has left the end.
   await page.evaluate('document.querySelector(".grid").scrollTop = 0');

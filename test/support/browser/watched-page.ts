@@ -1,5 +1,13 @@
 import assert from 'node:assert/strict';
 import type { BrowserContext, CDPSession, ConsoleMessage, Page, Request } from 'playwright-core';
+import { eventually } from '../wait.ts';
+
+/**
+ * Waits until an expression is true in the page. Playwright's `waitForFunction` evaluates it with eval from its second
+ * look on, which the policy of the document forbids.
+ */
+export const untilTrue = (page: Page, expression: string): Promise<boolean> =>
+  eventually(expression, () => page.evaluate<boolean>(expression));
 
 /** Bytes of a stream that are kept, from its end. */
 const KEPT = 4 << 20;
@@ -89,9 +97,8 @@ export class WatchedPage implements AsyncDisposable {
   /** Gives the window another size, and waits until the page is laid out for it. */
   async resize(size: { readonly width: number; readonly height: number }): Promise<void> {
     await this.page.setViewportSize(size);
-    await this.page.waitForFunction(
-      `innerWidth === ${size.width} && innerHeight === ${size.height}`,
-    );
+    const { width, height } = size;
+    await untilTrue(this.page, `innerWidth === ${width} && innerHeight === ${height}`);
     // Media queries are reported before the next frame is drawn; what listens to them has rendered then.
     await this.evaluate(
       'new Promise((resolve) => requestAnimationFrame(resolve)).then(() => undefined)',
