@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { IpEndpoint } from '@weir/base/ip';
 import type { NativeMemory } from '../native-memory.ts';
 import { ANY_DEVICE, type DeviceChoice, NO_DEVICE, type SystemCalls } from './bindings.ts';
@@ -163,4 +164,13 @@ export function bindToDevice(
   const device = io.devices.deviceFor(destination);
   if (device === NO_DEVICE) return false;
   return device === ANY_DEVICE || setOption(io, fd, SOL_SOCKET, SO_BINDTOIFINDEX, device) === 0;
+}
+
+/** Returns a number that the system is set to; `undefined` where its file cannot be read, as in some containers. */
+export function kernelSetting(path: string): number | undefined {
+  try {
+    return Number(readFileSync(path, 'latin1'));
+  } catch {
+    return undefined;
+  }
 }

@@ -2,6 +2,7 @@ import type { SystemCalls } from '../bindings.ts';
 import { F_GETPIPE_SZ, F_SETPIPE_SZ, NONBLOCK_CLOEXEC } from '../linux.ts';
 import type { NativeMemory } from '../../native-memory.ts';
 import { Descriptor } from '../errno.ts';
+import { kernelSetting } from '../socket-options.ts';
 
 /** Timers that do not keep the process alive. */
 export interface Timers {
@@ -22,6 +23,17 @@ const SMALLEST_SIZE = 64 << 10;
 /** Milliseconds for which an idle pipe is kept, and for which no pipe is requested after a refusal. */
 const IDLE_MS = 5_000;
 
+/**
+ * Bytes that the destinations of all pipes together may hold unsent, and the number of pipes from which on that is so.
+ *
+ * The kernel lets a socket hold `tcp_wmem`, 4 MB. What 64 of them hold has left the cache of the processor when it is
+ * sent, which then takes twice as long. Fewer are not bounded: the sender would only wake up more often.
+ */
+const UNSENT_BYTES = 32 << 20;
+const MANY_PIPES = 16;
+/** The system's own bound of what a connection holds unsent (tcp(7)). */
+const UNSENT_FILE = '/proc/sys/net/ipv4/tcp_notsent_lowat';
+
 /** A pipe, held by a direction of a flow while it contains bytes. */
 export interface Pipe {
   readonly read: Descriptor;
@@ -37,6 +49,7 @@ export class PipePool {
   readonly #pair: NativeMemory;
   readonly #largePipes: number;
   readonly #hasRoom: () => boolean;
+  readonly #systemUnsent: number;
   readonly #idle: Pipe[] = [];
   #size = 0;
   #refused = false;
@@ -48,15 +61,18 @@ export class PipePool {
   /**
    * @param isRoot whether the pipes of this process are unlimited by the kernel.
    * @param hasRoom returns whether two more descriptors may be opened.
+   * @param systemUnsent the system's own bound of what a connection holds unsent, in bytes.
    */
   constructor(
     calls: SystemCalls,
     timers: Timers,
     isRoot = process.geteuid?.() === 0,
     hasRoom = () => true,
+    systemUnsent = kernelSetting(UNSENT_FILE) ?? Infinity,
   ) {
     this.#calls = calls;
     this.#hasRoom = hasRoom;
+    this.#systemUnsent = systemUnsent;
     this.#timers = timers;
     this.#largePipes = isRoot ? MAX_PIPES : LARGE_PIPES;
     this.#pair = calls.memory(8);
@@ -65,6 +81,13 @@ export class PipePool {
   /** Number of open pipes. */
   get size(): number {
     return this.#size;
+  }
+
+  /** Bytes that the destination of a pipe may hold unsent; 0 where the system's bound is to hold. */
+  get unsentBytes(): number {
+    if (this.#size < MANY_PIPES) return 0;
+    const bytes = Math.floor(UNSENT_BYTES / this.#size);
+    return bytes < this.#systemUnsent ? bytes : 0;
   }
 
   /** Takes an empty pipe; `undefined` if none is available, and bytes must be copied instead. */

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import {
   IPPROTO_TCP,
   SO_BUF_LOCK,
@@ -7,7 +6,13 @@ import {
   SOL_SOCKET,
   TCP_INFO,
 } from '../linux.ts';
-import { getOption, type OptionSpace, readOption, setOption } from '../socket-options.ts';
+import {
+  getOption,
+  kernelSetting,
+  type OptionSpace,
+  readOption,
+  setOption,
+} from '../socket-options.ts';
 
 /** Bytes that a connection receives before its buffer is looked at, and between two looks. */
 export const FIT_AFTER = 1 << 20;
@@ -51,7 +56,7 @@ export class ReceiveBuffers {
   #most = Infinity;
   readonly #readMost: () => number;
 
-  constructor(io: OptionSpace, readMost = readMostBytes) {
+  constructor(io: OptionSpace, readMost = () => kernelSetting(MOST_FILE) ?? 0) {
     this.#io = io;
     this.#readMost = readMost;
   }
@@ -91,14 +96,5 @@ export class ReceiveBuffers {
     }
     if (this.#most < LEAST_BYTES) return false;
     return setOption(this.#io, fd, SOL_SOCKET, SO_RCVBUF, Math.min(bytes, this.#most)) === 0;
-  }
-}
-
-/** Returns 0 where the file cannot be read, as in some containers. */
-function readMostBytes(): number {
-  try {
-    return Number(readFileSync(MOST_FILE, 'latin1')) || 0;
-  } catch {
-    return 0;
   }
 }

@@ -182,6 +182,7 @@ export class StreamPump implements Resumable {
 
   #splice(): Step {
     const pipe = this.#pipe as Pipe; // taken by `#splices`
+    this.#to.limitUnsent(this.#from.io.pipes.unsentBytes);
     const filled = this.#fill(pipe);
     if (filled === 'over') return 'over';
     const emptied = this.#empty(pipe);

@@ -9,6 +9,8 @@ import {
   EINPROGRESS,
   EINTR,
   EISCONN,
+  IPPROTO_TCP,
+  TCP_NOTSENT_LOWAT,
   ENETUNREACH,
   EPOLLERR,
   EPOLLET,
@@ -28,6 +30,7 @@ import { familyOf, type SocketAddress } from '../sockaddr.ts';
 import { FIT_AFTER, FIT_AGAIN_AFTER } from './receive-buffers.ts';
 import {
   bindToDevice,
+  setOption,
   setZeroLinger,
   setTcpOptions,
   takeError,
@@ -105,6 +108,8 @@ export class StreamSocket implements Readiness {
   /** Bytes to receive until the kernel's buffer is looked at, and whether it is bounded: see `ReceiveBuffers`. */
   #unfitted = FIT_AFTER;
   #isBounded = false;
+  /** See `limitUnsent`. */
+  #unsentLimit = 0;
   readonly #descriptor: Descriptor;
   readonly #isTcp: boolean;
   readonly #slot: number;
@@ -267,6 +272,17 @@ export class StreamSocket implements Readiness {
     if (this.#unfitted > 0 || !this.#isTcp) return;
     this.#isBounded = this.io.receiveBuffers.fit(this.#descriptor.number, this.#isBounded);
     this.#unfitted = this.#isBounded ? FIT_AGAIN_AFTER : FIT_AFTER;
+  }
+
+  /**
+   * Bounds what the kernel takes and has not sent yet; bytes in flight on a long path are not counted.
+   * @param bytes 0 for no bound. Changes of less than a quarter are ignored.
+   */
+  limitUnsent(bytes: number): void {
+    const before = this.#unsentLimit;
+    if (!this.#isTcp || (bytes >= 0.75 * before && bytes <= 1.25 * before)) return;
+    this.#unsentLimit = bytes;
+    setOption(this.io, this.#descriptor.number, IPPROTO_TCP, TCP_NOTSENT_LOWAT, bytes);
   }
 
   /** Half-closes: the peer reads the end of the stream after all sent data. */

@@ -323,6 +323,26 @@ describe('the pool of pipes', { skip: noKernelSockets }, () => {
     pool.close();
   });
 
+  for (const { system, of16, of64 } of [
+    { system: Infinity, of16: 2 << 20, of64: 512 << 10 },
+    { system: 1 << 20, of16: 0, of64: 512 << 10 },
+    { system: 128 << 10, of16: 0, of64: 0 },
+  ]) {
+    test(`divides what may wait unsent once there are many, where the system allows ${system}`, () => {
+      const calls = checkCalls(openSystemCalls());
+      const pool = new PipePool(calls, new ManualClock(), true, () => true, system);
+      const pipes: Pipe[] = [];
+      const unsentOf = (count: number): number => {
+        while (pipes.length < count) pipes.push(pool.take() as Pipe);
+        for (const pipe of pipes.splice(count)) pool.discard(pipe);
+        return pool.unsentBytes;
+      };
+      assert.deepEqual([15, 16, 64, 15].map(unsentOf), [0, of16, of64, 0]);
+      unsentOf(0);
+      pool.close();
+    });
+  }
+
   test('refuses pipes that are too small to pay', () => {
     const calls = checkCalls(openSystemCalls());
     const small = (fd: number, command: number, argument: number): number =>

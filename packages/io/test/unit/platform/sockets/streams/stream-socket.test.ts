@@ -131,6 +131,18 @@ describe('a stream socket of the kernel', { skip: noKernelSockets }, () => {
     listener.close();
   });
 
+  test('what waits unsent is bounded, small changes aside, and no longer', async () => {
+    using io = checkedIo().io;
+    const { near, close } = await tcpPair(io);
+    const [mb, unsent] = [1 << 20, linux.TCP_NOTSENT_LOWAT];
+    const limits = [0, mb, 0.8 * mb, 1.2 * mb, mb / 2, 2 * mb, 0].map((bytes) => {
+      near.limitUnsent(Math.floor(bytes));
+      return getOption(io, near.fd, linux.IPPROTO_TCP, unsent);
+    });
+    assert.deepEqual(limits, [0, mb, mb, mb, mb / 2, 2 * mb, 0]);
+    close();
+  });
+
   test('a port without a listener refuses with the text of node:net', async () => {
     const { io, calls } = checkedIo();
     using _ = io;
