@@ -115,7 +115,7 @@ describe('the Debian package', { skip }, () => {
     );
   });
 
-  it('starts the service, and restarts it with an upgrade', async () => {
+  it('starts the service, and restarts it and those beside it with an upgrade', async () => {
     root.run('dpkg --purge weir');
     await mkdir(inRoot('run/systemd/system'), { recursive: true });
     for (const name of ['systemctl', 'deb-systemd-invoke']) {
@@ -129,17 +129,40 @@ describe('the Debian package', { skip }, () => {
     root.run('dpkg -i --force-unsafe-io /tmp/weir.deb');
     assert.match(await asked(), /^deb-systemd-invoke start weir\.service$/m);
     root.run('dpkg -i --force-unsafe-io /tmp/weir.deb');
-    assert.match(await asked(), /^deb-systemd-invoke try-restart weir\.service$/m);
+    assert.match(
+      await asked(),
+      /^deb-systemd-invoke try-restart weir\.service weir-usage\.service weir-links\.service$/m,
+    );
+  });
+
+  it('starts what is enabled when it is installed again after a removal', async () => {
+    root.run('dpkg --remove weir');
+    await asked();
+    root.run('dpkg -i --force-unsafe-io /tmp/weir.deb');
+    const text = await asked();
+    assert.match(text, /^deb-systemd-invoke start weir\.service$/m);
+    assert.match(text, /^deb-systemd-invoke start weir-usage\.service$/m);
+    assert.doesNotMatch(text, /try-restart/);
   });
 
   it('leaves the service alone where the configuration has become invalid', async () => {
     await appendFile(inRoot(CONFIG), '\nsurplus = true\n');
     const output = root.run('dpkg -i --force-unsafe-io --force-confold /tmp/weir.deb');
-    assert.match(output, /^weir: \/etc\/weir\/weir\.toml is not valid; the service is left/m);
+    assert.match(output, /^weir: \/etc\/weir\/weir\.toml is not valid; the services are left/m);
     assert.doesNotMatch(await asked(), /deb-systemd-invoke/);
   });
 
-  it('keeps the configuration on removal, and leaves nothing on a purge', async () => {
+  it('keeps the configuration on removal, and leaves nothing of its own on a purge', async () => {
+    const enabled = '/etc/systemd/system';
+    const unit = (name: string): string => `/usr/lib/systemd/system/${name}`;
+    root.run(
+      [
+        `mkdir -p ${enabled}/multi-user.target.wants ${enabled}/weir-instances.service.wants`,
+        `ln -s ${unit('weir-usage.service')} ${enabled}/multi-user.target.wants/`,
+        `ln -s ${unit('weir@.service')} ${enabled}/weir-instances.service.wants/weir@1.service`,
+        'install -m 640 -g weir /dev/null /etc/weir/key.pem',
+      ].join(' && '),
+    );
     root.run('dpkg --remove weir');
     assert.match(
       await asked(),
@@ -148,7 +171,10 @@ describe('the Debian package', { skip }, () => {
     root.run(`test ! -e /usr/bin/weir && grep -q surplus ${CONFIG}`);
 
     root.run('dpkg --purge weir');
-    root.run('test ! -e /etc/weir && test ! -e /var/lib/weir && ! getent passwd weir');
+    root.run('test ! -e /var/lib/weir && ! getent passwd weir');
+    // The ids of its user are free for another one.
+    assert.equal(root.run("stat -c '%U:%G %a' /etc/weir"), 'root:root 700\n');
+    root.run('rm /etc/weir/key.pem && rmdir /etc/weir');
     const left = root.run('find /etc /usr /var/lib/systemd -name "*weir*" -newer /tmp/weir.deb');
     assert.equal(left, '');
   });
