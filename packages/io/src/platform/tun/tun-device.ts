@@ -139,7 +139,7 @@ function openingReason(errno: number): string {
     case ENOENT:
     case ENODEV:
     case ENXIO:
-      return 'this system has no /dev/net/tun: load the kernel module "tun"';
+      return 'there is no /dev/net/tun: load the kernel module "tun"; a systemd unit also needs PrivateDevices=no, a container the device';
     case EACCES:
     case EPERM:
       return 'no permission to open /dev/net/tun: a TUN device needs root, or CAP_NET_ADMIN together with read and write access to that file';

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { messageOf, WeirError } from '@weir/base';
 import type { Logger } from '@weir/base/log';
+import { counted } from '@weir/base/text/amounts';
 import { type Clock, type Timer, Turns } from '@weir/io/time';
 import type { AccountState, LimitsSpec } from '@weir/proxy/limits';
 import type { Tracker } from '@weir/proxy/tracker';
@@ -137,7 +138,7 @@ export class LimitsKeeper {
     await this.#tracker?.applyLimits(spec);
     const { accounts, others } = spec;
     const rest = others ? ', and all others' : '';
-    this.#deps.log.info(`limits reloaded: ${accounts.size} accounts${rest}`);
+    this.#deps.log.info(`limits reloaded: ${counted(accounts.size, 'account')}${rest}`);
   }
 
   /** Returns the state of accounts. */
