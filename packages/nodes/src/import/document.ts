@@ -17,7 +17,7 @@ import {
 } from './routing.ts';
 import { readSingBox } from './sing-box/sing-box.ts';
 import { isInformation } from './values/information.ts';
-import { keysOf, keyTable } from './verdicts.ts';
+import { type KeyGroups, keysOf, keyTable, TUNING } from './verdicts.ts';
 import { isWireGuardConf, readWireGuardConf } from './wireguard.ts';
 import { readXray } from './xray/xray.ts';
 
@@ -243,14 +243,34 @@ const clashOf = (value: unknown): Imported => ({
   ...withoutUnusedMessages(readClash(new ForeignObject(value, 'the document', 'reported'))),
 });
 
+/** Keys of the clients shadowsocks-libev and shadowsocks-rust, whose files have servers as SIP008 has them. */
+const CLIENT_KEYS: KeyGroups = {
+  dropped: {
+    'SOCKS is on port 1080 and HTTP on 8080':
+      'local_address local_port locals local_udp_address local_udp_port protocol',
+    [TUNING]: `timeout udp_timeout udp_max_associations fast_open no_delay keep_alive reuse_port ipv6_first mptcp mtu
+      nofile workers runtime runtime.* balancer balancer.* ipv6_only tcp_weight udp_weight outbound_send_buffer_size
+      outbound_recv_buffer_size inbound_send_buffer_size inbound_recv_buffer_size`,
+    'TCP and UDP are sent; limit them by `network` in a rule': 'mode',
+    'connections leave by the routes of the system':
+      'interface outbound_fwmark outbound_bind_addr outbound_bind_interface',
+    'the log goes to standard error; see docs/service.md': 'log log.* verbose',
+    'write the name server as [dns]': 'dns nameserver',
+    'write its entries as rules': 'acl',
+  },
+};
+
 /** Keys of a server (https://shadowsocks.org/doc/sip008.html) that are not carried over. */
-const SERVER_KEYS = keyTable({ same: 'id plugin_opts group owner' });
+const SERVER_KEYS = keyTable({ same: 'id plugin_opts group owner' }, CLIENT_KEYS);
 
 /** Keys of a document in addition to `servers`. */
-const DOCUMENT_KEYS = keyTable({
-  same: 'version username user_uuid',
-  dropped: { 'it is what the provider counts': 'bytes_used bytes_remaining' },
-});
+const DOCUMENT_KEYS = keyTable(
+  {
+    same: 'version username user_uuid',
+    dropped: { 'it is what the provider counts': 'bytes_used bytes_remaining' },
+  },
+  CLIENT_KEYS,
+);
 
 const READER: EntryReader = {
   name: 'remarks',
@@ -289,8 +309,9 @@ function readSip008(value: unknown): Routing {
 function readServer(fields: ForeignObject): Draft {
   const place = {
     name: fields.text('remarks') ?? '',
-    server: bareHost(fields.needText('server')),
-    port: toPort(fields.text('server_port')),
+    // `address` and `port` are those of shadowsocks-rust.
+    server: bareHost(fields.text('server') ?? fields.text('address') ?? fields.needText('server')),
+    port: toPort(fields.text('server_port') ?? fields.text('port')),
   };
   return shadowsocksDraft(place, undefined, {
     method: fields.needText('method'),

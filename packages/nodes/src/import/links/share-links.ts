@@ -43,6 +43,7 @@ export const LINK_KEYS = keyTable({
     [MULTIPLEX]: 'mux',
     [BANDWIDTH]: 'up down upmbps downmbps',
     [TUNING]: 'fastopen tfo',
+    'the port of the link alone is used': 'mport',
   },
 });
 
