@@ -221,7 +221,8 @@ export class ApiClient {
   }
 
   #unreachableHint(code: string): string | undefined {
-    const listens = 'is Weir running with an [api] table, and is its listen the address of --api?';
+    const listens =
+      'is Weir running with an [api] table, and is its listen the address of --api? A service of another user needs sudo';
     switch (code) {
       case 'ECONNREFUSED':
       case 'ENOENT':

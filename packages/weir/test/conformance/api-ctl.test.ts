@@ -252,7 +252,7 @@ for (const carrier of ['tcp', 'unix'] as const) {
       assert.equal(status, 1);
       assert.match(
         err,
-        /^weir ctl: cannot reach the API on .*: (connection refused|no such socket)\nhint: nothing listens on .*\n$/,
+        /^weir ctl: cannot reach the API on .*: (connection refused|no such socket)\nhint: nothing listens on .* A service of another user needs sudo\n$/,
       );
     });
   });

@@ -16,7 +16,11 @@ suite('a TUN device that cannot be made says what is missing', { skip: noKernelS
       /^no permission to open \/dev\/net\/tun: .* root, or CAP_NET_ADMIN together with read and write access to that file$/,
     ],
     ['rights on the device', EPERM, /^no permission to open \/dev\/net\/tun: .*CAP_NET_ADMIN/],
-    ['the file', ENOENT, /^this system has no \/dev\/net\/tun: load the kernel module "tun"$/],
+    [
+      'the file',
+      ENOENT,
+      /^there is no \/dev\/net\/tun: load the kernel module "tun"; a systemd unit also needs PrivateDevices=no/,
+    ],
   ];
   for (const [what, errno, message] of opening) {
     test(what, () => {
