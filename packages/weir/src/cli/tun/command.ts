@@ -49,7 +49,9 @@ export async function checkTun(
   }
   const inbounds = checkedInbounds(spec, isGateway);
   if (inbounds.length === 0) {
-    throw new WeirError('no_tun_inbound', 'the configuration has no tun inbound');
+    throw new WeirError('no_tun_inbound', 'the configuration has no tun inbound', {
+      hint: 'name the file with --config FILE; without that the built-in configuration is checked',
+    });
   }
   const facts = await readMachine(inbounds, env);
   return {
