@@ -216,6 +216,9 @@ export class ApiClient {
     if (path === '/v1/reload' && text !== undefined) {
       return 'the log of Weir has the file and the line, and further hints';
     }
+    if (status === 500 && text?.startsWith('writing ') === true) {
+      return 'the user of the running Weir has to be able to write in the folder of its configuration; for the packaged service, "Picks by the API" in docs/service.md has the settings';
+    }
     // Every request is for a path of the API, whose errors have a text.
     return text === undefined || text.trimStart().startsWith('<') ? this.#otherServer() : undefined;
   }

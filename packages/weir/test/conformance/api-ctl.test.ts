@@ -245,6 +245,21 @@ for (const carrier of ['tcp', 'unix'] as const) {
       assert.match(gateway.err, /^weir ctl: GET \/v1\/version: status 502\nhint: .*\n$/);
     });
 
+    test('says what a pick needs that Weir may not write', async () => {
+      await using api = await tcpServer((socket) => {
+        const body = JSON.stringify({ error: 'writing /etc/weir/weir.toml: EACCES' });
+        socket.once('data', () =>
+          socket.end(`HTTP/1.1 500 Internal Server Error\r\nConnection: close\r\n\r\n${body}`),
+        );
+      });
+      const { status, err } = await run(['pick', 'a', 'b', '--api', `127.0.0.1:${api.port}`]);
+      assert.equal(status, 1);
+      assert.match(
+        err,
+        /^weir ctl: writing \/etc\/weir\/weir\.toml: EACCES\nhint: the user of the running Weir has to .*\n$/,
+      );
+    });
+
     test('reports that no server listens', async () => {
       const api = await serve(carrier);
       await api[Symbol.asyncDispose]();
