@@ -3,6 +3,7 @@ import { resolve as resolvePath } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { UsageError, WeirError, messageOf } from '@weir/base';
 import { ipVersion, isLoopbackHost } from '@weir/base/ip';
+import { fileReason } from '../app/loading/file-digests.ts';
 import { openRegularFile } from '@weir/io/files';
 
 /** The place where a local server listens. */
@@ -118,6 +119,6 @@ async function readPem(option: string, path: string): Promise<Buffer> {
     if (size > MAX_PEM) throw new WeirError('too_long', `is longer than ${MAX_PEM} bytes`);
     return await file.readFile();
   } catch (error) {
-    throw new WeirError('tls', `${option} ${path}: ${messageOf(error)}`, { cause: error });
+    throw new WeirError('tls', `${option} ${path}: ${fileReason(error)}`, { cause: error });
   }
 }

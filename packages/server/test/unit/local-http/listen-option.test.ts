@@ -104,7 +104,10 @@ describe('TLS', () => {
     await using folder = await scratch();
     const { certificate, key } = await files(folder.path);
     const missing = { certificate: join(folder.path, 'none'), key };
-    await assert.rejects(parseLocalListen(missing, '127.0.0.1:0'), /--tls-certificate .*none/);
+    await assert.rejects(
+      parseLocalListen(missing, '127.0.0.1:0'),
+      /--tls-certificate .*none: no such file or directory$/,
+    );
     const swapped = { certificate: key, key: certificate };
     await assert.rejects(parseLocalListen(swapped, '127.0.0.1:0'), (error) => {
       assert.ok(error instanceof WeirError && error.code === 'tls');
