@@ -208,7 +208,7 @@ export class QuestionQueue {
   }
 }
 
-/** Milliseconds without received data, while questions are pending, after which a connection is considered dead. */
+/** Milliseconds without any reply, while questions are pending, after which a connection is considered dead. */
 const SILENCE_MS = 4000;
 /** Milliseconds after which a connection without questions is closed (RFC 7858 §3.4). */
 const IDLE_MS = 30_000;
@@ -233,7 +233,7 @@ export class SilenceWatch {
     if (++this.#waiting === 1) this.#watch();
   }
 
-  /** Called when data was received. */
+  /** Called when the server has replied to a question, at least in part. */
   heard(): void {
     this.#heard = true;
   }
@@ -249,7 +249,7 @@ export class SilenceWatch {
     this.#timer?.cancel();
   }
 
-  /** Checks periodically, while questions are pending, whether data was received. */
+  /** Checks periodically, while questions are pending, whether a reply was received. */
   #watch(): void {
     this.#heard = false;
     this.#schedule(SILENCE_MS, () => {

@@ -1,7 +1,7 @@
 import { type Endpoint, formatEndpoint } from '@weir/io/addresses';
 import { type Clock, unlessAborted } from '@weir/io/time';
 import type { ByteLink } from '@weir/io/links';
-import { abortedDial } from '@weir/io';
+import { abortedDial, ProtocolError } from '@weir/io';
 import { asError } from '@weir/base';
 import {
   type DnsExchange,
@@ -81,6 +81,8 @@ export class StreamConnection implements KeepableConnection {
   // TLS authenticates the server, so that ids need not be random.
   #nextId = 0;
   #answered = 0;
+  /** Number of messages since the last reply. */
+  #strays = 0;
   /** Whether the connection accepts no more questions. */
   #retired = false;
   #ended = false;
@@ -89,7 +91,7 @@ export class StreamConnection implements KeepableConnection {
   constructor(link: ByteLink, clock: Clock, onEnd: () => void) {
     this.#link = link;
     this.#onEnd = onEnd;
-    this.#liveness = new SilenceWatch(clock, (cause) => this.end(cause));
+    this.#liveness = new SilenceWatch(clock, (cause) => this.end(cause && (this.#stray() ?? cause)));
     void this.#receive();
   }
 
@@ -154,8 +156,8 @@ export class StreamConnection implements KeepableConnection {
   }
 
   #deliver(message: Buffer): void {
-    this.#liveness.heard();
     const waiting = this.#waiting.get(messageId(message) ?? -1);
+    this.#strays++;
     if (!waiting) return;
     try {
       const reply = readReply(message, waiting.query);
@@ -164,7 +166,15 @@ export class StreamConnection implements KeepableConnection {
     } catch (error) {
       waiting.reject(asError(error));
     }
+    this.#liveness.heard();
+    this.#strays = 0;
     this.#answered++;
+  }
+
+  /** Returns the error of a server that sends messages, none of which has replied to a question. */
+  #stray(): Error | undefined {
+    if (this.#strays === 0) return undefined;
+    return new ProtocolError(`sent ${this.#strays} messages that reply to no question`);
   }
 
   #freeId(): number {

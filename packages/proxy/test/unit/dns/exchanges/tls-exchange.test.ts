@@ -88,6 +88,26 @@ test('messages that reply to nothing are read in turns, between which others go 
   connection.end();
 });
 
+test('a server that sends only messages that reply to nothing is dead', async () => {
+  const [link, server] = linkPair();
+  const clock = new ManualClock();
+  const connection = new StreamConnection(link, clock, () => undefined);
+  const asked = connection.ask(question('a.example'), never);
+  const isLost = assert.rejects(asked, {
+    code: 'connection_lost',
+    message: 'sent 2 messages that reply to no question',
+  });
+  const query = await new FramedMessageReader(server).next();
+  for (const garbage of [query, Buffer.from('garbage')]) {
+    server.write(frame(garbage))?.catch(() => undefined);
+    await settled();
+    clock.advance(2000);
+  }
+  await isLost;
+  await assert.rejects(connection.ask(question('b.example'), never));
+  assert.equal(clock.timers, 0);
+});
+
 test('a server behind TLS that rejects EDNS is asked without it', async (t) => {
   const { server, exchange } = await harness(t, (asked) => {
     if (asked.payloadSize === undefined) return good(asked);
