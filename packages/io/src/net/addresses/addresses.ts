@@ -154,6 +154,8 @@ export function normalizeDomain(host: string): string | undefined {
  */
 export function wireHost(text: string): string {
   if (ipVersion(text) === 6) return splitZone(text).address;
+  const bracket = text.startsWith('[') ? text.indexOf(']') : -1;
+  if (bracket > 0) return `[${wireHost(text.slice(1, bracket))}${text.slice(bracket)}`;
   if (!/\P{ASCII}/u.test(text)) return text;
   const colon = text.lastIndexOf(':');
   const [host, port] = colon < 0 ? [text, ''] : [text.slice(0, colon), text.slice(colon)];
