@@ -47,12 +47,12 @@ export class DatagramSide {
     this.#handlers = [{ server, live }, ...this.#handlers.filter((old) => old.live.count > 0)];
   }
 
-  receive(packet: Packet, replies: ReplyPath): void {
+  receive(packet: Packet, replies: ReplyPath, known = !replies.acceptsClients): boolean {
     const [current, ...replaced] = this.#handlers;
     for (const { server, live } of replaced) {
-      if (live.count > 0 && server.receive(packet, replies, true)) return;
+      if (live.count > 0 && server.receive(packet, replies, true)) return true;
     }
-    current?.server.receive(packet, replies, !replies.acceptsClients);
+    return current?.server.receive(packet, replies, known) ?? false;
   }
 
   destroy(cause: Error): void {
@@ -126,10 +126,18 @@ export class InboundRuntime {
     this.#serve(carrier, session);
   };
 
-  /** Serves a datagram that a client sent to the listen address. */
-  readonly receive = (packet: Packet, replies: ReplyPath): void => {
-    this.#datagrams.receive(packet, replies);
-  };
+  /** Number of live associations. */
+  get associations(): number {
+    return this.#datagrams.sessions;
+  }
+
+  /**
+   * Serves a datagram that a client sent to the listen address.
+   * @param known whether it is only served if it belongs to an association
+   * @returns whether it does
+   */
+  readonly receive = (packet: Packet, replies: ReplyPath, known?: boolean): boolean =>
+    this.#datagrams.receive(packet, replies, known);
 
   /** Resolves when no session remains. */
   whenIdle(): Promise<void> {

@@ -30,6 +30,13 @@ export interface InboundListener extends ReopenableListener {
   serve(): void;
   /** Stops accepting clients permanently; resolves when it has. Live sessions keep what they need of the listener. */
   retire(): Promise<void>;
+  /** Releases what a listener of `means` needs of the address; `reopen` may follow. */
+  makeRoom(means: ListenMeans): Promise<void>;
+  /**
+   * Passes associations on to the listener that this one has made room for.
+   * @returns the number of those that end, because it is of another kind
+   */
+  replacedBy(other: InboundListener): number;
   /** Undoes `close` of a retired listener, for the sessions that need it. */
   restore(): Promise<void>;
   /** Resolves when all resources of a retired listener are released. */

@@ -7,12 +7,19 @@ import type { LiveSessions } from '@weir/proxy/engine';
 import { isInUse } from '@weir/proxy/listeners';
 import type { SessionListener, SessionServer } from '@weir/proxy/protocols';
 import type { InboundSpec, ListenSpec, SocketListenSpec } from '@weir/proxy/spec';
-import type { InboundListener, ListenMeans } from './inbound-listener.ts';
+import { type InboundListener, type ListenMeans, shareNetwork } from './inbound-listener.ts';
 
 /** Receives the connections and datagrams of a listener. */
 export interface ListenerTarget {
   accept(connection: AcceptedConnection): void;
-  receive(packet: Packet, replies: ReplyPath): void;
+  /**
+   * Receives a datagram.
+   * @param known whether it is only served if it belongs to an association; by default unless `replies` accepts clients
+   * @returns whether it does
+   */
+  receive(packet: Packet, replies: ReplyPath, known?: boolean): boolean;
+  /** Number of live associations. */
+  readonly associations: number;
   /** Called when connections are temporarily not accepted and wait in the kernel's queue. */
   paused(reason: string): void;
   /**
@@ -48,6 +55,8 @@ export class SwitchedListener implements InboundListener {
   readonly #datagrams: DatagramPort | undefined;
   readonly #closed = Promise.withResolvers<void>();
   #target: ListenerTarget;
+  /** Targets of inbounds that had the port before, and had associations then. */
+  #former: ListenerTarget[] = [];
   #listener: Listener | undefined;
   #isRetired = false;
   /** The queue until `serve`, then `undefined`. */
@@ -150,10 +159,17 @@ export class SwitchedListener implements InboundListener {
   #receive(packet: Packet): void {
     const replies = this.#datagrams;
     if (!replies) return;
-    if (!this.#held) this.#target.receive(packet, replies);
+    if (!this.#held) this.#pass(packet, replies);
     else if (this.#held.datagrams.length < MAX_HELD_DATAGRAMS) {
-      this.#held.datagrams.push(() => this.#target.receive(packet, replies));
+      this.#held.datagrams.push(() => this.#pass(packet, replies));
     }
+  }
+
+  #pass(packet: Packet, replies: ReplyPath): void {
+    for (const former of this.#former) {
+      if (former.associations > 0 && former.receive(packet, replies, true)) return;
+    }
+    this.#target.receive(packet, replies);
   }
 
   /** Passes on the connections and datagrams queued since the listener was bound, and later ones directly. */
@@ -164,11 +180,32 @@ export class SwitchedListener implements InboundListener {
     for (const receive of held?.datagrams ?? []) receive();
   }
 
-  /** Passes connections and datagrams to another inbound from now on. */
+  /** Passes connections and datagrams to another inbound from now on, except those of associations. */
   switchTo(target: ListenerTarget): void {
     const old = this.#target;
+    this.#former = this.#associatedBeside(target);
     this.#target = target;
     old.close();
+  }
+
+  /** Returns the targets with associations, except one of the same inbound. */
+  #associatedBeside({ receive }: ListenerTarget): ListenerTarget[] {
+    return [...this.#former, this.#target].filter(
+      (target) => target.associations > 0 && target.receive !== receive,
+    );
+  }
+
+  makeRoom(means: ListenMeans): Promise<void> {
+    return shareNetwork(means, 'udp') ? this.close() : this.drain();
+  }
+
+  replacedBy(other: InboundListener): number {
+    if (!this.#datagrams || !shareNetwork(other.means, 'udp')) return 0;
+    if (other instanceof SwitchedListener) {
+      other.#former.push(...this.#associatedBeside(other.#target));
+      return 0;
+    }
+    return this.#datagrams.end();
   }
 
   /** Frees the address. Associations continue, and respond again when it is reopened, or through another listener. */
@@ -306,6 +343,15 @@ export class SessionInbound implements InboundListener {
   /** The registry that another server of the same inbound continues. */
   get registry(): LiveSessions {
     return this.#current.registry;
+  }
+
+  makeRoom(): Promise<void> {
+    return this.close();
+  }
+
+  /** It was closed without sessions. */
+  replacedBy(): number {
+    return 0;
   }
 
   async close(): Promise<void> {

@@ -73,7 +73,8 @@ export class ListenerExchange {
   readonly #takenOver = new Map<string, TakenOver>();
   /** Listeners of the API that move or are removed, and may be closed to make room. */
   readonly #apiListeners: Set<ReopenableListener>;
-  readonly #closedEarly: FreedListener[] = [];
+  /** Closed listeners, with the tags of the inbounds that they made room for. */
+  readonly #closedEarly: (FreedListener & { readonly wanted: string })[] = [];
   readonly #closedApiListeners: ReopenableListener[] = [];
 
   constructor(
@@ -120,6 +121,15 @@ export class ListenerExchange {
    */
   commit(): Exchanged {
     const listeners = new Map(this.#bound);
+    for (const { tag, listener, wanted } of this.#closedEarly) {
+      const other = listeners.get(wanted);
+      const ended = other ? listener.replacedBy(other) : 0;
+      if (ended === 0) continue;
+      const end = ended === 1 ? '1 association ends' : `${ended} associations end`;
+      this.#log.warn(`inbound ${tag}: inbound ${wanted} has taken its UDP port, so that ${end}`, {
+        inbound: tag,
+      });
+    }
     for (const listener of this.#bound.values()) listener.serve();
     for (const [tag, { freed, take }] of this.#takenOver) {
       take();
@@ -246,8 +256,8 @@ export class ListenerExchange {
     // A client may have connected since the plan was created, or while others were closed.
     refuseToEndSessions(freed, want);
     this.#freed.delete(freed);
-    this.#closedEarly.push(freed);
-    await freed.listener.close();
+    this.#closedEarly.push({ ...freed, wanted: want.tag });
+    await freed.listener.makeRoom(want.means);
   }
 }
 

@@ -211,10 +211,13 @@ async function stageCarriers(
   const runtime =
     old?.runtime ?? new InboundRuntime(tag, memory, handler, tracker, ownListeners, log);
   const acceptor = buildAcceptor(spec, runtime.accept, { clock, log, unauthenticated });
-  const target = {
+  const target: ListenerTarget = {
     accept: (connection: AcceptedConnection) => acceptor.accept(connection),
     close: () => acceptor.close(),
     receive: runtime.receive,
+    get associations() {
+      return runtime.associations;
+    },
     paused: pausedLine(tag, { clock, log }),
   };
   return { kind: 'listening', handler, runtime, acceptor, target };

@@ -91,7 +91,9 @@ export class StreamConnection implements KeepableConnection {
   constructor(link: ByteLink, clock: Clock, onEnd: () => void) {
     this.#link = link;
     this.#onEnd = onEnd;
-    this.#liveness = new SilenceWatch(clock, (cause) => this.end(cause && (this.#stray() ?? cause)));
+    this.#liveness = new SilenceWatch(clock, (cause) =>
+      this.end(cause && (this.#stray() ?? cause)),
+    );
     void this.#receive();
   }
 

@@ -152,6 +152,14 @@ export class DatagramPort implements ReplyPath {
     return promise;
   }
 
+  /** Ends what holds the path of a closed port. @returns the number of holds */
+  end(cause?: Error): number {
+    const [failed, holds] = [this.#failed, this.#holds];
+    this.#failed = Promise.withResolvers();
+    failed.resolve(cause);
+    return holds;
+  }
+
   #endRetirement(): void {
     this.#retired?.resolve();
     this.#retired = undefined;
@@ -159,9 +167,7 @@ export class DatagramPort implements ReplyPath {
 
   #onFailed(socket: UdpSocket, cause: Error | undefined): void {
     if (this.#socket !== socket) return;
-    const failed = this.#failed;
-    this.#failed = Promise.withResolvers();
     this.close();
-    failed.resolve(cause);
+    this.end(cause);
   }
 }

@@ -1,43 +1,57 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { SystemRandomSource } from '@weir/base/random';
-import { silentLogger } from '@weir/base/log';
+import { type Logger, silentLogger } from '@weir/base/log';
 import { RegexCache } from '@weir/proxy/names';
 import { OwnListeners } from '@weir/io/net/own-listeners';
 import { systemClock } from '@weir/io/time';
+import { inboundProtocol } from '@weir/proxy/protocols';
 import { METHODS } from '@weir/proxy/protocols/shadowsocks/methods';
 import type { InboundSpec } from '@weir/proxy/spec';
 import { LegacyDatagramCodec } from '../../../../proxy/src/protocols/shadowsocks/legacy/datagrams.ts';
 import { UpstreamAssociation } from '../../../../proxy/src/protocols/shadowsocks/outbound.ts';
+import { inboundFacts, type ProtocolOf } from '../../../src/supervisor/inbound-listener.ts';
 import { Supervisor } from '../../../src/supervisor/supervisor.ts';
 import { inboundSpec, spec, wantedOf } from '../../../../../test/support/data/specs.ts';
+import { lines } from '../../../../../test/support/peers/own-session-protocol.ts';
 import { udpEcho } from '../../../../../test/support/peers/servers.ts';
 import { freePorts, isFree } from '../../../../../test/support/ports.ts';
 import { eventually } from '../../../../../test/support/wait.ts';
 
 const KEY = Buffer.alloc(16, 7);
 
-const shadowsocks = (port: number, host = '127.0.0.1', tag = 'in'): InboundSpec =>
+const OTHER_KEY = Buffer.alloc(16, 8);
+
+const shadowsocks = (port: number, host = '127.0.0.1', tag = 'in', key = KEY): InboundSpec =>
   inboundSpec(tag, {
     protocol: 'shadowsocks',
     listen: { kind: 'ip', host, port },
-    settings: { method: 'aes-128-gcm', key: KEY.toString('base64'), users: [] },
+    settings: { method: 'aes-128-gcm', key: key.toString('base64'), users: [] },
   });
 
 /** A supervisor with a Shadowsocks inbound, and an association through it to a server that echoes. */
 async function start() {
   const stack = new AsyncDisposableStack();
-  const deps = { clock: systemClock, log: silentLogger, regexes: new RegexCache() };
+  const warnings: string[] = [];
+  const log: Logger = {
+    ...silentLogger,
+    warn: (line) => warnings.push(String(line)),
+    target: () => log,
+  };
+  const fakeOf = new Map([['lines', lines().inbound]]);
+  const protocolOf: ProtocolOf = (name) => fakeOf.get(name) ?? inboundProtocol(name);
+  const facts = inboundFacts(protocolOf);
+  const deps = { clock: systemClock, log, regexes: new RegexCache(), protocolOf };
   const supervisor = new Supervisor({ ...deps, ownListeners: new OwnListeners() });
   stack.defer(() => supervisor.stop(0));
   const [port = 0, other = 0] = await freePorts(2);
-  const apply = (...inbounds: InboundSpec[]) => supervisor.apply(wantedOf(spec({ inbounds })));
+  const apply = (...inbounds: InboundSpec[]) =>
+    supervisor.apply(wantedOf(spec({ inbounds }), facts));
   await apply(shadowsocks(port));
   const echo = stack.use(await udpEcho());
-  const codec = () =>
-    new LegacyDatagramCodec(METHODS['aes-128-gcm'], KEY, new SystemRandomSource());
-  const client = async (to: number): Promise<UpstreamAssociation> => {
-    const association = await UpstreamAssociation.open({ host: '127.0.0.1', port: to }, codec());
+  const client = async (to: number, key = KEY): Promise<UpstreamAssociation> => {
+    const codec = new LegacyDatagramCodec(METHODS['aes-128-gcm'], key, new SystemRandomSource());
+    const association = await UpstreamAssociation.open({ host: '127.0.0.1', port: to }, codec);
     stack.defer(() => association.close());
     return association;
   };
@@ -58,6 +72,7 @@ async function start() {
     client,
     exchange,
     flows,
+    warnings,
     [Symbol.asyncDispose]: () => stack[Symbol.asyncDispose](),
   };
 }
@@ -91,6 +106,39 @@ describe('an association of a UDP port', () => {
       await weir.exchange();
     }
     assert.deepEqual(weir.flows(), [1]);
+  });
+
+  for (const host of ['127.0.0.1', '0.0.0.0']) {
+    test(`continues when another inbound takes the port, on ${host}`, async () => {
+      await using weir = await start();
+      await weir.apply(shadowsocks(weir.port, host, 'another', OTHER_KEY));
+      await weir.exchange();
+      assert.deepEqual(weir.flows(), [1]);
+      await weir.exchange(await weir.client(weir.port, OTHER_KEY));
+      assert.deepEqual(weir.flows(), [1, 2]);
+    });
+  }
+
+  test('continues when an inbound takes the port for TCP alone', async () => {
+    await using weir = await start();
+    const listen = { kind: 'ip', host: '127.0.0.1', port: weir.port } as const;
+    await weir.apply(inboundSpec('another', { listen }));
+    await weir.exchange();
+    await weir.apply();
+    await weir.exchange();
+    assert.deepEqual(weir.flows(), [1]);
+    await weir.supervisor.tracker.killMatching({}).ended;
+    await eventually('the release of the port', () => isFree(weir.port));
+  });
+
+  test('ends, with a line in the log, when an inbound of QUIC takes the port', async () => {
+    await using weir = await start();
+    const listen = { kind: 'ip', host: '127.0.0.1', port: weir.port } as const;
+    await weir.apply(inboundSpec('quic', { protocol: 'lines', listen, settings: { name: '' } }));
+    await eventually('the end of the flow', () => weir.flows().length === 0);
+    assert.deepEqual(weir.warnings, [
+      'inbound in: inbound quic has taken its UDP port, so that 1 association ends',
+    ]);
   });
 
   test('continues after a reload that fails when the port was already closed', async () => {
