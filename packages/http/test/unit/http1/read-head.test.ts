@@ -99,6 +99,31 @@ test('an unfinished head holds at most twice what it has, and no more than its l
   }
 });
 
+test('long heads of many links are returned in turns, within the limit of their memory', async () => {
+  const LONG = `GET / HTTP/1.1\r\n${'A: b\r\n'.repeat(8000)}\r\n`;
+  const fitting = Math.floor(MAX_ALL_HEAD_BYTES / LONG.length);
+  const memory = new HeadMemory();
+  let [read, refusals] = [0, 0];
+  const links = await Promise.all(Array.from({ length: fitting + 3 }, () => linkOf(LONG)));
+  for (const link of links) {
+    readHead(link, startsRequest, undefined, HEAD_LIMIT, memory).then(
+      () => read++,
+      (error: unknown) => {
+        assert.ok(refused(431)(error));
+        refusals++;
+      },
+    );
+  }
+  let most = 0;
+  for (let before = 0; read + refusals < fitting + 3; before = read) {
+    await new Promise(setImmediate);
+    most = Math.max(most, read - before);
+  }
+  assert.ok(most <= 8, `${most} in one turn`);
+  assert.equal(refusals, 3);
+  assert.equal(memory.bytes, 0);
+});
+
 describe('the memory of all unfinished heads', () => {
   test('is what they hold, less what was given back', () => {
     const memory = new HeadMemory();
