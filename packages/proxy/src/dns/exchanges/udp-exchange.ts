@@ -1,6 +1,6 @@
 import { type RandomSource, SystemRandomSource } from '@weir/base/random';
 import { type Endpoint, formatEndpoint, ipVersion } from '@weir/io/addresses';
-import { type Clock, Deadline, unlessAborted } from '@weir/io/time';
+import { type Clock, Deadline, TurnShare, unlessAborted } from '@weir/io/time';
 import { abortedDial, DeadlineError, DialError, ProtocolError } from '@weir/io';
 import type { PacketLink } from '@weir/io/links';
 import { systemSockets } from '@weir/io/sockets';
@@ -25,6 +25,9 @@ import {
 
 /** Milliseconds that each attempt waits; together less than the limit of a question. */
 const TRY_MS: readonly number[] = [1000, 2000, 4000];
+
+/** Queries of a server list that are sent in one turn of the event loop: each takes a socket and a tenth of a millisecond. */
+export const QUERIES_A_TURN = 64;
 
 /** Milliseconds for connecting and for the reply together. */
 const TCP_MS = 5000;
@@ -59,6 +62,7 @@ export class UdpExchange implements DnsExchange {
   readonly #rounds: readonly number[];
   readonly #random: RandomSource;
   readonly #turns = new ReadingTurns();
+  readonly #queries = new TurnShare(QUERIES_A_TURN);
 
   /**
    * Creates an exchange.
@@ -129,6 +133,8 @@ export class UdpExchange implements DnsExchange {
     signal: AbortSignal,
   ): Promise<DnsReply> {
     const query = encodeQuery(question, { id: this.#random.below(IDS), edns });
+    const turn = this.#queries.take();
+    if (turn) await unlessAborted(turn, signal, abortedDial);
     using deadline = new Deadline(this.#clock, limit, 'an answer', signal);
     const family = ipVersion(server.host) === 6 ? 6 : 4;
     const socket = await systemSockets().bindUdp({ family, peer: server });

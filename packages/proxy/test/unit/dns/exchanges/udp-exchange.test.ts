@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import type { Asked } from '../../../../../../test/support/peers/dns-server.ts';
 import { test, type TestContext } from 'node:test';
 import type { RandomSource } from '@weir/base/random';
-import { UdpExchange } from '../../../../src/dns/exchanges/udp-exchange.ts';
+import { systemSockets } from '@weir/io/sockets';
+import { QUERIES_A_TURN, UdpExchange } from '../../../../src/dns/exchanges/udp-exchange.ts';
 import {
   startPlainDns,
   reply,
@@ -290,6 +291,16 @@ test('questions start with each server in turn when they should', async (t) => {
   const { exchange, one, two } = await pair(t, [known, known], true);
   for (let i = 0; i < 4; i++) await exchange.ask(QUESTION, never);
   assert.deepEqual([one.asked.length, two.asked.length], [2, 2]);
+});
+
+test('questions that are asked at once are sent in turns', async (t) => {
+  const COUNT = 4 * QUERIES_A_TURN;
+  const { exchange } = await harness(t, (asked) => reply(asked, { answers: [] }));
+  const { mock } = t.mock.method(systemSockets(), 'bindUdp');
+  const all = Array.from({ length: COUNT }, () => exchange.ask(QUESTION, never));
+  assert.equal(mock.callCount(), QUERIES_A_TURN);
+  await Promise.all(all);
+  assert.equal(mock.callCount(), COUNT);
 });
 
 test('replies of thousands of records that come at once are read in turns', async (t) => {
