@@ -45,6 +45,8 @@ export class AccountLimits<F extends LimitedFlow = LimitedFlow> {
   /** Accounts whose flows are closed in the next turn of the event loop. */
   readonly #settling = new Set<AccountMeter<F>>();
   #spec: LimitsSpec = NO_LIMITS;
+  /** The accounts that are still to be looked at for an idle one. */
+  #search: MapIterator<AccountMeter<F>> | undefined;
 
   constructor(host: LimitsHost<F>) {
     this.#host = host;
@@ -73,6 +75,8 @@ export class AccountLimits<F extends LimitedFlow = LimitedFlow> {
   }
 
   *#changeAll(spec: LimitsSpec): Steps<void> {
+    // An iterator keeps what is deleted from its map.
+    this.#search = undefined;
     yield* inSteps(spec.accounts.keys(), (name) => {
       // Otherwise these limits were replaced meanwhile.
       if (this.#spec === spec) this.meterOf(name);
@@ -175,12 +179,19 @@ export class AccountLimits<F extends LimitedFlow = LimitedFlow> {
     if (worksAgain) this.onChange?.({ user: meter.name, state: 'open', closed: 0 });
   }
 
-  /** Makes room for another account: one that the file does not name, and that has no flow. */
+  /**
+   * Makes room for another account: one that the file does not name, and that has no flow. The search goes on where the
+   * last one ended, and passes each account once at most.
+   */
   #retireIdle(): void {
-    for (const meter of this.#meters.values()) {
-      if (meter.flows.size > 0 || this.#spec.accounts.has(meter.name)) continue;
-      this.#retire(meter);
-      return;
+    for (let left = this.#meters.size; left > 0; left--) {
+      this.#search ??= this.#meters.values();
+      const { value: meter } = this.#search.next();
+      if (!meter) this.#search = undefined;
+      else if (meter.flows.size === 0 && !this.#spec.accounts.has(meter.name)) {
+        this.#retire(meter);
+        return;
+      }
     }
   }
 

@@ -48,6 +48,28 @@ function start(
   return { clock, closed, changes, limits, apply, meter, tick };
 }
 
+test('beyond 100,000 accounts idle ones make room, which are looked for once each', () => {
+  const { meter, limits } = start({}, { bytes: 1 });
+  const BUSY = 50_000;
+  let looks = 0;
+  const flows = {
+    get size() {
+      looks++;
+      return 1;
+    },
+  };
+  for (let i = 0; i < 100_000; i++) {
+    const added = meter(`account ${i}`);
+    if (i < BUSY) Object.defineProperty(added, 'flows', { value: flows });
+  }
+  for (let i = 0; i < 100; i++) {
+    meter(`newcomer ${i}`);
+    assert.equal(limits.meters.has(`account ${BUSY + i}`), false);
+  }
+  assert.equal(limits.meters.size, 100_000);
+  assert.equal(looks, BUSY);
+});
+
 describe('the periods of limits', () => {
   test('begin at midnight in UTC, on Mondays and on the first of a month', () => {
     const at = Date.UTC(2026, 1, 5, 17, 30);
