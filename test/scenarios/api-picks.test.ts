@@ -6,89 +6,11 @@ import test from 'node:test';
 import { lockEdited } from '../../packages/server/src/app/lock-file.ts';
 import { etagOf } from '../support/process/control.ts';
 import { freedom, proxyOut, socksIn } from '../support/process/config.ts';
-import { readAll, roundTrip } from '../support/read.ts';
 import { recorder } from '../support/peers/recorder.ts';
-import { echoServer } from '../support/peers/servers.ts';
-import { socksConnect } from '../support/peers/socks-client.ts';
 import { eventually } from '../support/wait.ts';
 import { Weir } from '../support/process/weir.ts';
 import type { Reply } from '../../packages/server/test/conformance/api-client.ts';
-import {
-  api,
-  apiOf,
-  configFile,
-  connections,
-  editConfig,
-  errorOf,
-  logged,
-  readConfig,
-  start,
-} from './api-support.ts';
-
-/** The name of the recorder that a new flow ends up at. */
-async function whereTo(weir: Weir, host = 'anything.example'): Promise<string> {
-  const socket = await socksConnect(weir.address('socks'), { host, port: 80 });
-  const { data } = await readAll(socket);
-  socket.destroy();
-  return String(data);
-}
-
-const report = ({ text }: Reply): Record<string, readonly string[]> =>
-  JSON.parse(text) as Record<string, readonly string[]>;
-
-test('a switch of the default route sends new flows elsewhere, leaves open ones, and rebuilds nothing but the route', async () => {
-  await using echo = await echoServer();
-  await using tokyo = await recorder('tokyo');
-  const out = proxyOut('tokyo', 'socks', tokyo);
-  const config = `# kept\n${socksIn()}${freedom('near')}${out}[route]\ndefault   = 'near' # first\n${api()}`;
-  await using running = await start(config);
-  const { weir, client } = running;
-  const open = await socksConnect(weir.address('socks'), echo.target);
-  await roundTrip(open, 'before');
-  const before = await client.get('/v1/routes');
-  assert.equal(before.headers['etag'], etagOf(config));
-  assert.deepEqual(JSON.parse(before.text), {
-    default: { pick: 'near', target: 'near' },
-    groups: [],
-    targets: [
-      { name: 'near', kind: 'outbound' },
-      { name: 'tokyo', kind: 'outbound' },
-      { name: 'direct', kind: 'direct' },
-      { name: 'blackhole', kind: 'blackhole' },
-    ],
-  });
-
-  const reply = await client.pick('default', 'tokyo', { 'if-match': before.headers['etag'] ?? '' });
-  assert.equal(reply.status, 200, reply.text);
-  const { status, built, reused, ...others } = report(reply);
-  assert.deepEqual([status, built], ['applied', ['route']]);
-  assert.deepEqual(reused, ['dns', 'outbound near@v1', 'outbound tokyo@v1', 'inbound socks']);
-  assert.deepEqual(Object.values(others).flat(), []);
-  assert.equal(await readConfig(weir), config.replace("'near' #", '"tokyo" #'));
-  assert.equal(reply.headers['etag'], etagOf(await readConfig(weir)));
-
-  assert.equal(await whereTo(weir), 'tokyo');
-  assert.equal(String(await roundTrip(open, 'after')), 'after');
-  assert.equal((await connections(client)).flows[0]?.outbound, 'near');
-  open.destroy();
-  assert.equal((await client.ask('POST', '/v1/reload')).text, '{"status":"unchanged"}');
-  const again = await client.pick('default', 'tokyo');
-  assert.deepEqual(
-    [again.text, again.headers['etag']],
-    ['{"status":"unchanged"}', reply.headers['etag']],
-  );
-  await logged(weir, /INFO svc_app::instance: config reloaded: built route; .*$/m);
-});
-
-test('a pick that newly names a built-in builds it, one that no longer names it removes it', async () => {
-  await using running = await start(`${socksIn()}${freedom('near')}${api()}`);
-  const { weir, client } = running;
-  const direct = report(await client.pick('default', 'direct'));
-  assert.deepEqual(direct['built'], ['outbound direct@v1', 'route']);
-  assert.doesNotMatch(await readConfig(weir), /tag = "direct"/);
-  const back = report(await client.pick('default', 'near'));
-  assert.deepEqual([back['built'], back['drained']], [['route'], ['direct@v1']]);
-});
+import { api, apiOf, configFile, editConfig, errorOf, readConfig, start } from './api-support.ts';
 
 const SUBSCRIBE = (port: number): string => `[[proxy_server]]
 name = "Tokyo 1"

@@ -1,8 +1,5 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
-import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { requestStatus } from '@weir/server/control';
@@ -27,21 +24,6 @@ async function watch(search: Omit<RunningSearch, 'env'>) {
 }
 
 const lostAs = (state: Reachability): string | false => state.kind === 'lost' && state.cause;
-
-/** A server on a port that the kernel chooses; its connections end with it. */
-async function serve(listener: RequestListener) {
-  const server = createServer(listener).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  return {
-    api: `127.0.0.1:${port}`,
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
-}
 
 test('a Weir that is started anew is found, with its flows, and without the old ones', async () => {
   await using folder = await scratch();
@@ -104,47 +86,4 @@ test('without an [api] it is absent, and not lost', async () => {
   const { monitor } = watched;
   await eventually('the state', () => monitor.api.kind === 'absent');
   assert.equal(monitor.socket.kind, 'reached');
-});
-
-for (const [what, listener] of [
-  ['pages', (_, response) => response.end('<!doctype html><title>x</title>')],
-  ['JSON of its own', (_, response) => response.end('{"status":"ok"}')],
-  ['404', (_, response) => response.writeHead(404).end('not found')],
-] satisfies readonly (readonly [string, RequestListener])[]) {
-  test(`a server that answers with ${what} is lost as another server`, async () => {
-    await using server = await serve(listener);
-    await using folder = await scratch();
-    using watched = await watch({ api: server.api, socket: join(folder.path, 'none.sock') });
-    const { monitor } = watched;
-    await eventually('the loss', () => lostAs(monitor.api) === 'other-server');
-    // The control socket is named, and nothing listens there.
-    await eventually('the socket', () => lostAs(monitor.socket) === 'refused');
-    assert.equal(monitor.flows.size, 0);
-  });
-}
-
-test('events that the API has dropped are counted, and the flows are listed again', async () => {
-  let lists = 0;
-  await using server = await serve(({ url = '', method }, response) => {
-    if (url === '/v1/connections/events') {
-      response.writeHead(200, { 'Content-Type': 'text/event-stream' });
-      for (const missed of [3, 4]) response.write(`event: lagged\ndata: {"missed":${missed}}\n\n`);
-    } else if (url === '/v1/traffic') {
-      response.writeHead(200, { 'Content-Type': 'text/event-stream' }).write(': nothing yet\n\n');
-    } else if (url === '/v1/connections') {
-      lists++;
-      response.end('{"flows":[],"sessions":[]}');
-    } else if (url === '/v1/version') response.end('{"version":"2.1.1"}');
-    else {
-      response.setHeader('ETag', '"1"');
-      response.end(method === 'HEAD' ? '' : '{"default":{},"groups":[],"targets":[]}');
-    }
-  });
-  await using folder = await scratch();
-  using watched = await watch({ api: server.api, socket: join(folder.path, 'none.sock') });
-  const { monitor } = watched;
-  const health = new HealthWatch(monitor);
-  await eventually('the events', () => monitor.missed === 7);
-  await eventually('another list', () => lists > 1 && monitor.api.kind === 'reached');
-  assert.equal(health.at(Date.now()).word, 'Behind');
 });

@@ -63,6 +63,24 @@ export function webPagesSuite(carrier: Carrier): void {
       assert.equal(put.status, guarded ? 403 : 200);
     });
 
+    test(`a page of another site that sends no Origin is ${guarded ? '403' : 'served'}`, async () => {
+      await using api = await serve(carrier);
+      for (const path of ['/v1/routes', '/v1/connections/events', '/nowhere']) {
+        for (const site of ['cross-site', 'same-site', 'none, cross-site', 'unheard-of', '']) {
+          const { status } = await api.client.ask('HEAD', path, {
+            headers: { 'sec-fetch-site': site },
+          });
+          assert.equal(status, guarded ? 403 : path === '/nowhere' ? 404 : 200, `${path} ${site}`);
+        }
+      }
+      for (const site of ['none', 'same-origin']) {
+        const { status } = await api.client.get('/v1/routes', {
+          headers: { 'sec-fetch-site': site },
+        });
+        assert.equal(status, 200, site);
+      }
+    });
+
     test("the listener's own origin is served", async () => {
       await using api = await serve(carrier);
       const port = 'port' in api.client.address ? api.client.address.port : 1;
@@ -74,7 +92,11 @@ export function webPagesSuite(carrier: Carrier): void {
 
     test('with a secret any host name and any origin is served', async () => {
       await using api = await serve(carrier, 'sesame');
-      const headers = { host: 'weir.example', origin: 'https://panel.example' };
+      const headers = {
+        host: 'weir.example',
+        origin: 'https://panel.example',
+        'sec-fetch-site': 'cross-site',
+      };
       assert.equal((await api.client.get('/v1/health', { headers })).status, 200);
     });
 
