@@ -4,34 +4,8 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { parseClashApi } from '../../packages/weir/src/cli/watch/clash-api.ts';
-import { parseCompletion } from '../../packages/weir/src/cli/completion/command.ts';
 import { chooseCommand } from '../../packages/weir/src/cli/commands.ts';
-import { parseCtl } from '../../packages/weir/src/cli/control/ctl.ts';
-import { parseDiagnose } from '../../packages/weir/src/cli/watch/diagnose.ts';
-import { parseExplain } from '../../packages/weir/src/cli/config/explain.ts';
-import { parseFetch } from '../../packages/weir/src/cli/nodes/fetch.ts';
-import { parseFormat } from '../../packages/weir/src/cli/config/format.ts';
-import { parseGenerate } from '../../packages/weir/src/cli/users/generate.ts';
-import { parseGeo } from '../../packages/weir/src/cli/config/geo.ts';
-import { parseImport } from '../../packages/weir/src/cli/nodes/import.ts';
-import { parseLog } from '../../packages/weir/src/cli/control/log.ts';
-import { parseLogLevel } from '../../packages/weir/src/cli/control/log-level.ts';
-import { parseMetrics } from '../../packages/weir/src/cli/watch/metrics.ts';
-import { parseDrain } from '../../packages/weir/src/cli/control/drain.ts';
-import { parseReload } from '../../packages/weir/src/cli/control/reload.ts';
-import { parseStatus } from '../../packages/weir/src/cli/control/status.ts';
-import { parseDashboard } from '../../packages/weir/src/cli/watch/dashboard.ts';
-import { parseProbe } from '../../packages/weir/src/cli/nodes/probe.ts';
-import { parseUsage } from '../../packages/weir/src/cli/usage/usage.ts';
-import { parseSubscribe } from '../../packages/weir/src/cli/nodes/subscribe.ts';
-import { parseTop } from '../../packages/weir/src/cli/watch/top.ts';
-import { parseTun } from '../../packages/weir/src/cli/tun/command.ts';
 import { parseRun } from '../../packages/weir/src/cli/run/command.ts';
-import { parseShare } from '../../packages/weir/src/cli/users/share.ts';
-import { parseLinks } from '../../packages/weir/src/cli/users/links.ts';
-import { parseShow } from '../../packages/weir/src/cli/config/show.ts';
-import { parseUser } from '../../packages/weir/src/cli/users/user.ts';
 import { hostPort } from '../support/data/address.ts';
 import { Child } from '../support/process/child.ts';
 import { NOT_RUN, PLAIN_TOOLS } from '../support/docs/not-run.ts';
@@ -67,42 +41,10 @@ function weirArguments([program, ...args]: readonly string[]): readonly string[]
 }
 
 /** Fails as the command line would, without carrying it out. */
-function parseWeir(argv: readonly string[]): void {
-  const [{ name }, rest] = chooseCommand(argv);
-  const parsers: Readonly<Record<string, (args: readonly string[]) => unknown>> = {
-    run: parseRun,
-    version: (args) => parseRun(['--version', ...args]),
-    'clash-api': parseClashApi,
-    ctl: parseCtl,
-    dashboard: parseDashboard,
-    diagnose: parseDiagnose,
-    explain: parseExplain,
-    fetch: parseFetch,
-    import: parseImport,
-    probe: parseProbe,
-    log: parseLog,
-    'log-level': parseLogLevel,
-    metrics: parseMetrics,
-    reload: parseReload,
-    drain: parseDrain,
-    status: parseStatus,
-    completion: parseCompletion,
-    generate: parseGenerate,
-    share: parseShare,
-    links: parseLinks,
-    subscribe: parseSubscribe,
-    top: parseTop,
-    tun: parseTun,
-    usage: parseUsage,
-    user: parseUser,
-    show: parseShow,
-    format: parseFormat,
-    geo: parseGeo,
-    schema: (args) => assert.deepEqual(args, []),
-  };
-  const parse = parsers[name];
-  assert.ok(parse, `no parser for ${name}`);
-  parse(rest);
+async function parseWeir(argv: readonly string[]): Promise<void> {
+  const [command, rest] = chooseCommand(argv);
+  const { parse } = (await command.load?.()) ?? { parse: parseRun };
+  parse(command.name === 'version' ? ['--version', ...rest] : rest);
 }
 
 const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
@@ -129,9 +71,9 @@ describe('the command of the documentation', () => {
     const { place, text, words } = command;
     const [program = ''] = words;
     if (program === 'curl') continue; // Runs below.
-    test(`${place}: ${text}`, () => {
+    test(`${place}: ${text}`, async () => {
       const argv = weirArguments(words);
-      if (argv) parseWeir(argv);
+      if (argv) await parseWeir(argv);
       else if (program === 'npm') checkNpm(words);
       else assert.ok(NOT_RUN.has(program) || PLAIN_TOOLS.has(program), `${program} is not known`);
     });

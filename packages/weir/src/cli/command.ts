@@ -75,7 +75,14 @@ export interface Command extends CommandSpec {
    * @throws {UsageError}
    */
   run(argv: readonly string[], io: CommandIo): Promise<number>;
+  /** Imports what `run` calls, for commands that are imported on demand. */
+  readonly load?: () => Promise<Implementation>;
 }
+
+/** The function of a command, with what reads its arguments, which throws as the function does. */
+export type Implementation = Command['run'] & {
+  readonly parse: (argv: readonly string[]) => object | undefined;
+};
 
 /**
  * Makes the function of a command, which parses its arguments, prints the help where they ask for it, and otherwise
@@ -83,14 +90,13 @@ export interface Command extends CommandSpec {
  * @param name begins the lines of errors
  * @param parse returns `undefined` where the arguments ask for the help
  */
-export const commandOf =
-  <T extends object>(
-    name: string | ((parsed: T) => string),
-    help: string,
-    parse: (argv: readonly string[]) => T | undefined,
-    work: (parsed: T, io: CommandIo) => Promise<number>,
-  ): Command['run'] =>
-  async (argv, io) => {
+export const commandOf = <T extends object>(
+  name: string | ((parsed: T) => string),
+  help: string,
+  parse: (argv: readonly string[]) => T | undefined,
+  work: (parsed: T, io: CommandIo) => Promise<number>,
+): Implementation => {
+  const run: Command['run'] = async (argv, io) => {
     const parsed = parse(argv);
     if (parsed === undefined) {
       io.stdout.write(help);
@@ -106,6 +112,8 @@ export const commandOf =
       return 1;
     }
   };
+  return Object.assign(run, { parse });
+};
 
 /** The option that every command has. */
 export const HELP_OPTION = {

@@ -1,4 +1,10 @@
-import { HELP_OPTION, unknownCommand, type Command, type CommandSpec } from './command.ts';
+import {
+  HELP_OPTION,
+  unknownCommand,
+  type Command,
+  type CommandSpec,
+  type Implementation,
+} from './command.ts';
 import { CLASH_API, DASHBOARD, DIAGNOSE, METRICS, TOP } from './watch/specs.ts';
 import { COMPLETION } from './completion/specs.ts';
 import { EXPLAIN, FORMAT, GEO, SCHEMA, SHOW } from './config/specs.ts';
@@ -48,8 +54,9 @@ const HELP: Command = {
 };
 
 /** A command whose implementation is imported when it runs. */
-const onDemand = (spec: CommandSpec, load: () => Promise<Command['run']>): Command => ({
+const onDemand = (spec: CommandSpec, load: () => Promise<Implementation>): Command => ({
   ...spec,
+  load,
   run: async (argv, io) => (await load())(argv, io),
 });
 

@@ -1,4 +1,10 @@
-import { type Command, type CommandSpec, commandOf, optionLines, parserOf } from '../command.ts';
+import {
+  type CommandSpec,
+  commandOf,
+  type Implementation,
+  optionLines,
+  parserOf,
+} from '../command.ts';
 import { bashScript } from './bash.ts';
 import { fishScript } from './fish.ts';
 import { type CommandPosition, positionsOf } from './positions.ts';
@@ -21,7 +27,7 @@ Usage: weir completion bash|zsh|fish
 Options:
 ${optionLines(COMPLETION.options)}`;
 
-export const parseCompletion = parserOf(COMPLETION, (_, [name]) => {
+const parseCompletion = parserOf(COMPLETION, (_, [name]) => {
   const shell = SHELLS.find((one) => one === name);
   if (!shell) throw new UsageError(`no completion for ${JSON.stringify(name)}`);
   return { shell };
@@ -37,7 +43,7 @@ const SCRIPTS: Readonly<Record<Shell, (positions: readonly CommandPosition[]) =>
  * `weir completion`: prints the script for a shell, generated from the table of commands.
  * @throws {UsageError}
  */
-export const completionCommand = (commands: readonly CommandSpec[]): Command['run'] =>
+export const completionCommand = (commands: readonly CommandSpec[]): Implementation =>
   commandOf(COMPLETION.name, COMPLETION_HELP, parseCompletion, async ({ shell }, io) => {
     io.stdout.write(SCRIPTS[shell](positionsOf(commands)));
     return 0;

@@ -42,7 +42,7 @@ for its host and port: https://example.com/path.
 `;
 
 /** Parses the arguments of `weir explain`. @throws {UsageError} for invalid arguments */
-export function parseExplain(argv: readonly string[]) {
+function parseExplain(argv: readonly string[]) {
   const { values, positionals } = parseOptions(argv, EXPLAIN.options);
   if (values.help === true) return undefined;
   const { config, batch, write = false, json = false } = values;

@@ -24,7 +24,7 @@ exit status is 1 for another layout.
 Options:
 ${optionLines(FORMAT.options)}`;
 
-export const parseFormat = parserOf(FORMAT, ({ check = false, config }, operands) => {
+const parseFormat = parserOf(FORMAT, ({ check = false, config }, operands) => {
   const [file = '', ...more] = [...(config === undefined ? [] : [config]), ...operands];
   if (file === '' || more.length > 0) {
     throw new UsageError('format needs one FILE, or - for standard input');

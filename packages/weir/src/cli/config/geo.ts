@@ -36,7 +36,7 @@ A name is looked up in the geosite file, an address in the geoip file; nothing i
 Options:
 ${optionLines({ ...GEO_OPTIONS, ...HELP_OPTION })}`;
 
-export const parseGeo = subcommandParser(GEO, (kind, values, [written = '']) => {
+const parseGeo = subcommandParser(GEO, (kind, values, [written = '']) => {
   const { config, geosite, geoip, json = false } = values;
   if (config !== undefined && (geosite ?? geoip) !== undefined) {
     throw new UsageError('--geosite and --geoip are in place of --config');

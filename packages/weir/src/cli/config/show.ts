@@ -16,7 +16,7 @@ services and URLs of resolvers are in it: look through it before you show it to 
 Options:
 ${optionLines(SHOW.options)}`;
 
-export const parseShow = parserOf(SHOW, ({ config, json = false }) => ({ config, json }));
+const parseShow = parserOf(SHOW, ({ config, json = false }) => ({ config, json }));
 
 /**
  * `weir show`. Resolves with the exit status: 1 for an invalid configuration.

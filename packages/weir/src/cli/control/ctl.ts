@@ -54,7 +54,7 @@ ${subcommandOptionLines(CTL.commands)}On a terminal the output is a table, in a 
 
 const SELECTORS = ['outbound', 'inbound', 'session', 'user'] as const;
 
-export const parseCtl = subcommandParser(CTL, (name, values, operands) => ({
+const parseCtl = subcommandParser(CTL, (name, values, operands) => ({
   command: toCommand(name, operands, values),
   search: searchOf(values),
   json: values.json ?? false,
@@ -150,6 +150,7 @@ export async function ctl(
     return 1;
   }
 }
+ctl.parse = parseCtl;
 
 /** Finds the API. A named API is used directly, whatever else runs on this host. */
 async function reach(search: RunningSearch): Promise<Pick<RunningWeir, 'api' | 'socket'>> {

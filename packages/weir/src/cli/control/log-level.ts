@@ -17,7 +17,7 @@ read only there.
 Options:
 ${optionLines(LOG_LEVEL.options)}`;
 
-export const parseLogLevel = parserOf(LOG_LEVEL, (values, [level = '']) => ({
+const parseLogLevel = parserOf(LOG_LEVEL, (values, [level = '']) => ({
   level,
   ...whichOf(values),
 }));

@@ -16,7 +16,7 @@ log-level changes that. Lines that were lost because this command was not read a
 place.
 `;
 
-export const parseLog = parserOf(LOG, (values) => {
+const parseLog = parserOf(LOG, (values) => {
   const { level, 'no-follow': noFollow = false, json = false } = values;
   return { filter: level, follow: !noFollow, json, ...whichOf(values) };
 });

@@ -18,7 +18,7 @@ Options:
 ${optionLines(STATUS.options)}The delay of the event loop is measured from the first request on.
 `;
 
-export const parseStatus = parserOf(STATUS, (values) => ({
+const parseStatus = parserOf(STATUS, (values) => ({
   json: values.json ?? false,
   ...whichOf(values),
 }));

@@ -39,7 +39,7 @@ weir --config weir.toml.
 Options:
 ${optionLines(IMPORT.options)}`;
 
-export const parseImport = parserOf(IMPORT, (values, [file = '']) => {
+const parseImport = parserOf(IMPORT, (values, [file = '']) => {
   const { subscribe, outbounds, output, report = 'text', force = false } = values;
   const forms = [
     ...(subscribe ? ['subscribe' as const] : []),

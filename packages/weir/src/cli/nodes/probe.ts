@@ -40,7 +40,7 @@ try.
 Options:
 ${optionLines(PROBE.options)}`;
 
-export const parseProbe = parserOf(PROBE, (values, tags) => {
+const parseProbe = parserOf(PROBE, (values, tags) => {
   const { all = false, config, socket, json = false, url } = values;
   if (all === tags.length > 0) {
     throw new UsageError(all ? 'a TAG goes without --all' : 'probe needs a TAG, or --all');

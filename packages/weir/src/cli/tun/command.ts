@@ -138,7 +138,7 @@ something breaks.
 Options:
 ${optionLines({ ...CHECK_OPTIONS, ...HELP_OPTION })}`;
 
-export const parseTun = subcommandParser(TUN, (_, values) => {
+const parseTun = subcommandParser(TUN, (_, values) => {
   const { config, gateway = false, json = false } = values;
   return { config, isGateway: gateway, json };
 });

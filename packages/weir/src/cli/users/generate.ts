@@ -53,7 +53,7 @@ Without --output a certificate and its key are printed, one file for both cert_f
 server writes into the current folder. Keys and configurations are for their owner alone.
 `;
 
-export const parseGenerate = subcommandParser(GENERATE, (name, values, operands) => ({
+const parseGenerate = subcommandParser(GENERATE, (name, values, operands) => ({
   what: toGenerated(name, operands, values),
   json: values.json ?? false,
 }));

@@ -60,7 +60,7 @@ const STANDARD_HOURS = '12';
 /** A month, as `weir subscribe` reads at most. */
 const MOST_HOURS = 31 * 24;
 
-export const parseLinks = subcommandParser(LINKS, (kind, values, [name = '']) => {
+const parseLinks = subcommandParser(LINKS, (kind, values, [name = '']) => {
   const { config } = values;
   if (config === undefined) throw new UsageError(`links ${kind} needs --config FILE`);
   const common = {

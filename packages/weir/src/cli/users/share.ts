@@ -25,7 +25,7 @@ Links have the users' secrets in them: whoever has a link has the account. Inbou
 cannot reach, and certificates that they refuse, are noted on standard error. Nothing is dialled.
 `;
 
-export const parseShare = parserOf(SHARE, (values) => {
+const parseShare = parserOf(SHARE, (values) => {
   const { config, inbound, user, output, force = false, json = false } = values;
   if (config === undefined) throw new UsageError('share needs --config FILE');
   if (values.host === undefined) {

@@ -74,7 +74,7 @@ type GivenSecret =
   | { readonly kind: 'id' | 'password'; readonly text: string }
   | { readonly kind: 'file'; readonly path: string };
 
-export const parseUser = subcommandParser(USER, (kind, values, [name = '']) => {
+const parseUser = subcommandParser(USER, (kind, values, [name = '']) => {
   const { config, inbound, json = false } = values;
   if (config === undefined) throw new UsageError(`user ${kind} needs --config FILE`);
   if (kind === 'list') return { kind, config, inbound, json, socket: values.socket };

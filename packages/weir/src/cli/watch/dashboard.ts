@@ -29,7 +29,7 @@ ${optionLines(DASHBOARD.options)}
 docs/dashboard.md describes its pages, and how to use it from another host.
 `;
 
-export const parseDashboard = parserOf(DASHBOARD, (values) => values);
+const parseDashboard = parserOf(DASHBOARD, (values) => values);
 
 const STANDARD_LISTEN = '127.0.0.1:0';
 

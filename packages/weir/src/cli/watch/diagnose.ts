@@ -30,7 +30,7 @@ anywhere.
 Options:
 ${optionLines(DIAGNOSE.options)}`;
 
-export const parseDiagnose = parserOf(DIAGNOSE, (values) => {
+const parseDiagnose = parserOf(DIAGNOSE, (values) => {
   const { output, config, socket, without = [], busy = false, yes = false } = values;
   return {
     output,

@@ -28,7 +28,7 @@ ${optionLines(METRICS.options)}`;
 
 type MetricsArguments = NonNullable<ReturnType<typeof parseMetrics>>;
 
-export const parseMetrics = parserOf(METRICS, (values) => values);
+const parseMetrics = parserOf(METRICS, (values) => values);
 
 /**
  * `weir metrics`: serves until a signal stops it. Resolves with the exit status.

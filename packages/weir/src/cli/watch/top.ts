@@ -22,7 +22,7 @@ and ends. NO_COLOR leaves colours away.
 Options:
 ${optionLines(TOP.options)}`;
 
-export const parseTop = parserOf(TOP, (values) => values);
+const parseTop = parserOf(TOP, (values) => values);
 
 /**
  * `weir top`: runs until the user quits or a signal ends it. Resolves with the exit status.
