@@ -1,20 +1,10 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { disposable, open } from '../support/data/address.ts';
+import { open } from '../support/data/address.ts';
 import { blackhole, freedom, httpIn, rule, socksIn } from '../support/process/config.ts';
 import { ask, httpConnect } from '../support/peers/http-client.ts';
 import { freePort } from '../support/ports.ts';
-import { readAll, readUpTo, roundTrip } from '../support/read.ts';
-import { echoServer, webServer } from '../support/peers/servers.ts';
-import {
-  COMMAND,
-  greet5,
-  request5,
-  SocksRefused,
-  socksConnect,
-  socksReply,
-} from '../support/peers/socks-client.ts';
-import { UdpAssociation } from '../support/peers/socks-udp.ts';
+import { socksReply } from '../support/peers/socks-client.ts';
 import { Weir } from '../support/process/weir.ts';
 
 /** A multicast address: the kernel itself refuses to connect there and sends nothing. */
@@ -73,140 +63,6 @@ test('a resolver that fails is 0x04 over SOCKS and 502 over HTTP', async (t) => 
   await t.test('HTTP', async () =>
     assert.equal(await connectStatus(weir, `${target.host}:${target.port}`), 502),
   );
-});
-
-test('unsupported SOCKS requests are refused with their reply codes', async (t) => {
-  const config = [socksIn(), socksIn('no-udp', '[inbound.settings]\nudp = false'), freedom()].join(
-    '\n',
-  );
-  await using weir = await Weir.start(config);
-  const target = { host: '127.0.0.1', port: 80 };
-  const replyTo = async (inbound: string, command: number): Promise<number> => {
-    using socket = disposable(await open(weir.address(inbound)));
-    await greet5(socket);
-    try {
-      await request5(socket, command, target);
-      return 0;
-    } catch (error) {
-      if (error instanceof SocksRefused) return error.reply;
-      throw error;
-    }
-  };
-  await t.test('BIND is 0x07', async () => assert.equal(await replyTo('socks', COMMAND.bind), 7));
-  await t.test('an unknown command is 0x07', async () =>
-    assert.equal(await replyTo('socks', 0x55), 7),
-  );
-  await t.test('UDP ASSOCIATE where udp = false is 0x07', async () =>
-    assert.equal(await replyTo('no-udp', COMMAND.associate), 7),
-  );
-  await t.test('no method in common is 0xff', async () => {
-    using socket = disposable(await open(weir.address('socks')));
-    socket.write(Buffer.from([5, 1, 0x80]));
-    assert.deepEqual([...((await readUpTo(socket, 2)) ?? [])], [5, 0xff]);
-    await readAll(socket);
-  });
-});
-
-test('SOCKS with a password accepts only clients with a valid login', async (t) => {
-  const accounts =
-    '{ user = "ann", pass = "old" }, { user = "ann", pass = "new" }, { user = "bob", pass = "b" }';
-  const settings = `[inbound.settings]\nauth = "password"\naccounts = [${accounts}]`;
-  const empty = '[inbound.settings]\nauth = "password"';
-  await using echo = await echoServer();
-  await using weir = await Weir.start(
-    [socksIn('socks', settings), socksIn('empty', empty), freedom()].join('\n'),
-  );
-  const socks = weir.address('socks');
-  const cases = [
-    ['a known user', { user: 'bob', pass: 'b' }, true],
-    ['the last password of a repeated user', { user: 'ann', pass: 'new' }, true],
-    ['an earlier password of a repeated user', { user: 'ann', pass: 'old' }, false],
-    ['a wrong password', { user: 'bob', pass: 'c' }, false],
-    ['another case of the name', { user: 'Bob', pass: 'b' }, false],
-    ['no login', {}, false],
-    ['SOCKS4', { version: '4' }, false],
-  ] as const;
-  for (const [name, options, accepted] of cases) {
-    await t.test(`${name} is ${accepted ? 'accepted' : 'rejected'}`, async () => {
-      const before = echo.accepted();
-      const connected = await socksConnect(socks, echo.target, options).then(
-        async (socket) => {
-          const back = String(await roundTrip(socket, 'hi'));
-          socket.destroy();
-          return back === 'hi';
-        },
-        () => false,
-      );
-      assert.equal(connected, accepted);
-      assert.equal(echo.accepted() - before, accepted ? 1 : 0);
-    });
-  }
-  await t.test('an association needs the password as well', async () => {
-    await assert.rejects(UdpAssociation.open(socks));
-    (await UdpAssociation.open(socks, { user: 'bob', pass: 'b' }))[Symbol.dispose]();
-  });
-  await t.test('an empty list rejects every client', async () => {
-    const address = weir.address('empty');
-    await assert.rejects(socksConnect(address, echo.target, { user: 'bob', pass: 'b' }));
-  });
-});
-
-test('HTTP with accounts responds 407 without a login', async (t) => {
-  const accounts = 'accounts = [{ user = "ann", pass = "a:b" }]';
-  await using echo = await echoServer();
-  await using web = await webServer();
-  await using weir = await Weir.start(
-    httpIn('http', `[inbound.settings]\n${accounts}`) + freedom(),
-  );
-  const http = weir.address('http');
-  const login = (text: string): string =>
-    `Proxy-Authorization: Basic ${Buffer.from(text).toString('base64')}\r\n`;
-  const authority = `127.0.0.1:${echo.port}`;
-
-  await t.test('CONNECT without a login', async () => {
-    const { status, headers, socket } = await httpConnect(http, authority);
-    assert.equal(status, 407);
-    assert.match(headers.get('proxy-authenticate') ?? '', /^Basic realm=/i);
-    socket.destroy();
-  });
-  await t.test('CONNECT with a wrong login', async () => {
-    const { status, socket } = await httpConnect(http, authority, login('ann:a'));
-    assert.equal(status, 407);
-    socket.destroy();
-  });
-  await t.test('CONNECT with the right login', async () => {
-    const { status, socket } = await httpConnect(http, authority, login('ann:a:b'));
-    assert.equal(status, 200);
-    assert.equal(String(await roundTrip(socket, 'hi')), 'hi');
-    socket.destroy();
-  });
-  await t.test('GET without a login, and with it on the same connection', async () => {
-    using socket = disposable(await open(http));
-    const get = (extra: string): string =>
-      `GET http://127.0.0.1:${web.port}/hello HTTP/1.1\r\nHost: 127.0.0.1:${web.port}\r\n${extra}\r\n`;
-    const first = await ask(socket, get(''));
-    assert.equal(first.status, 407);
-    const length = Number(first.headers.get('content-length') ?? '0');
-    if (first.headers.get('connection')?.toLowerCase() === 'close') return;
-    await readUpTo(socket, length);
-    assert.equal((await ask(socket, get(login('ann:a:b')))).status, 200);
-  });
-});
-
-test('origin-form requests need allow_transparent', async (t) => {
-  await using web = await webServer();
-  const open_ = '[inbound.settings]\nallow_transparent = true';
-  await using weir = await Weir.start(httpIn() + httpIn('open', open_) + freedom());
-  const get = `GET /hello HTTP/1.1\r\nHost: 127.0.0.1:${web.port}\r\n\r\n`;
-  for (const [inbound, status] of [
-    ['http', 400],
-    ['open', 200],
-  ] as const) {
-    await t.test(`${inbound} responds ${status}`, async () => {
-      using socket = disposable(await open(weir.address(inbound)));
-      assert.equal((await ask(socket, get)).status, status);
-    });
-  }
 });
 
 async function connectStatus(weir: Weir, authority: string): Promise<number> {

@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import * as http2 from 'node:http2';
 import { connect } from 'node:net';
 import test from 'node:test';
-import { encodeHunks } from '../../packages/proxy/src/transports/grpc/hunks.ts';
 import { hostPort, open, portOf } from '../support/data/address.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { roundTrip } from '../support/read.ts';
@@ -112,46 +109,6 @@ test('wrong passwords at socks and http inbounds are one line a minute for each 
     ['h', 's', 's', 's'].map((tag, n) => `inbound ${tag}: rejected 127.0.0.${n === 0 ? 1 : n}:`),
   );
   assert.doesNotMatch(child.stderr, /hunter2|correct horse|\bann\b|\beve\b/);
-});
-
-test('a gRPC client has few tunnels until one has authenticated, and many from then on', async () => {
-  await using echo = await echoServer();
-  await using weir = await Weir.start(
-    `${freedom()}[[inbound]]\ntag = "grpc"\nprotocol = "vless"\nport = 0\n` +
-      `[inbound.settings]\nusers = [{ id = "${ID}" }]\n` +
-      '[inbound.stream]\nnetwork = "grpc"\ngrpc.service_name = "Tunnel"\n',
-  );
-  const session = http2.connect(`http://${hostPort(weir.address('grpc'))}`);
-  try {
-    await once(session, 'remoteSettings');
-    assert.equal(session.remoteSettings.maxConcurrentStreams, 100);
-    const tunnel = (): http2.ClientHttp2Stream => {
-      const stream = session.request(
-        { ':method': 'POST', ':path': '/Tunnel/Tun', 'content-type': 'application/grpc' },
-        { endStream: false },
-      );
-      return stream.on('error', () => undefined);
-    };
-    for (let i = 0; i < 99; i++) tunnel();
-    const wanted = tunnel();
-    const request = Buffer.concat([
-      Buffer.from([0]),
-      Buffer.from(ID.replaceAll('-', ''), 'hex'),
-      Buffer.from([0, 1, echo.target.port >> 8, echo.target.port & 0xff, 1, 127, 0, 0, 1]),
-      Buffer.from('hello'),
-    ]);
-    wanted.write(Buffer.concat(encodeHunks(request)));
-    // The prefix of a message, its field, and the response of VLESS come before.
-    let response = '';
-    for await (const chunk of wanted) {
-      response += String(chunk);
-      if (response.endsWith('hello')) break;
-    }
-    assert.match(response, /hello$/);
-    assert.ok((session.remoteSettings.maxConcurrentStreams ?? 0) >= 256);
-  } finally {
-    session.destroy();
-  }
 });
 
 test('silent clients do not take every descriptor of a process that has few', async () => {
