@@ -5,37 +5,10 @@ import { apiOptions, serve, type Carrier } from './api-harness.ts';
 
 const SECRET = 's3cret-Token';
 
-const REFUSED: readonly string[] = [
-  '',
-  'Bearer',
-  'Bearer ',
-  'Bearer  ',
-  'bearer\ts3cret-Token',
-  's3cret-Token',
-  'Basic s3cret-Token',
-  'Bearers s3cret-Token',
-  'Bearer s3cret-token',
-  'Bearer s3cret-Toke',
-  'Bearer s3cret-Token1',
+/** The rest of what is no token, or is one, is asked of the filter: `packages/server/test/unit/api/parsing.test.ts`. */
+const REFUSED: readonly string[] = ['', 'Bearer s3cret-token', 'Bearer s3cret-Tok\xe9n'];
 
-  'Bearer s3cret-Token x',
-  'Bearer "s3cret-Token"',
-  'Bearer:s3cret-Token',
-  'Token s3cret-Token',
-  'Bearer s3cret-Tokén',
-  `Bearer ${'x'.repeat(20_000)}`,
-  'Bearer, Bearer s3cret-Token',
-];
-
-const ACCEPTED: readonly string[] = [
-  'Bearer s3cret-Token',
-  'bearer s3cret-Token',
-  'BEARER s3cret-Token',
-  'bEaReR s3cret-Token',
-  'Bearer    s3cret-Token',
-  'Bearer s3cret-Token   ',
-  'Bearer \ts3cret-Token\t',
-];
+const ACCEPTED: readonly string[] = ['bEaReR s3cret-Token', 'Bearer \ts3cret-Token\t'];
 
 export function authenticationSuite(carrier: Carrier): void {
   describe('authentication', () => {
@@ -128,19 +101,6 @@ export function authenticationSuite(carrier: Carrier): void {
         assert.match(reply, /^HTTP\/1\.1 200 /);
       });
     }
-
-    test('a byte that is not visible ASCII, space or tab makes a header no token', async () => {
-      await using api = await serve(carrier, SECRET);
-      for (const byte of [0x80, 0xa0, 0xe9, 0xff]) {
-        const head = `GET /v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer ${SECRET} `;
-        const request = Buffer.concat([
-          Buffer.from(head),
-          Buffer.from([byte]),
-          Buffer.from('\r\n\r\n'),
-        ]);
-        assert.match(await api.unauthenticated.raw(request), /^HTTP\/1\.1 401 /);
-      }
-    });
 
     test('with the token the request is handled', async () => {
       await using api = await serve(carrier, SECRET);

