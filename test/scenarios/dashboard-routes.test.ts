@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { createFilePages } from '../../packages/watch/src/dashboard/create-file-pages.ts';
 import type {
@@ -11,14 +9,9 @@ import type {
   RestorePreview,
   RestoreResult,
 } from '../../packages/watch/src/dashboard/config/view.ts';
-import type {
-  PickPreview,
-  RoutePickResult,
-  RoutesView,
-  UndoResult,
-} from '../../packages/watch/src/dashboard/routes/view.ts';
+import type { PickPreview, RoutePickResult, RoutesView } from '../../packages/watch/src/dashboard/routes/view.ts';
 import { WatchedSource } from '../support/dashboard/watched-source.ts';
-import { freedom, proxyOut, socksIn } from '../support/process/config.ts';
+import { freedom, socksIn } from '../support/process/config.ts';
 import { API } from '../support/process/control.ts';
 import { Download, ownAddress, streamOrigin } from '../support/process/load.ts';
 import { socksConnect } from '../support/peers/socks-client.ts';
@@ -90,89 +83,6 @@ describe('the page Routes', { concurrency: true }, () => {
     );
     await other.round(1000);
     await other.end();
-  });
-
-  test('a second writer is a conflict, whose versions are shown, and nothing is written', async () => {
-    await using weir = await start(
-      `${freedom('near')}${freedom('far')}[route]\ndefault = "near"\n`,
-    );
-    using page = await WatchedSource.of(weir, createFilePages);
-    const { etag } = await page.until<RoutesView>('routes', 'routes', hasRoutes);
-    const file = page.context.config ?? '';
-    const theirs = (await readFile(file, 'utf8')).replace('default = "near"', 'default = "direct"');
-    await writeFile(file, theirs);
-    const wanted = { group: 'default', target: 'far' };
-    const result = await page.act<RoutePickResult>('route-pick', { ...wanted, etag });
-    assert.equal(result.kind, 'conflict');
-    assert.deepEqual(
-      [result.seen, result.theirs, result.possible],
-      [{ pick: 'near', target: 'near' }, { pick: 'direct', target: 'direct' }, true],
-    );
-    assert.equal(await readFile(file, 'utf8'), theirs);
-    const again = await page.act<RoutePickResult>('route-pick', { ...wanted, etag: result.etag });
-    assert.equal(again.kind, 'done');
-    assert.equal(await readFile(file, 'utf8'), theirs.replace('"direct"', '"far"'));
-  });
-
-  test('a pick that would be invalid is refused with its place, and the file stays', async () => {
-    const up = proxyOut('up', 'socks', { host: '127.0.0.1', port: 1 });
-    const balancer = `${up}[[balancer]]\ntag = "direct"\noutbounds = ["up"]\n`;
-    await using weir = await start(`${freedom('near')}${balancer}[route]\ndefault = "near"\n`);
-    using page = await WatchedSource.of(weir, createFilePages);
-    const { etag } = await page.until<RoutesView>('routes', 'routes', hasRoutes);
-    const file = page.context.config ?? '';
-    const before = await readFile(file, 'utf8');
-    const wanted = { group: 'default', target: 'direct', etag };
-    const result = await page.act<RoutePickResult>('route-pick', wanted);
-    assert.equal(result.kind, 'refused');
-    assert.ok(result.refusal.place && result.refusal.lines.length > 0, JSON.stringify(result));
-    assert.equal(await readFile(file, 'utf8'), before);
-  });
-
-  test('a pick that was written and not loaded is undone exactly, unless somebody has written since', async () => {
-    await using weir = await start(
-      `${freedom('near')}${freedom('far')}[route]\ndefault = "near"\n`,
-    );
-    using page = await WatchedSource.of(weir, createFilePages);
-    await page.until<ConfigView>('config', 'the comparison', ({ sameness }) => sameness === 'same');
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const address = server.address();
-    const port = typeof address === 'object' ? address?.port : undefined;
-    const file = page.context.config ?? '';
-    // Valid, but its address is in use: only the reload finds that.
-    const edited = `${await readFile(file, 'utf8')}\n[[inbound]]\ntag = "second"\nprotocol = "socks"\nlisten = "127.0.0.1"\nport = ${port}\n`;
-    await writeFile(file, edited);
-    const wanted = { group: 'default', target: 'far' };
-    const { etag, others } = await page.act<PickPreview>('route-preview', wanted);
-    assert.deepEqual(others, [file]);
-    const result = await page.act<RoutePickResult>('route-pick', { ...wanted, etag });
-    assert.equal(result.kind, 'written', JSON.stringify(result));
-    assert.equal(result.undo.kind, 'possible');
-    const shown = await page.until<RoutesView>(
-      'routes',
-      'what was not loaded',
-      ({ unloaded }) => unloaded?.kind === 'pick',
-    );
-    assert.ok(shown.unloaded?.kind === 'pick' && shown.unloaded.undo.kind === 'possible');
-    assert.match(shown.unloaded.refusal.message, /in use/);
-
-    const undone = await page.act<UndoResult>('route-undo', { etag: shown.unloaded.undo.etag });
-    assert.equal(undone.kind, 'refused'); // for the other change
-    assert.equal(await readFile(file, 'utf8'), edited);
-    const second = await page.act<UndoResult>('route-undo', { etag: shown.unloaded.undo.etag });
-    assert.equal(second.kind, 'conflict');
-
-    // The way back to what runs is the whole file.
-    const preview = await page.act<RestorePreview>('config-difference');
-    assert.ok(preview.difference.removed.some(({ text }) => text === '[[inbound]]'));
-    const restored = await page.act<RestoreResult>('config-restore', {
-      from: preview.from,
-      to: preview.to,
-    });
-    assert.equal(restored.kind, 'applied', JSON.stringify(restored));
-    await page.until<RoutesView>('routes', 'no difference', ({ unloaded }) => unloaded === null);
-    server.close();
   });
 });
 

@@ -286,7 +286,15 @@ describe('bearer tokens', () => {
   test('only the secret passes', () => {
     const check = bearerCheck('sesame');
     assert.ok(check('Bearer sesame'));
-    for (const text of ['', 'Bearers sesame', 'Bearer:sesame', 'bearer\tsesame', 'Token sesame']) {
+    for (const text of [
+      '',
+      'Bearers sesame',
+      'Bearer:sesame',
+      'bearer\tsesame',
+      'Token sesame',
+      'Bearer sesame\xa0',
+      'Bearer sesame \x80',
+    ]) {
       assert.ok(!check(text), text);
     }
     fc.assert(
