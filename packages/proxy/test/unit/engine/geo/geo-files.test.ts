@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { GeoCodeError, GeoFileError } from '../../../../src/engine/geo/geo-data.ts';
+import { GeoFileError } from '../../../../src/engine/geo/geo-data.ts';
 import { loadGeoData } from '../../../../src/engine/geo/geo-files.ts';
 import { RegexCache } from '../../../../src/engine/router/tables/regex-set.ts';
 import type { RouteQuery } from '../../../../src/engine/router/query.ts';
@@ -102,36 +102,6 @@ for (const [what, matchers, taken, left] of CASES) {
   });
 }
 
-test('only the lists that rules name are kept', async (context) => {
-  const geo = await loadGeoData(await files(context, GEOSITE, GEOIP), [
-    rule(site('shop@ads')),
-    rule(ip('xx')),
-  ]);
-  assert.deepEqual([...geo.geosite.keys()], ['shop@ads']);
-  assert.deepEqual([...geo.geoip.keys()], ['xx']);
-});
-
-test('a file that no rule needs is not opened', async () => {
-  const geo = await loadGeoData({ geoip: 'missing', geosite: undefined }, [rule({})]);
-  assert.equal(geo.geoip.size + geo.geosite.size, 0);
-});
-
-test('an unknown code is named as it was written', async (context) => {
-  const paths = await files(context, GEOSITE, GEOIP);
-  await assert.rejects(loadGeoData(paths, [rule(site('Nowhere@ads'))]), (error) => {
-    return error instanceof GeoCodeError && error.message === 'geosite code not found: Nowhere';
-  });
-  await assert.rejects(loadGeoData(paths, [rule(ip('ZZ', true))]), (error) => {
-    return error instanceof GeoCodeError && error.message === 'geoip code not found: ZZ';
-  });
-});
-
-test('a matcher without a configured file is refused', async () => {
-  await assert.rejects(loadGeoData({ geoip: undefined, geosite: 'x' }, [rule(ip('xx'))]), {
-    message: 'a geoip matcher is used but no geoip file is configured',
-  });
-});
-
 const BROKEN: [string, Uint8Array, RegExp][] = [
   ['a text', Buffer.from('<!DOCTYPE html>'), /not a geosite file: no list begins at byte 0/],
   ['a truncated file', GEOSITE.subarray(0, -3), /the file ends in the middle of the list at byte/],
@@ -168,11 +138,3 @@ for (const [what, network] of [
     });
   });
 }
-
-test('a missing file is an error that names it', async () => {
-  const missing = join(tmpdir(), 'weir-no-such-file.dat');
-  await assert.rejects(
-    loadGeoData({ geoip: missing, geosite: undefined }, [rule(ip('xx'))]),
-    (error) => error instanceof GeoFileError && error.message.startsWith(`${missing}: ENOENT`),
-  );
-});

@@ -67,17 +67,6 @@ test('an end of the connection below without close_notify is a truncated stream'
   assert.ok((await client.closed) instanceof ProtocolError);
 });
 
-test('close_notify is an end of the stream, after which the other side may go on', async () => {
-  const { client, server } = await connect();
-  await client.write(Buffer.from('request'));
-  await client.closeWrite();
-  assert.equal(String(await readAll(server)), 'request');
-  await server.write(Buffer.from('response'));
-  await server.closeWrite();
-  assert.equal(String(await readAll(client)), 'response');
-  assert.deepEqual(await Promise.all([client.closed, server.closed]), [undefined, undefined]);
-});
-
 test('handshakes share turns: one that has none left waits for a later one', async () => {
   const turns: (() => void)[] = [];
   const share = new TurnShare(1, (task) => void turns.push(task));

@@ -73,21 +73,6 @@ test('an expired certificate is rejected', () => {
 test('insecure takes any certificate under any name', () =>
   works(withClient({ allowInsecure: true, ca: undefined, serverName: 'whatever' })));
 
-test('the second connection resumes the session of the first', async () => {
-  await using carriers = await CarrierPair.open(TLS_PAIR);
-  const bytes: number[] = [];
-  for (let i = 0; i < 2; i++) {
-    const { client, server } = await carriers.connect();
-    await server.link.write(Buffer.from('x'));
-    await client.link.read(); // the tickets have come before it
-    bytes.push(client.wire.bytesRead);
-    client.link.destroy();
-    server.link.destroy();
-  }
-  const [first = 0, second = 0] = bytes;
-  assert.ok(second < first - 300, `no certificate is sent again: ${first}, ${second}`);
-});
-
 /** A client of Node with the properties of its connection. */
 async function handshake(
   inbound: InboundStreamSpec,
@@ -222,25 +207,6 @@ test('an aborted dial leaves nothing behind', async () => {
   await dialled;
   assert.equal(await server.link.read().catch(() => undefined), undefined);
   server.link.destroy();
-});
-
-test('a reset below TLS is not an end of stream', async () => {
-  await using carriers = await CarrierPair.open(TLS_PAIR);
-  const { client, server } = await carriers.connect();
-  await server.link.write(Buffer.from('half'));
-  assert.equal(String(await client.link.read()), 'half');
-  server.link.destroy(new Error('aborted'));
-  await assert.rejects(client.link.read());
-});
-
-test('a link that is destroyed without a cause reads as ended at the peer', async () => {
-  await using carriers = await CarrierPair.open(TLS_PAIR);
-  const { client, server } = await carriers.connect();
-  await server.link.write(Buffer.from('all'));
-  assert.equal(String(await client.link.read()), 'all');
-  server.link.destroy();
-  assert.equal(await client.link.read(), undefined);
-  client.link.destroy();
 });
 
 test('the wire counts more than the payload, and both ends count the same', async () => {
