@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, describe, test, type TestContext } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import { buildDebian, LIBRARIES } from '../../packaging/debian.ts';
 import { buildExecutable } from '../../packaging/executable.ts';
 import { hasTool, runTool } from '../../packaging/tool.ts';
 import { tryOut } from '../packaging/trial.ts';
 import { scratch } from '../support/process/weir.ts';
 import { arm64Machine, FETCHED, type Machine } from './machine.ts';
+import { shared } from '../support/shared.ts';
 
 /*
  * What is installed, on arm64. qemu translates machine code and system calls: what is shown is that both are made for
@@ -22,8 +23,8 @@ let machine: Machine | string = '';
 let notices = '';
 const at = (path: string): string => join(folder.path, path);
 
-before(async () => {
-  folder = await scratch();
+shared(async (use) => {
+  folder = use(await scratch());
   machine = await arm64Machine();
   if (typeof machine === 'string') return;
   // Without the emulator, which would make a code cache in half a minute.
@@ -32,8 +33,6 @@ before(async () => {
     fetched: FETCHED,
   }));
 });
-
-after(async () => folder[Symbol.asyncDispose]());
 
 const emulated = (name: string, run: (t: TestContext, machine: Machine) => Promise<void>): void =>
   void test(name, async (t) => {

@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { checkNoSidewaysScroll } from '../support/browser/accessible.ts';
 import { startDemoWeir, type DemoWeir } from '../support/browser/demo/demo-weir.ts';
 import { FakeStage } from '../support/browser/fake-stage.ts';
 import { VIEWPORTS } from '../support/browser/stage.ts';
+import { shared } from '../support/shared.ts';
 
 const stage = new FakeStage();
 const { skip } = stage;
 
 let demo: DemoWeir;
 if (skip === false) {
-  before(async () => {
-    demo = await startDemoWeir();
+  shared(async (use) => {
+    demo = use(await startDemoWeir());
   });
-  after(() => demo[Symbol.asyncDispose]());
 }
 
 /** Each page, and what is there once it has its data. */

@@ -1,9 +1,10 @@
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 import { cellAt, cellTitle, missing, type Column } from '../support/matrix/cell.ts';
 import { serverWordsBeforeReset, wordsBeforeReset } from '../support/matrix/ends.ts';
 import { SharedWeirs } from '../support/matrix/shared-weirs.ts';
 import { socksConnect } from '../support/peers/socks-client.ts';
 import { GRPC_TLS, TLS, type Way } from '../support/ways/way.ts';
+import { shared } from '../support/shared.ts';
 
 /*
  * Programs that pass on what comes before a reset, with Weir at the other end. v2ray and Xray keep such a flow open
@@ -39,11 +40,9 @@ const CELLS = [
 ];
 
 let weirs: SharedWeirs;
-before(async () => {
-  weirs = await SharedWeirs.start(CELLS.filter((cell) => missing(cell) === false));
+shared(async (use) => {
+  weirs = use(await SharedWeirs.start(CELLS.filter((cell) => missing(cell) === false)));
 });
-after(() => weirs?.[Symbol.asyncDispose]());
-
 for (const cell of CELLS) {
   // grpc-go drops messages that wait in its own queue when its program cancels the call.
   const isCancelled = cell.way.carrier === GRPC_TLS && cell.client.name === 'sing-box';

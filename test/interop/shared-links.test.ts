@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { hostPort } from '../support/data/address.ts';
 import { webServer } from '../support/peers/servers.ts';
 import { curl } from '../support/programs/curl.ts';
@@ -11,6 +11,7 @@ import { certificate } from '../support/ways/certificate.ts';
 import { RAY_SOCKS_IN } from '../support/ways/ray.ts';
 import { startSingBox } from '../support/ways/sing-box.ts';
 import { GRPC_TLS, TLS, WS_TLS, wayTitle, type Way } from '../support/ways/way.ts';
+import { shared } from '../support/shared.ts';
 
 /*
  * What `weir share` prints, in the clients of others: links where a program reads them, otherwise its own
@@ -44,11 +45,9 @@ const SERVED: readonly Way[] = [...WAYS, HYSTERIA, CHACHA20];
 
 /** One server of all ways, which prints each form once. */
 let server: SharingServer;
-before(async () => {
-  server = await SharingServer.start(SERVED);
+shared(async (use) => {
+  server = use(await SharingServer.start(SERVED));
 });
-after(() => server?.[Symbol.asyncDispose]());
-
 /** A client of another program for a way, by its number, with a SOCKS listener. */
 type StartClient = (way: number) => Promise<Peer>;
 

@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { after, before, beforeEach, describe, test } from 'node:test';
+import { beforeEach, describe, test } from 'node:test';
 import { freedom } from '../support/process/config.ts';
 import { Control } from '../support/process/control.ts';
 import { inOwnNetwork } from '../support/netns/own-network.ts';
@@ -19,6 +19,7 @@ import { FAR, inside, NEAR, PORT, Site } from '../support/netns/site.ts';
 import { tunConfig } from '../support/netns/tun-config.ts';
 import { eventually } from '../support/wait.ts';
 import { Weir } from '../support/process/weir.ts';
+import { shared } from '../support/shared.ts';
 
 const PAGE = readFileSync(join(import.meta.dirname, '../../docs/tun.md'), 'utf8');
 
@@ -95,19 +96,11 @@ const lookUp = (name: string): string =>
 
 inOwnNetwork(import.meta.url, () => {
   describe('the recipes for the resolver of a machine', () => {
-    let system: Disposable;
-    let site: Site;
-
-    before(async () => {
-      system = makePrivateSystem();
+    shared(async (use) => {
+      use(makePrivateSystem());
       mkdirSync(OWN_PROGRAMS, { recursive: true });
       makeUser();
-      site = await Site.make();
-    });
-
-    after(async () => {
-      await site[Symbol.asyncDispose]();
-      system[Symbol.dispose]();
+      use(await Site.make());
     });
 
     beforeEach(() => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { cellAt, cellTitle, missing, type Cell } from '../support/matrix/cell.ts';
 import { SharedWeirs } from '../support/matrix/shared-weirs.ts';
@@ -8,6 +8,7 @@ import { tcpServer } from '../support/peers/servers.ts';
 import { socksConnect } from '../support/peers/socks-client.ts';
 import { readAll, readUpTo } from '../support/read.ts';
 import { WS_TLS, type Carrier } from '../support/ways/way.ts';
+import { shared } from '../support/shared.ts';
 
 /** More than v2ray's pipe between its halves holds, which is 512 KB. */
 const BODY = 1_000_000;
@@ -43,11 +44,9 @@ const CELLS = (['v2ray', 'xray', 'sing-box'] as const).flatMap((name) =>
 );
 
 let weirs: SharedWeirs;
-before(async () => {
-  weirs = await SharedWeirs.start(CELLS.filter((cell) => missing(cell) === false));
+shared(async (use) => {
+  weirs = use(await SharedWeirs.start(CELLS.filter((cell) => missing(cell) === false)));
 });
-after(() => weirs?.[Symbol.asyncDispose]());
-
 for (const cell of CELLS) {
   const title = `${cellTitle(cell)}: ends arrive after all that was sent`;
   test(title, { skip: missing(cell) }, async (t) => {

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { examplesFolder } from '../support/library/examples.ts';
 import { inOwnNetwork } from '../support/netns/own-network.ts';
 import { FAR, Site } from '../support/netns/site.ts';
 import { WireGuardPeer, withoutWireGuard } from '../support/netns/wireguard-peer.ts';
 import { Child } from '../support/process/child.ts';
 import { within } from '../support/wait.ts';
+import { shared } from '../support/shared.ts';
 
 const skip = withoutWireGuard();
 
@@ -32,12 +33,9 @@ function wgQuick(outbound: string): string {
 if (skip !== false) test('the example wireguard.ts', { skip }, () => undefined);
 else {
   inOwnNetwork(import.meta.url, () => {
-    let site: Site;
-    before(async () => {
-      site = await Site.make();
+    shared(async (use) => {
+      use(await Site.make());
     });
-    after(() => site[Symbol.asyncDispose]());
-
     test('the example wireguard.ts gets a page from behind the tunnel, without a route to it', async () => {
       await using peer = await WireGuardPeer.start();
       await using folder = await examplesFolder();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { decode, encode, type DecodedPacket } from 'dns-packet';
 import { disposable, type Address } from '../support/data/address.ts';
 import { socksIn } from '../support/process/config.ts';
@@ -18,6 +18,7 @@ import { socksConnect, socksReply, type Target } from '../support/peers/socks-cl
 import { UdpAssociation } from '../support/peers/socks-udp.ts';
 import { eventually } from '../support/wait.ts';
 import { scratch, Weir } from '../support/process/weir.ts';
+import { shared } from '../support/shared.ts';
 
 const noUnbound = without('unbound');
 /** Of the resolver: that of the far end's own names is taken. */
@@ -57,11 +58,9 @@ if (skip !== false) test('flows in a WireGuard tunnel', { skip }, () => undefine
 else {
   inOwnNetwork(import.meta.url, () => {
     let site: Site;
-    before(async () => {
-      site = await Site.make();
+    shared(async (use) => {
+      site = use(await Site.make());
     });
-    after(() => site[Symbol.asyncDispose]());
-
     test('a reload leaves flows alone, and both versions share the tunnel', async () => {
       await using peer = await WireGuardPeer.start();
       await using weir = await Weir.start(API + socksIn() + peer.outbound());

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { disposable } from '../support/data/address.ts';
 import { socksIn } from '../support/process/config.ts';
 import { withLoss, withoutLoss } from '../support/netns/loss.ts';
@@ -13,6 +13,7 @@ import { roundTrip } from '../support/read.ts';
 import { socksConnect, socksReply } from '../support/peers/socks-client.ts';
 import { eventually } from '../support/wait.ts';
 import { Weir } from '../support/process/weir.ts';
+import { shared } from '../support/shared.ts';
 
 /** Seconds of the one test in real time: more than two minutes where a rekey is asked for. */
 const REKEY_SECONDS = Number(process.env['WEIR_WIREGUARD_REKEY'] ?? 0);
@@ -22,12 +23,9 @@ const skip = withoutWireGuard();
 if (skip !== false) test('the path of a WireGuard tunnel', { skip }, () => undefined);
 else {
   inOwnNetwork(import.meta.url, () => {
-    let site: Site;
-    before(async () => {
-      site = await Site.make();
+    shared(async (use) => {
+      use(await Site.make());
     });
-    after(() => site[Symbol.asyncDispose]());
-
     test('keep-alives are sent at their interval', async () => {
       await using peer = await WireGuardPeer.start();
       await using path = await WireGuardPath.make();

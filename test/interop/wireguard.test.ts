@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { type Address } from '../support/data/address.ts';
 import { socksIn } from '../support/process/config.ts';
 import { inOwnNetwork } from '../support/netns/own-network.ts';
@@ -16,6 +16,7 @@ import {
 import { bodyOf, receiveBody, sendBody } from '../support/data/pattern.ts';
 import { socksConnect, socksReply } from '../support/peers/socks-client.ts';
 import { Weir } from '../support/process/weir.ts';
+import { shared } from '../support/shared.ts';
 
 /** Bytes of a transfer: 1 GB where that is asked for. */
 const SIZE = Number(process.env['WEIR_WIREGUARD_BYTES'] ?? 16 << 20);
@@ -31,28 +32,20 @@ const skip = withoutWireGuard();
 if (skip !== false) test('WireGuard', { skip }, () => undefined);
 else {
   inOwnNetwork(import.meta.url, () => {
-    let site: Site;
-    before(async () => {
-      site = await Site.make();
+    shared(async (use) => {
+      use(await Site.make());
     });
-    after(() => site[Symbol.asyncDispose]());
-
     for (const presharedKey of [false, true]) {
       describe(`a tunnel to wireguard-go ${presharedKey ? 'with' : 'without'} a pre-shared key`, () => {
         let peer: WireGuardPeer;
         let weir: Weir;
         let socks: Address;
 
-        before(async () => {
-          peer = await WireGuardPeer.start({ presharedKey });
-          weir = await Weir.start(socksIn() + peer.outbound());
+        shared(async (use) => {
+          peer = use(await WireGuardPeer.start({ presharedKey }));
+          weir = use(await Weir.start(socksIn() + peer.outbound()));
           socks = weir.address('socks');
         });
-        after(async () => {
-          await weir[Symbol.asyncDispose]();
-          await peer[Symbol.asyncDispose]();
-        });
-
         for (const host of [FAR.host, FAR.host6]) {
           test(`carries bodies both ways to ${host}`, async () => {
             const expected = bodyOf(SIZE);

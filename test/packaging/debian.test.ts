@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { appendFile, chmod, copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { executableObstacle } from '../../packaging/executable.ts';
 import { deadLinksBelow } from '../support/docs/pages.ts';
 import { scratch } from '../support/process/weir.ts';
@@ -11,6 +11,7 @@ import { OtherRoot, withoutOtherRoot } from './other-root.ts';
 import { finish, type Installed } from './installed.ts';
 import { tryOut } from './trial.ts';
 import { tryPrograms } from './try-programs.ts';
+import { shared } from '../support/shared.ts';
 
 /** A systemd that writes down what it is asked for. */
 const RECORDER = '#!/bin/sh\necho "$(basename "$0") $*" >> /asked\n';
@@ -37,19 +38,14 @@ describe('the Debian package', { skip }, () => {
     return text;
   };
 
-  before(async () => {
-    folder = await scratch();
+  shared(async (use) => {
+    folder = use(await scratch());
     await mkdir(at('layer'));
-    root = await OtherRoot.create(at('layer'));
+    root = use(await OtherRoot.create(at('layer')));
     // Its index of every page of the machine takes seconds for each step.
     root.run('rm -f /usr/bin/mandb && ln -s /bin/true /usr/bin/mandb');
     await using forms = await builtForms();
     await copyFile(join(forms.path, DEB), inRoot('tmp/weir.deb'));
-  });
-
-  after(async () => {
-    await root?.[Symbol.asyncDispose]();
-    await folder?.[Symbol.asyncDispose]();
   });
 
   it('is installed with its user, its unit, its manual page and a configuration', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { access, mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, describe, test, type TestContext } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import { OWN, publishedManifest } from '../../packaging/manifest.ts';
 import { deadLinksBelow } from '../support/docs/pages.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
@@ -13,6 +13,7 @@ import { npmCli, putOldNode } from './old-node.ts';
 import { finish, start, type Installed } from './installed.ts';
 import { tryOut } from './trial.ts';
 import { tryPrograms } from './try-programs.ts';
+import { shared } from '../support/shared.ts';
 
 /*
  * The tarball as npm installs it, without install scripts, on a machine that has an old Node and
@@ -39,8 +40,8 @@ const installed = (): Installed => ({
   folder: at('files'),
 });
 
-before(async () => {
-  folder = await scratch();
+shared(async (use) => {
+  folder = use(await scratch());
   const cli = npmCli();
   if (cli === undefined) {
     obstacle = 'there is no npm in the PATH';
@@ -77,8 +78,6 @@ before(async () => {
   if (code !== 0 && !reached) obstacle = 'the registry of npm cannot be reached';
   else assert.equal(code, 0, output);
 });
-
-after(async () => folder[Symbol.asyncDispose]());
 
 /** As npm of this machine is configured: its registry, its cache, its certificates. */
 function npmEnvironment(): Record<string, string> {

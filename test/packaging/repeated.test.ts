@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { cp, mkdir, readFile, readdir, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
-import { before, after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { executableObstacle } from '../../packaging/executable.ts';
 import { ROOT } from '../../packaging/root.ts';
@@ -12,6 +12,7 @@ import { checkBill, checkBySchema } from './bill.ts';
 import { buildForms, builtForms, DEB, ENGINE, TARBALL } from './built.ts';
 import { allowedLicences, checkNotices } from './licences.ts';
 import { executableDifference, debMembers, digestOf, tarMembers } from './members.ts';
+import { shared } from '../support/shared.ts';
 
 /*
  * All that is published is built twice: here, and in a copy of the checkout in another folder, of another date, with
@@ -45,8 +46,8 @@ describe('a build of all forms', { skip }, () => {
   const first = (name = ''): string => join(forms.path, name);
   const second = (name = ''): string => join(folder.path, 'second', name);
 
-  before(async () => {
-    folder = await scratch();
+  shared(async (use) => {
+    folder = use(await scratch());
     const copy = join(folder.path, 'another place', 'weir');
     await copyCheckout(copy);
     const temporary = join(folder.path, 'temporary');
@@ -61,12 +62,7 @@ describe('a build of all forms', { skip }, () => {
       TMPDIR: temporary,
     };
     await buildForms(copy, { out: second(), umask: '077', env });
-    forms = await builtForms();
-  });
-
-  after(async () => {
-    await forms?.[Symbol.asyncDispose]();
-    await folder?.[Symbol.asyncDispose]();
+    forms = use(await builtForms());
   });
 
   test('gives the same files in another folder, byte by byte', async () => {

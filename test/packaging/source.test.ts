@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { cp, mkdir, readlink, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, describe, test, type TestContext } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import { pinnedNode, type NodePlatform } from '../../packaging/manifest.ts';
 import { ROOT } from '../../packaging/root.ts';
 import { scratch } from '../support/process/weir.ts';
 import { finish } from './installed.ts';
 import { putOldNode } from './old-node.ts';
+import { shared } from '../support/shared.ts';
 
 /*
  * The Node that `npm ci` gives to the scripts of a checkout. The script that links it is run by an old Node, as on a machine
@@ -21,16 +22,14 @@ let folder: Awaited<ReturnType<typeof scratch>>;
 /** What runs the script: this Node where there is no old one. */
 let runner = process.execPath;
 
-before(async () => {
-  folder = await scratch();
+shared(async (use) => {
+  folder = use(await scratch());
   const found = await putOldNode(folder.path, join(folder.path, 'fetched')).then(
     () => true,
     () => false,
   );
   if (found) runner = join(folder.path, 'node');
 });
-after(() => folder[Symbol.asyncDispose]());
-
 /** A checkout as npm before 11 leaves it, with a package that has this binary of Node. */
 async function checkout(t: TestContext, bring: (binary: string) => Promise<void>) {
   const { path, [Symbol.asyncDispose]: dispose } = await scratch();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { copyFile, mkdir, readFile, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { OWN } from '../../packaging/manifest.ts';
 import { ROOT } from '../../packaging/root.ts';
 import { packStandalone, STANDALONE, standaloneTarball } from '../../packaging/standalone.ts';
@@ -9,6 +9,7 @@ import { hasTool, runTool } from '../../packaging/tool.ts';
 import { deadLinksBelow } from '../support/docs/pages.ts';
 import { scratch } from '../support/process/weir.ts';
 import { npmCli } from './old-node.ts';
+import { shared } from '../support/shared.ts';
 
 /*
  * The packages that stand alone, as a user of each installs it: into an empty folder, with an empty cache and without a
@@ -129,12 +130,10 @@ describe('a package that stands alone', { skip }, () => {
   let folder: Awaited<ReturnType<typeof scratch>>;
   const at = (...path: readonly string[]): string => join(folder.path, ...path);
 
-  before(async () => {
-    folder = await scratch();
+  shared(async (use) => {
+    folder = use(await scratch());
     await packStandalone(at('tarballs'));
   });
-
-  after(async () => folder?.[Symbol.asyncDispose]());
 
   for (const name of STANDALONE) {
     const { example, prints, koffi, obstacle } = PACKAGES[name];

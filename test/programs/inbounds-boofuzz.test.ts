@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { requestStatus } from '@weir/server/control';
 import { portOf } from '../support/data/address.ts';
@@ -16,6 +16,7 @@ import { weirIn } from '../support/ways/weir-config.ts';
 import { eventually } from '../support/wait.ts';
 import { scratch, Weir } from '../support/process/weir.ts';
 import { programOrSkip } from './support/program.ts';
+import { shared } from '../support/shared.ts';
 
 /*
  * boofuzz at the handshake of each inbound (test/programs/fuzz/handshakes.py): fields, lengths and strings that a
@@ -68,13 +69,11 @@ const CONFIG = [
 describe('boofuzz at the handshakes of inbounds', { skip: boofuzz.skip }, () => {
   let weir: Weir;
 
-  before(async () => {
-    weir = await Weir.start(CONFIG, { control: true });
+  shared(async (use) => {
+    weir = use(await Weir.start(CONFIG, { control: true }));
     // The first request begins to measure the event loop.
     await requestStatus(weir.controlPath);
   });
-
-  after(() => weir[Symbol.asyncDispose]());
 
   async function honestClient(): Promise<void> {
     await using echo = await echoServer();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, describe, test, type TestContext } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import { requestStatus } from '@weir/server/control';
 import { TcpFlag } from '../../packages/netstack/src/wire/tcp.ts';
 import { disposable, open } from '../support/data/address.ts';
@@ -18,6 +18,7 @@ import { roundTrip } from '../support/read.ts';
 import { scratch, Weir } from '../support/process/weir.ts';
 import type { ProgramName } from './packages.ts';
 import { programOrSkip } from './support/program.ts';
+import { shared } from '../support/shared.ts';
 
 /*
  * The attacks of hping3, trafgen, thc-ipv6 and tcpreplay on a `tun` inbound, each of bounded length, beside a
@@ -106,17 +107,12 @@ inOwnNetwork(import.meta.url, () => {
     let site: Site;
     let weir: Weir;
 
-    before(async () => {
-      site = await Site.make();
+    shared(async (use) => {
+      site = use(await Site.make());
       site.addLan();
       execFileSync('sysctl', ['-qw', 'net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1']);
-      weir = await Weir.start(tunConfig(freedom()), { control: true });
+      weir = use(await Weir.start(tunConfig(freedom()), { control: true }));
       await download(FAR.host, 1 << 20);
-    });
-
-    after(async () => {
-      await weir[Symbol.asyncDispose]();
-      await site[Symbol.asyncDispose]();
     });
 
     /** Packets that the network behind this one has sent so far. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { requestStatus } from '@weir/server/control';
 import { Child } from '../support/process/child.ts';
@@ -11,6 +11,7 @@ import { TUN, tunConfig } from '../support/netns/tun-config.ts';
 import { bodyOf } from '../support/data/pattern.ts';
 import { Weir } from '../support/process/weir.ts';
 import { programOrSkip } from './support/program.ts';
+import { shared } from '../support/shared.ts';
 
 /*
  * scapy as the client of a `tun` inbound: segments, fragments and ICMP messages that no kernel sends, and what
@@ -38,18 +39,12 @@ async function verdicts(module: string): Promise<readonly Verdict[]> {
 
 inOwnNetwork(import.meta.url, () => {
   describe('scapy as the client of a TUN inbound', { skip: scapy.skip }, () => {
-    let site: Site;
     let weir: Weir;
 
-    before(async () => {
-      site = await Site.make();
-      weir = await Weir.start(tunConfig(freedom()), { control: true });
+    shared(async (use) => {
+      use(await Site.make());
+      weir = use(await Weir.start(tunConfig(freedom()), { control: true }));
       await download(FAR.host, 1 << 20);
-    });
-
-    after(async () => {
-      await weir[Symbol.asyncDispose]();
-      await site[Symbol.asyncDispose]();
     });
 
     for (const [what, module, least] of [

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { API, Control } from '../support/process/control.ts';
 import { freedom, proxyOut, socksIn } from '../support/process/config.ts';
 import { Weir } from '../support/process/weir.ts';
@@ -12,6 +12,7 @@ import { roundTrip } from '../support/read.ts';
 import { eventually } from '../support/wait.ts';
 import { GRPC_TLS, TLS, WS_TLS, wayTitle, type Way } from '../support/ways/way.ts';
 import { weirIn, weirOut } from '../support/ways/weir-config.ts';
+import { shared } from '../support/shared.ts';
 
 /*
  * A member that dies between two probes, which are five minutes apart: what its failed dials change.
@@ -52,12 +53,11 @@ const BROKEN: Readonly<Record<string, () => Promise<Origin>>> = {
 describe('a failover group whose first member', () => {
   /** The second member's server, by each way. */
   let live: Weir;
-  before(async () => {
-    live = await Weir.start(
-      WAYS.map((way) => weirIn(way, { tag: wayTitle(way) })).join('') + freedom(),
+  shared(async (use) => {
+    live = use(
+      await Weir.start(WAYS.map((way) => weirIn(way, { tag: wayTitle(way) })).join('') + freedom()),
     );
   });
-  after(() => live[Symbol.asyncDispose]());
   const second = (way: Way): string => weirOut(way, live.address(wayTitle(way)), { tag: 'second' });
 
   for (const way of WAYS) {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { hostPort, type Address } from '../support/data/address.ts';
 import { freedom, proxyOut, rule, socksIn } from '../support/process/config.ts';
@@ -10,6 +10,7 @@ import { echoServer, tcpServer, udpEcho, webServer } from '../support/peers/serv
 import { socksConnect } from '../support/peers/socks-client.ts';
 import { eventually } from '../support/wait.ts';
 import { Weir } from '../support/process/weir.ts';
+import { shared } from '../support/shared.ts';
 
 /**
  * Runs under the checks of `WEIR_CRYPTO=checked`: every message is compared with the baseline, a
@@ -94,25 +95,20 @@ let entry: Weir;
 let exit: Weir;
 let controls: readonly Control[];
 
-before(async () => {
+shared(async (use) => {
   const inbounds = WAYS.map(
     ({ name, protocol, inbound }) =>
       `[[inbound]]\ntag = "${name}"\nprotocol = "${protocol}"\nport = 0\n[inbound.settings]\n${inbound}\n`,
   );
-  exit = await Weir.start(API + freedom() + inbounds.join(''), CHECKED);
+  exit = use(await Weir.start(API + freedom() + inbounds.join(''), CHECKED));
   const ways = WAYS.map(
     ({ name, protocol, outbound }) =>
       socksIn(name) +
       proxyOut(`to ${name}`, protocol, exit.address(name), outbound) +
       rule(`to ${name}`, `inbound_tag = ["${name}"]`),
   );
-  entry = await Weir.start(API + ways.join(''), CHECKED);
+  entry = use(await Weir.start(API + ways.join(''), CHECKED));
   controls = [await Control.of(entry), await Control.of(exit)];
-});
-
-after(async () => {
-  await entry?.[Symbol.asyncDispose]();
-  await exit?.[Symbol.asyncDispose]();
 });
 
 const collections = ({ stderr }: { readonly stderr: string }): number =>

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { UsageWriter } from '@weir/watch/usage';
 import { COMMANDS } from '../../packages/weir/src/cli/commands.ts';
 import { sourceFiles, sourceText } from '../../tools/architecture/imports.ts';
@@ -12,6 +12,7 @@ import { API } from '../support/process/control.ts';
 import { scratch, Weir, weirCommand } from '../support/process/weir.ts';
 import { startProvider, type Provider } from '../support/subscribe/provider.ts';
 import { eventually, within } from '../support/wait.ts';
+import { shared } from '../support/shared.ts';
 
 /*
  * What becomes of a command's output: in a pipe that is read late or not at all, and on a disk that is full. Each command of
@@ -49,10 +50,10 @@ let provider: Provider;
 let weir: Weir;
 const at = (name: string): string => join(folder.path, name);
 
-before(async () => {
-  folder = await scratch();
-  provider = await startProvider((response) => void response.end(LINKS));
-  weir = await Weir.start(`${API}${socksIn()}${freedom()}`, { control: true });
+shared(async (use) => {
+  folder = use(await scratch());
+  provider = use(await startProvider((response) => void response.end(LINKS)));
+  weir = use(await Weir.start(`${API}${socksIn()}${freedom()}`, { control: true }));
   await writeFile(at('links'), LINKS);
   await writeFile(
     at('geosite.dat'),
@@ -63,12 +64,6 @@ before(async () => {
   await writeFile(at('tun.toml'), `${TUN}${freedom()}`);
   new UsageWriter(at('usage.db'))[Symbol.dispose]();
 });
-after(async () => {
-  await weir[Symbol.asyncDispose]();
-  await provider[Symbol.asyncDispose]();
-  await folder[Symbol.asyncDispose]();
-});
-
 /** How each command is run so that it prints its result and ends, by the name of the command. */
 const running = (): readonly string[] => ['--socket', weir.controlPath];
 const INVOCATIONS: Readonly<Record<string, () => readonly string[]>> = {

@@ -4,7 +4,7 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { request, type IncomingMessage, type RequestOptions } from 'node:http';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { SOURCES } from '@weir/watch/dashboard';
 import { DashboardProcess } from '../support/browser/dashboard-process.ts';
 import { DashboardClient, DashboardStream } from '../support/dashboard/client.ts';
@@ -12,6 +12,7 @@ import { contextOf } from '../support/dashboard/context.ts';
 import { freedom, proxyOut, socksIn } from '../support/process/config.ts';
 import { within } from '../support/wait.ts';
 import { runWeir, Weir } from '../support/process/weir.ts';
+import { shared } from '../support/shared.ts';
 
 const SECRETS = { api: 'api-secret-7204', trojan: 'trojan-secret-7204' };
 const CONFIG = [
@@ -30,14 +31,9 @@ const ACTIONS = PARTS.flatMap(({ actions }) => actions.map(({ name }) => name));
 let weir: Weir;
 let dashboard: DashboardProcess;
 
-before(async () => {
-  weir = await Weir.start(CONFIG, { control: true });
-  dashboard = await DashboardProcess.start(argumentsFor(weir));
-});
-
-after(async () => {
-  await dashboard?.[Symbol.asyncDispose]();
-  await weir?.[Symbol.asyncDispose]();
+shared(async (use) => {
+  weir = use(await Weir.start(CONFIG, { control: true }));
+  dashboard = use(await DashboardProcess.start(argumentsFor(weir)));
 });
 
 const argumentsFor = ({ folder, controlPath }: Weir): string[] => [

@@ -9,7 +9,11 @@ import type {
   RestorePreview,
   RestoreResult,
 } from '../../packages/watch/src/dashboard/config/view.ts';
-import type { PickPreview, RoutePickResult, RoutesView } from '../../packages/watch/src/dashboard/routes/view.ts';
+import type {
+  PickPreview,
+  RoutePickResult,
+  RoutesView,
+} from '../../packages/watch/src/dashboard/routes/view.ts';
 import { WatchedSource } from '../support/dashboard/watched-source.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { API } from '../support/process/control.ts';

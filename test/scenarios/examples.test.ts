@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { withoutBrowser } from '../support/browser/open-browser.ts';
 import { examplesFolder } from '../support/library/examples.ts';
 import { Child } from '../support/process/child.ts';
 import { within } from '../support/wait.ts';
+import { shared } from '../support/shared.ts';
 
 /*
  * The examples, each run as its first comment says. `embed.ts` is run by library.test.ts from the built package, and
@@ -12,11 +13,9 @@ import { within } from '../support/wait.ts';
 
 let folder: Awaited<ReturnType<typeof examplesFolder>>;
 
-before(async () => {
-  folder = await examplesFolder();
+shared(async (use) => {
+  folder = use(await examplesFolder());
 });
-
-after(async () => folder[Symbol.asyncDispose]());
 
 async function outputOf(...args: readonly string[]): Promise<string> {
   // A test runner within a test would report to the outer one.

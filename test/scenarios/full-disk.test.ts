@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { API } from '../support/process/control.ts';
 import { scratch, Weir, weirCommand } from '../support/process/weir.ts';
 import { startProvider, type Provider } from '../support/subscribe/provider.ts';
 import { within } from '../support/wait.ts';
+import { shared } from '../support/shared.ts';
 
 /*
  * Every command that writes a file, where a file has room for 512 bytes: a limit of the process on the size of its files, which ends
@@ -29,17 +30,11 @@ let provider: Provider;
 let weir: Weir;
 let cases = 0;
 
-before(async () => {
-  folder = await scratch();
-  provider = await startProvider((response) => void response.end(LINKS));
-  weir = await Weir.start(`${API}${socksIn()}${freedom()}`, { control: true });
+shared(async (use) => {
+  folder = use(await scratch());
+  provider = use(await startProvider((response) => void response.end(LINKS)));
+  weir = use(await Weir.start(`${API}${socksIn()}${freedom()}`, { control: true }));
 });
-after(async () => {
-  await weir[Symbol.asyncDispose]();
-  await provider[Symbol.asyncDispose]();
-  await folder[Symbol.asyncDispose]();
-});
-
 /** A folder with these files. */
 async function place(files: Readonly<Record<string, string>>): Promise<string> {
   const path = join(folder.path, String(cases++));

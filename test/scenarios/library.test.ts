@@ -10,7 +10,7 @@ import {
 } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { test, before, after } from 'node:test';
+import { test } from 'node:test';
 import { buildEngine } from '../../packaging/dist.ts';
 import { engineManifest } from '../../packaging/manifest.ts';
 import { parseAddress } from '../support/data/address.ts';
@@ -21,6 +21,7 @@ import { echoServer } from '../support/peers/servers.ts';
 import { socksConnect } from '../support/peers/socks-client.ts';
 import { within } from '../support/wait.ts';
 import { scratch } from '../support/process/weir.ts';
+import { shared } from '../support/shared.ts';
 
 /*
  * The package for hosts as it is published: built, put where npm would put it, and used by its name.
@@ -33,14 +34,12 @@ const COMPILERS = ['node_modules/typescript', 'tools/library/node_modules/typesc
 let folder: Awaited<ReturnType<typeof scratch>>;
 const at = (path: string): string => join(folder.path, path);
 
-before(async () => {
-  folder = await scratch();
+shared(async (use) => {
+  folder = use(await scratch());
   await installBuilt();
   await copyFile(join(ROOT, 'examples/embed.ts'), at('embed.ts'));
   await writeFile(at('package.json'), '{ "type": "module", "private": true }');
 });
-
-after(async () => folder[Symbol.asyncDispose]());
 
 /** What `npm install weir-engine` leaves, and the types of Node. */
 async function installBuilt(): Promise<void> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { after, before, suite, test } from 'node:test';
+import { suite, test } from 'node:test';
 import { loadConfigFile } from '@weir/server/loading';
 import { OwnEngine } from '../../packages/nodes/src/fetch/open-flows.ts';
 import { systemClock, type Clock } from '@weir/io/time';
@@ -21,6 +21,7 @@ import { Weir } from '../support/process/weir.ts';
 import { eventually, within } from '../support/wait.ts';
 import { isPlain, EVERY_KIND, wayTitle, type Way } from '../support/ways/way.ts';
 import { weirIn, weirOut } from '../support/ways/weir-config.ts';
+import { shared } from '../support/shared.ts';
 
 const WAYS: readonly Way[] = [
   { protocol: 'socks', login: true },
@@ -34,16 +35,11 @@ const tagOf = (index: number): string => `way-${index}`;
 let web: Origin;
 let server: Weir;
 
-before(async () => {
-  web = await webServer();
+shared(async (use) => {
+  web = use(await webServer());
   const inbounds = WAYS.map((way, index) => weirIn(way, { tag: tagOf(index) }));
-  server = await Weir.start(inbounds.join('') + freedom());
+  server = use(await Weir.start(inbounds.join('') + freedom()));
 });
-after(async () => {
-  await server[Symbol.asyncDispose]();
-  await web[Symbol.asyncDispose]();
-});
-
 const outTo = (way: Way, index: number): string =>
   weirOut(way, server.address(tagOf(index)), { tag: tagOf(index) });
 
@@ -217,17 +213,15 @@ suite('the commands', () => {
   let client: Weir;
   let config: string;
   const grpc = WAYS.findIndex(({ carrier }) => carrier?.network === 'grpc' && carrier.tls === true);
-  before(async () => {
+  shared(async (use) => {
     const dead = proxyOut('dead', 'socks', { host: '127.0.0.1', port: await freePort() });
     const group = `[[balancer]]\ntag = "group"\noutbounds = ["dead", "${tagOf(grpc)}"]\n`;
     const outs = WAYS.map((way, index) => (index === grpc ? outTo(way, index) : '')).join('');
     const text = `${socksIn()}${freedom()}${dead}${outs}${group}`;
-    client = await Weir.start(text, { control: true });
+    client = use(await Weir.start(text, { control: true }));
     config = `${client.folder}/weir.toml`;
     await eventually('the control socket', () => existsSync(client.controlPath));
   });
-  after(() => client[Symbol.asyncDispose]());
-
   const probed = async (args: readonly string[], env = {}) => {
     const io = new CapturedIo(env);
     const status = await probeCommand(['--url', urlOf('/hello').href, ...args], io);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test, type TestContext } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import { inOwnNetwork } from '../support/netns/own-network.ts';
 import {
   changeDefaultRoute,
@@ -8,16 +8,15 @@ import {
   restoreDefaultRoute,
   RoamingStage,
 } from '../support/roaming/stage.ts';
+import { shared } from '../support/shared.ts';
 
 inOwnNetwork(import.meta.url, () => {
   describe('without a restart, every outbound works again', () => {
     let stage: RoamingStage;
 
-    before(async () => {
-      stage = await RoamingStage.make();
+    shared(async (use) => {
+      stage = use(await RoamingStage.make());
     });
-
-    after(() => stage[Symbol.asyncDispose]());
 
     /** How long each outbound took; one that does not work again fails. */
     async function recover(t: TestContext): Promise<void> {

@@ -1,20 +1,19 @@
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { inOwnNetwork } from '../support/netns/own-network.ts';
 import type { Control } from '../support/process/control.ts';
 import { sleepThrough } from '../support/roaming/sleep.ts';
 import { RoamingStage } from '../support/roaming/stage.ts';
+import { shared } from '../support/shared.ts';
 
 inOwnNetwork(import.meta.url, () => {
   describe('a process that is stopped while clients leave', () => {
     let stage: RoamingStage;
     let control: Control;
 
-    before(async () => {
-      stage = await RoamingStage.make();
+    shared(async (use) => {
+      stage = use(await RoamingStage.make());
       control = await stage.startWeir();
     });
-
-    after(() => stage[Symbol.asyncDispose]());
 
     test('serves by every outbound afterwards, and has no flow of a client that has left', async () => {
       await sleepThrough(stage, control, { seconds: 2, flows: 8, crash: false });

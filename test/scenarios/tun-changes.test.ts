@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, afterEach, before, describe, test } from 'node:test';
+import { afterEach, describe, test } from 'node:test';
 import { disposable, open } from '../support/data/address.ts';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { API, Control } from '../support/process/control.ts';
@@ -13,6 +13,7 @@ import { eventually } from '../support/wait.ts';
 import type { Way } from '../support/ways/way.ts';
 import { weirIn, weirOut } from '../support/ways/weir-config.ts';
 import { Weir } from '../support/process/weir.ts';
+import { shared } from '../support/shared.ts';
 
 /** Ways whose sockets are opened by the kernel layer and by Node, each with the port of its server. */
 const WAYS: ReadonlyMap<string, readonly [port: number, way: Way]> = new Map([
@@ -25,20 +26,16 @@ const WAYS: ReadonlyMap<string, readonly [port: number, way: Way]> = new Map([
 inOwnNetwork(import.meta.url, () => {
   describe('a device that comes by a reload', () => {
     let site: Site;
-    let exit: Weir;
 
-    before(async () => {
-      site = await Site.make();
-      exit = await site.startWeir(
-        [...WAYS.values()]
-          .map(([port, way]) => weirIn(way, { port, more: `listen = "${FAR.host}"` }))
-          .join('') + freedom(),
+    shared(async (use) => {
+      site = use(await Site.make());
+      use(
+        await site.startWeir(
+          [...WAYS.values()]
+            .map(([port, way]) => weirIn(way, { port, more: `listen = "${FAR.host}"` }))
+            .join('') + freedom(),
+        ),
       );
-    });
-
-    after(async () => {
-      await exit[Symbol.asyncDispose]();
-      await site[Symbol.asyncDispose]();
     });
 
     async function reloads(outbound: string, host: string): Promise<void> {
@@ -70,19 +67,13 @@ inOwnNetwork(import.meta.url, () => {
   });
 
   describe('a device that another program changes', () => {
-    let site: Site;
     let weir: Weir;
     let control: Control;
 
-    before(async () => {
-      site = await Site.make();
-      weir = await Weir.start(tunConfig(freedom() + socksIn('socks', 'listen = "127.0.0.1"')));
+    shared(async (use) => {
+      use(await Site.make());
+      weir = use(await Weir.start(tunConfig(freedom() + socksIn('socks', 'listen = "127.0.0.1"'))));
       control = await Control.of(weir);
-    });
-
-    after(async () => {
-      await weir[Symbol.asyncDispose]();
-      await site[Symbol.asyncDispose]();
     });
 
     const addressesOf = (device: string): string => ip(`address show dev ${device}`);

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { freedom } from '../support/process/config.ts';
 import { inOwnNetwork } from '../support/netns/own-network.ts';
 import { FAR, PORT, Site } from '../support/netns/site.ts';
 import { tunConfig } from '../support/netns/tun-config.ts';
 import { eventually } from '../support/wait.ts';
 import { Weir } from '../support/process/weir.ts';
+import { shared } from '../support/shared.ts';
 
 /** A port at the far end without a socket. */
 const CLOSED = 9;
@@ -38,17 +39,9 @@ async function outcome(host: string, port: number): Promise<string> {
 
 inOwnNetwork(import.meta.url, () => {
   describe('a closed UDP port behind a TUN inbound', () => {
-    let site: Site;
-    let weir: Weir;
-
-    before(async () => {
-      site = await Site.make();
-      weir = await Weir.start(tunConfig(freedom()));
-    });
-
-    after(async () => {
-      await weir[Symbol.asyncDispose]();
-      await site[Symbol.asyncDispose]();
+    shared(async (use) => {
+      use(await Site.make());
+      use(await Weir.start(tunConfig(freedom())));
     });
 
     for (const host of [FAR.host, FAR.host6]) {

@@ -4,7 +4,7 @@ import { createSocket } from 'node:dgram';
 import { Resolver } from 'node:dns/promises';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { after, afterEach, before, describe, test } from 'node:test';
+import { afterEach, describe, test } from 'node:test';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { decode, encode, type Answer } from 'dns-packet';
 import { TcpFlag } from '../../packages/netstack/src/wire/tcp.ts';
@@ -21,6 +21,7 @@ import { roundTrip } from '../support/read.ts';
 import { SeededRandom } from '../support/simnet/seeded-random.ts';
 import { eventually } from '../support/wait.ts';
 import { Weir } from '../support/process/weir.ts';
+import { shared } from '../support/shared.ts';
 
 const LOG = '[log]\nlevel = "debug"\n';
 const dns = (server: string): string => `[dns]\nbackend = "udp"\nserver = "${server}"\n`;
@@ -127,13 +128,11 @@ inOwnNetwork(import.meta.url, () => {
     let weir: Weir;
     let control: Control;
 
-    before(async () => {
-      site = await Site.make();
+    shared(async (use) => {
+      site = use(await Site.make());
     });
 
     afterEach(() => weir[Symbol.asyncDispose]());
-    after(() => site[Symbol.asyncDispose]());
-
     async function start(settings = '', wrap: readonly string[] = []): Promise<void> {
       weir = await Weir.start(CONFIG + tunConfig(freedom(), { settings }), { wrap });
       control = await Control.of(weir);

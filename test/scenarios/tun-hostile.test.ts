@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { TcpFlag } from '../../packages/netstack/src/wire/tcp.ts';
 import { disposable, open } from '../support/data/address.ts';
@@ -18,6 +18,7 @@ import { roundTrip } from '../support/read.ts';
 import { SeededRandom } from '../support/simnet/seeded-random.ts';
 import { eventually } from '../support/wait.ts';
 import { Weir } from '../support/process/weir.ts';
+import { shared } from '../support/shared.ts';
 
 const SIZE = 2 << 20;
 const PACKETS = Number(process.env['WEIR_TUN_PACKETS'] ?? 20_000);
@@ -89,19 +90,13 @@ function* synFlood(): Generator<Uint8Array> {
 
 inOwnNetwork(import.meta.url, () => {
   describe('a TUN inbound', () => {
-    let site: Site;
     let weir: Weir;
     let control: Control;
 
-    before(async () => {
-      site = await Site.make();
-      weir = await Weir.start(tunConfig(freedom()));
+    shared(async (use) => {
+      use(await Site.make());
+      weir = use(await Weir.start(tunConfig(freedom())));
       control = await Control.of(weir);
-    });
-
-    after(async () => {
-      await weir[Symbol.asyncDispose]();
-      await site[Symbol.asyncDispose]();
     });
 
     /** Sends packets by the device while a connection goes on. */

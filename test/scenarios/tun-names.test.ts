@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { Resolver } from 'node:dns/promises';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { encode, decode, streamDecode, streamEncode } from 'dns-packet';
 import { disposable, open } from '../support/data/address.ts';
 import { Child } from '../support/process/child.ts';
@@ -14,6 +14,7 @@ import { TUN, tunConfig } from '../support/netns/tun-config.ts';
 import { readExactly } from '../support/read.ts';
 import { eventually } from '../support/wait.ts';
 import { Weir } from '../support/process/weir.ts';
+import { shared } from '../support/shared.ts';
 
 const CONFIG =
   `[dns]\nbackend = "udp"\nserver = "${FAR.host}:${PORT.names}"\n` +
@@ -26,19 +27,13 @@ const query = (name: string): Buffer =>
 
 inOwnNetwork(import.meta.url, () => {
   describe('names behind a TUN inbound', () => {
-    let site: Site;
     let weir: Weir;
     let control: Control;
 
-    before(async () => {
-      site = await Site.make();
-      weir = await Weir.start(CONFIG);
+    shared(async (use) => {
+      use(await Site.make());
+      weir = use(await Weir.start(CONFIG));
       control = await Control.of(weir);
-    });
-
-    after(async () => {
-      await weir[Symbol.asyncDispose]();
-      await site[Symbol.asyncDispose]();
     });
 
     for (const server of [TUN.resolver, `[${TUN.resolver6}]`, TUN.host, `[${TUN.host6}]`]) {

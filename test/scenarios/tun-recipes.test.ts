@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, afterEach, before, beforeEach, describe, test, type TestContext } from 'node:test';
+import { afterEach, beforeEach, describe, test, type TestContext } from 'node:test';
 import { findingsOf } from '../../packages/weir/src/cli/tun/command.ts';
 import type { CheckedInbound } from '../../packages/weir/src/cli/tun/check/machine.ts';
 import { readMachine } from '../../packages/weir/src/cli/tun/machine/read-machine.ts';
@@ -26,6 +26,7 @@ import { Child } from '../support/process/child.ts';
 import { freedom, rule } from '../support/process/config.ts';
 import { runWeir, Weir } from '../support/process/weir.ts';
 import { eventually } from '../support/wait.ts';
+import { shared } from '../support/shared.ts';
 
 const PAGE = 'docs/tun.md';
 
@@ -119,23 +120,16 @@ inOwnNetwork(import.meta.url, () => {
     'the recipes of docs/tun.md, and what weir tun check says',
     { skip: withoutLoss() },
     () => {
-      let system: Disposable;
       let site: Site;
       let weir: Weir;
       let control: Control;
 
-      before(async () => {
-        system = makePrivateSystem();
+      shared(async (use) => {
+        use(makePrivateSystem());
         mkdirSync(OWN_PROGRAMS, { recursive: true });
-        site = await Site.make();
-        weir = await Weir.start(config());
+        site = use(await Site.make());
+        weir = use(await Weir.start(config()));
         control = await Control.of(weir);
-      });
-
-      after(async () => {
-        await weir[Symbol.asyncDispose]();
-        await site[Symbol.asyncDispose]();
-        system[Symbol.dispose]();
       });
 
       beforeEach(() => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
-import { after, before, beforeEach, describe, test } from 'node:test';
+import { beforeEach, describe, test } from 'node:test';
 import { disposable, open } from '../support/data/address.ts';
 import { blackhole, freedom, rule } from '../support/process/config.ts';
 import { Control, errorOf } from '../support/process/control.ts';
@@ -12,6 +12,7 @@ import { roundTrip } from '../support/read.ts';
 import { endFlows } from '../support/netns/tun-config.ts';
 import { eventually } from '../support/wait.ts';
 import { Weir } from '../support/process/weir.ts';
+import { shared } from '../support/shared.ts';
 
 const configOf = (options?: TunOptions, rules = ''): string =>
   tunConfig(freedom() + blackhole() + rules, options);
@@ -22,19 +23,13 @@ const LIVE = ', which would end its live connections; restart to apply it';
 
 inOwnNetwork(import.meta.url, () => {
   describe('a reload', () => {
-    let site: Site;
     let weir: Weir;
     let control: Control;
 
-    before(async () => {
-      site = await Site.make();
-      weir = await Weir.start(CONFIG, { env: { RUST_LOG: 'debug' } });
+    shared(async (use) => {
+      use(await Site.make());
+      weir = use(await Weir.start(CONFIG, { env: { RUST_LOG: 'debug' } }));
       control = await Control.of(weir);
-    });
-
-    after(async () => {
-      await weir[Symbol.asyncDispose]();
-      await site[Symbol.asyncDispose]();
     });
 
     const closeAll = (): Promise<unknown> => endFlows(control);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { Resolver } from 'node:dns/promises';
 import { rmSync } from 'node:fs';
-import { after, before, beforeEach, describe, test } from 'node:test';
+import { beforeEach, describe, test } from 'node:test';
 import { freedom } from '../support/process/config.ts';
 import { Control } from '../support/process/control.ts';
 import { inOwnNetwork } from '../support/netns/own-network.ts';
@@ -10,6 +10,7 @@ import { makePrivateSystem, put } from '../support/netns/private-system.ts';
 import { FAR, ip, PORT, Site } from '../support/netns/site.ts';
 import { TUN, tunConfig, tunIn, type TunOptions } from '../support/netns/tun-config.ts';
 import { Weir } from '../support/process/weir.ts';
+import { shared } from '../support/shared.ts';
 
 const RESOLV = '/etc/resolv.conf';
 const UPSTREAM = '/run/systemd/resolve/resolv.conf';
@@ -27,22 +28,14 @@ const ANSWERED = 'no server that programs of this host ask for names is past [dn
 
 inOwnNetwork(import.meta.url, () => {
   describe('the resolver of the system beside a TUN inbound', () => {
-    let system: Disposable;
-    let site: Site;
-
-    before(async () => {
-      system = makePrivateSystem();
-      site = await Site.make();
+    shared(async (use) => {
+      use(makePrivateSystem());
+      use(await Site.make());
     });
 
     beforeEach(() => {
       put('/etc/nsswitch.conf', 'hosts: files dns\n');
       for (const path of [UPSTREAM, DROP_IN]) rmSync(path, { force: true });
-    });
-
-    after(async () => {
-      await site[Symbol.asyncDispose]();
-      system[Symbol.dispose]();
     });
 
     /** The warning of a Weir that starts now, without its level and what precedes the message. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { disposable, open } from '../support/data/address.ts';
 import { freedom } from '../support/process/config.ts';
 import { Control } from '../support/process/control.ts';
@@ -13,6 +13,7 @@ import { eventually } from '../support/wait.ts';
 import type { Way } from '../support/ways/way.ts';
 import { weirIn, weirOut } from '../support/ways/weir-config.ts';
 import { Weir } from '../support/process/weir.ts';
+import { shared } from '../support/shared.ts';
 
 const SIZE = 1 << 20;
 
@@ -33,25 +34,20 @@ const DNS = `[dns]\nbackend = "udp"\nserver = "${FAR.host}:${PORT.names}"\n`;
 inOwnNetwork(import.meta.url, () => {
   describe('with routes that cover everything', () => {
     let site: Site;
-    let exit: Weir;
     let weir: Weir;
     let control: Control;
 
-    before(async () => {
-      site = await Site.make();
-      exit = await site.startWeir(
-        [...WAYS.values()]
-          .map(([port, way]) => weirIn(way, { port, more: `listen = "${FAR.host}"` }))
-          .join('') + freedom(),
+    shared(async (use) => {
+      site = use(await Site.make());
+      use(
+        await site.startWeir(
+          [...WAYS.values()]
+            .map(([port, way]) => weirIn(way, { port, more: `listen = "${FAR.host}"` }))
+            .join('') + freedom(),
+        ),
       );
-      weir = await Weir.start(tunConfig(freedom()));
+      weir = use(await Weir.start(tunConfig(freedom())));
       control = await Control.of(weir);
-    });
-
-    after(async () => {
-      await weir[Symbol.asyncDispose]();
-      await exit[Symbol.asyncDispose]();
-      await site[Symbol.asyncDispose]();
     });
 
     /** A device is only replaced when it has no live flows. */

@@ -3,7 +3,7 @@ import { createSocket } from 'node:dgram';
 import { Resolver } from 'node:dns/promises';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { freedom, socksIn } from '../support/process/config.ts';
 import { Control } from '../support/process/control.ts';
 import { inOwnNetwork } from '../support/netns/own-network.ts';
@@ -13,6 +13,7 @@ import { TUN, tunConfig } from '../support/netns/tun-config.ts';
 import { SocksRefused, socksConnect } from '../support/peers/socks-client.ts';
 import { eventually } from '../support/wait.ts';
 import { Weir } from '../support/process/weir.ts';
+import { shared } from '../support/shared.ts';
 
 const DNS = `[dns]\nbackend = "udp"\nserver = "${FAR.host}:${PORT.names}"\n`;
 
@@ -25,13 +26,9 @@ function unreachables(): number {
 
 inOwnNetwork(import.meta.url, () => {
   describe('the subnet of a TUN device', () => {
-    let site: Site;
-
-    before(async () => {
-      site = await Site.make();
+    shared(async (use) => {
+      use(await Site.make());
     });
-
-    after(() => site[Symbol.asyncDispose]());
 
     const config = (dns: string): string =>
       dns + tunConfig(freedom() + socksIn('socks', 'listen = "127.0.0.1"'));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { FlowView } from '@weir/server/api/views';
 import { disposable, open } from '../support/data/address.ts';
 import { freedom } from '../support/process/config.ts';
@@ -23,6 +23,7 @@ import { bodyOf } from '../support/data/pattern.ts';
 import { readAll, roundTrip } from '../support/read.ts';
 import { eventually } from '../support/wait.ts';
 import { Weir } from '../support/process/weir.ts';
+import { shared } from '../support/shared.ts';
 
 /** Bytes of a transfer. */
 const SIZE = Number(process.env['WEIR_TUN_BYTES'] ?? 16 << 20);
@@ -61,8 +62,8 @@ inOwnNetwork(import.meta.url, () => {
     /** What a program sees of failing destinations when there is no Weir. */
     const bare = new Map<string, string>();
 
-    before(async () => {
-      site = await Site.make();
+    shared(async (use) => {
+      site = use(await Site.make());
       untouched = networkState();
       for (const [what, host, port] of FAILING) bare.set(what, await connectError(host, port));
       assert.deepEqual([...bare.values()].sort(), [
@@ -71,13 +72,8 @@ inOwnNetwork(import.meta.url, () => {
         'EHOSTUNREACH',
         'ENETUNREACH',
       ]);
-      weir = await Weir.start(CONFIG);
+      weir = use(await Weir.start(CONFIG));
       control = await Control.of(weir);
-    });
-
-    after(async () => {
-      await weir[Symbol.asyncDispose]();
-      await site[Symbol.asyncDispose]();
     });
 
     for (const [family, host, near] of [

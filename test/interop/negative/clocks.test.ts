@@ -18,6 +18,7 @@ import { UdpAssociation } from '../../support/peers/socks-udp.ts';
 import type { Program } from '../../support/ways/program.ts';
 import type { Way } from '../../support/ways/way.ts';
 import { startWeirEnds, type WeirEnds } from '../../support/ways/weir.ts';
+import { shared } from '../../support/shared.ts';
 
 const CLOCK = fileURLToPath(new URL('../../support/process/skewed-clock.ts', import.meta.url));
 
@@ -70,27 +71,27 @@ for (const [seconds, cases] of Map.groupBy(CASES, (each) => each.seconds)) {
     const clients = here.filter(({ cell }) => isWeir(cell.client));
     const servers = here.filter(({ cell }) => isWeir(cell.server) && !isWeir(cell.client));
     let weir: WeirEnds;
-    before(async () => {
+    shared(async (use) => {
       for (const each of clients) ports.set(each, await freePort());
-      weir = await startWeirEnds(
-        {
-          servers: servers.map(({ cell }) => ({ way: cell.way })),
-          clients: clients.map((each) => ({
-            way: each.cell.way,
-            server: (isOfWeirs(each.cell) ? inTime.get(each.cell.way) : undefined) ?? {
-              host: '127.0.0.1',
-              port: ports.get(each) ?? 0,
-            },
-          })),
-        },
-        {
-          nodeArgs: ['--import', CLOCK],
-          env: { WEIR_TEST_SKEW_MS: String(seconds * 1000) },
-        },
+      weir = use(
+        await startWeirEnds(
+          {
+            servers: servers.map(({ cell }) => ({ way: cell.way })),
+            clients: clients.map((each) => ({
+              way: each.cell.way,
+              server: (isOfWeirs(each.cell) ? inTime.get(each.cell.way) : undefined) ?? {
+                host: '127.0.0.1',
+                port: ports.get(each) ?? 0,
+              },
+            })),
+          },
+          {
+            nodeArgs: ['--import', CLOCK],
+            env: { WEIR_TEST_SKEW_MS: String(seconds * 1000) },
+          },
+        ),
       );
     });
-    after(() => weir?.[Symbol.asyncDispose]());
-
     /** The SOCKS listener of a cell whose other end runs until the stack is disposed of. */
     async function start(each: Case, ends: AsyncDisposableStack): Promise<Address> {
       const { client, server, way } = each.cell;

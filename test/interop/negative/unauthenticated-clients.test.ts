@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 import type { Address } from '../../support/data/address.ts';
 import { cellAt, cellTitle, COLUMNS, impossible, missing } from '../../support/matrix/cell.ts';
 import { SharedWeirs } from '../../support/matrix/shared-weirs.ts';
@@ -8,6 +8,7 @@ import { echoServer, udpEcho, type Origin } from '../../support/peers/servers.ts
 import { socksConnect, SocksRefused } from '../../support/peers/socks-client.ts';
 import { UdpAssociation } from '../../support/peers/socks-udp.ts';
 import { carriesDatagrams, TLS, type Way } from '../../support/ways/way.ts';
+import { shared } from '../../support/shared.ts';
 
 const MODERN = '2022-blake3-aes-128-gcm';
 
@@ -57,17 +58,14 @@ const CASES = PAIRS.flatMap(([wrong, way, more]) =>
 ).filter(({ cell }) => impossible(cell) === undefined);
 
 let weirs: SharedWeirs;
-before(async () => {
+shared(async (use) => {
   const here = new Map(
     CASES.filter(({ cell }) => missing(cell) === false).map(({ cell, other }) => [cell, other]),
   );
-  weirs = await SharedWeirs.start([...here.keys()], (cell) => [
-    cell.way,
-    here.get(cell) ?? cell.way,
-  ]);
+  weirs = use(
+    await SharedWeirs.start([...here.keys()], (cell) => [cell.way, here.get(cell) ?? cell.way]),
+  );
 });
-after(() => weirs?.[Symbol.asyncDispose]());
-
 for (const { wrong, cell, other } of CASES) {
   test(`${cellTitle(cell)}: ${wrong} reaches nothing`, { skip: missing(cell) }, async () => {
     await using accepted = await weirs.ends(cell);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { DIRECT } from '../../support/config/support.ts';
 import { DashboardProcess } from '../../support/browser/dashboard-process.ts';
 import { hostPort } from '../../support/data/address.ts';
@@ -13,6 +13,7 @@ import { within } from '../../support/wait.ts';
 import { ID } from '../../support/ways/secrets.ts';
 import { besideHonestClient, figuresOf } from '../support/honest-client.ts';
 import { programOrSkip, type Program } from '../support/program.ts';
+import { shared } from '../../support/shared.ts';
 
 const CONFIG = `${API}secret = "s3cret"
 ${DIRECT}
@@ -73,21 +74,15 @@ async function beside(work: () => Promise<string>): Promise<{ text: string; figu
 }
 
 describe('slow and heavy clients of HTTP', () => {
-  before(async () => {
-    echo = await echoServer();
-    weir = await Weir.start(CONFIG, { control: true });
+  shared(async (use) => {
+    echo = use(await echoServer());
+    weir = use(await Weir.start(CONFIG, { control: true }));
     const { api } = await Control.of(weir);
-    dashboard = await DashboardProcess.start(['--socket', weir.controlPath]);
+    dashboard = use(await DashboardProcess.start(['--socket', weir.controlPath]));
     urls.set('http', `http://${hostPort(weir.address('http'))}/`);
     urls.set('ws', `http://${hostPort(weir.address('ws'))}/ws`);
     urls.set('api', `http://${hostPort(api.address)}/v1/version`);
     urls.set('dashboard', `${dashboard.url}/`);
-  });
-
-  after(async () => {
-    await dashboard[Symbol.asyncDispose]();
-    await weir[Symbol.asyncDispose]();
-    await echo[Symbol.asyncDispose]();
   });
 
   for (const target of TARGETS) {
