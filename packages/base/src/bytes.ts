@@ -262,12 +262,15 @@ const NO_BOUNDS = new Float64Array(0);
 
 /**
  * A set of numbers as sorted ranges, none of which touch each other: offsets that were received, lost
- * or acknowledged. Its users bound the number of ranges. Plain numbers in one array: a change at either
- * end, the usual case, moves nothing or little, one in the middle moves 16 bytes for each later range.
+ * or acknowledged. Its users bound the number of ranges. Plain numbers in one array, with room on both sides: a change
+ * moves 16 bytes for each range before it or for each one after it, whichever are fewer, so that one at either end,
+ * the usual case, moves nothing or little.
  */
 export class RangeSet {
   /** Start and end (excluded) of each range in turn. */
   #bounds = NO_BOUNDS;
+  /** The position of the first range in `#bounds`, in ranges. */
+  #head = 0;
   #size = 0;
 
   /** The number of ranges. */
@@ -276,12 +279,12 @@ export class RangeSet {
   }
 
   start(index: number): number {
-    return this.#bounds[index * 2] as number; // the caller passes an index below `size`; here and below
+    return this.#bounds[(this.#head + index) * 2] as number; // the caller passes an index below `size`; here and below
   }
 
   /** Returns the end of a range (excluded). */
   end(index: number): number {
-    return this.#bounds[index * 2 + 1] as number;
+    return this.#bounds[(this.#head + index) * 2 + 1] as number;
   }
 
   /** Returns the index of the first range that ends after `offset`; `size` when there is none. */
@@ -315,8 +318,7 @@ export class RangeSet {
       last++;
     }
     this.#replace(first, last, 1);
-    this.#bounds[first * 2] = from;
-    this.#bounds[first * 2 + 1] = to;
+    this.#set(first, from, to);
   }
 
   remove(start: number, end: number): void {
@@ -330,32 +332,48 @@ export class RangeSet {
     const before = from < start ? 1 : 0;
     const after = to > end ? 1 : 0;
     this.#replace(first, last, before + after);
-    if (before > 0) {
-      this.#bounds[first * 2] = from;
-      this.#bounds[first * 2 + 1] = start;
-    }
-    if (after > 0) {
-      this.#bounds[(first + before) * 2] = end;
-      this.#bounds[(first + before) * 2 + 1] = to;
-    }
+    if (before > 0) this.#set(first, from, start);
+    if (after > 0) this.#set(first + before, end, to);
   }
 
   clear(): void {
-    this.#size = 0;
+    this.#size = this.#head = 0;
     this.#bounds = NO_BOUNDS;
+  }
+
+  #set(index: number, start: number, end: number): void {
+    this.#bounds[(this.#head + index) * 2] = start;
+    this.#bounds[(this.#head + index) * 2 + 1] = end;
   }
 
   /** Makes room for `count` ranges instead of those from `first` to `last` (excluded). */
   #replace(first: number, last: number, count: number): void {
-    const size = this.#size - (last - first) + count;
-    if (size * 2 > this.#bounds.length) {
-      const bounds = new Float64Array(Math.max(FIRST_CAPACITY * 2, this.#bounds.length * 2));
-      bounds.set(this.#bounds);
-      this.#bounds = bounds;
+    const growth = count - (last - first);
+    if (growth === 0) return;
+    const size = this.#size;
+    const isNearStart = first < size - last;
+    const room = isNearStart ? this.#head : this.#bounds.length / 2 - this.#head - size;
+    if (room < growth) this.#center(size + growth);
+    const head = this.#head;
+    if (isNearStart) {
+      this.#head = head - growth;
+      this.#bounds.copyWithin(this.#head * 2, head * 2, (head + first) * 2);
+    } else {
+      this.#bounds.copyWithin((head + first + count) * 2, (head + last) * 2, (head + size) * 2);
     }
-    if (last < this.#size && first + count !== last) {
-      this.#bounds.copyWithin((first + count) * 2, last * 2, this.#size * 2);
-    }
-    this.#size = size;
+    this.#size = size + growth;
+  }
+
+  /** Moves the ranges to the middle, with room for at least `size`, and as many again. */
+  #center(size: number): void {
+    const { length } = this.#bounds;
+    const held = this.#bounds.subarray(this.#head * 2, (this.#head + this.#size) * 2);
+    const bounds =
+      length < size * 4
+        ? new Float64Array(Math.max(FIRST_CAPACITY * 2, length * 2))
+        : this.#bounds;
+    this.#head = (bounds.length / 2 - this.#size) >>> 1;
+    bounds.set(held, this.#head * 2);
+    this.#bounds = bounds;
   }
 }

@@ -169,6 +169,34 @@ test('a range that fills a gap joins both sides, and removing splits them again'
   ]);
 });
 
+test('changes at either end of thousands of ranges move few of them', (t) => {
+  const COUNT = 10_000;
+  let moved = 0;
+  const { copyWithin } = Float64Array.prototype;
+  t.mock.method(
+    Float64Array.prototype,
+    'copyWithin',
+    function (this: Float64Array, to: number, start: number, end: number) {
+      moved += end - start;
+      return copyWithin.call(this, to, start, end);
+    },
+  );
+  const set = new RangeSet();
+  for (let i = COUNT; i > 0; i--) set.add(i * 10, i * 10 + 5);
+  for (let i = COUNT + 1; i <= 2 * COUNT; i++) set.add(i * 10, i * 10 + 5);
+  assert.equal(set.size, 2 * COUNT);
+  // From the first one on, as lost data is repeated.
+  for (let i = 1; i < COUNT; i++) set.remove(i * 10, i * 10 + 5);
+  for (let i = 2 * COUNT; i > COUNT; i--) set.remove(i * 10, i * 10 + 5);
+  assert.deepEqual(rangesOf(set), [[COUNT * 10, COUNT * 10 + 5]]);
+  set.clear();
+  // One range that is divided from its end on, as late acknowledgements of lost packets do in descending order.
+  set.add(0, 10 * COUNT);
+  for (let i = COUNT; i > 0; i--) set.remove(i * 10 - 5, i * 10);
+  assert.equal(set.size, COUNT);
+  assert.ok(moved < 6 * COUNT, `${moved} numbers were moved`);
+});
+
 test('ranges added and removed at random are those of a naive model', () => {
   const step = fc.record({
     adds: fc.boolean(),
