@@ -62,8 +62,8 @@ export function datagramsOf(
  */
 export class MessageReassembly {
   #packetId = 0;
-  #parts: (Uint8Array | undefined)[] = [];
-  #received = 0;
+  #fragmentCount = 0;
+  readonly #parts = new Map<number, Uint8Array>();
   #size = 0;
 
   /**
@@ -74,27 +74,28 @@ export class MessageReassembly {
     const { packetId, fragmentId, fragmentCount, data } = message;
     if (fragmentCount <= 1) return data.length > UDP_PAYLOAD_LIMIT ? undefined : message;
     if (fragmentId >= fragmentCount) return undefined;
-    if (packetId !== this.#packetId || fragmentCount !== this.#parts.length) {
+    if (packetId !== this.#packetId || fragmentCount !== this.#fragmentCount) {
       this.#begin(packetId, fragmentCount);
     }
-    if (this.#parts[fragmentId] !== undefined) return undefined;
+    if (this.#parts.has(fragmentId)) return undefined;
     this.#size += data.length;
     if (this.#size > UDP_PAYLOAD_LIMIT) {
       this.#begin(0, 0);
       return undefined;
     }
     // A copy: a view would keep the whole datagram alive, and `slice` of a Buffer returns a view.
-    this.#parts[fragmentId] = new Uint8Array(data);
-    if (++this.#received < fragmentCount) return undefined;
-    const whole = Buffer.concat(this.#parts.filter((part) => part !== undefined));
+    this.#parts.set(fragmentId, new Uint8Array(data));
+    if (this.#parts.size < fragmentCount) return undefined;
+    const ids = [...this.#parts.keys()].toSorted((one, other) => one - other);
+    const whole = Buffer.concat(ids.map((id) => this.#parts.get(id) ?? new Uint8Array(0)));
     this.#begin(0, 0);
     return { ...message, fragmentId: 0, fragmentCount: 1, data: whole };
   }
 
   #begin(packetId: number, fragmentCount: number): void {
     this.#packetId = packetId;
-    this.#parts = Array.from({ length: fragmentCount }, () => undefined);
-    this.#received = 0;
+    this.#fragmentCount = fragmentCount;
+    this.#parts.clear();
     this.#size = 0;
   }
 }
