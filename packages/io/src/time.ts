@@ -22,6 +22,7 @@ export {
   inNextTurn,
   inSteps,
   resumedInTurns,
+  turnToResume,
   type Steps,
   TurnLoop,
   Turns,

@@ -241,12 +241,15 @@ export const FLOWS_RESUMED_A_TURN = 64;
 
 const resumed = new TurnShare(FLOWS_RESUMED_A_TURN);
 
+/** Takes a share of this turn for a flow that goes on; returns a promise of a later turn when none is left. */
+export const turnToResume = (): Promise<void> | undefined => resumed.take();
+
 /** Returns the outcome of a result for one of the flows that wait for it, in a turn with a share for the flow. */
 export async function resumedInTurns<Result>(result: Promise<Result>): Promise<Result> {
   try {
     return await result;
   } finally {
-    const turn = resumed.take();
+    const turn = turnToResume();
     if (turn) await turn;
   }
 }

@@ -1,12 +1,15 @@
 import { ipVersion, type Endpoint, type FamilyPolicy, type Resolver } from '@weir/io/addresses';
 import { KeptDatagrams } from '@weir/io/bounds';
 import { DialError, toDialError } from '@weir/io';
+import { turnToResume } from '@weir/io/time';
 import { PacketLayer } from './packet-layer.ts';
 import type { Packet, PacketLink } from '@weir/io/links';
 import { reachableAddress, type HasRoute } from '@weir/io/sockets';
 
 /** Names whose address one association remembers; beyond this number the oldest is forgotten. */
 const MAX_NAMES = 256;
+/** Names that one association resolves at a time; datagrams to further ones are dropped. */
+const MAX_RESOLVING = 8;
 /** Datagrams kept for one name while it is resolved. */
 const MAX_WAITING = 16;
 
@@ -33,6 +36,7 @@ export class ResolvedPackets extends PacketLayer {
   /** Memory shared by the datagrams that wait for any name. */
   readonly #room = new KeptDatagrams();
   readonly #closing = new AbortController();
+  #resolving = 0;
 
   /** @param socket sends to IP addresses; owned by this association from now on. */
   constructor(socket: PacketLink, options: ResolvedPacketsOptions) {
@@ -66,7 +70,7 @@ export class ResolvedPackets extends PacketLayer {
     if (this.#closing.signal.aborted) return;
     const known = this.#names.get(name);
     if (known === undefined) {
-      const kept = this.#room.keep(packet);
+      const kept = this.#resolving < MAX_RESOLVING ? this.#room.keep(packet) : undefined;
       if (!kept) {
         this.lost++;
         return;
@@ -96,13 +100,18 @@ export class ResolvedPackets extends PacketLayer {
   async #resolve(name: string, peer: Endpoint, waiting: readonly Packet[]): Promise<void> {
     const { resolver, family, client, hasRoute } = this.#options;
     let address: string | undefined;
+    this.#resolving++;
     try {
+      // A client may send to thousands of names at once.
+      const turn = turnToResume();
+      if (turn) await turn;
       const addresses = await resolver.resolve(name, family, this.#closing.signal, client);
       address = await reachableAddress(addresses, family, hasRoute);
     } catch (error) {
       const failure = toDialError(error, peer);
       if (failure.code !== 'aborted') this.#options.onUnresolved(failure);
     } finally {
+      this.#resolving--;
       this.#room.release(waiting);
     }
     // The name may have been forgotten meanwhile.

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { DialError } from '@weir/io';
 import type { FamilyPolicy, Resolver } from '@weir/io/addresses';
 import { UdpLink } from '../../../../../io/src/net/sockets/node/udp-socket.ts';
+import { settle } from '../../../../../../test/support/settle.ts';
 import { openFreedomPackets } from '../../../../src/protocols/freedom/outbound.ts';
 
 /** Resolves names from a table; other names fail. */
@@ -78,6 +79,21 @@ describe('datagrams by freedom', () => {
     packets.send({ data: Buffer.from('4'), peer: target });
     assert.equal((await peer.receive())?.data.toString(), '4');
     assert.deepEqual(resolver.asked, ['peer.example']);
+    close();
+  });
+
+  test('names are resolved a few at a time, and datagrams to further ones are lost', async () => {
+    const { resolver, packets, close } = await start({});
+    const send = (name: number): void =>
+      packets.send({ data: Buffer.of(1), peer: { host: `${name}.example`, port: 9 } });
+    for (let name = 0; name < 1000; name++) send(name);
+    const lost = packets.dropped;
+    await settle();
+    const few = resolver.asked.length;
+    assert.deepEqual([few, lost, packets.dropped], [8, 992, 1000]);
+    send(1000);
+    await settle();
+    assert.equal(resolver.asked.length, few + 1);
     close();
   });
 
