@@ -9,7 +9,13 @@ import {
 } from '@weir/http/http3';
 import { type Endpoint, unmapIPv4 } from '@weir/io/addresses';
 import { BoundedReader } from '@weir/io/links';
-import { Deadline, HANDSHAKE_MS, type Timer } from '@weir/io/time';
+import {
+  Deadline,
+  HANDSHAKE_MS,
+  resumedInTurns,
+  type Timer,
+  turnToResume,
+} from '@weir/io/time';
 import { DialError } from '@weir/io';
 import type { QuicConnection, QuicHandlers, QuicStream } from '@weir/quic';
 import { sourceGroup } from '@weir/io/bounds';
@@ -19,6 +25,7 @@ import type { AssociationPlaces, Circuits, WaitingRequests } from './listener-li
 import type { AccountValidity } from '../../users/accounts.ts';
 import { authenticationResponse, isAuthentication, readAuthentication } from '../authentication.ts';
 import {
+  MOST_WAITING_SESSIONS,
   READER_LIMIT,
   STREAMS_AHEAD_OF_CIRCUITS,
   STREAMS_BESIDE_CIRCUITS,
@@ -80,6 +87,8 @@ export class ServerConnection {
   #client: Client | undefined;
   #ended = false;
   #associations = 0;
+  /** Sessions that begin in a later turn of the event loop. */
+  #waitingSessions = 0;
   /** Streams that were passed to the dispatcher and have not ended. */
   #flows = 0;
   /** The timer that runs while a client that may not wait has no flow. */
@@ -254,7 +263,8 @@ export class ServerConnection {
       {
         using deadline = new Deadline(clock, HANDSHAKE_MS, 'the request');
         const reader = new BoundedReader(stream, READER_LIMIT, deadline.signal);
-        address = await readTcpRequest(reader);
+        // One packet may bring the requests of many streams.
+        address = await resumedInTurns(readTcpRequest(reader));
         reader.release();
       }
       const destination = parseHostPort(address);
@@ -305,13 +315,14 @@ export class ServerConnection {
     const { circuits, associations } = this.#owner;
     const client = this.#client;
     if (client?.account.isValid !== true) return false;
+    if (this.#waitingSessions >= MOST_WAITING_SESSIONS) return false;
     if (client.service.udpIdleMs === undefined || !circuits.open()) return false;
-    const { dispatcher, clock } = client.service.context;
+    const { clock } = client.service.context;
     session.closeWhenIdle(clock, client.service.udpIdleMs);
     const origin = this.#originOf(client);
     associations.take(session, this.number, client.user ?? sourceGroup(this.#remote.host));
     this.#associations++;
-    void dispatcher.packets({ origin, client: session }).finally(() => {
+    void this.#relay(session, client, origin).finally(() => {
       associations.release(session);
       session.close();
       circuits.close();
@@ -319,6 +330,17 @@ export class ServerConnection {
       this.#endIfUnused();
     });
     return true;
+  }
+
+  /** Relays a session, from a later turn on when many flows begin: one packet may begin dozens of sessions. */
+  async #relay(session: UdpSession, client: Client, origin: Origin): Promise<void> {
+    const turn = turnToResume();
+    if (turn) {
+      this.#waitingSessions++;
+      await turn;
+      this.#waitingSessions--;
+    }
+    await client.service.context.dispatcher.packets({ origin, client: session });
   }
 
   #originOf({ service, open, user, account }: Client): Origin {

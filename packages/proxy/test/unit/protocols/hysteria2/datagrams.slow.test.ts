@@ -6,8 +6,10 @@ import {
   SILENCE_MS,
   ASSOCIATIONS_A_CONNECTION,
   MOST_ASSOCIATIONS,
+  MOST_WAITING_SESSIONS,
 } from '../../../../src/protocols/hysteria2/limits.ts';
 import { encodeUdpMessage } from '../../../../src/protocols/hysteria2/wire.ts';
+import { FLOWS_RESUMED_A_TURN } from '../../../../../io/src/net/time/turns.ts';
 import { settle } from '../../../../../../test/support/settle.ts';
 import type { FakeConnection } from '../../../../../../test/support/protocols/hysteria2/fake-quic.ts';
 import {
@@ -206,6 +208,21 @@ describe('associations of one client', () => {
     assert.equal(isClosed, false);
   });
 
+  test('that begin with one packet begin in turns of the event loop, and are bounded', async () => {
+    const bench = new Bench();
+    await bench.listen();
+    const { connection, http } = await bench.prober();
+    await http.request(authentication());
+    await settle();
+    for (let id = 0; id < 1000; id++) connection.sendDatagram(datagram(id));
+    const { associations } = bench.dispatcher;
+    assert.ok(associations.length <= FLOWS_RESUMED_A_TURN);
+    await settle();
+    assert.equal(associations.length, FLOWS_RESUMED_A_TURN + MOST_WAITING_SESSIONS);
+    connection.sendDatagram(datagram(1000));
+    assert.equal(associations.length, FLOWS_RESUMED_A_TURN + MOST_WAITING_SESSIONS + 1);
+  });
+
   test('leave room for those of others, however many connections it has', async () => {
     const bench = new Bench();
     await bench.listen();
@@ -217,7 +234,10 @@ describe('associations of one client', () => {
     for (let count = 0; count < MOST_ASSOCIATIONS / ASSOCIATIONS_A_CONNECTION + 2; count++) {
       const { connection, http } = await bench.prober();
       await http.request(authentication());
-      for (let id = 0; id < ASSOCIATIONS_A_CONNECTION; id++) connection.sendDatagram(datagram(id));
+      for (let id = 0; id < ASSOCIATIONS_A_CONNECTION; id++) {
+        connection.sendDatagram(datagram(id));
+        if (id % MOST_WAITING_SESSIONS === 0) await settle();
+      }
       await settle();
     }
     assert.equal(bench.dispatcher.live, MOST_ASSOCIATIONS);

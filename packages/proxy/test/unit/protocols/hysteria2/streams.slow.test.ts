@@ -4,6 +4,7 @@ import { Deadline, DIAL_MS } from '@weir/io/time';
 import { DialError } from '@weir/io';
 import { failureLine, FORGERY } from '../../../../../../test/support/data/harmless-output.ts';
 import { readAll } from '../../../../../../test/support/read-link.ts';
+import { FLOWS_RESUMED_A_TURN } from '../../../../../io/src/net/time/turns.ts';
 import { settle } from '../../../../../../test/support/settle.ts';
 import {
   Bench,
@@ -28,6 +29,25 @@ describe('a stream through Hysteria 2', () => {
     assert.equal(request?.sniff, true);
     assert.deepEqual([request?.origin.inbound, request?.origin.source], ['in', '127.0.0.1']);
     assert.equal(request?.origin.user, undefined);
+  });
+
+  test('begins in a later turn of the event loop when many begin at once', async () => {
+    const bench = new Bench();
+    await bench.listen();
+    const client = bench.client();
+    await client.connect(echo, patient);
+    await settle();
+    const COUNT = 4 * FLOWS_RESUMED_A_TURN;
+    const links = Array.from({ length: COUNT }, () => client.connect(echo, patient));
+    const { streams } = bench.dispatcher;
+    let most = 0;
+    for (let before = 1; streams.length <= COUNT; ) {
+      await settle(1);
+      most = Math.max(most, streams.length - before);
+      before = streams.length;
+    }
+    assert.ok(most <= FLOWS_RESUMED_A_TURN, `${most} in one turn`);
+    await Promise.all(links);
   });
 
   test('fails with the reason of the server', async () => {
