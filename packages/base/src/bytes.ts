@@ -369,9 +369,7 @@ export class RangeSet {
     const { length } = this.#bounds;
     const held = this.#bounds.subarray(this.#head * 2, (this.#head + this.#size) * 2);
     const bounds =
-      length < size * 4
-        ? new Float64Array(Math.max(FIRST_CAPACITY * 2, length * 2))
-        : this.#bounds;
+      length < size * 4 ? new Float64Array(Math.max(FIRST_CAPACITY * 2, length * 2)) : this.#bounds;
     this.#head = (bounds.length / 2 - this.#size) >>> 1;
     bounds.set(held, this.#head * 2);
     this.#bounds = bounds;

@@ -172,13 +172,15 @@ test('a range that fills a gap joins both sides, and removing splits them again'
 test('changes at either end of thousands of ranges move few of them', (t) => {
   const COUNT = 10_000;
   let moved = 0;
-  const { copyWithin } = Float64Array.prototype;
+  const copyWithin: (this: Float64Array, ...where: number[]) => Float64Array =
+    // oxlint-disable-next-line typescript/unbound-method -- called with `call`
+    Float64Array.prototype.copyWithin;
   t.mock.method(
     Float64Array.prototype,
     'copyWithin',
     function (this: Float64Array, to: number, start: number, end: number) {
       moved += end - start;
-      return copyWithin.call(this, to, start, end);
+      return Reflect.apply(copyWithin, this, [to, start, end]);
     },
   );
   const set = new RangeSet();

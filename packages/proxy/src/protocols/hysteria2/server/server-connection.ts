@@ -9,13 +9,7 @@ import {
 } from '@weir/http/http3';
 import { type Endpoint, unmapIPv4 } from '@weir/io/addresses';
 import { BoundedReader } from '@weir/io/links';
-import {
-  Deadline,
-  HANDSHAKE_MS,
-  resumedInTurns,
-  type Timer,
-  turnToResume,
-} from '@weir/io/time';
+import { Deadline, HANDSHAKE_MS, resumedInTurns, type Timer, turnToResume } from '@weir/io/time';
 import { DialError } from '@weir/io';
 import type { QuicConnection, QuicHandlers, QuicStream } from '@weir/quic';
 import { sourceGroup } from '@weir/io/bounds';

@@ -41,7 +41,7 @@ describe('a stream through Hysteria 2', () => {
     const links = Array.from({ length: COUNT }, () => client.connect(echo, patient));
     const { streams } = bench.dispatcher;
     let most = 0;
-    for (let before = 1; streams.length <= COUNT; ) {
+    for (let before = 1; streams.length <= COUNT;) {
       await settle(1);
       most = Math.max(most, streams.length - before);
       before = streams.length;
