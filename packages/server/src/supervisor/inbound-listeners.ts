@@ -17,7 +17,7 @@ export interface ListenerTarget {
    * @param known whether it is only served if it belongs to an association; by default unless `replies` accepts clients
    * @returns whether it does
    */
-  receive(packet: Packet, replies: ReplyPath, known?: boolean): boolean;
+  readonly receive: (packet: Packet, replies: ReplyPath, known?: boolean) => boolean;
   /** Number of live associations. */
   readonly associations: number;
   /** Called when connections are temporarily not accepted and wait in the kernel's queue. */

@@ -56,7 +56,7 @@ export const MOST_ASSOCIATIONS = 8192;
  * Sessions of one connection that have begun and wait for their turn of the event loop (`turnToResume`). The datagrams
  * of further ones are dropped, so that a client that begins sessions without end cannot make those of others wait.
  */
-export const MOST_WAITING_SESSIONS = 64;
+export const MOST_WAITING_SESSIONS = 256;
 
 /** Received datagrams of one association that are queued for reading. */
 export const ASSOCIATION_QUEUE = 256;

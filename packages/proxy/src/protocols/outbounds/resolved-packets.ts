@@ -9,7 +9,7 @@ import { reachableAddress, type HasRoute } from '@weir/io/sockets';
 /** Names whose address one association remembers; beyond this number the oldest is forgotten. */
 const MAX_NAMES = 256;
 /** Names that one association resolves at a time; datagrams to further ones are dropped. */
-const MAX_RESOLVING = 8;
+const MAX_RESOLVING = 32;
 /** Datagrams kept for one name while it is resolved. */
 const MAX_WAITING = 16;
 
