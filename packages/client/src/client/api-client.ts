@@ -9,7 +9,7 @@ import { request as httpsRequest } from 'node:https';
 import { UsageError, WeirError, codeOf, messageOf, type WeirErrorOptions } from '@weir/base';
 import { GrowingBytes } from '@weir/base/bytes';
 import { unsendableBecause } from '@weir/config';
-import { fileReason } from '@weir/server/app/loading/file-digests';
+import { fileReason } from '@weir/io/files';
 import { isBodyOf, isDataOf } from '@weir/server/api/views';
 import { EventReader } from './event-reader.ts';
 import { ProvenAgent, UnprovenApiError, type ApiProof } from './proven-agent.ts';

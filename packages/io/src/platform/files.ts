@@ -8,7 +8,7 @@ import {
   statSync,
 } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
-import { WeirError } from '@weir/base';
+import { codeOf, messageOf, WeirError } from '@weir/base';
 import { nativeErrno, NativeError, openSelf } from './native.ts';
 import { errorCode, SystemError } from './sockets/errno.ts';
 
@@ -174,3 +174,19 @@ function unlessNone(call: string): undefined {
   const errno = nativeErrno();
   if (!HAS_NONE.has(errorCode(errno))) throw new SystemError(call, errno);
 }
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'no such file or directory',
+  EACCES: 'permission denied',
+  EISDIR: 'is a directory',
+  ENOSPC: 'no space left on device',
+  EROFS: 'read-only file system',
+  ENOTDIR: 'not a directory',
+  ENAMETOOLONG: 'the name is too long',
+  ELOOP: 'too many symbolic links',
+  ERR_INVALID_ARG_VALUE: 'a path has no null bytes',
+};
+
+/** Why a file could not be read or written, without its name: `no such file or directory`. */
+export const fileReason = (error: unknown): string =>
+  REASONS[codeOf(error) ?? ''] ?? messageOf(error);

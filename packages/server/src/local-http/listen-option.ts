@@ -3,8 +3,7 @@ import { resolve as resolvePath } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { UsageError, WeirError, messageOf } from '@weir/base';
 import { ipVersion, isLoopbackHost } from '@weir/base/ip';
-import { fileReason } from '../app/loading/file-digests.ts';
-import { openRegularFile } from '@weir/io/files';
+import { fileReason, openRegularFile } from '@weir/io/files';
 
 /** The place where a local server listens. */
 export type LocalListen =

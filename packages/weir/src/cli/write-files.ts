@@ -1,6 +1,6 @@
 import { chmod, mkdir, readFile, readlink, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { fileReason } from '@weir/server/app/loading/file-digests';
+import { fileReason } from '@weir/io/files';
 import { createFile, replaceFile } from '@weir/server/files';
 import { codeOf, WeirError } from '@weir/base';
 

@@ -3,8 +3,8 @@ import { closeSync, constants, readSync, statSync } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { type FileReader, FileReadError } from '@weir/config/documents';
-import { codeOf, messageOf, WeirError } from '@weir/base';
-import { openRegularFile, openRegularFileSync } from '@weir/io/files';
+import { codeOf, WeirError } from '@weir/base';
+import { fileReason, openRegularFile, openRegularFileSync } from '@weir/io/files';
 
 /** Bytes of one read; hashing them takes a fraction of a millisecond. */
 const CHUNK = 256 * 1024;
@@ -185,22 +185,6 @@ class Content {
     return this.#hash.digest('hex');
   }
 }
-
-const REASONS: Readonly<Record<string, string>> = {
-  ENOENT: 'no such file or directory',
-  EACCES: 'permission denied',
-  EISDIR: 'is a directory',
-  ENOSPC: 'no space left on device',
-  EROFS: 'read-only file system',
-  ENOTDIR: 'not a directory',
-  ENAMETOOLONG: 'the name is too long',
-  ELOOP: 'too many symbolic links',
-  ERR_INVALID_ARG_VALUE: 'a path has no null bytes',
-};
-
-/** Why a file could not be read or written, without its name: `no such file or directory`. */
-export const fileReason = (error: unknown): string =>
-  REASONS[codeOf(error) ?? ''] ?? messageOf(error);
 
 /** Converts an error of Node to one without the system call and the path. */
 function toReadError(error: unknown, hint?: string): FileReadError {

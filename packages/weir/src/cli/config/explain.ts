@@ -26,9 +26,8 @@ import { loadOrReport } from '../load.ts';
 import { UsageError, messageOf } from '@weir/base';
 import { parseFlow } from '@weir/nodes/explain/flow';
 import { EXPLAIN } from './specs.ts';
-import { fileReason } from '@weir/server/app/loading/file-digests';
+import { fileReason, openRegularFile } from '@weir/io/files';
 import { replaceFile } from '@weir/server/files';
-import { openRegularFile } from '@weir/io/files';
 
 const EXPLAIN_HELP = `Prints where a flow to a destination would go, and why.
 

@@ -21,7 +21,7 @@ import { printable, printableJson } from '@weir/base/printable';
 import { commandOf, type CommandIo, optionLines, parserOf } from '../command.ts';
 import { makeFolder, writeFiles } from '../write-files.ts';
 import { IMPORT, REPORTS } from './specs.ts';
-import { fileReason } from '@weir/server/app/loading/file-digests';
+import { fileReason } from '@weir/io/files';
 
 const IMPORT_HELP = `weir import, other programs' files as configurations
 

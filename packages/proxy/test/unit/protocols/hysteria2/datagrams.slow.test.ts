@@ -216,11 +216,13 @@ describe('associations of one client', () => {
     await settle();
     for (let id = 0; id < 1000; id++) connection.sendDatagram(datagram(id));
     const { associations } = bench.dispatcher;
-    assert.ok(associations.length <= FLOWS_RESUMED_A_TURN);
-    await settle();
-    assert.equal(associations.length, FLOWS_RESUMED_A_TURN + MOST_WAITING_SESSIONS);
+    // Others may have taken a part of this turn.
+    const atOnce = associations.length;
+    assert.ok(atOnce <= FLOWS_RESUMED_A_TURN);
+    await settle(3 + MOST_WAITING_SESSIONS / FLOWS_RESUMED_A_TURN);
+    assert.equal(associations.length, atOnce + MOST_WAITING_SESSIONS);
     connection.sendDatagram(datagram(1000));
-    assert.equal(associations.length, FLOWS_RESUMED_A_TURN + MOST_WAITING_SESSIONS + 1);
+    assert.equal(associations.length, atOnce + MOST_WAITING_SESSIONS + 1);
   });
 
   test('leave room for those of others, however many connections it has', async () => {
