@@ -228,7 +228,7 @@ export class TurnShare {
       this.#waiting.shift()?.();
     }
     // The tasks released here use the share of this turn; the next one is for others.
-    if (this.#left === 0) this.#schedule();
+    if (this.#left < this.#limit) this.#schedule();
   };
 }
 

@@ -328,6 +328,18 @@ describe('the share of a turn', () => {
     assert.equal(scheduled.length, 0, 'nothing is scheduled without work');
   });
 
+  test('is whole again after a turn whose share was used in part', async () => {
+    const { share, work, nextTurn } = start(3);
+    const all = Promise.all(['a', 'b', 'c', 'd'].map(work));
+    await nextTurn();
+    await all;
+    await nextTurn();
+    assert.deepEqual(
+      Array.from({ length: 4 }, () => share.take() === undefined),
+      [true, true, true, false],
+    );
+  });
+
   test('of a turn in which others were released does not grow', async () => {
     const { share, work, nextTurn } = start(1);
     void work('a');
