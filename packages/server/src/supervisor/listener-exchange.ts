@@ -111,7 +111,11 @@ export class ListenerExchange {
       }
     }
     // Last, when all other steps have succeeded: clients find the port closed meanwhile.
-    const late = [...crowded, ...restarted];
+    // What needs UDP comes first: a listener that makes room for TCP alone keeps its UDP port.
+    const late = [...crowded, ...restarted].toSorted(
+      (one, other) =>
+        Number(shareNetwork(other.means, 'udp')) - Number(shareNetwork(one.means, 'udp')),
+    );
     for (const want of late) this.#refuseToEndSessions(want);
     for (const want of late) await this.#bindInPlaceOfOld(want, signal);
   }

@@ -141,6 +141,19 @@ describe('an association of a UDP port', () => {
     ]);
   });
 
+  test('ends when one inbound takes the port for TCP, and another one for QUIC', async () => {
+    await using weir = await start();
+    const listen = { kind: 'ip', host: '127.0.0.1', port: weir.port } as const;
+    await weir.apply(
+      inboundSpec('another', { listen }),
+      inboundSpec('quic', { protocol: 'lines', listen, settings: { name: '' } }),
+    );
+    await eventually('the end of the flow', () => weir.flows().length === 0);
+    assert.deepEqual(weir.warnings, [
+      'inbound in: inbound quic has taken its UDP port, so that 1 association ends',
+    ]);
+  });
+
   test('continues after a reload that fails when the port was already closed', async () => {
     await using weir = await start();
     const failure = new Error('the API cannot be bound');
