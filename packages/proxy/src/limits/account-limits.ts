@@ -184,7 +184,7 @@ export class AccountLimits<F extends LimitedFlow = LimitedFlow> {
    * last one ended, and passes each account once at most.
    */
   #retireIdle(): void {
-    for (let left = this.#meters.size; left > 0; left--) {
+    for (let left = this.#meters.size; left >= 0; left--) {
       this.#search ??= this.#meters.values();
       const { value: meter } = this.#search.next();
       if (!meter) this.#search = undefined;

@@ -70,6 +70,22 @@ test('beyond 100,000 accounts idle ones make room, which are looked for once eac
   assert.equal(looks, BUSY);
 });
 
+test('beyond 100,000 accounts the search for an idle one finds it wherever the last one has ended', () => {
+  const { meter, limits } = start({}, { bytes: 1 });
+  let idle = '';
+  const add = (name: string): void => {
+    const added = meter(name);
+    Object.defineProperty(added, 'flows', {
+      get: () => ({ size: name === idle ? 0 : 1 }),
+    });
+  };
+  for (let i = 0; i < 100_000; i++) add(`account ${i}`);
+  add('one more');
+  idle = 'account 99999';
+  add('another');
+  assert.equal(limits.meters.has('account 99999'), false);
+});
+
 describe('the periods of limits', () => {
   test('begin at midnight in UTC, on Mondays and on the first of a month', () => {
     const at = Date.UTC(2026, 1, 5, 17, 30);
