@@ -3,6 +3,7 @@ import { type Clock, unlessAborted } from '@weir/io/time';
 import type { ByteLink } from '@weir/io/links';
 import { abortedDial, ProtocolError } from '@weir/io';
 import { asError } from '@weir/base';
+import { counted } from '@weir/base/text/amounts';
 import {
   type DnsExchange,
   frame,
@@ -81,7 +82,7 @@ export class StreamConnection implements KeepableConnection {
   // TLS authenticates the server, so that ids need not be random.
   #nextId = 0;
   #answered = 0;
-  /** Number of messages since the last reply. */
+  /** Number of messages since the last reply, or since questions wait. */
   #strays = 0;
   /** Whether the connection accepts no more questions. */
   #retired = false;
@@ -112,6 +113,7 @@ export class StreamConnection implements KeepableConnection {
     const id = this.#freeId();
     const query = encodeQuery(question, { id, edns, padded: true });
     const { promise, resolve, reject } = Promise.withResolvers<DnsReply>();
+    if (this.#waiting.size === 0) this.#strays = 0;
     this.#waiting.set(id, { query, resolve, reject });
     this.#liveness.asked();
     // The server may have closed after replies that are still to be read; the read reports the failure.
@@ -176,7 +178,8 @@ export class StreamConnection implements KeepableConnection {
   /** Returns the error of a server that sends messages, none of which has replied to a question. */
   #stray(): Error | undefined {
     if (this.#strays === 0) return undefined;
-    return new ProtocolError(`sent ${this.#strays} messages that reply to no question`);
+    const messages = counted(this.#strays, 'message');
+    return new ProtocolError(`sent ${messages}, but no reply to a question`);
   }
 
   #freeId(): number {

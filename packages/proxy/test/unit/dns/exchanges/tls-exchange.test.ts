@@ -95,7 +95,7 @@ test('a server that sends only messages that reply to nothing is dead', async ()
   const asked = connection.ask(question('a.example'), never);
   const isLost = assert.rejects(asked, {
     code: 'connection_lost',
-    message: 'sent 2 messages that reply to no question',
+    message: 'sent 2 messages, but no reply to a question',
   });
   const query = await new FramedMessageReader(server).next();
   for (const garbage of [query, Buffer.from('garbage')]) {
@@ -106,6 +106,24 @@ test('a server that sends only messages that reply to nothing is dead', async ()
   await isLost;
   await assert.rejects(connection.ask(question('b.example'), never));
   assert.equal(clock.timers, 0);
+});
+
+test('a late reply to a question of before is not what a silent server has sent', async () => {
+  const [link, server] = linkPair();
+  const clock = new ManualClock();
+  const connection = new StreamConnection(link, clock, () => undefined);
+  const abandoned = new AbortController();
+  const former = connection.ask(question('a.example'), abandoned.signal);
+  const query = await new FramedMessageReader(server).next();
+  abandoned.abort();
+  await assert.rejects(former);
+  server.write(frame(query))?.catch(() => undefined);
+  await settled();
+  const isLost = assert.rejects(connection.ask(question('b.example'), never), {
+    message: 'no answer',
+  });
+  clock.advance(4000);
+  await isLost;
 });
 
 test('a server behind TLS that rejects EDNS is asked without it', async (t) => {
