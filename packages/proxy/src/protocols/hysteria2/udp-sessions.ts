@@ -86,8 +86,8 @@ export class MessageReassembly {
     // A copy: a view would keep the whole datagram alive, and `slice` of a Buffer returns a view.
     this.#parts.set(fragmentId, new Uint8Array(data));
     if (this.#parts.size < fragmentCount) return undefined;
-    const ids = [...this.#parts.keys()].toSorted((one, other) => one - other);
-    const whole = Buffer.concat(ids.map((id) => this.#parts.get(id) ?? new Uint8Array(0)));
+    const parts = [...this.#parts].toSorted(([one], [other]) => one - other);
+    const whole = Buffer.concat(parts.map(([, part]) => part));
     this.#begin(0, 0);
     return { ...message, fragmentId: 0, fragmentCount: 1, data: whole };
   }
