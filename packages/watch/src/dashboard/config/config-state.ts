@@ -76,9 +76,11 @@ export class ReloadHistory {
     if (at === this.#seenAt) return false;
     this.#seenAt = at;
     this.#expected = this.#expected.filter((own) => Math.abs(at - own.at) < REPEATED_MS);
-    const repeated = this.#expected.findIndex((own) => own.outcome === outcome.kind);
-    if (repeated >= 0) {
-      this.#expected.splice(0, repeated + 1);
+    const [nearest] = this.#expected
+      .filter((own) => own.outcome === outcome.kind)
+      .toSorted((one, other) => Math.abs(at - one.at) - Math.abs(at - other.at));
+    if (nearest) {
+      this.#expected.splice(0, this.#expected.indexOf(nearest) + 1);
       return true;
     }
     this.#add({

@@ -53,6 +53,19 @@ describe('a reload that this dashboard requested is one entry of the history', (
     ]);
   });
 
+  test('of which only the last of several with the same outcome is seen', () => {
+    const history = new ReloadHistory();
+    history.own(1_000, history.begin('reload'), unchanged);
+    history.own(1_010, history.begin('restore'), unchanged);
+    history.seen(statusOf(1_009));
+    history.seen(statusOf(1_100));
+    assert.deepEqual(shown(history), [
+      [null, 'unchanged'],
+      ['restore', 'unchanged'],
+      ['reload', 'unchanged'],
+    ]);
+  });
+
   test('beside those of others before and after it', () => {
     const history = new ReloadHistory();
     history.seen(statusOf(900));
