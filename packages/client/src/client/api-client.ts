@@ -216,7 +216,7 @@ export class ApiClient {
     if (path === '/v1/reload' && text !== undefined) {
       return 'the log of Weir has the file and the line, and further hints';
     }
-    if (status === 500 && text?.startsWith('writing ') === true) {
+    if (status === 500 && text !== undefined && isNotPermitted(text)) {
       return 'the user of the running Weir has to be able to write in the folder of its configuration; for the packaged service, "Picks by the API" in docs/service.md has the settings';
     }
     // Every request is for a path of the API, whose errors have a text.
@@ -362,6 +362,11 @@ function errorText(body: string): string | undefined {
     return body;
   }
 }
+
+/** Whether the API could not write a file for lack of permission, and not because the disk is full. */
+const isNotPermitted = (error: string): boolean =>
+  error.startsWith('writing ') &&
+  ['EACCES', 'EPERM', 'EROFS'].some((code) => error.includes(`: ${code}`));
 
 const REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',

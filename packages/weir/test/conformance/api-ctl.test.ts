@@ -245,20 +245,30 @@ for (const carrier of ['tcp', 'unix'] as const) {
       assert.match(gateway.err, /^weir ctl: GET \/v1\/version: status 502\nhint: .*\n$/);
     });
 
-    test('says what a pick needs that Weir may not write', async () => {
-      await using api = await tcpServer((socket) => {
-        const body = JSON.stringify({ error: 'writing /etc/weir/weir.toml: EACCES' });
-        socket.once('data', () =>
-          socket.end(`HTTP/1.1 500 Internal Server Error\r\nConnection: close\r\n\r\n${body}`),
-        );
+    for (const [what, reason, hint] of [
+      [
+        'says what a pick needs that Weir may not write',
+        'EROFS: read-only file system',
+        /^hint: the user of the running Weir has to .*\n$/,
+      ],
+      ['has no hint about rights for a disk that is full', 'ENOSPC: no space left on device', /^$/],
+    ] as const) {
+      test(what, async () => {
+        const error = `writing /etc/weir/weir.toml: ${reason}`;
+        await using api = await tcpServer((socket) => {
+          socket.once('data', () =>
+            socket.end(
+              `HTTP/1.1 500 Internal Server Error\r\nConnection: close\r\n\r\n${JSON.stringify({ error })}`,
+            ),
+          );
+        });
+        const { status, err } = await run(['pick', 'a', 'b', '--api', `127.0.0.1:${api.port}`]);
+        assert.equal(status, 1);
+        const line = `weir ctl: ${error}\n`;
+        assert.equal(err.slice(0, line.length), line);
+        assert.match(err.slice(line.length), hint);
       });
-      const { status, err } = await run(['pick', 'a', 'b', '--api', `127.0.0.1:${api.port}`]);
-      assert.equal(status, 1);
-      assert.match(
-        err,
-        /^weir ctl: writing \/etc\/weir\/weir\.toml: EACCES\nhint: the user of the running Weir has to .*\n$/,
-      );
-    });
+    }
 
     test('reports that no server listens', async () => {
       const api = await serve(carrier);
