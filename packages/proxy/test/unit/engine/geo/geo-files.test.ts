@@ -102,6 +102,12 @@ for (const [what, matchers, taken, left] of CASES) {
   });
 }
 
+test('a matcher without a configured file is refused', async () => {
+  await assert.rejects(loadGeoData({ geoip: undefined, geosite: 'x' }, [rule(ip('xx'))]), {
+    message: 'a geoip matcher is used but no geoip file is configured',
+  });
+});
+
 const BROKEN: [string, Uint8Array, RegExp][] = [
   ['a text', Buffer.from('<!DOCTYPE html>'), /not a geosite file: no list begins at byte 0/],
   ['a truncated file', GEOSITE.subarray(0, -3), /the file ends in the middle of the list at byte/],
