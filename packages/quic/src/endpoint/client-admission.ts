@@ -59,7 +59,10 @@ const keyOf = (bytes: Uint8Array, offset: number): string =>
 export interface Occupancy {
   /** Clients' connections that have not ended. */
   readonly connections: number;
-  /** Connections among them whose handshake is not complete, and whose address was not validated by a token. */
+  /**
+   * Connections whose handshake is not complete, or was not when they ended, until they are forgotten, and whose
+   * address was not validated by a token.
+   */
   readonly unvalidatedHandshakes: number;
   /** Whether a further client is admitted only by replacing another unauthenticated one. */
   readonly isCrowded: boolean;

@@ -286,8 +286,11 @@ export class Connections implements ConnectionHost {
       );
       this.#entries.set(connection, entry);
       this.#byPeer.add(connection);
-      this.#count(entry, 1);
-      if (entry.client) this.#unauthenticated.add(connection, connection.peer, this.#clock.now());
+      if (entry.client) {
+        this.#clients++;
+        this.#unauthenticated.add(connection, connection.peer, this.#clock.now());
+      }
+      if (isUnvalidated(entry)) this.#unvalidatedHandshakes++;
       return connection;
     } catch (error) {
       for (const id of ids) this.table.release(id);
@@ -322,9 +325,8 @@ export class Connections implements ConnectionHost {
   onEstablished(connection: ConnectionDriver): QuicHandlers | undefined {
     const entry = this.#entries.get(connection);
     if (!entry) return undefined;
-    this.#count(entry, -1);
+    if (isUnvalidated(entry)) this.#unvalidatedHandshakes--;
     entry.isHandshaking = false;
-    this.#count(entry, 1);
     if (entry.client?.authenticates !== true) this.#unauthenticated.delete(connection);
     return entry.start(connection);
   }
@@ -349,7 +351,7 @@ export class Connections implements ConnectionHost {
   onClosed(connection: ConnectionDriver): void {
     const entry = this.#entries.get(connection);
     if (!entry) return;
-    this.#count(entry, -1);
+    if (entry.client) this.#clients--;
     this.#unauthenticated.delete(connection);
     this.#ended.add(connection);
     if (this.#ended.size <= MAX_CLOSING_CONNECTIONS) return;
@@ -362,6 +364,8 @@ export class Connections implements ConnectionHost {
   onDrained(connection: ConnectionDriver): void {
     const entry = this.#entries.get(connection);
     if (!entry) return;
+    // Not before: packets with forged addresses whose handshakes fail at once would all get a connection.
+    if (isUnvalidated(entry)) this.#unvalidatedHandshakes--;
     this.#releaseChosen(connection, entry);
     for (const id of entry.ids) this.table.release(id);
     this.#byPeer.remove(connection);
@@ -375,10 +379,8 @@ export class Connections implements ConnectionHost {
     this.table.releaseChosen(entry.chosenKey, connection);
     entry.chosenKey = undefined;
   }
-
-  #count({ client, isHandshaking }: Entry, by: 1 | -1): void {
-    if (!client) return;
-    this.#clients += by;
-    if (isHandshaking && !client.isValidated) this.#unvalidatedHandshakes += by;
-  }
 }
+
+/** Whether it is a client whose handshake is not complete, and whose address was not validated by a token. */
+const isUnvalidated = ({ client, isHandshaking }: Entry): boolean =>
+  isHandshaking && client?.isValidated === false;

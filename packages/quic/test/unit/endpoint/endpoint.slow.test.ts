@@ -429,6 +429,7 @@ test('connections that have ended respond for a while; the oldest are forgotten 
   for (let i = 0; i < MAX_CLOSING_CONNECTIONS + 10; i++) {
     await rig.deliver([initialOf(i)]);
     const core = rig.cores.servers[i];
+    core?.events.push({ kind: 'established' });
     core?.end({ kind: 'application', by: 'peer', code: 0, reason: '' });
     await rig.deliver([shortPacket(core?.id as Uint8Array)]);
   }

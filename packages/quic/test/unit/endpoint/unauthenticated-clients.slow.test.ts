@@ -5,6 +5,7 @@ import { DEFAULT_SETTINGS } from '../../../src/connection/connection-options.ts'
 import {
   MAX_UNAUTHENTICATED,
   MAX_UNAUTHENTICATED_OF_SOURCE,
+  MAX_UNVALIDATED_HANDSHAKES,
   UNAUTHENTICATED_STAY,
 } from '../../../src/limits.ts';
 import { numeric } from '../../../../../test/support/quic/endpoint/memory-network.ts';
@@ -212,4 +213,29 @@ test('forged addresses leave three quarters of the places, whatever their number
     }
     assert.ok(rig.endpoint.connections <= Math.max(1, most / 4), `${rig.endpoint.connections}`);
   }
+});
+
+test('forged addresses whose handshakes fail at once take no more places', async () => {
+  const rig = await EndpointRig.open();
+  rig.record();
+  rig.serve({ maxConnections: 4 * MAX_UNVALIDATED_HANDSHAKES });
+  for (let i = 0; i < 2 * MAX_UNVALIDATED_HANDSHAKES; i++) {
+    const destinationId = Buffer.alloc(8);
+    destinationId.writeUInt32BE(i, 4);
+    const { servers } = rig.cores;
+    const before = servers.length;
+    await rig.deliver([clientInitial({ destinationId })], flooder);
+    const core = servers.length > before ? servers.at(-1) : undefined;
+    if (!core) continue;
+    core.end({ kind: 'transport', by: 'self', code: 0x0d, reason: '' });
+    await rig.deliver([shortPacket(core.id)], flooder);
+  }
+  assert.equal(rig.endpoint.connections, 0);
+  assert.equal(rig.cores.servers.length, MAX_UNVALIDATED_HANDSHAKES);
+  for (const core of rig.cores.servers.splice(0)) {
+    core.events.push({ kind: 'drained' });
+    await rig.deliver([shortPacket(core.id)], flooder);
+  }
+  await rig.deliver([clientInitial({ destinationId: Buffer.alloc(8, 1) })], honest);
+  assert.equal(rig.cores.servers.length, 1);
 });
