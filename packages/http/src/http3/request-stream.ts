@@ -32,6 +32,9 @@ export class FieldBudget {
   }
 }
 
+/** Bytes of an empty frame. */
+const LEAST_FRAME = 2;
+
 /**
  * The progress of a message on a request stream (RFC 9114 §4.1), by what was received:
  *
@@ -53,6 +56,8 @@ abstract class MessageReader<Head> implements FrameSink {
   state: MessageState = 'header';
   #message: Parsed<Head> | undefined;
   #bodyBytes = 0;
+  /** Bytes of frames that carry nothing for the reader: unknown ones, as announced, and empty DATA. */
+  #skippedBytes = 0;
 
   constructor(budget: FieldBudget) {
     this.#budget = budget;
@@ -63,9 +68,9 @@ abstract class MessageReader<Head> implements FrameSink {
     return this.#message?.head;
   }
 
-  /** Whether the body has exceeded BODY_LIMIT. */
+  /** Whether the body has exceeded BODY_LIMIT, with frames that carry nothing. */
   get isBodyTooLong(): boolean {
-    return this.#bodyBytes > BODY_LIMIT;
+    return this.#bodyBytes + this.#skippedBytes > BODY_LIMIT;
   }
 
   /** Whether the header section and the declared body, if any, have arrived. */
@@ -106,7 +111,7 @@ abstract class MessageReader<Head> implements FrameSink {
       case FrameType.MAX_PUSH_ID:
         return unexpected('a frame of the control stream on a request stream');
       default:
-        return isHttp2Frame(type) ? unexpected('a frame of HTTP/2') : 'dropped';
+        return isHttp2Frame(type) ? unexpected('a frame of HTTP/2') : this.#skip(length);
     }
   }
 
@@ -159,8 +164,17 @@ abstract class MessageReader<Head> implements FrameSink {
 
   /** Rejects a DATA frame that would exceed the declared length before its payload arrives. */
   #count(length: number): Payload | Http3Error {
+    if (length === 0) this.#skip(length);
     const declared = this.#message?.contentLength;
     return declared !== undefined && this.#bodyBytes + length > declared ? wrongLength() : 'pieces';
+  }
+
+  /** Skips the payload of a frame. A peer may send no end of them instead of a header section. */
+  #skip(length: number): Payload | Http3Error {
+    this.#skippedBytes += LEAST_FRAME + length;
+    return this.#message === undefined && this.isBodyTooLong
+      ? streamError('H3_EXCESSIVE_LOAD', 'too many frames before a header section')
+      : 'dropped';
   }
 
   #endProblem(): Http3Error | undefined {
