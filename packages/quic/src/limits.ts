@@ -37,9 +37,6 @@ export const MAX_EARLY_BYTES = 12_000;
 /** Frames of one packet that are not counted as work: more than ordinary peers send. */
 export const FREE_FRAMES_A_PACKET = 16;
 
-/** Ranges of an ACK frame that cost as much as a frame. */
-export const ACK_RANGES_A_FRAME = 8;
-
 /**
  * Frames beyond `FREE_FRAMES_A_PACKET` that a peer may send in a turn of the event loop: after authentication,
  * and before. Each takes 50 to 300 ns. Beyond that its packets are dropped until the next turn.

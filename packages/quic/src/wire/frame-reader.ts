@@ -1,6 +1,5 @@
 import { readVarint, TRUNCATED, varintSizeAt, TOO_LARGE, exceedsStreamCount } from './varint.ts';
 import { QuicError, TransportErrorCode } from '../errors.ts';
-import { ACK_RANGES_A_FRAME } from '../limits.ts';
 import {
   FrameType,
   NOT_ELICITING,
@@ -85,7 +84,7 @@ export class FrameReader {
   ackEliciting = false;
   /** Whether the last packet has only probing frames (RFC 9000 §9.1). */
   probing = false;
-  /** The number of frames in the last packet. `ACK_RANGES_A_FRAME` ranges of an ACK count as one more frame. */
+  /** The number of frames in the last packet. Each further range of an ACK counts as one. */
   frames = 0;
 
   /** @param receiver this side: only clients may receive NEW_TOKEN and HANDSHAKE_DONE. */
@@ -244,7 +243,7 @@ export class FrameReader {
     }
     // Each further range takes at least two bytes.
     if (count > (fields.end - fields.at) / 2) return this.#truncation();
-    this.frames += Math.floor(count / ACK_RANGES_A_FRAME);
+    this.frames += count;
     let smallest = largest - length;
     if (smallest < 0) return this.#negativeRange();
     let error = visitor.ackStart(largest, delay) ?? visitor.ackRange(smallest, largest);

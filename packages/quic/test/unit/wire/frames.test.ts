@@ -430,7 +430,7 @@ test('an error of the visitor ends the reading', () => {
   }
 });
 
-test('the frames of a packet are counted, ranges of an ACK eight for one', () => {
+test('the frames of a packet are counted, and each further range of an ACK as one', () => {
   const reader = new FrameReader('server');
   const visitor = frameRecorder([]);
   const framesOf = (...bytes: number[]): number => {
@@ -441,5 +441,5 @@ test('the frames of a packet are counted, ranges of an ACK eight for one', () =>
   assert.equal(framesOf(1, 1, 0, 0, 0, 1), 4);
   assert.equal(framesOf(0x02, 5, 0, 0, 0), 1);
   const ranges = Array.from({ length: 2 * 80 }, () => 0);
-  assert.equal(framesOf(0x02, 0x7f, 0xff, 0, 0x40, 80, 0, ...ranges), 11);
+  assert.equal(framesOf(0x02, 0x7f, 0xff, 0, 0x40, 80, 0, ...ranges), 81);
 });
