@@ -315,16 +315,6 @@ function start(limit: number) {
 }
 
 describe('the share of a turn', () => {
-  test('is whole again after a turn that used a part of it', async () => {
-    const { done, work, nextTurn, scheduled } = start(2);
-    const first = Promise.all(['a', 'b', 'c'].map(work));
-    while (scheduled.length > 0) await nextTurn();
-    await first;
-    const second = Promise.all(['d', 'e'].map(work));
-    assert.deepEqual(done, ['a', 'b', 'c', 'd', 'e']);
-    await second;
-  });
-
   test('is used at once, and the rest waits in order for later turns', async () => {
     const { done, work, nextTurn, scheduled } = start(2);
     const all = Promise.all(['a', 'b', 'c', 'd', 'e'].map(work));
