@@ -38,6 +38,13 @@ export const MAX_EARLY_BYTES = 12_000;
 export const FREE_FRAMES_A_PACKET = 16;
 
 /**
+ * Ranges of an ACK frame that ordinary peers send, of which quic-go has 32 at most and others 64: they cost as much as
+ * a frame by `ACK_RANGES_A_FRAME`, so that those of a lossy path are not dropped. Each one beyond counts as a frame.
+ */
+export const ORDINARY_ACK_RANGES = 64;
+export const ACK_RANGES_A_FRAME = 8;
+
+/**
  * Frames beyond `FREE_FRAMES_A_PACKET` that a peer may send in a turn of the event loop: after authentication,
  * and before. Each takes 50 to 300 ns. Beyond that its packets are dropped until the next turn.
  */

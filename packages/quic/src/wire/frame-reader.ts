@@ -1,5 +1,6 @@
 import { readVarint, TRUNCATED, varintSizeAt, TOO_LARGE, exceedsStreamCount } from './varint.ts';
 import { QuicError, TransportErrorCode } from '../errors.ts';
+import { ACK_RANGES_A_FRAME, ORDINARY_ACK_RANGES } from '../limits.ts';
 import {
   FrameType,
   NOT_ELICITING,
@@ -84,7 +85,7 @@ export class FrameReader {
   ackEliciting = false;
   /** Whether the last packet has only probing frames (RFC 9000 §9.1). */
   probing = false;
-  /** The number of frames in the last packet. Each further range of an ACK counts as one. */
+  /** The number of frames in the last packet. Ranges of an ACK count too: see `ORDINARY_ACK_RANGES`. */
   frames = 0;
 
   /** @param receiver this side: only clients may receive NEW_TOKEN and HANDSHAKE_DONE. */
@@ -243,7 +244,8 @@ export class FrameReader {
     }
     // Each further range takes at least two bytes.
     if (count > (fields.end - fields.at) / 2) return this.#truncation();
-    this.frames += count;
+    const ordinary = Math.min(count, ORDINARY_ACK_RANGES);
+    this.frames += Math.floor(ordinary / ACK_RANGES_A_FRAME) + count - ordinary;
     let smallest = largest - length;
     if (smallest < 0) return this.#negativeRange();
     let error = visitor.ackStart(largest, delay) ?? visitor.ackRange(smallest, largest);

@@ -430,7 +430,7 @@ test('an error of the visitor ends the reading', () => {
   }
 });
 
-test('the frames of a packet are counted, and each further range of an ACK as one', () => {
+test('the frames of a packet are counted, ranges of an ACK eight for one, and those beyond 64 each', () => {
   const reader = new FrameReader('server');
   const visitor = frameRecorder([]);
   const framesOf = (...bytes: number[]): number => {
@@ -440,6 +440,9 @@ test('the frames of a packet are counted, and each further range of an ACK as on
   };
   assert.equal(framesOf(1, 1, 0, 0, 0, 1), 4);
   assert.equal(framesOf(0x02, 5, 0, 0, 0), 1);
-  const ranges = Array.from({ length: 2 * 80 }, () => 0);
-  assert.equal(framesOf(0x02, 0x7f, 0xff, 0, 0x40, 80, 0, ...ranges), 81);
+  const withRanges = (count: number): number => {
+    const ranges = Array.from({ length: 2 * count }, () => 0);
+    return framesOf(0x02, 0x7f, 0xff, 0, 0x40, count, 0, ...ranges);
+  };
+  assert.deepEqual([7, 8, 64, 80].map(withRanges), [1, 2, 9, 9 + 16]);
 });
