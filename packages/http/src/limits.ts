@@ -143,8 +143,8 @@ export const BUFFERED_FIELDS_LIMIT = 64 * 1024;
 export const CONTROL_FRAME_LIMIT = 4096;
 
 /**
- * Number of bytes of a body, and of frames of unknown types, that are read and discarded. Beyond that a message without
- * a header section fails (H3_EXCESSIVE_LOAD), and a client is asked to stop sending after the response (H3_NO_ERROR,
- * RFC 9114 §4.1).
+ * Number of bytes of a body, and of the heads of frames of unknown types, that are read and discarded. Beyond that a
+ * message without a header section fails (H3_EXCESSIVE_LOAD), and a client is asked to stop sending after the response
+ * (H3_NO_ERROR, RFC 9114 §4.1).
  */
 export const BODY_LIMIT = 64 * 1024;

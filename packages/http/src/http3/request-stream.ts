@@ -32,8 +32,8 @@ export class FieldBudget {
   }
 }
 
-/** Bytes of an empty frame. */
-const LEAST_FRAME = 2;
+/** Bytes of the type and the length of a frame, at least. */
+const LEAST_FRAME_HEAD = 2;
 
 /**
  * The progress of a message on a request stream (RFC 9114 §4.1), by what was received:
@@ -56,7 +56,7 @@ abstract class MessageReader<Head> implements FrameSink {
   state: MessageState = 'header';
   #message: Parsed<Head> | undefined;
   #bodyBytes = 0;
-  /** Bytes of frames that carry nothing for the reader: unknown ones, as announced, and empty DATA. */
+  /** Bytes of the types and lengths of frames that carry nothing for the reader: unknown ones, and empty DATA. */
   #skippedBytes = 0;
 
   constructor(budget: FieldBudget) {
@@ -68,7 +68,7 @@ abstract class MessageReader<Head> implements FrameSink {
     return this.#message?.head;
   }
 
-  /** Whether the body has exceeded BODY_LIMIT, with frames that carry nothing. */
+  /** Whether the body has exceeded BODY_LIMIT, with the heads of frames that carry nothing. */
   get isBodyTooLong(): boolean {
     return this.#bodyBytes + this.#skippedBytes > BODY_LIMIT;
   }
@@ -111,7 +111,7 @@ abstract class MessageReader<Head> implements FrameSink {
       case FrameType.MAX_PUSH_ID:
         return unexpected('a frame of the control stream on a request stream');
       default:
-        return isHttp2Frame(type) ? unexpected('a frame of HTTP/2') : this.#skip(length);
+        return isHttp2Frame(type) ? unexpected('a frame of HTTP/2') : this.#skip();
     }
   }
 
@@ -164,14 +164,14 @@ abstract class MessageReader<Head> implements FrameSink {
 
   /** Rejects a DATA frame that would exceed the declared length before its payload arrives. */
   #count(length: number): Payload | Http3Error {
-    if (length === 0) this.#skip(length);
+    if (length === 0) this.#skip();
     const declared = this.#message?.contentLength;
     return declared !== undefined && this.#bodyBytes + length > declared ? wrongLength() : 'pieces';
   }
 
-  /** Skips the payload of a frame. A peer may send no end of them instead of a header section. */
-  #skip(length: number): Payload | Http3Error {
-    this.#skippedBytes += LEAST_FRAME + length;
+  /** Skips the payload of a frame. A peer may send no end of empty ones instead of a header section. */
+  #skip(): Payload | Http3Error {
+    this.#skippedBytes += LEAST_FRAME_HEAD;
     return this.#message === undefined && this.isBodyTooLong
       ? streamError('H3_EXCESSIVE_LOAD', 'too many frames before a header section')
       : 'dropped';

@@ -115,14 +115,12 @@ test('a body is dropped, and an endless one stopped', async () => {
 test('frames of unknown types without end instead of a header section are an error', async () => {
   const empty = Buffer.alloc(BODY_LIMIT + 2);
   for (let at = 0; at < empty.length; at += 2) empty[at] = 0x21;
-  for (const flood of [empty, frameHead(0x21, BODY_LIMIT)]) {
-    const { stream, response } = await requested();
-    void stream.send([flood], false);
-    await assert.rejects(response, {
-      name: ProtocolError.name,
-      message: /too many frames before a header section \(H3_EXCESSIVE_LOAD\)/,
-    });
-  }
+  const { stream, response } = await requested();
+  void stream.send([empty], false);
+  await assert.rejects(response, {
+    name: ProtocolError.name,
+    message: /too many frames before a header section \(H3_EXCESSIVE_LOAD\)/,
+  });
 });
 
 test('nor are they or empty DATA read without end after it', async () => {
