@@ -4,9 +4,10 @@ import { DatagramSender } from './datagrams/datagram-sender.ts';
 import { DescriptorRoom } from './descriptor-room.ts';
 import type { NativeMemory } from '../native-memory.ts';
 import { PipePool, type Timers } from './streams/pipe-pool.ts';
-import { INFO_BYTES, ReceiveBuffers } from './streams/receive-buffers.ts';
+import { ReceiveBuffers } from './streams/receive-buffers.ts';
 import { Poller } from './poller.ts';
 import { SocketAddresses } from './sockaddr.ts';
+import { OPTION_BYTES } from './socket-options.ts';
 
 /** The most bytes that one call receives. */
 export const RECEIVE_SIZE = 128 << 10;
@@ -41,8 +42,7 @@ export class KernelIo implements Disposable {
     this.room = new DescriptorRoom(calls);
     this.pipes = new PipePool(calls, timers, undefined, () => this.room.has(2));
     this.scratch = calls.memory(RECEIVE_SIZE);
-    // The longest value that is read, and its length.
-    this.option = calls.memory(INFO_BYTES + 4);
+    this.option = calls.memory(OPTION_BYTES);
     this.receiveBuffers = new ReceiveBuffers(this);
   }
 

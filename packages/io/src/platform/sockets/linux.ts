@@ -60,6 +60,7 @@ export const TCP_KEEPIDLE = 4;
 export const TCP_KEEPINTVL = 5;
 export const TCP_KEEPCNT = 6;
 export const TCP_INFO = 11;
+export const TCP_CONGESTION = 13;
 export const TCP_NOTSENT_LOWAT = 25;
 export const TCP_USER_TIMEOUT = 18;
 

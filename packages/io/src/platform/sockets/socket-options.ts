@@ -15,6 +15,7 @@ import {
   SO_RCVBUFFORCE,
   SO_SNDBUF,
   SO_SNDBUFFORCE,
+  TCP_INFO,
   TCP_KEEPCNT,
   TCP_KEEPIDLE,
   TCP_KEEPINTVL,
@@ -25,8 +26,17 @@ import {
 /** The calls, and memory for values of options. */
 export interface OptionSpace {
   readonly calls: SystemCalls;
+  /** `OPTION_BYTES` long. */
   readonly option: NativeMemory;
 }
+
+/** Bytes of `struct tcp_info` that are read, and where the minimum round trip in microseconds is (linux/tcp.h). */
+const INFO_BYTES = 152;
+const MIN_RTT_AT = 148;
+/** The minimum round trip of a connection that has measured none. */
+const UNKNOWN_RTT = 0xffff_ffff;
+/** Bytes of the longest value that is read, and its length. */
+export const OPTION_BYTES = INFO_BYTES + 4;
 
 /** Seconds of silence before the first keep-alive probe. */
 const KEEP_ALIVE_SECONDS = 60;
@@ -79,6 +89,14 @@ export function readOption(
   option.words[size / 4] = size;
   if (calls.getsockopt(fd, level, name, option.at, option.at + size) !== 0) return -1;
   return option.words[size / 4] ?? 0;
+}
+
+/** Returns the shortest round trip of a TCP connection in microseconds; `undefined` while there is none. */
+export function minimumRtt(space: OptionSpace, fd: number): number | undefined {
+  // Kernels before 4.6 have a shorter structure.
+  if (readOption(space, fd, IPPROTO_TCP, TCP_INFO, INFO_BYTES) < INFO_BYTES) return undefined;
+  const rtt = space.option.bytes.readUInt32LE(MIN_RTT_AT);
+  return rtt === UNKNOWN_RTT ? undefined : rtt;
 }
 
 /**

@@ -1,16 +1,9 @@
-import {
-  IPPROTO_TCP,
-  SO_BUF_LOCK,
-  SO_RCVBUF,
-  SO_RCVBUFFORCE,
-  SOL_SOCKET,
-  TCP_INFO,
-} from '../linux.ts';
+import { SO_BUF_LOCK, SO_RCVBUF, SO_RCVBUFFORCE, SOL_SOCKET } from '../linux.ts';
 import {
   getOption,
   kernelSetting,
+  minimumRtt,
   type OptionSpace,
-  readOption,
   setOption,
 } from '../socket-options.ts';
 
@@ -29,12 +22,6 @@ const LEAST_BYTES = 1 << 20;
 const BYTES_A_MICROSECOND = 2 * 1250;
 /** Microseconds of the round trip beyond which the kernel alone chooses. */
 const LONG_PATH = 5_000;
-
-/** Bytes of `struct tcp_info` that are read, and where the minimum round trip in microseconds is (linux/tcp.h). */
-export const INFO_BYTES = 152;
-const MIN_RTT_AT = 148;
-/** The minimum round trip of a connection that has measured none. */
-const UNKNOWN_RTT = 0xffff_ffff;
 
 /** The largest SO_RCVBUF of a process without CAP_NET_ADMIN (socket(7)). */
 const MOST_FILE = '/proc/sys/net/core/rmem_max';
@@ -81,12 +68,9 @@ export class ReceiveBuffers {
 
   /** Bytes that a connection needs at most; `undefined` where the kernel is to choose. */
   #boundOf(fd: number): number | undefined {
-    // Kernels before 4.6 have a shorter structure.
-    if (readOption(this.#io, fd, IPPROTO_TCP, TCP_INFO, INFO_BYTES) < INFO_BYTES) return undefined;
-    const rtt = this.#io.option.bytes.readUInt32LE(MIN_RTT_AT);
-    return rtt === UNKNOWN_RTT || rtt > LONG_PATH
-      ? undefined
-      : LEAST_BYTES + BYTES_A_MICROSECOND * rtt;
+    const rtt = minimumRtt(this.#io, fd);
+    if (rtt === undefined || rtt > LONG_PATH) return undefined;
+    return LEAST_BYTES + BYTES_A_MICROSECOND * rtt;
   }
 
   #set(fd: number, bytes: number): boolean {

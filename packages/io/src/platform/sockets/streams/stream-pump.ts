@@ -250,6 +250,7 @@ export class StreamPump implements Resumable {
     const count = calls.splice(pipe.read.number, 0, to.fd, 0, most, FLAGS);
     if (count > 0) {
       this.#held -= count;
+      to.sent(count);
       this.#wrote(count, SPLICE_COST);
       return 'moved';
     }

@@ -27,6 +27,7 @@ import {
 } from '../linux.ts';
 import type { Readiness } from '../poller.ts';
 import { familyOf, type SocketAddress } from '../sockaddr.ts';
+import { fitCongestionControl, LOOK_AFTER, LOOK_AGAIN_AFTER } from './congestion-control.ts';
 import { FIT_AFTER, FIT_AGAIN_AFTER } from './receive-buffers.ts';
 import {
   bindToDevice,
@@ -108,6 +109,8 @@ export class StreamSocket implements Readiness {
   /** Bytes to receive until the kernel's buffer is looked at, and whether it is bounded: see `ReceiveBuffers`. */
   #unfitted = FIT_AFTER;
   #isBounded = false;
+  /** Bytes to send until its congestion control is looked at: see `fitCongestionControl`. */
+  #unlooked = LOOK_AFTER;
   /** See `limitUnsent`. */
   #unsentLimit = 0;
   readonly #descriptor: Descriptor;
@@ -247,7 +250,7 @@ export class StreamSocket implements Readiness {
     const { calls, scratch } = this.io;
     for (;;) {
       const sent = calls.send(this.#descriptor.number, scratch.at, length, MSG_NOSIGNAL);
-      const result = this.#sent(sent);
+      const result = this.#result(sent);
       if (result !== INTERRUPTED) return result;
     }
   }
@@ -261,7 +264,7 @@ export class StreamSocket implements Readiness {
     const flags = more ? MSG_NOSIGNAL | MSG_MORE : MSG_NOSIGNAL;
     const fd = this.#descriptor.number;
     for (;;) {
-      const result = this.#sent(this.io.calls.sendBytes(fd, chunk, chunk.length, flags));
+      const result = this.#result(this.io.calls.sendBytes(fd, chunk, chunk.length, flags));
       if (result !== INTERRUPTED) return result;
     }
   }
@@ -272,6 +275,14 @@ export class StreamSocket implements Readiness {
     if (this.#unfitted > 0 || !this.#isTcp) return;
     this.#isBounded = this.io.receiveBuffers.fit(this.#descriptor.number, this.#isBounded);
     this.#unfitted = this.#isBounded ? FIT_AGAIN_AFTER : FIT_AFTER;
+  }
+
+  /** Counts sent bytes, and fits the congestion control to the path at times. */
+  sent(count: number): void {
+    this.#unlooked -= count;
+    if (this.#unlooked > 0 || !this.#isTcp) return;
+    fitCongestionControl(this.io, this.#descriptor.number);
+    this.#unlooked = LOOK_AGAIN_AFTER;
   }
 
   /**
@@ -355,8 +366,12 @@ export class StreamSocket implements Readiness {
     onClose?.();
   }
 
-  #sent(count: number): number {
-    if (count >= 0) return count;
+  /** Returns the result of a call that sends: the bytes, AGAIN, or a negative error number. */
+  #result(count: number): number {
+    if (count >= 0) {
+      this.sent(count);
+      return count;
+    }
     const error = this.io.calls.errno();
     if (error === EAGAIN) this.writable = false;
     return -error;

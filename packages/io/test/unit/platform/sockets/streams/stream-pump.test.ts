@@ -75,15 +75,18 @@ async function transfer(
 
 describe('a pump between two sockets', { skip: noKernelSockets }, () => {
   for (const length of [0, 1, 1000, 300_000, 5_000_000]) {
-    test(`moves ${length} bytes and the end`, async () => {
+    test(`moves ${length} bytes and the end`, async (t) => {
       const { io, calls } = checkedIo();
       using _ = io;
       const flow = pumped(io);
+      const { mock } = t.mock.method(flow.to, 'sent');
       const bytes = pattern(length);
       flow.pump.pump();
       const got = await transfer(flow.source, flow.drain, bytes, () => flow.seen.ended);
       assert.ok(got.equals(bytes));
       assert.equal(flow.seen.moved, length);
+      const counted = mock.calls.reduce((sum, call) => sum + (call.arguments[0] ?? 0), 0);
+      assert.equal(counted, length);
       assert.equal(io.pipes.size > 0, length > 262_144);
       flow.close();
       io.pipes.close();

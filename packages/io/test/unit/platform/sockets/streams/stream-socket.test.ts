@@ -13,7 +13,7 @@ import { openSystemCalls } from '../../../../../src/platform/sockets/bindings.ts
 import { checkCalls } from '../../../../../src/platform/sockets/probe.ts';
 import * as linux from '../../../../../src/platform/sockets/linux.ts';
 import type { IpAddress, SocketAddress } from '../../../../../src/platform/sockets/sockaddr.ts';
-import { getOption } from '../../../../../src/platform/sockets/socket-options.ts';
+import { getOption, readOption } from '../../../../../src/platform/sockets/socket-options.ts';
 import { StreamListener } from '../../../../../src/platform/sockets/streams/stream-listener.ts';
 import { AGAIN, StreamSocket } from '../../../../../src/platform/sockets/streams/stream-socket.ts';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -140,6 +140,38 @@ describe('a stream socket of the kernel', { skip: noKernelSockets }, () => {
       return getOption(io, near.fd, linux.IPPROTO_TCP, unsent);
     });
     assert.deepEqual(limits, [0, mb, mb, mb, mb / 2, 2 * mb, 0]);
+    close();
+  });
+
+  test('what is sent over loopback is not paced by BBR', async (t) => {
+    const { io, calls } = checkedIo();
+    using _ = io;
+    const { near, far, close } = await tcpPair(io);
+    const bytes = Buffer.from('bbr');
+    const choose = (fd: number): boolean => {
+      bytes.copy(io.option.bytes);
+      const [tcp, congestion] = [linux.IPPROTO_TCP, linux.TCP_CONGESTION];
+      return calls.setsockopt(fd, tcp, congestion, io.option.at, bytes.length) === 0;
+    };
+    const algorithm = (fd: number): string => {
+      readOption(io, fd, linux.IPPROTO_TCP, linux.TCP_CONGESTION, 16);
+      return io.option.bytes.toString('latin1', 0, 16).replace(/\0.*$/, '');
+    };
+    if (!choose(near.fd)) {
+      t.skip('the kernel has no BBR, or does not let this user choose it');
+      close();
+      return;
+    }
+    const chunk = Buffer.alloc(64 << 10);
+    let sent = 0;
+    await until(() => {
+      sent += Math.max(0, near.send(chunk));
+      far.receive();
+      return sent >= 192 << 10;
+    });
+    assert.equal(algorithm(near.fd), 'bbr');
+    near.sent(64 << 10);
+    assert.equal(algorithm(near.fd), 'reno');
     close();
   });
 
