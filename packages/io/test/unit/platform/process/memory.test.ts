@@ -63,7 +63,7 @@ test(
   },
 );
 
-/** Prints the page faults of a hundred turns that read 3 MB of many flows, and of as many after `keepTurn`. */
+/** Prints the page faults of a hundred turns that read 3 MB of many flows, and of as many after `keepFreed`. */
 const TURNS = `
   import { OwnMemory } from ${JSON.stringify(MODULE)};
   const turn = () => {
@@ -77,12 +77,12 @@ const TURNS = `
     return process.resourceUsage().minorPageFault - before;
   };
   const returned = faults();
-  new OwnMemory().keepTurn();
+  new OwnMemory().keepFreed();
   console.log(JSON.stringify({ returned, kept: faults() }));
 `;
 
 test(
-  'what a turn frees is kept for the next one',
+  'what flows free is kept for the next ones',
   { skip: process.platform !== 'linux' && 'Linux only' },
   () => {
     // The default of glibc, which the start of Node has raised, by how much depends on the machine.
@@ -126,7 +126,7 @@ class FakeProcess implements ProcessMemory {
   collectionMs = 20;
   trimMs = 2;
   trims = 0;
-  keepsTurn = 0;
+  keptFreed = 0;
   did: string[] = [];
 
   processorMs(): number {
@@ -148,8 +148,8 @@ class FakeProcess implements ProcessMemory {
     this.unused = 0;
   }
 
-  keepTurn(): void {
-    this.keepsTurn++;
+  keepFreed(): void {
+    this.keptFreed++;
   }
 
   collect(): void {
@@ -212,7 +212,7 @@ suite('memory is released', () => {
   test('once after the start, and not while nothing happens', () => {
     const kept = new Kept();
     assert.deepEqual(kept.pass(1000), []);
-    assert.equal(kept.own.keepsTurn, 1);
+    assert.equal(kept.own.keptFreed, 1);
   });
 
   test('once after a burst, when the process has rested', () => {
