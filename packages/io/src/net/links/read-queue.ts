@@ -29,8 +29,8 @@ export const isSole = (chunk: Markable): boolean =>
  * No effect on a chunk that shares its memory with other views.
  */
 export function freeChunk(chunk: Uint8Array): void {
-  if (chunk.length < FREED_AT_ONCE || !isSole(chunk)) return;
   const { buffer } = chunk;
+  if (buffer.byteLength < FREED_AT_ONCE || !isSole(chunk)) return;
   if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
@@ -53,7 +53,8 @@ export function copyOf(bytes: Uint8Array): Uint8Array {
  */
 export function strip(chunk: Uint8Array, parts: readonly Uint8Array[]): readonly Uint8Array[] {
   const [first] = parts;
-  if (first === undefined || chunk.length < FREED_AT_ONCE || !isSole(chunk)) return parts;
+  if (first === undefined || chunk.buffer.byteLength < FREED_AT_ONCE || !isSole(chunk))
+    return parts;
   if (parts.length === 1) {
     asSole(first);
     return parts;

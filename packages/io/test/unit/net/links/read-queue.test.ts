@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, suite, test } from 'node:test';
 import {
+  asSole,
   copyOf,
   freeChunk,
   ownChunk,
@@ -18,6 +19,17 @@ suite('a spent chunk', () => {
   test('is freed when it is all of its memory', () => {
     const chunk = read(LARGE);
     freeChunk(chunk);
+    assert.ok(isFreed(chunk));
+  });
+
+  test('is freed when it is a small part of large memory that nothing else uses', () => {
+    const memory = read(LARGE);
+    freeChunk(asSole(memory.subarray(100, 101)));
+    assert.ok(isFreed(memory));
+
+    const chunk = asSole(read(LARGE).subarray(0, 20));
+    const [part = chunk] = strip(chunk, [chunk.subarray(14)]);
+    freeChunk(part);
     assert.ok(isFreed(chunk));
   });
 
