@@ -143,6 +143,13 @@ export const BUFFERED_FIELDS_LIMIT = 64 * 1024;
 export const CONTROL_FRAME_LIMIT = 4096;
 
 /**
+ * Number of bytes of a control or QPACK stream that count as a unit of work (see `UnitCost`). Whatever they are, 64 KB take
+ * up to 2 ms, and a peer that sends the first byte last has its whole window read at once. A client may send some frame
+ * with every request, so that their number has no bound.
+ */
+export const CRITICAL_BYTES_A_UNIT = 16;
+
+/**
  * Number of bytes of a body, and of the heads of frames of unknown types, that are read and discarded. Beyond that a
  * message without a header section fails (H3_EXCESSIVE_LOAD), and a client is asked to stop sending after the response
  * (H3_NO_ERROR, RFC 9114 §4.1).

@@ -1,4 +1,5 @@
 import type { QuicConnection, QuicStream } from '@weir/quic';
+import { UnitShare } from '@weir/io/bounds';
 import { TRUNCATED, writeVarint, readVarint, varintSizeAt } from '@weir/quic/varint';
 import { connectionError, Http3ErrorCode, type Http3Error } from './errors.ts';
 import {
@@ -12,7 +13,12 @@ import {
   type FrameSink,
   type Payload,
 } from './frames.ts';
-import { BUFFERED_FIELDS_LIMIT, FIELD_SECTION_LIMIT, CONTROL_FRAME_LIMIT } from '../limits.ts';
+import {
+  BUFFERED_FIELDS_LIMIT,
+  FIELD_SECTION_LIMIT,
+  CONTROL_FRAME_LIMIT,
+  CRITICAL_BYTES_A_UNIT,
+} from '../limits.ts';
 import { InstructionReader } from './qpack.ts';
 import { FieldBudget } from './request-stream.ts';
 
@@ -121,6 +127,7 @@ export class Http3Connection {
       return this.fail(connectionError('H3_STREAM_CREATION_ERROR', `a second ${name} stream`));
     }
     this.#peerStreams.add(type);
+    const share = new UnitShare(this);
     try {
       for (
         let chunk: Uint8Array | undefined = first;
@@ -129,6 +136,8 @@ export class Http3Connection {
       ) {
         const error = reader.feed(chunk);
         if (error !== undefined) return this.fail(error);
+        const turn = share.take(Math.floor(chunk.length / CRITICAL_BYTES_A_UNIT));
+        if (turn) await turn;
       }
     } catch {
       // A reset counts as an end; after the end of the connection nothing changes.

@@ -606,6 +606,28 @@ test('a response that fails resets the request, and others go on', async () => {
   assert.equal(await resultOf(await bench.request([headers(...GET)])), '404');
 });
 
+for (const [name, first, endless, invalid, code] of [
+  ['control', '00 04 00', '21 00', '02 00', 'H3_FRAME_UNEXPECTED'],
+  ['QPACK encoder', '02', '20', '80', 'QPACK_ENCODER_STREAM_ERROR'],
+  ['QPACK decoder', '03', '40', '80', 'QPACK_DECODER_STREAM_ERROR'],
+] as const) {
+  test(`a ${name} stream with much to skip is read in turns, to its end`, async () => {
+    const bench = new Bench();
+    let turns = 0;
+    const count = (): void => {
+      turns++;
+      next = setImmediate(count);
+    };
+    let next = setImmediate(count);
+    // As large as reads of a QUIC stream.
+    const flood = Buffer.alloc(64 << 10, hex(endless));
+    await bench.open('unidirectional', [hex(first), ...Array(8).fill(flood), hex(invalid)], false);
+    assert.equal(http3ErrorName((await bench.connection.closed).code), code);
+    clearImmediate(next);
+    assert.ok(turns >= 8, `${turns} turns`);
+  });
+}
+
 test('a control stream in single bytes is the same control stream', async () => {
   const bench = new Bench();
   const bytes = Buffer.concat([SETTINGS, hex('4021 02 0000'), hex('0d 02 4005'), hex('0d 01 04')]);
