@@ -49,12 +49,14 @@ import {
   UDP_SEGMENT,
 } from '../linux.ts';
 import { BATCH, type BatchSocket } from './control-messages.ts';
-import type { Readiness } from '../poller.ts';
+import type { Readiness, Resumable } from '../poller.ts';
 import { putEndpoint } from '../sockaddr.ts';
 import { bindToDevice, getOption, setBufferSize, setOption } from '../socket-options.ts';
 
 /** Batches that one socket receives per turn; the rest follows in the next turn. */
 const BATCHES_A_TURN = 4;
+/** Bytes of a turn that a received buffer takes beside its own: an empty datagram costs some microseconds too. */
+const BUFFER_COST = 256;
 /** Milliseconds before sending is retried when no event can be registered. */
 const RETRY_MS = 20;
 
@@ -72,7 +74,7 @@ const REPORTED: ReadonlyMap<number, UnreachablePart> = new Map([
 ]);
 
 /** A UDP socket of the kernel: implements the contract of `packages/base/src/ip/datagram-socket.ts` by batched calls. */
-export class KernelDatagramSocket implements DatagramSocket, Readiness {
+export class KernelDatagramSocket implements DatagramSocket, Readiness, Resumable {
   readonly local: IpEndpoint;
   readonly closed: Promise<Error | undefined>;
   readonly #io: KernelIo;
@@ -84,6 +86,8 @@ export class KernelDatagramSocket implements DatagramSocket, Readiness {
   /** The claim on a socket passed by a service manager. */
   readonly #claim: Claim | undefined;
   #waitsForRoom = false;
+  /** Whether receiving waits for a share of a later turn. */
+  #isDeferred = false;
 
   /**
    * Opens and binds the socket.
@@ -162,7 +166,13 @@ export class KernelDatagramSocket implements DatagramSocket, Readiness {
       this.#waitForRoom(false);
       if (waited) this.#handlers.onWritable?.();
     }
-    if (this.#receive()) this.#handlers.onDrained?.();
+    // Level-triggered: a socket that waits for its turn is reported in every turn until then.
+    if (!this.#isDeferred) this.#receiveShare();
+  }
+
+  resume(): void {
+    this.#isDeferred = false;
+    this.#receiveShare();
   }
 
   readonly #onReported = (destination: IpEndpoint, error: number): void => {
@@ -181,6 +191,18 @@ export class KernelDatagramSocket implements DatagramSocket, Readiness {
     this.#resolveClosed(cause);
   }
 
+  /**
+   * Receives in this turn, or in a later one if other sockets have used up this one: before bulk data of streams, because
+   * one socket may have the datagrams of all clients, and the kernel drops those that wait for long.
+   */
+  #receiveShare(): void {
+    const { poller } = this.#io;
+    if (!poller.mayMove && this.#state.fd >= 0) {
+      this.#isDeferred = true;
+      poller.later(this);
+    } else if (this.#receive()) this.#handlers.onDrained?.();
+  }
+
   /** Receives batches. Returns whether any datagram was received and the socket is still open. */
   #receive(): boolean {
     let received = false;
@@ -195,7 +217,7 @@ export class KernelDatagramSocket implements DatagramSocket, Readiness {
         continue;
       }
       received = true;
-      this.#io.poller.moved(this.#io.receiver.received);
+      this.#io.poller.moved(this.#io.receiver.received + count * BUFFER_COST);
       if (count < BATCH || !this.#io.poller.mayMove) break;
     }
     return received && this.#state.fd >= 0;

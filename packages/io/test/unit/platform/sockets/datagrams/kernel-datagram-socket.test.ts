@@ -351,6 +351,50 @@ describe('a datagram socket of the kernel', { skip: noKernelSockets }, () => {
     assert.equal(batches, 1, '3.8 MB, where all sockets may move 128 KB');
   });
 
+  test('sockets that a turn has no share for receive in the next ones, one after the other', async () => {
+    const { poller } = io;
+    const SOCKETS = 4;
+    const turns: number[] = [];
+    const drained: number[] = [];
+    using sender = open();
+    using parts = new DisposableStack();
+    for (let i = 0; i < SOCKETS; i++) {
+      const { socket } = parts.use(
+        open({
+          onDatagrams: () => {
+            turns.push(poller.turn);
+            // As datagrams whose work takes the whole turn.
+            poller.moved(1 << 30);
+          },
+          onDrained: () => drained.push(i),
+        }),
+      );
+      sender.socket.send([transmit(socket.local, Buffer.of(1))]);
+    }
+    await until(() => turns.length >= SOCKETS);
+    assert.equal(new Set(turns).size, SOCKETS, `turns ${turns.join(', ')}`);
+    assert.deepEqual(drained.toSorted(), [0, 1, 2, 3]);
+  });
+
+  test('a socket may be closed while it waits for its turn', async () => {
+    const got: string[] = [];
+    using sender = open();
+    using parts = new DisposableStack();
+    const onDatagrams = (): void => {
+      got.push('first');
+      io.poller.moved(1 << 30);
+    };
+    const sockets = [1, 2].map(() => parts.use(open({ onDatagrams })).socket);
+    for (const socket of sockets) {
+      sender.socket.send([transmit(socket.local, Buffer.of(1))]);
+    }
+    await until(() => got.length > 0);
+    for (const socket of sockets) socket.close();
+    await nextTurn();
+    await nextTurn();
+    assert.equal(got.length, 1);
+  });
+
   test('an error that a receive reports leaves the socket open, unless it is of the socket', async () => {
     let error = 0;
     let [received, fail]: [boolean, number] = [false, linux.ECONNREFUSED];
