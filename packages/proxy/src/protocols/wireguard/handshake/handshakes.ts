@@ -9,6 +9,7 @@ import {
   HANDSHAKES_A_SECOND,
   MACS_A_SECOND,
   MAX_VALIDATED_SOURCES,
+  RESPONSES_A_SECOND,
   VALIDATED_HANDSHAKES_A_SECOND,
 } from '../limits.ts';
 import { Initiator, Responder, type StaticKeys } from './noise.ts';
@@ -30,6 +31,7 @@ export class HandshakeLimiter {
   readonly #all = new RateLimit(HANDSHAKES_A_SECOND);
   readonly #checks = new RateLimit(MACS_A_SECOND);
   readonly #replies = new RateLimit(COOKIE_REPLIES_A_SECOND);
+  readonly #responses = new RateLimit(RESPONSES_A_SECOND);
   /** Limits by address, in the order in which they were added. */
   readonly #validated = new Map<string, RateLimit>();
 
@@ -48,9 +50,11 @@ export class HandshakeLimiter {
     return this.#macs.reply(initiation, from, now);
   }
 
-  /** Whether a response with the right index has a valid `mac1`. */
-  isValid(response: Uint8Array, from: IpEndpoint, now: number): boolean {
-    return this.#checks.take(now) && this.#macs.check(response, from, now) !== 'invalid';
+  /** Returns why a response with the right index is not read: its `mac1` is invalid, or there were too many. */
+  refusal(response: Uint8Array, from: IpEndpoint, now: number): 'mac' | 'limit' | undefined {
+    if (!this.#checks.take(now)) return 'limit';
+    if (this.#macs.check(response, from, now) === 'invalid') return 'mac';
+    return this.#responses.take(now) ? undefined : 'limit';
   }
 
   #limitOf(from: IpEndpoint): RateLimit {
@@ -183,7 +187,8 @@ export class Handshakes {
   onResponse(message: Uint8Array, from: IpEndpoint, now: number): TransportSession | DropReason {
     const initiator = this.#initiator;
     if (initiator?.index !== readIndex(message, ResponseOffset.receiver)) return 'index';
-    if (!this.#limiter.isValid(message, from, now)) return 'mac';
+    const refusal = this.#limiter.refusal(message, from, now);
+    if (refusal !== undefined) return refusal;
     const accepted = initiator.accept(message);
     if (accepted === undefined) return 'authentication';
     this.#initiator = undefined;

@@ -373,7 +373,7 @@ describe('a datagram socket of the kernel', { skip: noKernelSockets }, () => {
     }
     await until(() => turns.length >= SOCKETS);
     assert.equal(new Set(turns).size, SOCKETS, `turns ${turns.join(', ')}`);
-    assert.deepEqual(drained.toSorted(), [0, 1, 2, 3]);
+    assert.deepEqual(new Set(drained), new Set([0, 1, 2, 3]));
   });
 
   test('a socket may be closed while it waits for its turn', async () => {

@@ -7,6 +7,7 @@ import {
   HANDSHAKES_A_SECOND,
   MACS_A_SECOND,
   MAX_VALIDATED_SOURCES,
+  RESPONSES_A_SECOND,
   VALIDATED_HANDSHAKES_A_SECOND,
 } from '../../../../../src/protocols/wireguard/limits.ts';
 import { INITIATION_SIZE } from '../../../../../src/protocols/wireguard/wire.ts';
@@ -95,7 +96,7 @@ describe('the limit of handshakes', () => {
 
   test('of responses counts those that have a valid code alone', () => {
     const forged = new Uint8Array(INITIATION_SIZE);
-    assert.equal(limiter().isValid(forged, CLIENT, NOW), false);
+    assert.equal(limiter().refusal(forged, CLIENT, NOW), 'mac');
   });
 
   test('checks no more codes than it may, of initiations and of responses', () => {
@@ -103,7 +104,19 @@ describe('the limit of handshakes', () => {
     const forged = new Uint8Array(INITIATION_SIZE);
     assert.deepEqual(decisions(of, forged, MACS_A_SECOND), ['invalid']);
     assert.deepEqual(decisions(of, forged, 1), ['limit']);
-    assert.equal(of.isValid(initiation(new MacWriter(PUBLIC_KEY)), CLIENT, NOW), false);
-    assert.equal(limiter().isValid(initiation(new MacWriter(PUBLIC_KEY)), CLIENT, NOW), true);
+    const message = initiation(new MacWriter(PUBLIC_KEY));
+    assert.equal(of.refusal(message, CLIENT, NOW), 'limit');
+    assert.equal(limiter().refusal(message, CLIENT, NOW), undefined);
+  });
+
+  test('has no more responses read than it may, whatever initiations there are', () => {
+    const of = limiter();
+    const message = initiation(new MacWriter(PUBLIC_KEY));
+    decisions(of, message, HANDSHAKES_A_SECOND + 1);
+    for (let count = 0; count < RESPONSES_A_SECOND; count++) {
+      assert.equal(of.refusal(message, CLIENT, NOW), undefined);
+    }
+    assert.equal(of.refusal(message, CLIENT, NOW), 'limit');
+    assert.equal(of.refusal(message, CLIENT, NOW + 1000), undefined);
   });
 });

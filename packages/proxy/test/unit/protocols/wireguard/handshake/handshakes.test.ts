@@ -212,7 +212,7 @@ describe('a response', () => {
       handshakes.onResponse(message, PEER, NOW);
     }
     const valid = forged(1, RESPONSE_SIZE, index);
-    assert.equal(handshakes.onResponse(valid, PEER, NOW), 'mac');
+    assert.equal(handshakes.onResponse(valid, PEER, NOW), 'limit');
     assert.equal(handshakes.onResponse(valid, PEER, NOW + 1000), 'authentication');
   });
 });
