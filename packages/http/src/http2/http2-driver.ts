@@ -16,6 +16,7 @@ const LINGER_MS = 5_000;
 export interface DriverHandler {
   onRequest?(stream: Http2Stream, fields: readonly HttpField[]): void;
   onPeerSettings?(): void;
+  /** Called when the connection carries no more requests: after a GOAWAY, and after a write that failed. */
   onGoAway?(): void;
   /** Called when the connection has ended and all its streams have failed. */
   onEnd(cause: Error | undefined): void;
@@ -212,6 +213,7 @@ export class Http2Driver {
   readonly #onWriteError = (error: unknown): void => {
     // Data received earlier is still read; the read then reports the error, and nothing more is sent.
     if (this.isClosed) return;
+    this.#handler.onGoAway?.();
     const lose = (): void => this.connection.lost(this.#lossOf(asError(error)));
     this.#linger = this.#clock.after(LINGER_MS, lose);
   };

@@ -158,8 +158,10 @@ test('responses that precede a reset are read although a write has failed', asyn
   assert.equal(logs[1]?.end?.by, 'connection');
 });
 
-test('a connection whose write has failed ends within seconds if nothing is read', async () => {
-  const { driver, peer, link, ended, clock } = driven('client');
+test('a connection whose write has failed takes no requests, and ends within seconds if nothing is read', async () => {
+  let goAways = 0;
+  const onGoAway = (): void => void goAways++;
+  const { driver, peer, link, ended, clock } = driven('client', { onGoAway });
   await peer.write(settingsFrame());
   await peer.read();
   const stream = driver.connection.request(REQUEST);
@@ -169,6 +171,7 @@ test('a connection whose write has failed ends within seconds if nothing is read
   link.write = () => Promise.reject(new Error('EPIPE'));
   log.write('more');
   await turn();
+  assert.equal(goAways, 1);
   clock.advance(5000);
   assert.match(String(await ended), /EPIPE/);
   assert.equal(log.end?.by, 'connection');
