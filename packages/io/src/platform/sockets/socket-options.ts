@@ -3,6 +3,8 @@ import type { IpEndpoint } from '@weir/base/ip';
 import type { NativeMemory } from '../native-memory.ts';
 import { ANY_DEVICE, type DeviceChoice, NO_DEVICE, type SystemCalls } from './bindings.ts';
 import {
+  ENETUNREACH,
+  ENODEV,
   FIONREAD,
   IPPROTO_TCP,
   SIOCOUTQ,
@@ -170,18 +172,23 @@ export function setDatagramOptions(io: OptionSpace, fd: number, isSilent: boolea
 /**
  * Binds a socket to the device through which it must send, unless the kernel may choose.
  * @param destination `undefined` if only the kernel can interpret it, such as one with a zone.
- * @returns false if there is no such device, or this process itself serves that address.
+ * @returns 0 or an error number: ENETUNREACH if there is no such device, or this process itself serves that address.
  */
 export function bindToDevice(
   io: OptionSpace & { readonly devices: DeviceChoice | undefined },
   fd: number,
   destination: IpEndpoint | undefined,
-): boolean {
-  if (!io.devices || !destination) return true;
-  if (io.devices.answersItself(destination)) return false;
+): number {
+  if (!io.devices || !destination) return 0;
+  if (io.devices.answersItself(destination)) return ENETUNREACH;
   const device = io.devices.deviceFor(destination);
-  if (device === NO_DEVICE) return false;
-  return device === ANY_DEVICE || setOption(io, fd, SOL_SOCKET, SO_BINDTOIFINDEX, device) === 0;
+  if (device === NO_DEVICE) return ENETUNREACH;
+  if (device === ANY_DEVICE || setOption(io, fd, SOL_SOCKET, SO_BINDTOIFINDEX, device) === 0) {
+    return 0;
+  }
+  const error = io.calls.errno();
+  // The device has just been removed.
+  return error === ENODEV ? ENETUNREACH : error;
 }
 
 /** Returns a number that the system is set to; `undefined` where its file cannot be read, as in some containers. */

@@ -241,7 +241,8 @@ export class KernelDatagramSocket implements DatagramSocket, Readiness, Resumabl
 function connect(io: KernelIo, fd: number, family: number, remote: IpEndpoint): void {
   const target = { address: addressText(remote), port: remote.port };
   const { calls, scratch } = io;
-  if (!bindToDevice(io, fd, remote)) throw new SystemError('connect', ENETUNREACH, target);
+  const error = bindToDevice(io, fd, remote);
+  if (error !== 0) throw new SystemError('connect', error, target);
   const length = putEndpoint(scratch.words, 0, remote, family);
   if (calls.connect(fd, scratch.at, length) !== 0) {
     throw new SystemError('connect', calls.errno(), target);

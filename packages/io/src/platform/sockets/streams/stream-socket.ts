@@ -11,7 +11,6 @@ import {
   EISCONN,
   IPPROTO_TCP,
   TCP_NOTSENT_LOWAT,
-  ENETUNREACH,
   EPOLLERR,
   EPOLLET,
   EPOLLHUP,
@@ -165,10 +164,8 @@ export class StreamSocket implements Readiness {
     let error: number;
     try {
       if (isTcp) setTcpOptions(io, fd);
-      const isBound =
-        'path' in address || bindToDevice(io, fd, toEndpoint(address.host, address.port));
-      if (!isBound) error = ENETUNREACH;
-      else error = connectError(io, fd, length, isTcp);
+      error = 'path' in address ? 0 : bindToDevice(io, fd, toEndpoint(address.host, address.port));
+      if (error === 0) error = connectError(io, fd, length, isTcp);
     } catch (cause) {
       calls.close(fd);
       throw cause;
