@@ -32,8 +32,9 @@ export interface OptionSpace {
   readonly option: NativeMemory;
 }
 
-/** Bytes of `struct tcp_info` that are read, and where the minimum round trip in microseconds is (linux/tcp.h). */
+/** Bytes of `struct tcp_info` that are read, and where the round trips in microseconds are (linux/tcp.h). */
 const INFO_BYTES = 152;
+const RTT_AT = 68;
 const MIN_RTT_AT = 148;
 /** The minimum round trip of a connection that has measured none. */
 const UNKNOWN_RTT = 0xffff_ffff;
@@ -93,12 +94,20 @@ export function readOption(
   return option.words[size / 4] ?? 0;
 }
 
-/** Returns the shortest round trip of a TCP connection in microseconds; `undefined` while there is none. */
-export function minimumRtt(space: OptionSpace, fd: number): number | undefined {
+/**
+ * Returns the shortest round trip of a TCP connection in microseconds, that of the handshake included, and the smoothed
+ * one of what was sent; `undefined` while there is none.
+ */
+export function roundTrips(
+  space: OptionSpace,
+  fd: number,
+): { readonly shortest: number; readonly smoothed: number } | undefined {
   // Kernels before 4.6 have a shorter structure.
   if (readOption(space, fd, IPPROTO_TCP, TCP_INFO, INFO_BYTES) < INFO_BYTES) return undefined;
-  const rtt = space.option.bytes.readUInt32LE(MIN_RTT_AT);
-  return rtt === UNKNOWN_RTT ? undefined : rtt;
+  const { bytes } = space.option;
+  const shortest = bytes.readUInt32LE(MIN_RTT_AT);
+  if (shortest === UNKNOWN_RTT) return undefined;
+  return { shortest, smoothed: bytes.readUInt32LE(RTT_AT) };
 }
 
 /**

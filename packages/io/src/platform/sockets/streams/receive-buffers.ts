@@ -2,8 +2,8 @@ import { SO_BUF_LOCK, SO_RCVBUF, SO_RCVBUFFORCE, SOL_SOCKET } from '../linux.ts'
 import {
   getOption,
   kernelSetting,
-  minimumRtt,
   type OptionSpace,
+  roundTrips,
   setOption,
 } from '../socket-options.ts';
 
@@ -68,7 +68,7 @@ export class ReceiveBuffers {
 
   /** Bytes that a connection needs at most; `undefined` where the kernel is to choose. */
   #boundOf(fd: number): number | undefined {
-    const rtt = minimumRtt(this.#io, fd);
+    const rtt = roundTrips(this.#io, fd)?.shortest;
     if (rtt === undefined || rtt > LONG_PATH) return undefined;
     return LEAST_BYTES + BYTES_A_MICROSECOND * rtt;
   }

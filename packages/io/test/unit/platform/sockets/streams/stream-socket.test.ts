@@ -170,7 +170,15 @@ describe('a stream socket of the kernel', { skip: noKernelSockets }, () => {
       return sent >= 192 << 10;
     });
     assert.equal(algorithm(near.fd), 'bbr');
-    near.sent(64 << 10);
+    near.sent((256 << 10) - 1 - sent);
+    assert.equal(algorithm(near.fd), 'bbr');
+    near.sent(1);
+    assert.equal(algorithm(near.fd), 'reno');
+    // The next look is much later.
+    assert.ok(choose(near.fd));
+    near.sent((64 << 20) - 1);
+    assert.equal(algorithm(near.fd), 'bbr');
+    near.sent(1);
     assert.equal(algorithm(near.fd), 'reno');
     close();
   });
