@@ -4,6 +4,9 @@ import { abortReason } from '../time/clock.ts';
 /** Size in bytes below which the garbage collector costs no more. */
 const FREED_AT_ONCE = 8 << 10;
 
+/** The most memory of a chunk that waits to be sent, as a multiple of its bytes: queues are bounded by bytes. */
+const MOST_WASTE = 4;
+
 /** Marks a chunk that is the only view of its memory, although it does not fill it. */
 const SOLE = Symbol('the only view of its memory');
 
@@ -49,20 +52,17 @@ export function copyOf(bytes: Uint8Array): Uint8Array {
 
 /**
  * Reduces `chunk` to those `parts` of it that remain after removing a framing, in a form that `freeChunk` can free:
- * a single part itself, or one run of all of them. The caller must no longer use `chunk` or its parts.
+ * a single part itself, or one run of all of them, and a copy where little remains. The caller must no longer use `chunk`
+ * or its parts.
  */
 export function strip(chunk: Uint8Array, parts: readonly Uint8Array[]): readonly Uint8Array[] {
   const [first] = parts;
   if (first === undefined || chunk.buffer.byteLength < FREED_AT_ONCE || !isSole(chunk))
     return parts;
-  if (parts.length === 1) {
-    asSole(first);
-    return parts;
-  }
-  const run = joinedInPlace(chunk, parts);
-  if (run) return [asSole(run)];
-  // One copy, which also saves later writes, instead of memory left to the garbage collector.
-  const whole = joined(parts);
+  const run = parts.length === 1 ? first : joinedInPlace(chunk, parts);
+  if (run && run.length * MOST_WASTE >= chunk.buffer.byteLength) return [asSole(run)];
+  // One copy, which also saves later writes, instead of memory left to the garbage collector, or kept for few bytes.
+  const whole = run ? copyOf(run) : joined(parts);
   freeChunk(chunk);
   return [whole];
 }

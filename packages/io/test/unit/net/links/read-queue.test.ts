@@ -27,10 +27,9 @@ suite('a spent chunk', () => {
     freeChunk(asSole(memory.subarray(100, 101)));
     assert.ok(isFreed(memory));
 
-    const chunk = asSole(read(LARGE).subarray(0, 20));
-    const [part = chunk] = strip(chunk, [chunk.subarray(14)]);
-    freeChunk(part);
-    assert.ok(isFreed(chunk));
+    const rest = asSole(read(LARGE).subarray(0, 20));
+    strip(rest, [rest.subarray(14)]);
+    assert.ok(isFreed(rest));
   });
 
   test('is left alone when others may look at its memory', () => {
@@ -88,6 +87,23 @@ suite('what a framing was taken off', () => {
     assert.equal(others.length, 0);
     freeChunk(whole);
     assert.ok(isFreed(chunk));
+  });
+
+  test('keeps no memory of more than four times its length', () => {
+    for (const length of [1, 8 << 10, LARGE / 4 - 1]) {
+      for (const cuts of [[0], [0, length >> 1]]) {
+        const chunk = read(LARGE);
+        const parts = cuts.map((from, i) => chunk.subarray(from + i, (cuts[i + 1] ?? length) + i));
+        const bytes = Buffer.concat(parts);
+        const stripped = strip(chunk, parts);
+        assert.deepEqual(Buffer.concat(stripped), bytes);
+        assert.equal(stripped[0]?.buffer.byteLength, length);
+        assert.ok(isFreed(chunk));
+      }
+    }
+    const chunk = read(LARGE);
+    const quarter = strip(chunk, [chunk.subarray(0, LARGE / 4)]);
+    assert.equal(quarter[0]?.buffer, chunk.buffer);
   });
 
   test('becomes one copy where the parts are elsewhere or in another order', () => {
