@@ -18,7 +18,8 @@ const VARINT_BYTES = 10;
 export function encodeHunks(chunk: Uint8Array): Uint8Array[] {
   const pieces: Uint8Array[] = [];
   for (let at = 0; at < chunk.length; at += HUNK_LIMIT) {
-    const data = chunk.subarray(at, at + HUNK_LIMIT);
+    // The chunk itself where it fits: a view of it could not be freed with its memory.
+    const data = chunk.length <= HUNK_LIMIT ? chunk : chunk.subarray(at, at + HUNK_LIMIT);
     pieces.push(hunkHeader(data.length), data);
   }
   return pieces;

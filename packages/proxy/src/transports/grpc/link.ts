@@ -170,8 +170,8 @@ export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
     const pieces = encodeHunks(chunk);
     for (const piece of pieces) {
       this.#options.meter.addSent(piece.length);
-      // For a single message, `piece` is its header or the chunk itself, not a part of the chunk.
-      stream.push(piece, isOwned && piece.length === chunk.length && pieces.length === 2);
+      // The chunk itself, which is the message if there is one only, and not a part of it.
+      stream.push(piece, isOwned && piece === chunk);
     }
     return stream.flush();
   }
