@@ -9,8 +9,8 @@
 # Output seen: bbr 19 Gbit/s, reno 47 Gbit/s: less than 0.7 of it
 set -euo pipefail
 
-folder=$(mktemp -d)
 if [ "${1-}" != inside ]; then
+  folder=$(mktemp -d)
   # Both the setting and the processes end with the namespaces.
   trap 'rm -rf "$folder"' EXIT
   script=$(realpath "$0")
