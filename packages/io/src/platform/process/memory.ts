@@ -34,7 +34,7 @@ const COLLECTION_TRIGGER = 96 << 20;
 /** `MADV_DONTNEED` of <sys/mman.h>. */
 const DONTNEED = 4;
 
-/** Of <malloc.h>. */
+/** Parameters of mallopt(3), of <malloc.h>. */
 const M_TRIM_THRESHOLD = -1;
 const M_MMAP_THRESHOLD = -3;
 /**
