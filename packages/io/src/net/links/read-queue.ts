@@ -24,6 +24,10 @@ export function asSole<Chunk extends Uint8Array>(chunk: Chunk): Chunk {
 export const isSole = (chunk: Markable): boolean =>
   chunk.length === chunk.buffer.byteLength || chunk[SOLE] === true;
 
+/** Whether `freeChunk` frees the memory of a chunk. */
+const isFreeable = (chunk: Uint8Array): boolean =>
+  chunk.buffer.byteLength >= FREED_AT_ONCE && isSole(chunk);
+
 /**
  * Frees the memory of an unused chunk. Left to the garbage collector, the 64 KB of
  * each read accumulate, force collections and evict the processor's caches, which took half of the
@@ -33,8 +37,7 @@ export const isSole = (chunk: Markable): boolean =>
  */
 export function freeChunk(chunk: Uint8Array): void {
   const { buffer } = chunk;
-  if (buffer.byteLength < FREED_AT_ONCE || !isSole(chunk)) return;
-  if (buffer instanceof ArrayBuffer) buffer.transfer(0);
+  if (isFreeable(chunk) && buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
 /** Allocates unshared, uninitialized memory for a chunk that `freeChunk` will free. */
@@ -57,8 +60,7 @@ export function copyOf(bytes: Uint8Array): Uint8Array {
  */
 export function strip(chunk: Uint8Array, parts: readonly Uint8Array[]): readonly Uint8Array[] {
   const [first] = parts;
-  if (first === undefined || chunk.buffer.byteLength < FREED_AT_ONCE || !isSole(chunk))
-    return parts;
+  if (first === undefined || !isFreeable(chunk)) return parts;
   const run = parts.length === 1 ? first : joinedInPlace(chunk, parts);
   if (run && run.length * MOST_WASTE >= chunk.buffer.byteLength) return [asSole(run)];
   // One copy, which also saves later writes, instead of memory left to the garbage collector, or kept for few bytes.

@@ -280,9 +280,10 @@ export class MemoryKeeper {
       memory.keepFreed();
       // A third of the resident memory in 2 ms; the rest waits, because the first clients may connect now.
       memory.forgetProgram('text');
+    } else if (this.#looks <= START_LOOKS) {
+      // Chunks of the program and constants that only a start reads: 40 MB of the executable.
+      memory.forgetProgram('all');
     }
-    // Chunks of the program and constants that only a start reads: 40 MB of the executable.
-    else if (this.#looks <= START_LOOKS) memory.forgetProgram('all');
     const now = memory.processorMs();
     const used = now - this.#processorMs;
     this.#processorMs = now;
